@@ -1,0 +1,54 @@
+//! Entity tags as S3 makes them: the MD5 of a single payload, or the MD5 of the parts' MD5s with their number.
+
+use std::fmt;
+
+/// An S3 entity tag. `Display` gives it without quotes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Etag {
+    /// The MD5 digest: of the payload, or of the concatenated digests of the parts.
+    pub md5: [u8; 16],
+    /// Number of parts; 0 for an object that was put in one piece.
+    pub parts: u32,
+}
+
+impl Etag {
+    /// The tag of a payload that was put in one piece.
+    #[must_use]
+    pub const fn single(md5: [u8; 16]) -> Self {
+        Self { md5, parts: 0 }
+    }
+
+    /// The tag in double quotes, as headers and XML carry it.
+    #[must_use]
+    pub fn quoted(&self) -> String {
+        format!("\"{self}\"")
+    }
+}
+
+impl fmt::Display for Etag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut text = [0u8; 32];
+        for (pair, byte) in text.chunks_exact_mut(2).zip(self.md5) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 15)];
+        }
+        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)?;
+        if self.parts > 0 {
+            write!(f, "-{}", self.parts)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Etag;
+
+    #[test]
+    fn tags_are_lower_case_hex_with_the_number_of_parts() {
+        let md5 = [0xab; 16];
+        assert_eq!(Etag::single(md5).to_string(), "ab".repeat(16));
+        assert_eq!(Etag { md5, parts: 3 }.quoted(), format!("\"{}-3\"", "ab".repeat(16)));
+    }
+}

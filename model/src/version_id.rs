@@ -1,0 +1,5 @@
+//! Version ids: the sequence number that a slice gave to a version, in a form that orders nothing for clients.
+
+/// The identity of one version of an object. Sequences rise within a slice and never go back.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct VersionId(pub u64);
