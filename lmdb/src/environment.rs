@@ -1,0 +1,125 @@
+//! One LMDB environment: a folder, a data file, named tables.
+
+use crate::txn::{ReadTxn, TOTALS_TABLE, WriteTxn};
+use crate::Error;
+use heed::types::Bytes;
+use heed::{Database, Env, EnvOpenOptions, WithTls};
+use std::path::Path;
+
+/// Readers that an environment admits at once: one for each thread that ever reads.
+const READERS_MAX: u32 = 512;
+/// The smallest map that is tried when the address space is limited.
+const MAP_BYTES_MIN: usize = 1 << 30;
+
+/// How an environment is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvironmentOptions {
+    /// Size of the map in bytes: address space, not disk. Halved down to 1 GiB when the system refuses it.
+    pub map_bytes: usize,
+    /// Most named tables.
+    pub tables_max: u32,
+}
+
+/// A named table of an environment; keys and values are bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Table(pub(crate) Database<Bytes, Bytes>);
+
+/// An open environment. Commits are durable: LMDB's plain mode, both of its flushes.
+#[derive(Debug)]
+pub struct Environment {
+    pub(crate) env: Env<WithTls>,
+    pub(crate) totals: Table,
+}
+
+impl Environment {
+    /// Opens the environment in the folder `path`, which must exist.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`] when the data file is shorter than it says, else what LMDB answers.
+    pub fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
+        refuse_truncated(path)?;
+        let mut map_bytes = options.map_bytes;
+        let env = loop {
+            let mut open = EnvOpenOptions::new();
+            open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(options.tables_max + 1);
+            #[expect(unsafe_code, reason = "heed's open is unsafe, for a map must not change under the process")]
+            // SAFETY: the store's folder is locked against other processes (engine's lock file), this process opens
+            // each folder once, and nothing truncates or replaces the data file while it is open.
+            let opened = unsafe { open.open(path) };
+            match opened {
+                Ok(env) => break env,
+                Err(heed::Error::Io(io))
+                    if io.kind() == std::io::ErrorKind::OutOfMemory && map_bytes > MAP_BYTES_MIN =>
+                {
+                    map_bytes /= 2;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        env.clear_stale_readers()?;
+        let mut txn = env.write_txn()?;
+        let totals = Table(env.create_database(&mut txn, Some(TOTALS_TABLE))?);
+        txn.commit()?;
+        Ok(Self { env, totals })
+    }
+
+    /// Opens the table `name`, making it when it is missing.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn table(&self, name: &str) -> Result<Table, Error> {
+        let mut txn = self.env.write_txn()?;
+        let table = Table(self.env.create_database(&mut txn, Some(name))?);
+        txn.commit()?;
+        Ok(table)
+    }
+
+    /// Begins to read a snapshot. The transaction belongs to this thread: one at a time for each environment,
+    /// never across an `.await` (it would keep freed pages for as long).
+    ///
+    /// # Errors
+    /// What LMDB answers, for example that all reader slots are taken.
+    pub fn read(&self) -> Result<ReadTxn<'_>, Error> {
+        Ok(ReadTxn { txn: self.env.read_txn()? })
+    }
+
+    /// Begins to write. Blocks while another thread writes: only an environment's own writer thread calls it.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn write(&self) -> Result<WriteTxn<'_>, Error> {
+        WriteTxn::begin(self)
+    }
+
+    /// Longest key in bytes.
+    #[must_use]
+    pub fn key_bytes_max(&self) -> usize {
+        self.env.max_key_size()
+    }
+}
+
+/// The last meta page names the last used page; a file that ends before it would be SIGBUS under the map.
+fn refuse_truncated(path: &Path) -> Result<(), Error> {
+    use std::io::Read as _;
+    /// Offset of `mm_last_pg` in a page: page header 16, magic 4, version 4, address 8, map size 8, two tables of 48.
+    const LAST_PAGE_AT: usize = 16 + 4 + 4 + 8 + 8 + 2 * 48;
+    const MAGIC: u32 = 0xBEEF_C0DE;
+    let Ok(mut file) = std::fs::File::open(path.join("data.mdb")) else { return Ok(()) };
+    let found = file.metadata().map_err(Error::Io)?.len();
+    if found == 0 {
+        return Ok(());
+    }
+    let mut metas = vec![0u8; 8192];
+    if file.read_exact(&mut metas).is_err() {
+        return Err(Error::Truncated { expected: 8192, found });
+    }
+    let word = |at: usize| metas.get(at..at + 8).and_then(|b| b.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
+    let last_page = [0usize, 4096]
+        .into_iter()
+        .filter(|page| word(page + 16) & 0xFFFF_FFFF == u64::from(MAGIC))
+        .map(|page| (word(page + LAST_PAGE_AT + 8), word(page + LAST_PAGE_AT)))
+        .max()
+        .map_or(0, |(_, last_page)| last_page);
+    let expected = (last_page + 1).saturating_mul(4096);
+    if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
+}

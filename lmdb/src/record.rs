@@ -1,0 +1,110 @@
+//! The envelope around every value: check, version, body and tail. The crate's first page draws it.
+
+use crate::Error;
+use crc_fast::{CrcAlgorithm, Digest};
+
+/// Bytes in front of the body.
+pub const RECORD_HEAD_BYTES: usize = 16;
+
+/// A value whose check has been found right.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'t> {
+    /// Version of the record's form.
+    pub version: u8,
+    /// What the check covers.
+    pub body: &'t [u8],
+    /// What follows the body; the body holds its check.
+    pub tail: &'t [u8],
+}
+
+/// Check of a key with the covered part of its value.
+fn check(key: &[u8], covered: &[u8]) -> u64 {
+    let mut digest = Digest::new(CrcAlgorithm::Crc64Nvme);
+    digest.update(key);
+    digest.update(covered);
+    digest.finalize()
+}
+
+/// Puts the envelope around `body` and `tail` into `out`, which is cleared first; returns the check.
+pub(crate) fn seal(out: &mut Vec<u8>, key: &[u8], version: u8, body: &[u8], tail: &[u8]) -> Result<u64, Error> {
+    let length = u32::try_from(body.len()).map_err(|_| Error::Lmdb("a record body of 4 GiB".to_owned()))?;
+    out.clear();
+    out.reserve(RECORD_HEAD_BYTES + body.len() + tail.len());
+    out.extend_from_slice(&[0; 8]);
+    out.extend_from_slice(&[version, 0, 0, 0]);
+    out.extend_from_slice(&length.to_le_bytes());
+    out.extend_from_slice(body);
+    let value = check(key, &out[8..]);
+    out[..8].copy_from_slice(&value.to_le_bytes());
+    out.extend_from_slice(tail);
+    Ok(value)
+}
+
+/// Checks a stored value and takes it apart.
+pub(crate) fn open<'t>(key: &[u8], value: &'t [u8]) -> Result<Record<'t>, Error> {
+    let corrupt = |what| Error::Corrupt { key: hex_prefix(key), what };
+    let Some((head, rest)) = value.split_first_chunk::<RECORD_HEAD_BYTES>() else {
+        return Err(corrupt("shorter than its head"));
+    };
+    let [c0, c1, c2, c3, c4, c5, c6, c7, version, _, _, _, l0, l1, l2, l3] = *head;
+    let length = usize::try_from(u32::from_le_bytes([l0, l1, l2, l3])).unwrap_or(usize::MAX);
+    if length > rest.len() {
+        return Err(corrupt("shorter than its body"));
+    }
+    let (body, tail) = rest.split_at(length);
+    let stored = u64::from_le_bytes([c0, c1, c2, c3, c4, c5, c6, c7]);
+    if stored != check(key, &value[8..RECORD_HEAD_BYTES + length]) {
+        return Err(corrupt("the check does not fit the bytes"));
+    }
+    Ok(Record { version, body, tail })
+}
+
+/// The stored check of a value, without checking it: for the additive hash.
+pub(crate) fn stored_check(value: &[u8]) -> u64 {
+    value.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+fn hex_prefix(key: &[u8]) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::new();
+    for byte in key.iter().take(64) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{open, seal};
+
+    #[test]
+    fn any_single_flipped_bit_of_head_body_or_key_is_found() {
+        let (key, mut value) = (b"some key".to_vec(), Vec::new());
+        seal(&mut value, &key, 1, b"the body of it", b"").expect("small");
+        assert_eq!(open(&key, &value).expect("whole").body, b"the body of it");
+        for bit in 0..value.len() * 8 {
+            let mut bad = value.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(open(&key, &bad).is_err(), "bit {bit}");
+        }
+        assert!(open(b"some kez", &value).is_err());
+        assert!(open(&key, &value[..10]).is_err());
+    }
+
+    #[test]
+    fn the_tail_is_given_back_unchecked() {
+        let mut value = Vec::new();
+        seal(&mut value, b"k", 3, b"body", b"tail").expect("small");
+        let record = open(b"k", &value).expect("whole");
+        assert_eq!((record.version, record.body, record.tail), (3, &b"body"[..], &b"tail"[..]));
+    }
+
+    /// Golden bytes: a change here is a change of the on-disk format.
+    #[test]
+    fn the_form_of_a_value_does_not_change() {
+        let mut value = Vec::new();
+        seal(&mut value, b"key", 1, &[0xaa, 0xbb], &[0xcc]).expect("small");
+        assert_eq!(value[8..], [1, 0, 0, 0, 2, 0, 0, 0, 0xaa, 0xbb, 0xcc]);
+        assert_eq!(value.len(), 19);
+    }
+}
