@@ -1,0 +1,284 @@
+//! Dates on the wire: IMF-fixdate out, the three HTTP forms in (RFC 9110 section 5.6.7), ISO 8601 for XML and JSON.
+//!
+//! Pure calendar arithmetic on the proleptic Gregorian calendar, in UTC; no clock, no time zone database.
+
+const SECONDS_PER_DAY: u64 = 86_400;
+const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
+const MONTHS: [&[u8; 3]; 12] =
+    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+/// The last second that four digits of a year can name: 9999-12-31T23:59:59Z. Later instants are shown as this one.
+const SECONDS_MAX: u64 = 253_402_300_799;
+/// Two-digit years below this are of this century (RFC 9110 asks for "not more than 50 years in the future"; a fixed
+/// pivot keeps the function pure, and the form has been obsolete since 1995).
+const CENTURY_PIVOT: i64 = 70;
+
+/// A date in the form that HTTP sends: `Sun, 06 Nov 1994 08:49:37 GMT`, always 29 bytes of ASCII. Format it once a
+/// second and keep it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HttpDate([u8; 29]);
+
+impl HttpDate {
+    /// The 29 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The same as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl AsRef<[u8]> for HttpDate {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl std::fmt::Display for HttpDate {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+/// The IMF-fixdate of `seconds` since the Unix epoch.
+#[must_use]
+pub fn http_date(seconds: u64) -> HttpDate {
+    let seconds = seconds.min(SECONDS_MAX);
+    let days = seconds / SECONDS_PER_DAY;
+    let (year, month, day) = civil_from_days(days);
+    let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
+    // The epoch was a Thursday, the fourth day of a week that begins with Monday.
+    text[0..3].copy_from_slice(WEEKDAYS[index((days + 3) % 7)]);
+    put_digits(&mut text[5..7], day);
+    text[8..11].copy_from_slice(MONTHS[index(month - 1)]);
+    put_digits(&mut text[12..16], year);
+    put_clock(&mut text[17..25], seconds % SECONDS_PER_DAY);
+    HttpDate(text)
+}
+
+/// `milliseconds` since the Unix epoch as ISO 8601 with milliseconds and `Z`: `2026-11-21T05:00:00.000Z`.
+#[must_use]
+pub fn iso8601_millis(milliseconds: u64) -> String {
+    let seconds = (milliseconds / 1000).min(SECONDS_MAX);
+    let (year, month, day) = civil_from_days(seconds / SECONDS_PER_DAY);
+    let mut text = *b"1970-01-01T00:00:00.000Z";
+    put_digits(&mut text[0..4], year);
+    put_digits(&mut text[5..7], month);
+    put_digits(&mut text[8..10], day);
+    put_clock(&mut text[11..19], seconds % SECONDS_PER_DAY);
+    put_digits(&mut text[20..23], milliseconds % 1000);
+    text.iter().copied().map(char::from).collect()
+}
+
+/// The seconds since the Unix epoch (negative before it) that an HTTP date names, in any of its three forms. None:
+/// not a date, which RFC 9110 section 13.1.3 asks to ignore.
+#[must_use]
+pub fn parse_http_date(value: &[u8]) -> Option<i64> {
+    if !value.is_ascii() {
+        return None;
+    }
+    parse_imf_fixdate(value).or_else(|| parse_rfc850(value)).or_else(|| parse_asctime(value))
+}
+
+/// `Sun, 06 Nov 1994 08:49:37 GMT`
+fn parse_imf_fixdate(value: &[u8]) -> Option<i64> {
+    if value.len() != 29 || !value.ends_with(b" GMT") || &value[3..5] != b", " {
+        return None;
+    }
+    weekday(&value[0..3])?;
+    if value[7] != b' ' || value[11] != b' ' || value[16] != b' ' {
+        return None;
+    }
+    let date = (number(&value[12..16])?, month(&value[8..11])?, number(&value[5..7])?);
+    seconds_of(date, clock(&value[17..25])?)
+}
+
+/// `Sunday, 06-Nov-94 08:49:37 GMT`
+fn parse_rfc850(value: &[u8]) -> Option<i64> {
+    let comma = value.iter().position(|&byte| byte == b',')?;
+    let (name, rest) = value.split_at(comma);
+    if name.len() < 6 || !name.ends_with(b"day") || rest.len() != 24 || !rest.ends_with(b" GMT") {
+        return None;
+    }
+    weekday(name.get(0..3)?)?;
+    if rest[1] != b' ' || rest[4] != b'-' || rest[8] != b'-' || rest[11] != b' ' {
+        return None;
+    }
+    let short = number(&rest[9..11])?;
+    let year = if short < CENTURY_PIVOT { 2000 + short } else { 1900 + short };
+    seconds_of((year, month(&rest[5..8])?, number(&rest[2..4])?), clock(&rest[12..20])?)
+}
+
+/// `Sun Nov  6 08:49:37 1994`
+fn parse_asctime(value: &[u8]) -> Option<i64> {
+    if value.len() != 24 || [3, 7, 10, 19].iter().any(|&at| value[at] != b' ') {
+        return None;
+    }
+    weekday(&value[0..3])?;
+    let day = if value[8] == b' ' { number(&value[9..10])? } else { number(&value[8..10])? };
+    seconds_of((number(&value[20..24])?, month(&value[4..7])?, day), clock(&value[11..19])?)
+}
+
+fn weekday(name: &[u8]) -> Option<usize> {
+    WEEKDAYS.iter().position(|day| day.as_slice() == name)
+}
+
+/// 1 to 12.
+fn month(name: &[u8]) -> Option<i64> {
+    let index = MONTHS.iter().position(|month| month.as_slice() == name)?;
+    i64::try_from(index + 1).ok()
+}
+
+fn number(digits: &[u8]) -> Option<i64> {
+    digits.iter().try_fold(0_i64, |number, digit| {
+        digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+    })
+}
+
+/// `08:49:37` as seconds of the day. A leap second counts as the last second of its minute.
+fn clock(text: &[u8]) -> Option<i64> {
+    if text[2] != b':' || text[5] != b':' {
+        return None;
+    }
+    let (hour, minute, second) = (number(&text[0..2])?, number(&text[3..5])?, number(&text[6..8])?);
+    (hour < 24 && minute < 60 && second <= 60).then(|| hour * 3600 + minute * 60 + second.min(59))
+}
+
+fn seconds_of((year, month, day): (i64, i64, i64), clock: i64) -> Option<i64> {
+    if day < 1 || day > days_of_month(year, month) {
+        return None;
+    }
+    Some(days_from_civil(year, month, day) * 86_400 + clock)
+}
+
+const fn days_of_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since the epoch of a date of the Gregorian calendar. Years are counted from March, so that the leap day is
+/// the last of its year, in eras of 400 years, which all have the same number of days (146 097).
+const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - DAYS_TO_EPOCH.cast_signed()
+}
+
+/// Days from 1 March of year 0 to the Unix epoch.
+const DAYS_TO_EPOCH: u64 = 719_468;
+
+/// Year, month (1 to 12) and day (1 to 31) of the day that lies `days` after the epoch.
+const fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    let days = days + DAYS_TO_EPOCH;
+    let era = days / 146_097;
+    let day_of_era = days % 146_097;
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + if month <= 2 { 1 } else { 0 };
+    (year, month, day)
+}
+
+/// As an index; the values are below 12.
+fn index(small: u64) -> usize {
+    usize::try_from(small).unwrap_or_default()
+}
+
+fn put_clock(out: &mut [u8], second_of_day: u64) {
+    put_digits(&mut out[0..2], second_of_day / 3600);
+    put_digits(&mut out[3..5], second_of_day / 60 % 60);
+    put_digits(&mut out[6..8], second_of_day % 60);
+}
+
+/// Writes the last digits of `number`, as many as `out` has room for.
+fn put_digits(out: &mut [u8], mut number: u64) {
+    for digit in out.iter_mut().rev() {
+        *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_three_forms_of_the_rfc_name_one_instant() {
+        for text in
+            ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
+        {
+            assert_eq!(parse_http_date(text.as_bytes()), Some(784_111_777), "{text}");
+        }
+        assert_eq!(http_date(784_111_777).as_str(), "Sun, 06 Nov 1994 08:49:37 GMT");
+    }
+
+    #[test]
+    fn edges_of_the_calendar() {
+        assert_eq!(http_date(0).as_str(), "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(http_date(951_782_400).as_str(), "Tue, 29 Feb 2000 00:00:00 GMT");
+        assert_eq!(http_date(u64::MAX).as_str(), "Fri, 31 Dec 9999 23:59:59 GMT");
+        assert_eq!(parse_http_date(b"Mon, 29 Feb 2100 00:00:00 GMT"), None);
+        assert_eq!(parse_http_date(b"Wed, 31 Dec 1969 23:59:59 GMT"), Some(-1));
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        for text in [
+            "",
+            "now",
+            "Sun, 06 Nov 1994 08:49:37 UTC",
+            "Sun, 06 Nov 1994 24:00:00 GMT",
+            "Sun, 00 Nov 1994 08:49:37 GMT",
+            "Sun, 06 Nov 1994 08:49:37 GMT ",
+            "Xxx, 06 Nov 1994 08:49:37 GMT",
+            "1994-11-06T08:49:37Z",
+            ", GMT",
+            "Sunday, 06-Nov-1994 08:49:37 GMT",
+            "Sün, 6 Nov 1994 08:49:37 GMT",
+        ] {
+            assert_eq!(parse_http_date(text.as_bytes()), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn iso_8601_has_milliseconds_and_z() {
+        assert_eq!(iso8601_millis(784_111_777_007), "1994-11-06T08:49:37.007Z");
+        assert_eq!(iso8601_millis(0), "1970-01-01T00:00:00.000Z");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(seconds in 0..=SECONDS_MAX) {
+            prop_assert_eq!(parse_http_date(http_date(seconds).as_bytes()), i64::try_from(seconds).ok());
+        }
+
+        #[test]
+        fn iso_dates_sort_as_their_instants(one in 0..=SECONDS_MAX * 1000, two in 0..=SECONDS_MAX * 1000) {
+            prop_assert_eq!(one.cmp(&two), iso8601_millis(one).cmp(&iso8601_millis(two)));
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_panic(value in prop::collection::vec(any::<u8>(), 0..40)) {
+            let _ = parse_http_date(&value);
+        }
+
+        #[test]
+        fn any_text_like_a_date_is_read_without_panic(value in "[A-Za-z]{3,9},? ?[0-9 A-Za-z:,-]{15,26}( GMT)?") {
+            let _ = parse_http_date(value.as_bytes());
+        }
+    }
+}

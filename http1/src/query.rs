@@ -1,0 +1,92 @@
+//! Query strings: the name and value pairs of a request target's query, decoded.
+//!
+//! `&` alone separates pairs; a raw `;` is data. A raw `+` is a space, as AWS reads it: a plus is sent as `%2B`. A name
+//! without `=` has an empty value, and empty pairs (`a&&b`) are left out.
+
+use std::borrow::Cow;
+
+use crate::percent::{DecodeError, Plus, decode_with};
+
+/// The decoded pairs of `query`, which stands without its `?`, in the order sent.
+#[must_use]
+pub const fn query_pairs(query: &str) -> QueryPairs<'_> {
+    QueryPairs { rest: query }
+}
+
+/// Iterator over decoded name and value pairs; made by [`query_pairs`]. A pair that cannot be decoded is an error, the
+/// pairs after it are still given.
+#[derive(Clone, Debug)]
+pub struct QueryPairs<'q> {
+    rest: &'q str,
+}
+
+impl<'q> Iterator for QueryPairs<'q> {
+    type Item = Result<(Cow<'q, str>, Cow<'q, str>), DecodeError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.rest.is_empty() {
+            let (pair, rest) = self.rest.split_once('&').unwrap_or((self.rest, ""));
+            self.rest = rest;
+            if !pair.is_empty() {
+                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                return Some(decode_pair(name, value));
+            }
+        }
+        None
+    }
+}
+
+fn decode_pair<'q>(name: &'q str, value: &'q str) -> Result<(Cow<'q, str>, Cow<'q, str>), DecodeError> {
+    Ok((decode_with(name, Plus::Space)?, decode_with(value, Plus::Space)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pairs(query: &str) -> Vec<(String, String)> {
+        query_pairs(query)
+            .map(|pair| pair.map(|(name, value)| (name.into_owned(), value.into_owned())).unwrap())
+            .collect()
+    }
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_owned(), value.to_owned())
+    }
+
+    #[test]
+    fn names_and_values_are_decoded() {
+        assert_eq!(
+            pairs("prefix=a%2Fb&uploads&x=1=2&y=a;b&z=a+b%2B"),
+            [
+                pair("prefix", "a/b"),
+                pair("uploads", ""),
+                pair("x", "1=2"),
+                pair("y", "a;b"),
+                pair("z", "a b+")
+            ]
+        );
+    }
+
+    #[test]
+    fn empty_pairs_are_left_out() {
+        assert_eq!(pairs(""), []);
+        assert_eq!(pairs("&&a=1&"), [pair("a", "1")]);
+        assert_eq!(pairs("=v"), [pair("", "v")]);
+    }
+
+    #[test]
+    fn one_bad_pair_is_one_error() {
+        let read: Vec<_> = query_pairs("a=%zz&b=1").collect();
+        assert_eq!(read[0], Err(DecodeError::InvalidEncoding));
+        assert_eq!(read[1], Ok((Cow::Borrowed("b"), Cow::Borrowed("1"))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_query_is_read_without_panic(query in any::<String>()) {
+            let _ = query_pairs(&query).count();
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Response heads: header lines serialised as they are added, and the final head written in front of the body.
+//!
+//! Invariants: no value can start a new line, whatever it holds; the fields that frame the message or belong to the
+//! connection (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) are written here once and by nobody else.
+
+use http::StatusCode;
+
+use crate::date::HttpDate;
+use crate::syntax::{is_token_byte, is_value_byte};
+
+/// Room for the header lines of a usual response, so that building one allocates once.
+const LINES_CAPACITY: usize = 512;
+
+/// What `Connection` says in a response.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConnectionOption {
+    /// Nothing: HTTP/1.1 keeps the connection by default.
+    Unsaid,
+    /// `keep-alive`, which an HTTP/1.0 client that asked for it waits for.
+    KeepAlive,
+    /// `close`: nothing more will be answered on this connection.
+    Close,
+}
+
+/// A response head under construction: the status and header lines, already serialised.
+#[derive(Clone, Debug)]
+pub struct ResponseHead {
+    /// The status of the final status line.
+    pub status: StatusCode,
+    lines: Vec<u8>,
+}
+
+impl ResponseHead {
+    /// A head without header lines.
+    #[must_use]
+    pub fn new(status: StatusCode) -> Self {
+        Self { status, lines: Vec::with_capacity(LINES_CAPACITY) }
+    }
+
+    /// Appends one header line.
+    ///
+    /// Bytes of `value` that may not stand in a header (CR, LF, NUL and the other control bytes but tab) become
+    /// spaces: the line can never be split. A `name` that is no token, and the names that the connection writes
+    /// itself (`content-length`, `transfer-encoding`, `connection`, `date`), add nothing.
+    pub fn header(&mut self, name: &str, value: impl AsRef<[u8]>) -> &mut Self {
+        if name.is_empty() || !name.bytes().all(is_token_byte) || belongs_to_connection(name) {
+            return self;
+        }
+        let value = value.as_ref();
+        self.lines.reserve(name.len() + value.len() + 4);
+        self.lines.extend_from_slice(name.as_bytes());
+        self.lines.extend_from_slice(b": ");
+        let start = self.lines.len();
+        self.lines.extend_from_slice(value);
+        for byte in &mut self.lines[start..] {
+            if !is_value_byte(*byte) {
+                *byte = b' ';
+            }
+        }
+        self.lines.extend_from_slice(b"\r\n");
+        self
+    }
+
+    /// The header lines added so far, each ending in CR LF.
+    #[must_use]
+    pub fn lines(&self) -> &[u8] {
+        &self.lines
+    }
+
+    /// The value of the first line of this name, without regard to case: for tests and for layers that look at what
+    /// others have set.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&[u8]> {
+        self.lines.split(|&byte| byte == b'\n').find_map(|line| {
+            let line = line.strip_suffix(b"\r")?;
+            let (start, rest) = line.split_at_checked(name.len())?;
+            if start.eq_ignore_ascii_case(name.as_bytes()) { rest.strip_prefix(b": ") } else { None }
+        })
+    }
+
+    /// Appends the whole head to `out`: status line, `Date`, `Connection`, `Content-Length` when given, the lines and
+    /// the blank line. `Content-Length` is left out for 1xx and 204, where it is forbidden (RFC 9110 section 8.6).
+    pub fn write_to(
+        &self,
+        out: &mut Vec<u8>,
+        date: &HttpDate,
+        connection: ConnectionOption,
+        content_length: Option<u64>,
+    ) {
+        out.reserve(self.lines.len() + 160);
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(self.status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(self.status.canonical_reason().unwrap_or("Unknown").as_bytes());
+        out.extend_from_slice(b"\r\nDate: ");
+        out.extend_from_slice(date.as_bytes());
+        out.extend_from_slice(match connection {
+            ConnectionOption::Unsaid => b"\r\n",
+            ConnectionOption::KeepAlive => b"\r\nConnection: keep-alive\r\n",
+            ConnectionOption::Close => b"\r\nConnection: close\r\n",
+        });
+        if let Some(length) = content_length
+            && !self.status.is_informational()
+            && self.status != StatusCode::NO_CONTENT
+        {
+            out.extend_from_slice(b"Content-Length: ");
+            push_decimal(out, length);
+            out.extend_from_slice(b"\r\n");
+        }
+        out.extend_from_slice(&self.lines);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn belongs_to_connection(name: &str) -> bool {
+    match name.len() {
+        4 => name.eq_ignore_ascii_case("date"),
+        10 => name.eq_ignore_ascii_case("connection"),
+        14 => name.eq_ignore_ascii_case("content-length"),
+        17 => name.eq_ignore_ascii_case("transfer-encoding"),
+        _ => false,
+    }
+}
+
+/// Appends `number` in decimal; `format!` would allocate on the path of every response.
+pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::date::http_date;
+
+    fn written(head: &ResponseHead, connection: ConnectionOption, length: Option<u64>) -> String {
+        let mut out = Vec::new();
+        head.write_to(&mut out, &http_date(784_111_777), connection, length);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_whole_head_is_written_in_order() {
+        let mut head = ResponseHead::new(StatusCode::OK);
+        head.header("ETag", "\"abc\"");
+        assert_eq!(
+            written(&head, ConnectionOption::Close, Some(12)),
+            "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\nContent-Length: 12\r\n\
+             ETag: \"abc\"\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn no_value_can_add_a_line() {
+        let mut head = ResponseHead::new(StatusCode::OK);
+        head.header("x-amz-meta-a", "1\r\nSet-Cookie: stolen\0\x7f")
+            .header("bad name", "x")
+            .header("a:b", "x");
+        assert_eq!(head.lines(), b"x-amz-meta-a: 1  Set-Cookie: stolen  \r\n");
+    }
+
+    #[test]
+    fn framing_cannot_be_set_from_outside() {
+        let mut head = ResponseHead::new(StatusCode::OK);
+        head.header("Content-Length", "3").header("transfer-encoding", "chunked").header("DATE", "x");
+        assert!(head.lines().is_empty());
+    }
+
+    #[test]
+    fn no_content_has_no_length() {
+        let head = ResponseHead::new(StatusCode::NO_CONTENT);
+        assert!(!written(&head, ConnectionOption::Unsaid, Some(0)).contains("Content-Length"));
+    }
+
+    #[test]
+    fn bytes_above_ascii_stay_as_they_are() {
+        let mut head = ResponseHead::new(StatusCode::OK);
+        head.header("x-amz-meta-a", "é");
+        assert_eq!(head.get("X-Amz-Meta-A"), Some("é".as_bytes()));
+    }
+
+    #[test]
+    fn decimals_of_all_widths() {
+        for number in [0, 9, 10, 1_234_567, u64::MAX] {
+            let mut out = Vec::new();
+            push_decimal(&mut out, number);
+            assert_eq!(String::from_utf8(out).unwrap(), number.to_string());
+        }
+    }
+}
