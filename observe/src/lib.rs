@@ -1,1 +1,25 @@
-//! observe
+//! Logs, request ids and metrics: what both planes need to say what they did.
+//!
+//! Nothing here waits for a file, a terminal or a lock that is held for longer than a copy takes: an executor
+//! may call every function of this crate. Log lines go to a background thread ([`sink`]) and are dropped, and
+//! counted, when that thread falls behind.
+//!
+//! All events of the service have the target `service` or one below it (`service::request` is the request log).
+#![forbid(unsafe_code)]
+
+mod event_layer;
+mod filter;
+mod format;
+mod logging;
+pub mod metrics;
+mod panic_hook;
+mod request_id;
+mod request_log;
+mod sink;
+
+pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
+pub use format::LogFormat;
+pub use logging::{LogGuard, LogStartError, flush_logs, start_logging};
+pub use panic_hook::install_panic_hook;
+pub use request_id::{REQUEST_ID_BYTES_MAX, RequestId, RequestIds};
+pub use request_log::{Plane, RequestOutcome, RequestRecord, log_request};
