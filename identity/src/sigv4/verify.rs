@@ -1,0 +1,256 @@
+//! Verification: where a request passes from top to bottom.
+//!
+//! The order of the checks is that of AWS: how the request is signed, form, date, access key, signature, unsigned
+//! headers, and last whether the credential may be used here. Nothing that a client without a secret can send
+//! changes any state.
+
+use super::canonical::{CanonicalQuery, write_canonical_request};
+use super::date::{AmzDate, iso8601};
+use super::error::{AuthError, SignatureMismatch, UnsupportedSigning};
+use super::header::AuthHeaders;
+use super::key::{KeyName, SigningKey, SigningKeyCache};
+use super::payload::Payload;
+use super::presigned::{Parameters, refuse_asymmetric};
+use super::scope::{Scope, SignedHeaders};
+use super::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
+use crate::{Authentication, Credential, Credentials, SignatureKind, SignedRequest};
+use cairn_model::Timestamp;
+use sha2::{Digest, Sha256};
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// The headers of AWS's own, all of which a signature has to cover.
+const AMZ_PREFIX: &[u8] = b"x-amz-";
+
+/// What a request says about its signature, whichever way it says it. Well-formed, but not yet proven.
+pub(super) struct Claim<'a> {
+    pub(super) kind: SignatureKind,
+    pub(super) scope: Scope<'a>,
+    pub(super) signed_headers: SignedHeaders<'a>,
+    /// Hexadecimal digits if it is any good.
+    pub(super) signature: &'a [u8],
+    pub(super) date: AmzDate,
+    pub(super) payload: Payload<'a>,
+}
+
+/// Buffers that outlive a request, so that the next one allocates nothing. A request head is bounded, and so are
+/// they: at most three bytes for each byte of a head.
+#[derive(Default)]
+struct Scratch {
+    query: CanonicalQuery,
+    work: Work,
+}
+
+#[derive(Default)]
+struct Work {
+    canonical_request: Vec<u8>,
+    string_to_sign: Vec<u8>,
+}
+
+/// Verifies signatures. One per executor: it keeps a bounded cache of signing keys and its buffers, unshared.
+pub struct Authenticator<C> {
+    credentials: C,
+    keys: RefCell<SigningKeyCache>,
+    scratch: RefCell<Scratch>,
+}
+
+impl<C: Credentials> Authenticator<C> {
+    /// An authenticator over `credentials`, with an empty cache.
+    #[must_use]
+    pub fn new(credentials: C) -> Self {
+        Self { credentials, keys: RefCell::new(SigningKeyCache::new()), scratch: RefCell::default() }
+    }
+
+    /// Where credentials are looked up.
+    #[must_use]
+    pub fn credentials(&self) -> &C {
+        &self.credentials
+    }
+
+    /// Proves who signed `request`, or says why that cannot be proven. `now` is the time on the wall clock.
+    ///
+    /// The body is not looked at: the caller compares it with [`Authentication::payload`].
+    ///
+    /// # Errors
+    /// An [`AuthError`], which knows its S3 code, status and message.
+    pub fn authenticate(
+        &self,
+        request: &SignedRequest<'_>,
+        now: Timestamp,
+    ) -> Result<Authentication, AuthError> {
+        let scratch = &mut *self.scratch.borrow_mut();
+        scratch.query.read(request.query).map_err(|_| AuthError::UriInvalid)?;
+        let headers = AuthHeaders::collect(request.headers);
+        let parameters = Parameters::collect(&scratch.query);
+        if headers.has_security_token || parameters.has_security_token {
+            return Err(AuthError::NotImplemented(UnsupportedSigning::SecurityToken));
+        }
+        let query_signed = parameters.has_signature() || parameters.has_version_2_signature;
+        match headers.authorization {
+            Some(_) if query_signed => Err(AuthError::TwoMechanisms),
+            Some(authorization) => {
+                refuse_repeated(&headers)?;
+                let claim = headers.claim(authorization)?;
+                check_skew(claim.date, now)?;
+                self.verify(request, &claim, &scratch.query, &mut scratch.work)
+            }
+            None if parameters.has_signature() => {
+                refuse_repeated(&headers)?;
+                refuse_asymmetric(&parameters)?;
+                let presigned = parameters.read().map_err(AuthError::QueryMalformed)?;
+                let claim = presigned.claim(&headers)?;
+                check_lifetime(claim.date, presigned.lifetime_seconds, now)?;
+                self.verify(request, &claim, &scratch.query, &mut scratch.work)
+            }
+            None if parameters.has_version_2_signature => Err(AuthError::SignatureVersion2),
+            None => Err(AuthError::NoAuthentication),
+        }
+    }
+
+    /// Finds the key, compares signatures, and then judges what the signature covers.
+    fn verify(
+        &self,
+        request: &SignedRequest<'_>,
+        claim: &Claim<'_>,
+        query: &CanonicalQuery,
+        work: &mut Work,
+    ) -> Result<Authentication, AuthError> {
+        let Some(credential) = self.credentials.find(claim.scope.access_key) else {
+            return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
+        };
+        write_canonical_request(
+            &mut work.canonical_request,
+            request,
+            query,
+            claim.signed_headers,
+            claim.payload.text,
+        )
+        .map_err(|_| AuthError::UriInvalid)?;
+        write_string_to_sign(work, claim);
+        let access_key = self.compare(claim, &credential, work)?;
+        refuse_unsigned_headers(request.headers, claim.signed_headers)?;
+        if !credential.allowed_on_data_plane {
+            return Err(AuthError::DataPlaneRefused);
+        }
+        Ok(Authentication {
+            principal: credential.principal,
+            access_key,
+            payload: claim.payload.digest,
+            kind: claim.kind,
+            signed_at: Timestamp(claim.date.seconds * 1000),
+        })
+    }
+
+    /// Compares the claimed signature with ours and on success returns the access key as a shared string.
+    fn compare(
+        &self,
+        claim: &Claim<'_>,
+        credential: &Credential,
+        work: &Work,
+    ) -> Result<Arc<str>, AuthError> {
+        let Scope { access_key, date, region, .. } = claim.scope;
+        let name = KeyName { access_key, date, region };
+        if let Some((key, access_key)) = self.keys.borrow().get(name, credential.generation) {
+            return if signs(key, work, claim) {
+                Ok(Arc::clone(access_key))
+            } else {
+                Err(mismatch(claim, work))
+            };
+        }
+        let key = SigningKey::derive(&credential.secret_key, date, region);
+        if !signs(&key, work, claim) {
+            return Err(mismatch(claim, work));
+        }
+        let access_key: Arc<str> = access_key.into();
+        self.keys.borrow_mut().insert(name, credential.generation, &access_key, key);
+        Ok(access_key)
+    }
+}
+
+impl<C> fmt::Debug for Authenticator<C> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Authenticator").finish_non_exhaustive()
+    }
+}
+
+/// A header that says who signs, when or what must say it once.
+fn refuse_repeated(headers: &AuthHeaders<'_>) -> Result<(), AuthError> {
+    headers.repeated.map_or(Ok(()), |name| Err(AuthError::HeaderRepeated { name }))
+}
+
+/// Header signatures are good for as long as clocks may differ, so that a recorded request is soon worthless.
+fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
+    if now.seconds().abs_diff(date.seconds) <= REQUEST_TIME_SKEW_SECONDS_MAX {
+        return Ok(());
+    }
+    Err(AuthError::RequestTimeTooSkewed { request_time: date.text().to_owned(), server_time: iso8601(now) })
+}
+
+/// Presigned URLs are good from their date on, which may lie ahead as far as clocks may differ.
+fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
+    if date.seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
+        let valid_from = iso8601(Timestamp(date.seconds * 1000));
+        return Err(AuthError::NotYetValid { valid_from, server_time: iso8601(now) });
+    }
+    let expired_at = date.seconds + lifetime_seconds;
+    if now.seconds() > expired_at {
+        let expired_at = iso8601(Timestamp(expired_at * 1000));
+        return Err(AuthError::Expired { lifetime_seconds, expired_at, server_time: iso8601(now) });
+    }
+    Ok(())
+}
+
+/// Algorithm, time, scope, and the digest of the canonical request, one per line.
+fn write_string_to_sign(work: &mut Work, claim: &Claim<'_>) {
+    let out = &mut work.string_to_sign;
+    out.clear();
+    for line in [ALGORITHM, claim.date.text(), claim.scope.text] {
+        out.extend_from_slice(line.as_bytes());
+        out.push(b'\n');
+    }
+    out.extend_from_slice(&hex_digits(&Sha256::digest(&work.canonical_request).into()));
+}
+
+fn signs(key: &SigningKey, work: &Work, claim: &Claim<'_>) -> bool {
+    hex_digits(&key.sign(&work.string_to_sign)).ct_eq(claim.signature).into()
+}
+
+fn hex_digits(digest: &[u8; 32]) -> [u8; 64] {
+    let mut digits = [0; 64];
+    hex::encode_to_slice(digest, &mut digits).expect("64 digits hold 32 bytes");
+    digits
+}
+
+fn mismatch(claim: &Claim<'_>, work: &Work) -> AuthError {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    AuthError::SignatureMismatch(Box::new(SignatureMismatch {
+        access_key: claim.scope.access_key.to_owned(),
+        string_to_sign: text(&work.string_to_sign),
+        canonical_request: text(&work.canonical_request),
+        signature_provided: text(claim.signature),
+    }))
+}
+
+/// Refuses a request whose signature leaves out its host or a header of AWS's own: whoever holds a presigned URL
+/// could otherwise add, say, a copy source to it.
+fn refuse_unsigned_headers(
+    headers: &[(&str, &[u8])],
+    signed_headers: SignedHeaders<'_>,
+) -> Result<(), AuthError> {
+    // Names come in lower case; should one not, it is found here all the same, and refused.
+    let is_amz = |name: &str| {
+        name.as_bytes().get(..AMZ_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(AMZ_PREFIX))
+    };
+    let mut unsigned: Vec<&str> = Vec::new();
+    if !signed_headers.contains("host") {
+        unsigned.push("host");
+    }
+    for (name, _) in headers {
+        if is_amz(name) && !signed_headers.contains(name) && !unsigned.contains(name) {
+            unsigned.push(name);
+        }
+    }
+    if unsigned.is_empty() { Ok(()) } else { Err(AuthError::HeadersNotSigned { names: unsigned.join(", ") }) }
+}
