@@ -1,0 +1,128 @@
+//! The table of configuration keys. A key exists when it stands here, and nowhere else.
+//!
+//! Sources: the specification ("Secrets and keys", "Limits", "Logging and observability configuration", "Events"), and
+//! the sections and names decided for what it leaves open.
+
+use super::key::Availability::{Built, NotBuilt};
+use super::key::{Key, Kind};
+
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+
+const fn integer(min: u64, max: u64) -> Kind {
+    Kind::Integer { min, max }
+}
+
+const fn bytes(min: u64, max: u64) -> Kind {
+    Kind::Bytes { min, max }
+}
+
+/// One row per key: its name, the variable's name where the specification gives one, what it takes, the default, whether
+/// this build acts on it, and what it does.
+macro_rules! keys {
+    ($($id:ident: $name:literal, $variable:expr, $kind:expr, $default:expr, $availability:expr, $doc:literal;)+) => {
+        $(pub(crate) static $id: Key = Key {
+            name: $name,
+            literal_variable: $variable,
+            kind: $kind,
+            default: $default,
+            availability: $availability,
+            doc: $doc,
+        };)+
+
+        /// Every key, in the order in which the documentation shows them.
+        pub static ALL_KEYS: &[&Key] = &[$(&$id),+];
+    };
+}
+
+keys! {
+    S3_BIND: "server.s3_bind", Some("SERVICE_S3_BIND"), Kind::Address, Some("0.0.0.0:7600"), Built,
+     "Where the S3 data plane listens.";
+    API_BIND: "server.api_bind", Some("SERVICE_API_BIND"), Kind::Address, Some("127.0.0.1:7601"), Built,
+     "Where the management plane listens.";
+    CONSOLE_BIND: "server.console_bind", Some("SERVICE_CONSOLE_BIND"), Kind::Address, Some("127.0.0.1:7602"), NotBuilt,
+     "Where the web console listens.";
+    DATA_DIR: "server.data_dir", Some("SERVICE_DATA_DIR"), Kind::Path, Some("/var/lib/cairn"), Built,
+     "The folder that holds everything stored. With `--dev` the default is `./cairn-data`.";
+    EXECUTORS: "server.executors", None, integer(0, 1024), Some("0"), Built,
+     "Executors, each pinned to a core; 0 means one for each core.";
+    BASE_HOSTS: "server.base_hosts", None, Kind::HostNames, Some(""), Built,
+     "Names under which the data plane is reached. A request whose host is one of them with a bucket's \
+     name in front is virtual-hosted style and is refused as not implemented.";
+    SHUTDOWN_GRACE: "server.shutdown_grace_period_seconds", None, integer(1, 300), Some("30"), Built,
+     "How long requests in flight may take to end after SIGTERM.";
+    CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("20000"), Built,
+     "Most open connections, over all executors and listeners.";
+    HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"), Built,
+     "How long a client may take to send a request head.";
+    IDLE_TIMEOUT: "server.idle_timeout_seconds", None, integer(1, 3600), Some("75"), Built,
+     "How long a connection may wait for its next request.";
+    BODY_TIMEOUT: "server.body_timeout_seconds", None, integer(1, 3600), Some("30"), Built,
+     "How long a body, in either direction, may stand still.";
+
+    CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None, Built,
+     "Memory for the cache of checked blocks. When not set, a quarter of the memory that the process may \
+     use.";
+    SLICES: "storage.slices", None, integer(1, 64), None, Built,
+     "Slices of a new store; an existing store keeps its number. When not set, the cores of the host, at \
+     least 2 and at most 64.";
+    RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"), Built,
+     "New writes are refused while less than this is free on the file system; reads and deletes go on.";
+    ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"), Built,
+     "Encryption at rest. This build does not have it: `true` ends the start, so that nothing is stored in \
+     plain by mistake.";
+
+    MASTER_KEY: "auth.credential_master_key", Some("SERVICE_CREDENTIAL_MASTER_KEY"), Kind::Secret, None, Built,
+     "The key under which secrets are sealed. Required, at least 16 bytes, 32 or more recommended; a store \
+     opens only with the key it was made with.";
+    ROOT_ACCESS_KEY: "auth.root_access_key", Some("SERVICE_ROOT_ACCESS_KEY"), Kind::Text { bytes_max: 128 }, None, Built,
+     "The access key of the root credential. Required; 3 to 128 letters, digits, `_`, `-` or `.`.";
+    ROOT_SECRET_KEY: "auth.root_secret_key", Some("SERVICE_ROOT_SECRET_KEY"), Kind::Secret, None, Built,
+     "The secret key of the root credential. Required, at least 8 bytes.";
+    ROOT_S3_ENABLED: "auth.root_s3_enabled", Some("SERVICE_ROOT_S3_ENABLED"), Kind::Flag, Some("true"), Built,
+     "Whether the root credential may use the data plane.";
+    SYSTEM_TOKEN: "auth.management_system_token", Some("SERVICE_MANAGEMENT_SYSTEM_TOKEN"), Kind::Secret, None, Built,
+     "The bearer token of the management plane's system administrator. Required, at least 32 bytes, \
+     different from every other secret.";
+
+    ALLOW_HTTP: "webhooks.allow_http", None, Kind::Flag, Some("false"), NotBuilt,
+     "Whether webhooks may be delivered without TLS.";
+    ALLOW_PRIVATE: "webhooks.allow_private_networks", None, Kind::Flag, Some("false"), NotBuilt,
+     "Whether webhooks may be delivered to addresses that are not public.";
+    WEBHOOK_TIMEOUT: "webhooks.request_timeout_seconds", None, integer(1, 300), Some("10"), NotBuilt,
+     "How long one delivery may take.";
+    WEBHOOK_ATTEMPTS: "webhooks.maximum_attempts", None, integer(1, 32), Some("6"), NotBuilt,
+     "Attempts before a delivery has failed for good.";
+    WEBHOOK_POLL: "webhooks.poll_interval_seconds", None, integer(1, 3600), Some("2"), NotBuilt,
+     "How often due deliveries are looked for.";
+
+    EMBEDS_ENABLED: "sharing.embeds_enabled", None, Kind::Flag, Some("true"), NotBuilt,
+     "Whether embed links exist.";
+    MAXIMUM_LIFETIME: "sharing.maximum_lifetime_days", None, integer(1, 36_500), None, NotBuilt,
+     "Longest life of a share or embed. When not set, there is no limit.";
+    REQUIRE_EXPIRATION: "sharing.require_expiration", None, Kind::Flag, Some("false"), NotBuilt,
+     "Whether every share and embed must expire.";
+    SHARE_BASE_URL: "sharing.share_base_url", None, Kind::Url, None, NotBuilt,
+     "What share addresses begin with. When not set, the console's address.";
+    EMBED_BASE_URL: "sharing.embed_base_url", None, Kind::Url, None, NotBuilt,
+     "What embed addresses begin with. When not set, the data plane's address.";
+
+    LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), NotBuilt,
+     "How often lifecycle rules are applied.";
+    LIFECYCLE_BATCH: "lifecycle.batch_size", None, integer(1, 100_000), Some("1000"), NotBuilt,
+     "Most expirations in one batch.";
+    LIFECYCLE_DAY: "lifecycle.day_seconds", None, integer(1, 86_400), Some("86400"), NotBuilt,
+     "The length of a day in lifecycle rules; other values are for tests.";
+
+    EVENTS_ENABLED: "events.enabled", None, Kind::Flag, Some("true"), NotBuilt,
+     "Whether storage events are recorded.";
+    EVENTS_RETENTION: "events.retention_days", None, integer(1, 36_500), Some("30"), NotBuilt,
+     "How long events are kept.";
+
+    LOG_FILTER: "observability.log_filter", Some("SERVICE_LOG"), Kind::LogFilter, Some("service=info"), Built,
+     "Which log lines are written: `level` or `target=level`, separated by commas.";
+    LOG_JSON: "observability.json", Some("SERVICE_LOG_JSON"), Kind::Flag, Some("false"), Built,
+     "Whether the log is newline-delimited JSON instead of text.";
+    SCRAPE_TOKEN: "observability.metrics_scrape_token", Some("SERVICE_METRICS_SCRAPE_TOKEN"), Kind::Secret, None, NotBuilt,
+     "The bearer token of `/metrics`.";
+}

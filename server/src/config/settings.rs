@@ -1,0 +1,228 @@
+//! The configuration as the rest of the program uses it: typed, complete and checked.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cairn_observe::{LogFilter, LogFormat};
+
+use super::key::Key;
+use super::keys;
+use super::problem::{ConfigError, Problem};
+use super::secret_rules::{AuthSettings, check};
+use super::sources::Values;
+use super::value::{BindAddress, Value, expected};
+
+/// Everything that was configured.
+#[derive(Debug)]
+pub struct Settings {
+    /// Listeners, executors, deadlines.
+    pub server: ServerSettings,
+    /// The store.
+    pub storage: StorageSettings,
+    /// Secrets.
+    pub auth: AuthSettings,
+    /// The log.
+    pub log: LogSettings,
+    /// What to tell the operator once logging has started.
+    pub warnings: Vec<String>,
+    /// All values as given, for the log; secrets redact themselves.
+    pub values: Values,
+}
+
+/// Section `server`.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    /// The data plane's address.
+    pub s3_bind: BindAddress,
+    /// The management plane's address.
+    pub api_bind: BindAddress,
+    /// The console's address; nothing listens there in this build.
+    pub console_bind: BindAddress,
+    /// The folder of the store.
+    pub data_dir: PathBuf,
+    /// Executors; `None`: one per core.
+    pub executors: Option<usize>,
+    /// Names of the data plane.
+    pub base_hosts: Vec<String>,
+    /// How long a drain may take.
+    pub shutdown_grace_period: Duration,
+    /// Most open connections of the process.
+    pub connections_max: usize,
+    /// Deadline of a head.
+    pub head_timeout: Duration,
+    /// Deadline of the next request.
+    pub idle_timeout: Duration,
+    /// Deadline of progress in a body.
+    pub body_timeout: Duration,
+}
+
+/// Section `storage`.
+#[derive(Clone, Copy, Debug)]
+pub struct StorageSettings {
+    /// Bytes of the block cache; `None`: a quarter of memory.
+    pub cache_bytes: Option<u64>,
+    /// Slices of a new store; `None`: by the host's cores.
+    pub slices: Option<u16>,
+    /// Free bytes below which writes are refused.
+    pub reserve_bytes: u64,
+}
+
+/// Section `observability`.
+#[derive(Clone, Debug)]
+pub struct LogSettings {
+    /// What is logged.
+    pub filter: LogFilter,
+    /// How it is written.
+    pub format: LogFormat,
+}
+
+/// Reads single values; a value that does not fit becomes a problem of its key.
+struct Reader<'a> {
+    values: &'a Values,
+    problems: Vec<Problem>,
+}
+
+impl Reader<'_> {
+    fn read<T>(&mut self, key: &'static Key, convert: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+        let converted = self.values.get(key).and_then(convert);
+        if converted.is_none() {
+            self.problems
+                .push(Problem::Invalid { name: self.values.source(key), expected: expected(key.kind) });
+        }
+        converted
+    }
+
+    fn optional<T>(
+        &mut self,
+        key: &'static Key,
+        convert: impl FnOnce(&Value) -> Option<T>,
+    ) -> Option<Option<T>> {
+        if self.values.get(key).is_none() { Some(None) } else { self.read(key, convert).map(Some) }
+    }
+
+    fn address(&mut self, key: &'static Key) -> Option<BindAddress> {
+        self.read(key, |value| if let Value::Address(address) = value { Some(address.clone()) } else { None })
+    }
+
+    fn flag(&mut self, key: &'static Key) -> Option<bool> {
+        self.read(key, |value| if let Value::Flag(flag) = value { Some(*flag) } else { None })
+    }
+
+    fn number<N: TryFrom<u64>>(&mut self, key: &'static Key) -> Option<N> {
+        self.read(key, number)
+    }
+
+    fn seconds(&mut self, key: &'static Key) -> Option<Duration> {
+        self.number(key).map(Duration::from_secs)
+    }
+
+    fn server(&mut self) -> Option<ServerSettings> {
+        let s3_bind = self.address(&keys::S3_BIND);
+        let api_bind = self.address(&keys::API_BIND);
+        let console_bind = self.address(&keys::CONSOLE_BIND);
+        let data_dir =
+            self.read(
+                &keys::DATA_DIR,
+                |value| {
+                    if let Value::Path(path) = value { Some(path.clone()) } else { None }
+                },
+            );
+        let base_hosts = self.read(&keys::BASE_HOSTS, |value| {
+            if let Value::List(names) = value { Some(names.clone()) } else { None }
+        });
+        let executors: Option<usize> = self.number(&keys::EXECUTORS);
+        let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
+        let connections_max = self.number(&keys::CONNECTIONS_MAX);
+        let head_timeout = self.seconds(&keys::HEAD_TIMEOUT);
+        let idle_timeout = self.seconds(&keys::IDLE_TIMEOUT);
+        let body_timeout = self.seconds(&keys::BODY_TIMEOUT);
+        Some(ServerSettings {
+            s3_bind: s3_bind?,
+            api_bind: api_bind?,
+            console_bind: console_bind?,
+            data_dir: data_dir?,
+            executors: executors.map(|count| if count == 0 { None } else { Some(count) })?,
+            base_hosts: base_hosts?,
+            shutdown_grace_period: shutdown_grace_period?,
+            connections_max: connections_max?,
+            head_timeout: head_timeout?,
+            idle_timeout: idle_timeout?,
+            body_timeout: body_timeout?,
+        })
+    }
+
+    fn storage(&mut self) -> Option<StorageSettings> {
+        let cache_bytes = self.optional(&keys::CACHE_BYTES, number);
+        let slices = self.optional(&keys::SLICES, number);
+        let reserve_bytes = self.number(&keys::RESERVE_BYTES);
+        if self.flag(&keys::ENCRYPTION_ENABLED)? {
+            self.problems.push(Problem::Inconsistent(format!(
+                "{} is true, but this build cannot encrypt at rest; it will not store in plain what was meant to be \
+                 encrypted. Set it to false or use a build that has encryption",
+                self.values.source(&keys::ENCRYPTION_ENABLED)
+            )));
+        }
+        Some(StorageSettings { cache_bytes: cache_bytes?, slices: slices?, reserve_bytes: reserve_bytes? })
+    }
+
+    fn log(&mut self) -> Option<LogSettings> {
+        let filter = self.read(&keys::LOG_FILTER, |value| {
+            if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
+        });
+        let format =
+            self.flag(&keys::LOG_JSON).map(|json| if json { LogFormat::Json } else { LogFormat::Text });
+        Some(LogSettings { filter: filter?, format: format? })
+    }
+}
+
+fn number<N: TryFrom<u64>>(value: &Value) -> Option<N> {
+    if let Value::Number(number) = value { N::try_from(*number).ok() } else { None }
+}
+
+impl Settings {
+    /// Checks what no single value shows and gives the values their types.
+    ///
+    /// # Errors
+    /// With everything that is missing, too short, equal where it must differ, or asked for and not built.
+    pub fn from_values(values: Values) -> Result<Self, ConfigError> {
+        let mut reader = Reader { values: &values, problems: Vec::new() };
+        let server = reader.server();
+        let storage = reader.storage();
+        let log = reader.log();
+        let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
+        let mut problems = reader.problems;
+        let secrets = check(&values, &mut problems);
+        if let Some(server) = &server {
+            check_binds(server, &mut problems);
+        }
+        let (Some(server), Some(storage), Some(log), Some(root_s3_enabled), Some(secrets), true) =
+            (server, storage, log, root_s3_enabled, secrets, problems.is_empty())
+        else {
+            return Err(ConfigError { problems });
+        };
+        let mut warnings = secrets.warnings;
+        warnings.extend(values.without_effect().map(|key| {
+            format!("{} is set, but this build does not have the feature it configures", values.source(key))
+        }));
+        let auth = AuthSettings {
+            credential_master_key: secrets.master_key,
+            root_access_key: secrets.root_access_key,
+            root_secret_key: secrets.root_secret_key,
+            root_s3_enabled,
+            management_system_token: secrets.system_token,
+        };
+        Ok(Self { server, storage, auth, log, warnings, values })
+    }
+}
+
+/// Administration never travels over the data plane's port. (Port 0 asks for any free port.)
+fn check_binds(server: &ServerSettings, problems: &mut Vec<Problem>) {
+    let (s3, api) = (server.s3_bind.address, server.api_bind.address);
+    if s3.port() != 0 && s3.port() == api.port() {
+        problems.push(Problem::Inconsistent(format!(
+            "{} and {} must have different ports",
+            keys::S3_BIND.variable(),
+            keys::API_BIND.variable()
+        )));
+    }
+}

@@ -1,0 +1,229 @@
+//! Values of configuration keys: from text or TOML to a checked [`Value`].
+//!
+//! An error says what the value must be, never what it was.
+
+use std::fmt;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+
+use cairn_observe::LogFilter;
+
+use super::key::Kind;
+use super::secret::Secret;
+
+/// A checked value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Value {
+    Address(BindAddress),
+    Path(PathBuf),
+    Flag(bool),
+    Number(u64),
+    List(Vec<String>),
+    Text(String),
+    Secret(Secret),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(address) => out.write_str(&address.text),
+            Self::Path(path) => path.display().fmt(out),
+            Self::Flag(flag) => flag.fmt(out),
+            Self::Number(number) => number.fmt(out),
+            Self::List(items) => out.write_str(&items.join(",")),
+            Self::Text(text) => out.write_str(text),
+            Self::Secret(secret) => secret.fmt(out),
+        }
+    }
+}
+
+/// Where a listener binds: as written, and what it resolved to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BindAddress {
+    /// As written.
+    pub text: String,
+    /// The first address that it resolves to.
+    pub address: SocketAddr,
+}
+
+/// Longest list of host names.
+const HOST_NAMES_MAX: usize = 64;
+/// Longest host name in bytes (RFC 1035 section 2.3.4).
+const HOST_NAME_BYTES_MAX: usize = 253;
+
+/// Parses a value as it stands in the environment.
+pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
+    let parsed = match kind {
+        Kind::Address => parse_address(text).map(Value::Address),
+        Kind::Path => (!text.is_empty() && !text.contains('\0')).then(|| Value::Path(PathBuf::from(text))),
+        Kind::Flag => parse_flag(text).map(Value::Flag),
+        Kind::Integer { min, max } => parse_digits(text).and_then(|number| within(number, min, max)),
+        Kind::Bytes { min, max } => parse_bytes(text).and_then(|number| within(number, min, max)),
+        Kind::HostNames => parse_hosts(text.split(',').map(str::trim).filter(|name| !name.is_empty())),
+        Kind::Url => is_url(text).then(|| Value::Text(text.to_owned())),
+        Kind::LogFilter => return check_filter(text),
+        Kind::Text { bytes_max } => (text.len() <= bytes_max).then(|| Value::Text(text.to_owned())),
+        Kind::Secret => Some(Value::Secret(Secret::new(text.to_owned()))),
+    };
+    parsed.ok_or_else(|| expected(kind))
+}
+
+/// Parses a value as it stands in a TOML file. Types are taken at their word: a flag is no string there.
+pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, String> {
+    let parsed = match (kind, value) {
+        (Kind::Flag, toml::Value::Boolean(flag)) => Some(Value::Flag(*flag)),
+        (Kind::Integer { min, max } | Kind::Bytes { min, max }, toml::Value::Integer(number)) => {
+            u64::try_from(*number).ok().and_then(|number| within(number, min, max))
+        }
+        (Kind::HostNames, toml::Value::Array(items)) => {
+            let names: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
+            names.and_then(|names| parse_hosts(names.into_iter()))
+        }
+        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames, _) => None,
+        (_, toml::Value::String(text)) => return parse_text(kind, text),
+        _ => None,
+    };
+    parsed.ok_or_else(|| expected(kind))
+}
+
+/// What a value of this kind must be, to end "… must be".
+pub(crate) fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Address => "an address of the form <host>:<port> whose host can be resolved".to_owned(),
+        Kind::Path => "a path".to_owned(),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Bytes { min, max } => {
+            format!("a number of bytes from {} to {}, plain or as 512MiB", bytes_text(min), bytes_text(max))
+        }
+        Kind::HostNames => format!("a list of at most {HOST_NAMES_MAX} host names"),
+        Kind::Url => "an http or https address without query or fragment".to_owned(),
+        Kind::LogFilter => "a log filter".to_owned(),
+        Kind::Text { bytes_max } => format!("text of at most {bytes_max} bytes"),
+        Kind::Secret => "text".to_owned(),
+    }
+}
+
+/// Suffixes of byte numbers, largest first.
+const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// A number of bytes as a user would write it.
+pub(crate) fn bytes_text(bytes: u64) -> String {
+    let unit = UNITS.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
+    unit.map_or_else(|| bytes.to_string(), |(suffix, size)| format!("{}{suffix}", bytes / size))
+}
+
+fn within(number: u64, min: u64, max: u64) -> Option<Value> {
+    (min..=max).contains(&number).then_some(Value::Number(number))
+}
+
+/// Digits only: the standard parser would also take a sign.
+fn parse_digits(text: &str) -> Option<u64> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
+}
+
+fn parse_bytes(text: &str) -> Option<u64> {
+    for (suffix, size) in UNITS {
+        if let Some(number) = text.strip_suffix(suffix) {
+            return parse_digits(number.trim_end())?.checked_mul(size);
+        }
+    }
+    parse_digits(text)
+}
+
+fn parse_flag(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" => Some(true),
+        "false" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+fn parse_address(text: &str) -> Option<BindAddress> {
+    // Names are resolved here, once, before anything is started that must not wait for a resolver.
+    let address = text.to_socket_addrs().ok()?.next()?;
+    Some(BindAddress { text: text.to_owned(), address })
+}
+
+fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>) -> Option<Value> {
+    let names: Vec<String> = names.map(str::to_ascii_lowercase).collect();
+    let fits = names.len() <= HOST_NAMES_MAX && names.iter().all(|name| is_host_name(name));
+    fits.then_some(Value::List(names))
+}
+
+fn is_host_name(name: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    name.len() <= HOST_NAME_BYTES_MAX && name.split('.').all(label)
+}
+
+fn is_url(text: &str) -> bool {
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    rest.is_some_and(|rest| {
+        !rest.is_empty()
+            && !rest.starts_with('/')
+            && rest
+                .bytes()
+                .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'@' | b'"' | b'<'))
+    })
+}
+
+fn check_filter(text: &str) -> Result<Value, String> {
+    match LogFilter::parse(text) {
+        Ok(_) => Ok(Value::Text(text.to_owned())),
+        Err(refusal) => Err(format!("a valid log filter: {refusal}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_digits_and_within_their_range() {
+        let kind = Kind::Integer { min: 1, max: 300 };
+        assert_eq!(parse_text(kind, "300"), Ok(Value::Number(300)));
+        for bad in ["0", "301", "+5", "-1", "5 ", "0x5", "", "1e2", "99999999999999999999999"] {
+            assert_eq!(parse_text(kind, bad), Err("a whole number from 1 to 300".to_owned()), "{bad:?}");
+        }
+        assert!(parse_toml(kind, &toml::Value::Integer(-1)).is_err());
+        assert!(parse_toml(kind, &toml::Value::String("5".to_owned())).is_err());
+    }
+
+    #[test]
+    fn bytes_have_binary_units_and_do_not_overflow() {
+        let kind = Kind::Bytes { min: 0, max: u64::MAX };
+        assert_eq!(parse_text(kind, "3MiB"), Ok(Value::Number(3 << 20)));
+        assert_eq!(parse_text(kind, "1 GiB"), Ok(Value::Number(1 << 30)));
+        assert_eq!(parse_text(kind, "17"), Ok(Value::Number(17)));
+        for bad in ["3MB", "MiB", "18446744073709551615KiB", "1.5GiB", "-1KiB"] {
+            assert!(parse_text(kind, bad).is_err(), "{bad}");
+        }
+        assert_eq!(bytes_text(16 << 40), "16TiB");
+        assert_eq!(bytes_text(1000), "1000");
+    }
+
+    #[test]
+    fn addresses_need_host_and_port() {
+        assert_eq!(parse_address("127.0.0.1:7600").unwrap().address.port(), 7600);
+        assert!(parse_address("[::1]:0").unwrap().address.ip().is_loopback());
+        for bad in ["7600", "127.0.0.1", ":x", "127.0.0.1:70000", ""] {
+            assert!(parse_address(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn hosts_and_urls_are_plain() {
+        assert_eq!(
+            parse_text(Kind::HostNames, "S3.example.com, localhost"),
+            Ok(Value::List(vec!["s3.example.com".into(), "localhost".into()]))
+        );
+        assert!(parse_text(Kind::HostNames, "a..b").is_err());
+        assert!(parse_text(Kind::HostNames, "http://a").is_err());
+        assert!(parse_text(Kind::Url, "https://share.example.com/x").is_ok());
+        for bad in ["ftp://a", "https://", "https://a?b", "https://u@h", "share.example.com"] {
+            assert!(parse_text(Kind::Url, bad).is_err(), "{bad}");
+        }
+    }
+}

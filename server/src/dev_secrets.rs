@@ -1,0 +1,133 @@
+//! The secrets of `serve --dev`: made on first use, kept in the data folder, read by nobody but the owner.
+//!
+//! The file has the form of a configuration file, and is read as one, below the user's own file and environment. It
+//! must never be overwritten: a store opens only with the master key it was made with.
+
+use std::fmt;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// The name of the file in the data folder.
+pub(crate) const DEV_SECRETS_FILE: &str = "dev-secrets.toml";
+
+/// Permissions that others have; there must be none.
+const OTHERS: u32 = 0o077;
+
+/// Why there are no secrets for `--dev`.
+#[derive(Debug)]
+pub enum DevSecretsError {
+    /// A step failed.
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The file can be read by others.
+    Exposed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No random bytes.
+    Random(getrandom::Error),
+}
+
+impl fmt::Display for DevSecretsError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, error } => {
+                write!(out, "the secrets of --dev could not be kept in {}: {error}", path.display())
+            }
+            Self::Exposed { path } => {
+                let path = path.display();
+                write!(out, "{path} holds secrets and can be read by others; run chmod 600 {path}")
+            }
+            Self::Random(error) => {
+                write!(out, "the system gave no random bytes for the secrets of --dev: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for DevSecretsError {}
+
+/// The file of secrets in `data_dir`, made together with the folder if it is not there.
+pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, DevSecretsError> {
+    let path = data_dir.join(DEV_SECRETS_FILE);
+    let failed = |error| DevSecretsError::Io { path: path.clone(), error };
+    match std::fs::metadata(&path) {
+        Ok(found) if found.permissions().mode() & OTHERS != 0 => Err(DevSecretsError::Exposed { path }),
+        Ok(_) => Ok(path),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(failed)?;
+            let text = made_up().map_err(DevSecretsError::Random)?;
+            publish(data_dir, &path, &text).map_err(failed)?;
+            Ok(path)
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Writes the file under another name and links it to its own, so that it is whole when it is seen, and so that of two
+/// processes starting at once only one makes it.
+fn publish(data_dir: &Path, path: &Path, text: &str) -> std::io::Result<()> {
+    let draft = data_dir.join(format!("{DEV_SECRETS_FILE}.{}", std::process::id()));
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    let linked = match std::fs::hard_link(&draft, path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    };
+    std::fs::remove_file(&draft)?;
+    linked?;
+    File::open(data_dir)?.sync_all()
+}
+
+fn made_up() -> Result<String, getrandom::Error> {
+    let mut random = [0; 32 + 8 + 20 + 32];
+    getrandom::fill(&mut random)?;
+    let (master_key, rest) = random.split_at(32);
+    let (access_key, rest) = rest.split_at(8);
+    let (secret_key, system_token) = rest.split_at(20);
+    Ok(format!(
+        "# Made by `cairn serve --dev`. The store opens only with this master key.\n\
+         [auth]\n\
+         credential_master_key = \"{}\"\n\
+         root_access_key = \"CAIRN{}\"\n\
+         root_secret_key = \"{}\"\n\
+         management_system_token = \"{}\"\n",
+        hex::encode(master_key),
+        hex::encode_upper(access_key),
+        hex::encode(secret_key),
+        hex::encode(system_token),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_made_once_and_only_the_owner_reads_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = folder.path().join("data");
+        let path = ensure(&data_dir).unwrap();
+        let first = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::metadata(&data_dir).unwrap().permissions().mode() & 0o777, 0o700);
+        ensure(&data_dir).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), first);
+        assert_eq!(std::fs::read_dir(&data_dir).unwrap().count(), 1, "no draft is left");
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = ensure(folder.path()).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+        assert!(matches!(ensure(folder.path()), Err(DevSecretsError::Exposed { .. })));
+    }
+}

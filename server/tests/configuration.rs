@@ -1,0 +1,260 @@
+//! Configuration through the public surface: precedence, unknown names, refusals, and that no value is ever repeated.
+
+use std::path::{Path, PathBuf};
+
+use cairn_server::config::{
+    ALL_KEYS, Availability, Environment, Kind, Secret, Settings, configuration_document,
+};
+use cairn_server::{LoadError, Mode, ServeOptions, load_settings};
+
+const MASTER_KEY: &str = "master-key-0123456789-0123456789-x";
+const SECRET_KEY: &str = "root-secret-key-0123456789";
+const TOKEN: &str = "system-token-0123456789-0123456789";
+
+/// What production needs at the least, and then `more`.
+fn production(more: &[(&str, &str)]) -> Environment {
+    let required = [
+        ("SERVICE_CREDENTIAL_MASTER_KEY", MASTER_KEY),
+        ("SERVICE_ROOT_ACCESS_KEY", "ROOTKEY"),
+        ("SERVICE_ROOT_SECRET_KEY", SECRET_KEY),
+        ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", TOKEN),
+        ("PATH", "/usr/bin"),
+    ];
+    required.iter().chain(more).copied().collect()
+}
+
+fn options(mode: Mode) -> ServeOptions {
+    ServeOptions { mode, config: None, data_dir: None }
+}
+
+fn load(environment: &Environment) -> Result<Settings, String> {
+    load_settings(&options(Mode::Production), environment).map_err(|error| error.to_string())
+}
+
+fn load_file(text: &str, environment: &Environment) -> Result<Settings, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cairn.toml");
+    std::fs::write(&path, text).unwrap();
+    let options = ServeOptions { config: Some(path), ..options(Mode::Production) };
+    load_settings(&options, environment).map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_defaults_keep_administration_on_the_loopback_address() {
+    let settings = load(&production(&[])).unwrap();
+    assert_eq!(settings.server.s3_bind.address.port(), 7600);
+    assert_eq!(settings.server.api_bind.text, "127.0.0.1:7601");
+    assert_eq!(settings.server.shutdown_grace_period.as_secs(), 30);
+    assert!(settings.auth.root_s3_enabled);
+    assert!(settings.warnings.is_empty(), "{:?}", settings.warnings);
+}
+
+#[test]
+fn the_environment_goes_before_the_file_and_the_command_line_before_both() {
+    let file = "[server]\ns3_bind = \"127.0.0.1:1111\"\napi_bind = \"127.0.0.1:2222\"\ndata_dir = \"/file\"\n\
+                [storage]\ncache_bytes = 1024\nreserve_bytes = \"64MiB\"\n[observability]\njson = true\n";
+    let environment = production(&[("SERVICE_S3_BIND", "127.0.0.1:3333"), ("SERVICE_STORAGE_CACHE_BYTES", "2KiB")]);
+    let settings = load_file(file, &environment).unwrap();
+    assert_eq!(settings.server.s3_bind.address.port(), 3333);
+    assert_eq!(settings.server.api_bind.address.port(), 2222);
+    assert_eq!(settings.storage.cache_bytes, Some(2048));
+    assert_eq!(settings.storage.reserve_bytes, 64 << 20);
+
+    let environment = production(&[("SERVICE_DATA_DIR", "/environment")]);
+    let options = ServeOptions { data_dir: Some(PathBuf::from("/option")), ..options(Mode::Production) };
+    assert_eq!(load_settings(&options, &environment).unwrap().server.data_dir, Path::new("/option"));
+}
+
+#[test]
+fn the_file_can_be_named_by_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.toml");
+    std::fs::write(&path, "[server]\nexecutors = 3\n").unwrap();
+    let settings = load(&production(&[("SERVICE_CONFIG", path.to_str().unwrap())])).unwrap();
+    assert_eq!(settings.server.executors, Some(3));
+    let missing = load(&production(&[("SERVICE_CONFIG", "/nonexistent/x.toml")])).unwrap_err();
+    assert!(missing.contains("/nonexistent/x.toml"), "{missing}");
+}
+
+#[test]
+fn every_key_has_its_section_name_as_a_variable_beside_a_shorter_one() {
+    let settings = load(&production(&[("SERVICE_SERVER_S3_BIND", "127.0.0.1:4444")])).unwrap();
+    assert_eq!(settings.server.s3_bind.address.port(), 4444);
+    let both = [("SERVICE_SERVER_S3_BIND", "127.0.0.1:4444"), ("SERVICE_S3_BIND", "127.0.0.1:5555")];
+    let refusal = load(&production(&both)).unwrap_err();
+    assert!(refusal.contains("SERVICE_SERVER_S3_BIND") && refusal.contains("SERVICE_S3_BIND"), "{refusal}");
+}
+
+#[test]
+fn unknown_names_end_the_start_all_at_once() {
+    let environment = production(&[("SERVICE_S3_BNID", "x"), ("SERVICE_SOMETHING_ELSE", "y"), ("SERVICEX", "fine")]);
+    let refusal = load(&environment).unwrap_err();
+    assert!(refusal.contains("SERVICE_S3_BNID is not a configuration key; SERVICE_S3_BIND is"), "{refusal}");
+    assert!(refusal.contains("SERVICE_SOMETHING_ELSE") && !refusal.contains("SERVICEX"), "{refusal}");
+
+    let file = "top = 1\n[servre]\nx = 1\n[server]\nexecutor = 1\n[server.nested]\nx = 1\n";
+    let refusal = load_file(file, &production(&[])).unwrap_err();
+    for name in ["top", "servre", "server.executor is not a configuration key; server.executors is", "server.nested"] {
+        assert!(refusal.contains(name), "{name}: {refusal}");
+    }
+}
+
+#[test]
+fn a_start_without_secrets_names_each_that_is_missing() {
+    let refusal = load(&Environment::default()).unwrap_err();
+    for variable in [
+        "SERVICE_CREDENTIAL_MASTER_KEY",
+        "SERVICE_ROOT_ACCESS_KEY",
+        "SERVICE_ROOT_SECRET_KEY",
+        "SERVICE_MANAGEMENT_SYSTEM_TOKEN",
+    ] {
+        assert!(refusal.contains(variable), "{variable}: {refusal}");
+        let empty = production(&[(variable, "")]);
+        assert!(load(&empty).unwrap_err().contains(variable), "an empty {variable} is a missing one");
+    }
+}
+
+#[test]
+fn secrets_that_are_short_equal_or_unprintable_are_refused() {
+    for (variable, value, says) in [
+        ("SERVICE_CREDENTIAL_MASTER_KEY", "fifteen-bytes-x", "16 to"),
+        ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", "thirty-one-bytes-long-012345678", "32 to"),
+        ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", MASTER_KEY, "differ"),
+        ("SERVICE_METRICS_SCRAPE_TOKEN", TOKEN, "differ"),
+        ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", "thirty-two-bytes and a space-012345", "visible ASCII"),
+        ("SERVICE_ROOT_SECRET_KEY", "short", "8 to"),
+        ("SERVICE_ROOT_ACCESS_KEY", "has/slash", "letters"),
+        ("SERVICE_ROOT_ACCESS_KEY", "ab", "letters"),
+    ] {
+        let refusal = load(&production(&[(variable, value)])).unwrap_err();
+        assert!(refusal.contains(variable) && refusal.contains(says), "{variable}: {refusal}");
+        assert!(!refusal.contains(value), "{refusal}");
+    }
+    let settings = load(&production(&[("SERVICE_CREDENTIAL_MASTER_KEY", "sixteen-bytes-xx")])).unwrap();
+    assert!(settings.warnings[0].contains("recommended"), "{:?}", settings.warnings);
+}
+
+#[test]
+fn no_refusal_repeats_a_value() {
+    /// Valid for no kind but text and secrets, and found again if any message quotes it.
+    const MARKER: &str = "HUNTER2\u{7f}//";
+    for key in ALL_KEYS {
+        if matches!(key.kind, Kind::Secret | Kind::Path) {
+            continue;
+        }
+        let refusal = load(&production(&[(&key.variable(), MARKER)])).unwrap_err();
+        assert!(refusal.contains(&key.variable()), "{}: {refusal}", key.name);
+        assert!(!refusal.contains("HUNTER2"), "{}: {refusal}", key.name);
+
+        let (section, name) = key.name.split_once('.').unwrap();
+        let file = format!("[{section}]\n{name} = \"HUNTER2 //\"\n");
+        let refusal = load_file(&file, &production(&[("SERVICE_ROOT_ACCESS_KEY", "")])).unwrap_err();
+        assert!(refusal.contains(key.name), "{}: {refusal}", key.name);
+        assert!(!refusal.contains("HUNTER2"), "{}: {refusal}", key.name);
+    }
+}
+
+#[test]
+fn a_broken_file_is_named_by_its_line_and_not_quoted() {
+    let file = "[auth]\ncredential_master_key = \"HUNTER2\n";
+    let refusal = load_file(file, &production(&[])).unwrap_err();
+    assert!(refusal.contains("line 2") && refusal.contains("cairn.toml"), "{refusal}");
+    assert!(!refusal.contains("HUNTER2"), "{refusal}");
+    let refusal = load_file("[auth]\ncredential_master_key = 123456789012345678\n", &production(&[])).unwrap_err();
+    assert!(refusal.contains("auth.credential_master_key") && !refusal.contains("1234"), "{refusal}");
+}
+
+#[test]
+fn ranges_are_kept() {
+    for (variable, bad) in [
+        ("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "0"),
+        ("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "301"),
+        ("SERVICE_STORAGE_SLICES", "65"),
+        ("SERVICE_SERVER_EXECUTORS", "-1"),
+        ("SERVICE_LOG_JSON", "maybe"),
+        ("SERVICE_LOG", "service=loud"),
+    ] {
+        let refusal = load(&production(&[(variable, bad)])).unwrap_err();
+        assert!(refusal.contains(variable), "{refusal}");
+    }
+    assert!(load(&production(&[("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "300")])).is_ok());
+}
+
+#[test]
+fn secrets_never_show() {
+    let settings = load(&production(&[])).unwrap();
+    let shown = format!("{settings:?}{:?}", settings.values.redacted().collect::<Vec<_>>());
+    for secret in [MASTER_KEY, SECRET_KEY, TOKEN] {
+        assert!(!shown.contains(secret));
+    }
+    assert!(shown.contains("<redacted>"));
+    let secret = Secret::new("HUNTER2".to_owned());
+    assert_eq!(format!("{secret} {secret:?}"), "<redacted> <redacted>");
+}
+
+#[test]
+fn what_is_not_built_is_accepted_and_said_so_but_encryption_is_refused() {
+    let environment = production(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
+    let settings = load(&environment).unwrap();
+    assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
+    let refusal = load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "true")])).unwrap_err();
+    assert!(refusal.contains("SERVICE_STORAGE_ENCRYPTION_ENABLED"), "{refusal}");
+    assert!(load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "false")])).is_ok());
+}
+
+#[test]
+fn data_and_management_do_not_share_a_port() {
+    let refusal = load(&production(&[("SERVICE_API_BIND", "127.0.0.1:7600")])).unwrap_err();
+    assert!(refusal.contains("different ports"), "{refusal}");
+}
+
+#[test]
+fn dev_makes_its_secrets_and_finds_them_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ServeOptions { data_dir: Some(folder.path().join("data")), ..options(Mode::Dev) };
+    let first = load_settings(&options, &Environment::default()).unwrap();
+    let again = load_settings(&options, &Environment::default()).unwrap();
+    assert!(first.server.s3_bind.address.ip().is_loopback());
+    assert_eq!(first.auth.credential_master_key, again.auth.credential_master_key);
+    assert_eq!(first.auth.root_access_key, again.auth.root_access_key);
+    assert!(first.warnings.is_empty(), "{:?}", first.warnings);
+    let own: Environment = [("SERVICE_ROOT_ACCESS_KEY", "MINE")].into_iter().collect();
+    assert_eq!(load_settings(&options, &own).unwrap().auth.root_access_key, "MINE");
+}
+
+#[test]
+fn dev_listens_on_loopback_only_and_touches_nothing_when_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let options = ServeOptions { data_dir: Some(data_dir.clone()), ..options(Mode::Dev) };
+    for variable in ["SERVICE_S3_BIND", "SERVICE_API_BIND"] {
+        let open: Environment = [(variable, "0.0.0.0:7777")].into_iter().collect();
+        let refusal = load_settings(&options, &open).unwrap_err();
+        assert!(matches!(refusal, LoadError::Config(_)) && refusal.to_string().contains(variable), "{refusal}");
+    }
+    let wrong: Environment = [("SERVICE_LOG", "service=loud")].into_iter().collect();
+    assert!(load_settings(&options, &wrong).is_err());
+    assert!(!data_dir.exists());
+}
+
+#[test]
+fn the_table_has_no_two_keys_of_one_name_and_its_defaults_are_valid() {
+    for (index, key) in ALL_KEYS.iter().enumerate() {
+        assert!(ALL_KEYS[..index].iter().all(|other| other.name != key.name), "{}", key.name);
+        assert!(key.doc.ends_with('.'), "{}", key.name);
+        assert_eq!(key.name.split('.').count(), 2, "{}", key.name);
+        assert!(!(key.kind == Kind::Secret && key.default.is_some()), "{}", key.name);
+    }
+    assert!(ALL_KEYS.iter().any(|key| key.availability == Availability::NotBuilt));
+    assert!(load(&production(&[])).is_ok(), "all defaults parse");
+}
+
+#[test]
+fn the_documentation_is_the_table() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");
+    if std::env::var_os("CAIRN_UPDATE_DOCS").is_some() {
+        std::fs::write(&path, configuration_document()).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(written, configuration_document(), "run with CAIRN_UPDATE_DOCS=1 and commit docs/configuration.md");
+}
