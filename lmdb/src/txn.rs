@@ -53,7 +53,9 @@ impl<'t> Iterator for Scan<'t> {
 }
 
 fn scan<'t>(txn: &'t RoTxn<'_>, table: Table, from: &[u8]) -> Result<Scan<'t>, Error> {
-    let bounds = (Bound::Included(from), Bound::Unbounded);
+    // LMDB has no empty keys and refuses to look for one.
+    let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
+    let bounds = (first, Bound::Unbounded);
     Ok(Scan { inner: table.0.range(txn, &bounds)? })
 }
 

@@ -1,0 +1,110 @@
+//! The committer: the one thread that changes a slice.
+//!
+//! It takes everything that waits as one batch: no timer, so no added latency when idle, and larger batches when busy.
+//! A batch is: one flush of each volume that its payloads were written to, one LMDB transaction, LMDB's own flushes,
+//! then the answers. A change that is refused (a condition, a bucket under deletion) never fails its neighbours; a
+//! failure of the flush fails the payloads of that volume; a failure of the commit fails the whole batch, and when the
+//! device is to blame it stops the slice: what the device holds is then unknown until the store is opened again.
+
+use crate::batch::Batch;
+use crate::error::EngineError;
+use crate::limits::BATCH_JOBS_MAX;
+use crate::queue::Job;
+use crate::slice::Slice;
+use cairn_model::Clock;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Runs until the queue is closed and empty.
+pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
+    while let Some(jobs) = slice.queue.take(BATCH_JOBS_MAX) {
+        if let Some(reason) = slice.stopped.get() {
+            for job in jobs {
+                fail(job, &EngineError::Io(reason.clone()));
+            }
+            continue;
+        }
+        let jobs = flush_payloads(slice, jobs);
+        if jobs.is_empty() {
+            continue;
+        }
+        sequence = commit(slice, clock, sequence, jobs);
+    }
+}
+
+/// Answers a change with a failure.
+pub(crate) fn fail(job: Job, error: &EngineError) {
+    // The one who asked may have gone: then there is nobody to tell.
+    match job {
+        Job::Put(_, reply) => drop(reply.send(Err(error.clone()))),
+        Job::Delete(_, reply) => drop(reply.send(Err(error.clone()))),
+        Job::ProbeEmpty(_, reply) => drop(reply.send(Err(error.clone()))),
+    }
+}
+
+/// Flushes every volume that a payload of the batch was written to, and drops the changes whose flush failed.
+fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
+    let mut failed = BTreeSet::new();
+    let mut flushed = BTreeSet::new();
+    for job in &jobs {
+        let Job::Put(put, _) = job else { continue };
+        for number in put.payload.volumes() {
+            if flushed.contains(&number) || failed.contains(&number) {
+                continue;
+            }
+            let done = slice.volume(number).map(|volume| volume.flush());
+            if matches!(done, Some(Ok(()))) { flushed.insert(number) } else { failed.insert(number) };
+        }
+    }
+    if failed.is_empty() {
+        return jobs;
+    }
+    let error = EngineError::Io("the volume could not be flushed".to_owned());
+    let broken = |job: &Job| matches!(job, Job::Put(put, _) if put.payload.volumes().any(|v| failed.contains(&v)));
+    let (lost, kept): (Vec<_>, Vec<_>) = jobs.into_iter().partition(broken);
+    lost.into_iter().for_each(|job| fail(job, &error));
+    kept
+}
+
+/// Decides, applies and commits the changes; returns the last sequence used.
+fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) -> u64 {
+    let mut batch = match Batch::begin(slice, clock, sequence) {
+        Ok(batch) => batch,
+        Err(error) => {
+            stop_if_broken(slice, &error);
+            jobs.into_iter().for_each(|job| fail(job, &error));
+            return sequence;
+        }
+    };
+    let mut jobs = jobs.into_iter();
+    let mut broken = None;
+    for job in jobs.by_ref() {
+        if let Err(error) = batch.apply(job) {
+            broken = Some(error);
+            break;
+        }
+    }
+    let last = batch.sequence();
+    let ended = match broken {
+        None => batch.commit(),
+        Some(error) => {
+            batch.abandon(&error);
+            jobs.for_each(|job| fail(job, &error));
+            Err(error)
+        }
+    };
+    if let Err(error) = ended {
+        stop_if_broken(slice, &error);
+    }
+    last
+}
+
+/// After a failure of the device the metadata's state on it is unknown: nothing more is written. A lack of space and a
+/// record that fails its check are none: the transaction was dropped, and what was there before stands.
+fn stop_if_broken(slice: &Slice, error: &EngineError) {
+    if matches!(error, EngineError::Io(_)) {
+        let reason = format!("slice {} was stopped after a failed commit: {error}", slice.number);
+        tracing::error!(target: "service::engine", slice = slice.number, %error, "commit failed: the slice takes no more changes until the service is started again");
+        let _ = slice.stopped.set(reason);
+    }
+}

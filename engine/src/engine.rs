@@ -1,0 +1,203 @@
+//! The engine on one executor: the path of each request, from top to bottom.
+
+use crate::bucket::Bucket;
+use crate::disk::{Disk, UploadBudget};
+use crate::error::{EngineError, OpenError};
+use crate::keys;
+use crate::limits::PAYLOAD_BYTES_MAX;
+use crate::list;
+use crate::block::block_check;
+use crate::object::{Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition};
+use crate::queue::{DeleteJob, Job, PutJob};
+use crate::reader::{OpenObject, PinnedPayload, Source};
+use crate::record::{ObjectRecord, PayloadForm};
+use crate::slice::Slice;
+use crate::store::Store;
+use crate::volume::volume_path;
+use crate::writer::{PayloadWriter, StagedPayload};
+use cairn_model::{Etag, ObjectKey};
+use futures_channel::oneshot;
+use glommio::io::DmaFile;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// The engine as one executor uses it. Not `Send`: its files belong to the executor's ring.
+pub struct Engine {
+    store: Arc<Store>,
+    disk: Disk,
+    pub(crate) upload_budget: UploadBudget,
+}
+
+/// A put as it goes to the committer.
+pub struct PutObject {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// The key that the payload was written for.
+    pub key: ObjectKey,
+    /// The payload, with all its writes completed.
+    pub payload: StagedPayload,
+    /// Its entity tag.
+    pub etag: Etag,
+    /// Stored headers and checked checksums.
+    pub attributes: Attributes,
+    /// Conditions on the current object.
+    pub condition: WriteCondition,
+}
+
+impl Engine {
+    /// Opens the store's volumes on the executor that runs this.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
+    pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
+        let engine = Rc::new(Self { store, disk: Disk::default(), upload_budget: UploadBudget::new() });
+        for slice in &engine.store.slices {
+            let path = volume_path(&slice.folder, 0);
+            let opened = engine.disk.file(slice.number, 0, &path).await;
+            opened.map_err(|error| OpenError::Io { path, doing: "opening with io_uring", error })?;
+        }
+        Ok(engine)
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Begins a payload of exactly `size` bytes for a key.
+    ///
+    /// # Errors
+    /// [`EngineError::PayloadTooLarge`], [`EngineError::KeyTooLong`], and [`EngineError::StorageFull`] when the disk is below its reserve.
+    #[expect(clippy::unused_async, reason = "the signature leaves room for waiting on admission")]
+    pub async fn write_payload(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+    ) -> Result<PayloadWriter, EngineError> {
+        if size > PAYLOAD_BYTES_MAX {
+            return Err(EngineError::PayloadTooLarge);
+        }
+        if keys::versions_of(bucket.id, key.as_bytes()).is_none() {
+            return Err(EngineError::KeyTooLong);
+        }
+        let slice = self.store.slice_of(bucket, key)?;
+        if let Some(reason) = slice.stopped.get() {
+            return Err(EngineError::Io(reason.clone()));
+        }
+        if self.store.disk.is_low() {
+            return Err(EngineError::StorageFull);
+        }
+        PayloadWriter::new(self, slice, size)
+    }
+
+    /// Makes a staged payload the current content of its key. Durable, payload and metadata, when it returns. Dropping
+    /// the future does not undo the put.
+    ///
+    /// # Errors
+    /// [`EngineError::PreconditionFailed`], [`EngineError::NoSuchKey`] (an `If-Match` on nothing), bucket states,
+    /// [`EngineError::StorageFull`] and failures of the device.
+    pub async fn put_object(&self, put: PutObject) -> Result<PutOutcome, EngineError> {
+        let PutObject { bucket, key, payload, etag, attributes, condition } = put;
+        let slice = Arc::clone(self.store.slice_of(&bucket, &key)?);
+        let (reply, answer) = oneshot::channel();
+        let job = PutJob { bucket, key, payload, etag, attributes, condition };
+        slice.queue.push(Job::Put(Box::new(job), reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    /// Removes the current object of a key, if there is one. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Engine::put_object`].
+    pub async fn delete_object(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        condition: WriteCondition,
+    ) -> Result<DeleteOutcome, EngineError> {
+        let slice = self.store.slice_of(bucket, key)?;
+        let (reply, answer) = oneshot::channel();
+        let job = DeleteJob { bucket: Arc::clone(bucket), key: key.clone(), condition };
+        slice.queue.push(Job::Delete(Box::new(job), reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    /// Metadata of the current object.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchKey`], or [`EngineError::Corrupt`] when its record fails its check.
+    pub fn head_object(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<ObjectInfo, EngineError> {
+        let slice = self.store.slice_of(bucket, key)?;
+        self.counted(lookup(slice, bucket, key)).map(|(record, _)| record.info)
+    }
+
+    /// Opens the current object for reading and pins its payload.
+    ///
+    /// # Errors
+    /// As [`Engine::head_object`].
+    pub fn open_object(self: &Rc<Self>, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<OpenObject, EngineError> {
+        let slice = self.store.slice_of(bucket, key)?;
+        loop {
+            let removals = slice.space.removals();
+            let (record, inline) = self.counted(lookup(slice, bucket, key))?;
+            let ObjectRecord { info, payload } = record;
+            let payload = match payload {
+                PayloadForm::Inline { .. } => return Ok(OpenObject { info, source: Source::Inline(inline) }),
+                PayloadForm::Volume(payload) => payload,
+            };
+            // A removal between the look-up and the pin may have given the space away: then look again.
+            let Some(pin) = slice.space.pin(payload.id, removals) else { continue };
+            let pinned = PinnedPayload {
+                engine: Rc::clone(self),
+                slice: Arc::clone(slice),
+                size: info.size,
+                name: format!("{}/{} version {}", bucket.name, key, info.version.0),
+                payload,
+                _pin: pin,
+            };
+            return Ok(OpenObject { info, source: Source::Volume(Rc::new(pinned)) });
+        }
+    }
+
+    /// One page of a bucket's keys.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_objects(&self, bucket: &Arc<Bucket>, list: &ListObjects<'_>) -> Result<ListPage, EngineError> {
+        self.counted(list::list_objects(&self.store.slices, bucket.id, list))
+    }
+
+    /// Counts and logs records that failed their check.
+    fn counted<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+        if let Err(EngineError::Corrupt(what)) = &result {
+            self.store.corruptions.fetch_add(1, Ordering::Relaxed);
+            tracing::error!(target: "service::engine", what, "stored metadata failed its check: it is not served");
+        }
+        result
+    }
+
+    pub(crate) async fn volume_file(&self, slice: &Slice, volume: u32) -> Result<Rc<DmaFile>, EngineError> {
+        let path = volume_path(&slice.folder, volume);
+        self.disk.file(slice.number, volume, &path).await.map_err(|error| {
+            tracing::error!(target: "service::engine", path = %path.display(), %error, "a volume could not be opened");
+            EngineError::Io(format!("opening a volume: {error}"))
+        })
+    }
+}
+
+/// The current record of a key, and its payload when it is inline.
+fn lookup(slice: &Slice, bucket: &Bucket, key: &ObjectKey) -> Result<(ObjectRecord, Vec<u8>), EngineError> {
+    let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
+    let txn = slice.environment.read()?;
+    let found = txn.first_at_or_after(slice.tables.objects, &versions)?;
+    let (_, stored) = found.filter(|(key, _)| key.starts_with(&versions)).ok_or(EngineError::NoSuchKey)?;
+    let record = ObjectRecord::decode(stored.version, stored.body)?;
+    let PayloadForm::Inline { check } = record.payload else { return Ok((record, Vec::new())) };
+    if stored.tail.len() as u64 != record.info.size || block_check(stored.tail) != check {
+        return Err(EngineError::Corrupt(format!("the inline payload of {}/{key}", bucket.name)));
+    }
+    Ok((record, stored.tail.to_vec()))
+}

@@ -1,0 +1,150 @@
+//! The keeper of a slice: the thread that grows volumes, writes free space ahead, and watches the disk's free space.
+//!
+//! Growing is preallocation plus a flush of the new length, so that no unit is handed out that a power cut could take
+//! away again. Writing ahead turns preallocated space into written space while nobody waits for it.
+
+use crate::error::EngineError;
+use crate::extent::units_for;
+use crate::limits::{
+    BLOCK_BYTES, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, SPACE_CHECK_INTERVAL, UNIT_BYTES,
+};
+use crate::slice::Slice;
+use crate::volume::Volume;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError};
+
+/// Units that are written ahead between two looks at the requests (8 MiB).
+const WRITE_AHEAD_UNITS: u64 = (8 << 20) / UNIT_BYTES;
+
+/// Free space of the file system that holds the store.
+#[derive(Debug)]
+pub(crate) struct DiskSpace {
+    path: PathBuf,
+    reserve_bytes: u64,
+    available_bytes: AtomicU64,
+    low: AtomicBool,
+}
+
+impl DiskSpace {
+    pub(crate) fn new(path: PathBuf, reserve_bytes: u64) -> Self {
+        let space = Self { path, reserve_bytes, available_bytes: AtomicU64::new(0), low: AtomicBool::new(false) };
+        space.look();
+        space
+    }
+
+    /// Asks the file system; blocks, so only plain threads call it. Returns the bytes above the reserve.
+    fn look(&self) -> u64 {
+        let Ok(stat) = rustix::fs::statvfs(&self.path) else { return 0 };
+        let available = stat.f_bavail.saturating_mul(stat.f_frsize);
+        self.available_bytes.store(available, Ordering::Relaxed);
+        let low = available < self.reserve_bytes;
+        if self.low.swap(low, Ordering::Relaxed) != low {
+            if low {
+                tracing::warn!(target: "service::engine", available, reserve = self.reserve_bytes, "disk space is below the reserve: new writes are refused");
+            } else {
+                tracing::info!(target: "service::engine", available, "disk space is above the reserve again");
+            }
+        }
+        available.saturating_sub(self.reserve_bytes)
+    }
+
+    /// Whether less than the reserve is free, as of the last look.
+    pub(crate) fn is_low(&self) -> bool {
+        self.low.load(Ordering::Relaxed)
+    }
+
+    /// Free bytes as of the last look.
+    pub(crate) fn available_bytes(&self) -> u64 {
+        self.available_bytes.load(Ordering::Relaxed)
+    }
+}
+
+/// Runs until the slice's keeper is told to stop.
+pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace) {
+    loop {
+        let state = slice.space.state();
+        let idle = state.wanted_written_units == 0;
+        let mut requests = slice.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if requests.growth.is_empty() && !requests.woken && !requests.stop && idle {
+            let waited = slice.keeper_wake.wait_timeout(requests, SPACE_CHECK_INTERVAL);
+            requests = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if requests.stop {
+            return;
+        }
+        let waiting = std::mem::take(&mut requests.growth);
+        requests.woken = false;
+        drop(requests);
+
+        let available = disk.look();
+        let wanted = waiting.iter().map(|(bytes, _)| *bytes).sum::<u64>();
+        let grown = if wanted > 0 || state.free_units < FREE_LOW_UNITS {
+            grow(slice, wanted, available)
+        } else {
+            Ok(())
+        };
+        for (_, reply) in waiting {
+            let _ = reply.send(grown.clone());
+        }
+        if state.wanted_written_units > 0 {
+            write_ahead(slice, state.wanted_written_units);
+        }
+    }
+}
+
+/// Adds at least `wanted` bytes of free space in one run, or a step when nobody waits.
+fn grow(slice: &Slice, wanted: u64, available: u64) -> Result<(), EngineError> {
+    let block = BLOCK_BYTES as u64;
+    let needed = (units_for(wanted) * UNIT_BYTES).next_multiple_of(block) + block;
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let Some(last) = volumes.last() else { return Err(EngineError::StorageFull) };
+    let length = last.units() * UNIT_BYTES;
+    let step = (length / 4).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX).max(needed).min(available / block * block);
+    if step < needed {
+        return if wanted > 0 { Err(EngineError::StorageFull) } else { Ok(()) };
+    }
+    if last.failed() {
+        return Err(EngineError::Io("the volume is read-only after a failed flush".to_owned()));
+    }
+    let grown = if last.room() < step { add_volume(slice, last.number + 1, step) } else { extend(slice, last, step) };
+    grown.map_err(|error| {
+        tracing::warn!(target: "service::engine", slice = slice.number, %error, step, "a volume could not grow");
+        match error.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT | libc::EFBIG) => EngineError::StorageFull,
+            _ => EngineError::Io(format!("growing a volume: {error}")),
+        }
+    })
+}
+
+fn extend(slice: &Slice, volume: &Volume, step: u64) -> std::io::Result<()> {
+    let before = volume.units();
+    volume.grow_to(before * UNIT_BYTES + step)?;
+    slice.space.add_fresh((u64::from(volume.number) << 32) | before, volume.units() - before);
+    tracing::debug!(target: "service::engine", slice = slice.number, volume = volume.number, units = volume.units(), "volume grown");
+    Ok(())
+}
+
+fn add_volume(slice: &Slice, number: u32, bytes: u64) -> std::io::Result<()> {
+    let volume = Volume::create(&slice.folder, slice.superblock.store, slice.number, number, bytes)?;
+    let units = volume.units();
+    slice.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
+    slice.space.add_fresh((u64::from(number) << 32) | 1, units - 1);
+    Ok(())
+}
+
+/// Writes a piece of fresh space, then gives it back as written.
+fn write_ahead(slice: &Slice, wanted: u64) {
+    let Some((address, units)) = slice.space.take_fresh(wanted.min(WRITE_AHEAD_UNITS)) else { return };
+    let volume = u32::try_from(address >> 32).ok().and_then(|number| slice.volume(number));
+    let written = volume.is_some_and(|volume| match volume.write_ahead(address & 0xFFFF_FFFF, units) {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::error!(target: "service::engine", slice = slice.number, %error, "writing ahead failed: the space is kept out of use");
+            false
+        }
+    });
+    if written {
+        slice.space.add_written(address, units);
+    }
+}

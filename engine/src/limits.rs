@@ -1,0 +1,85 @@
+//! Every size, depth and count that the engine limits itself to, with the reason.
+
+use std::time::Duration;
+
+/// Bytes of a unit: the smallest piece of a volume that is handed out, and the alignment of all direct I/O.
+/// Devices want 512 or 4096; 4096 suits both.
+pub const UNIT_BYTES: u64 = 4096;
+
+/// Bytes of a block: the piece of a payload that has a check of its own, and the unit of caching. A ranged read
+/// reads and checks no more than this beside what was asked for.
+pub const BLOCK_BYTES: usize = 64 * 1024;
+
+/// Units of a whole block.
+pub(crate) const BLOCK_UNITS: u64 = BLOCK_BYTES as u64 / UNIT_BYTES;
+
+/// Payloads up to this size live in the record's tail and go through group commit alone.
+pub const INLINE_BYTES_MAX: u64 = 16 * 1024;
+
+/// Largest single payload (AWS: 5 GiB for one PUT).
+pub const PAYLOAD_BYTES_MAX: u64 = 5 << 30;
+
+/// Payload checks up to this number stand in the record; more go behind the payload as table pages. 256 checks are
+/// 2 KiB and serve payloads of up to 16 MiB.
+pub(crate) const INLINE_CHECKS_MAX: usize = 256;
+
+/// Bytes that one write to a volume carries.
+pub(crate) const WRITE_BYTES: usize = 256 * 1024;
+
+/// The first buffer of a payload is smaller, so that many slow uploads do not hold much memory each.
+pub(crate) const FIRST_WRITE_BYTES: usize = BLOCK_BYTES;
+
+/// Writes of one payload that may be in flight while the next buffer fills.
+pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 4;
+
+/// Bytes of upload buffers that one executor hands out before further uploads wait (TCP then slows the clients).
+pub(crate) const UPLOAD_BYTES_PER_EXECUTOR: u64 = 128 << 20;
+
+/// Blocks that a reader has under way ahead of the one being sent.
+pub(crate) const READ_AHEAD_BLOCKS: usize = 8;
+
+/// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
+pub(crate) const EXTENT_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES;
+
+/// Payloads up to this size prefer space that was written before, where a flush needs no journal commit.
+pub(crate) const SMALL_PAYLOAD_BYTES: u64 = 128 * 1024;
+
+/// Written free space of a slice that the keeper keeps ready for small payloads, in units (64 MiB) ...
+pub(crate) const WRITTEN_POOL_UNITS: u64 = (64 << 20) / UNIT_BYTES;
+/// ... and the level below which it writes more.
+pub(crate) const WRITTEN_POOL_LOW_UNITS: u64 = WRITTEN_POOL_UNITS / 2;
+
+/// A volume grows in steps of a quarter of its size, but at least and at most this many bytes.
+pub(crate) const GROWTH_BYTES_MIN: u64 = 64 << 20;
+/// See [`GROWTH_BYTES_MIN`].
+pub(crate) const GROWTH_BYTES_MAX: u64 = 1 << 30;
+/// The keeper grows a volume ahead of need when less than this many units are free (32 MiB).
+pub(crate) const FREE_LOW_UNITS: u64 = (32 << 20) / UNIT_BYTES;
+
+/// Largest volume file; the next volume follows it. Far below ext4's 16 TiB.
+pub(crate) const VOLUME_BYTES_MAX: u64 = 1 << 40;
+
+/// Changes that the committer takes into one transaction.
+pub(crate) const BATCH_JOBS_MAX: usize = 1024;
+
+/// Changes that may wait for a committer before further ones are refused.
+pub(crate) const QUEUE_JOBS_MAX: usize = 65_536;
+
+/// Slices of a store: more mean smaller batches.
+pub(crate) const SLICES_MAX: u16 = 64;
+
+/// Address space of a slice's metadata map.
+pub(crate) const SLICE_MAP_BYTES: usize = 1 << 39;
+/// Address space of the control environment's map.
+pub(crate) const CONTROL_MAP_BYTES: usize = 1 << 34;
+
+/// Longest encoded key in LMDB with pages of 4096 bytes; longer object keys (only with hundreds of NUL bytes) are
+/// refused.
+pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
+
+/// How often the keeper looks at the file system's free space.
+pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Entries that a list walks over between two looks at the clock... a page ends early after this many steps, so that
+/// one list cannot hold an executor (or freed metadata pages) for long.
+pub(crate) const LIST_STEPS_MAX: usize = 20_000;

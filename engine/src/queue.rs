@@ -1,0 +1,96 @@
+//! The queue of changes in front of a slice's committer.
+//!
+//! Executors push without waiting; the committer takes everything that is there as one batch. Bounded: beyond the limit
+//! a change is refused at once.
+
+use crate::bucket::Bucket;
+use crate::error::EngineError;
+use crate::limits::QUEUE_JOBS_MAX;
+use crate::object::{Attributes, DeleteOutcome, PutOutcome, WriteCondition};
+use crate::writer::StagedPayload;
+use cairn_model::{Etag, ObjectKey};
+use futures_channel::oneshot;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Where the outcome of a change goes. The waiting side may have gone; the change happens all the same.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// A change that waits for the committer.
+pub(crate) enum Job {
+    /// New content of an object.
+    Put(Box<PutJob>, Reply<PutOutcome>),
+    /// Removal of an object.
+    Delete(Box<DeleteJob>, Reply<DeleteOutcome>),
+    /// Whether the bucket with this id has no record here; decided in line with all changes before it.
+    ProbeEmpty(u64, Reply<bool>),
+}
+
+pub(crate) struct PutJob {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) payload: StagedPayload,
+    pub(crate) etag: Etag,
+    pub(crate) attributes: Attributes,
+    pub(crate) condition: WriteCondition,
+}
+
+pub(crate) struct DeleteJob {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) condition: WriteCondition,
+}
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    closed: bool,
+}
+
+/// See the file's first lines.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    filled: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a change.
+    pub(crate) fn push(&self, job: Job) -> Result<(), EngineError> {
+        let mut state = self.lock();
+        if state.closed {
+            return Err(EngineError::ShuttingDown);
+        }
+        if state.jobs.len() >= QUEUE_JOBS_MAX {
+            return Err(EngineError::Overloaded);
+        }
+        state.jobs.push_back(job);
+        if state.jobs.len() == 1 {
+            self.filled.notify_one();
+        }
+        Ok(())
+    }
+
+    /// Waits for changes and takes up to `most`. `None`: closed and empty.
+    pub(crate) fn take(&self, most: usize) -> Option<Vec<Job>> {
+        let mut state = self.lock();
+        while state.jobs.is_empty() {
+            if state.closed {
+                return None;
+            }
+            state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        let count = state.jobs.len().min(most);
+        Some(state.jobs.drain(..count).collect())
+    }
+
+    /// Refuses further changes; those that wait are still committed.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.filled.notify_all();
+    }
+}

@@ -1,0 +1,274 @@
+//! Reading a payload: blocks from the cache or the device, each checked before anybody sees it.
+//!
+//! A reader pins its payload: an overwrite or a removal meanwhile neither changes nor tears what it reads. Blocks ahead
+//! of the one being sent are already under way; neighbours that are missing in the cache are read together.
+
+use crate::block::{CHECKS_PER_PAGE, block_check, locate, read_table_page};
+use crate::cache::Piece;
+use crate::disk;
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
+use crate::object::ObjectInfo;
+use crate::record::{BlockChecks, VolumePayload};
+use crate::slice::Slice;
+use crate::space::Pin;
+use glommio::Task;
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Blocks that one read from the device fetches together.
+const RUN_BLOCKS_MAX: u64 = 4;
+
+/// An object opened for reading: its metadata, and its payload pinned until this is dropped.
+pub struct OpenObject {
+    /// Metadata of the version that was current when it was opened.
+    pub info: ObjectInfo,
+    pub(crate) source: Source,
+}
+
+pub(crate) enum Source {
+    Inline(Vec<u8>),
+    Volume(Rc<PinnedPayload>),
+}
+
+/// A payload in volumes with all that reading it takes.
+pub(crate) struct PinnedPayload {
+    pub(crate) engine: Rc<Engine>,
+    pub(crate) slice: Arc<Slice>,
+    pub(crate) payload: VolumePayload,
+    pub(crate) size: u64,
+    /// Bucket, key and version, for the log when a block fails its check.
+    pub(crate) name: String,
+    pub(crate) _pin: Pin,
+}
+
+/// A piece of a payload, checked.
+#[derive(Clone, Debug)]
+pub struct PayloadChunk {
+    bytes: ChunkBytes,
+    range: Range<usize>,
+}
+
+#[derive(Clone, Debug)]
+enum ChunkBytes {
+    /// A block, perhaps one that the cache holds too.
+    Block(Arc<[u8]>),
+    /// An inline payload, copied out of the metadata.
+    Inline(Vec<u8>),
+}
+
+impl AsRef<[u8]> for PayloadChunk {
+    fn as_ref(&self) -> &[u8] {
+        let bytes: &[u8] = match &self.bytes {
+            ChunkBytes::Block(block) => block,
+            ChunkBytes::Inline(bytes) => bytes,
+        };
+        bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+/// Gives the pieces of a range in order.
+pub struct PayloadReader(Form);
+
+enum Form {
+    Inline(Option<Vec<u8>>, Range<u64>),
+    Volume(VolumeReader),
+}
+
+struct VolumeReader {
+    payload: Rc<PinnedPayload>,
+    range: Range<u64>,
+    /// The next block to give, and the next to begin to read.
+    next: u64,
+    ahead: u64,
+    end: u64,
+    pending: VecDeque<Pending>,
+}
+
+enum Pending {
+    Ready(Arc<[u8]>),
+    Reading(Task<Result<Vec<Arc<[u8]>>, EngineError>>),
+}
+
+impl OpenObject {
+    /// Begins to read the bytes of `range`; what lies beyond the size is cut off.
+    #[must_use]
+    pub fn read(self, range: Range<u64>) -> PayloadReader {
+        let range = range.start.min(self.info.size)..range.end.min(self.info.size);
+        PayloadReader(match self.source {
+            Source::Inline(bytes) => Form::Inline(Some(bytes), range),
+            Source::Volume(payload) => {
+                let block = BLOCK_BYTES as u64;
+                let (first, end) = (range.start / block, range.end.div_ceil(block));
+                let end = if range.is_empty() { first } else { end };
+                Form::Volume(VolumeReader { payload, range, next: first, ahead: first, end, pending: VecDeque::new() })
+            }
+        })
+    }
+}
+
+impl PayloadReader {
+    /// The next piece; `None` at the end. Never gives a byte whose block has not been found right.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] or [`EngineError::Io`]; the reader is then at its end.
+    pub async fn next(&mut self) -> Result<Option<PayloadChunk>, EngineError> {
+        match &mut self.0 {
+            Form::Inline(bytes, range) => {
+                let Some(bytes) = bytes.take().filter(|_| !range.is_empty()) else { return Ok(None) };
+                let start = usize::try_from(range.start).unwrap_or(bytes.len());
+                let end = usize::try_from(range.end).unwrap_or(bytes.len());
+                Ok(Some(PayloadChunk { bytes: ChunkBytes::Inline(bytes), range: start..end }))
+            }
+            Form::Volume(reader) => reader.next().await,
+        }
+    }
+}
+
+impl VolumeReader {
+    async fn next(&mut self) -> Result<Option<PayloadChunk>, EngineError> {
+        if self.next >= self.end {
+            return Ok(None);
+        }
+        self.read_ahead();
+        if let Some(Pending::Reading(task)) = self.pending.front_mut() {
+            let blocks = task.await;
+            self.pending.pop_front();
+            for block in blocks?.into_iter().rev() {
+                self.pending.push_front(Pending::Ready(block));
+            }
+        }
+        let Some(Pending::Ready(block)) = self.pending.pop_front() else {
+            return Err(EngineError::Io("a read gave no block".to_owned()));
+        };
+        let start = self.next * BLOCK_BYTES as u64;
+        self.next += 1;
+        let within = |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(block.len());
+        let range = within(self.range.start)..within(self.range.end);
+        Ok(Some(PayloadChunk { bytes: ChunkBytes::Block(block), range }))
+    }
+
+    /// Keeps the next blocks under way.
+    fn read_ahead(&mut self) {
+        while self.ahead < self.end && self.ahead - self.next < READ_AHEAD_BLOCKS as u64 {
+            if let Some(block) = self.payload.cached(self.ahead) {
+                self.pending.push_back(Pending::Ready(block));
+                self.ahead += 1;
+                continue;
+            }
+            let first = self.ahead;
+            let most = (self.end - first).min(RUN_BLOCKS_MAX);
+            let mut count = 1;
+            while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count) {
+                count += 1;
+            }
+            self.ahead += count;
+            let payload = Rc::clone(&self.payload);
+            let task = glommio::spawn_local(async move { payload.read_blocks(first, count).await });
+            self.pending.push_back(Pending::Reading(task));
+        }
+    }
+}
+
+impl PinnedPayload {
+    fn piece(block: u64) -> Piece {
+        Piece::Block(u32::try_from(block).unwrap_or(u32::MAX))
+    }
+
+    fn cached(&self, block: u64) -> Option<Arc<[u8]>> {
+        self.engine.store().cache.get(self.payload.id, Self::piece(block))
+    }
+
+    fn is_cached(&self, block: u64) -> bool {
+        self.cached(block).is_some()
+    }
+
+    /// Whether block `first + count` lies right behind block `first` and those between.
+    fn follows(&self, first: u64, count: u64) -> bool {
+        let place = |block: u64| locate(&self.payload.extents, block * BLOCK_UNITS);
+        match (place(first), place(first + count)) {
+            (Some((v1, o1)), Some((v2, o2))) => v1 == v2 && o2.checked_sub(o1) == Some(count * BLOCK_BYTES as u64),
+            _ => false,
+        }
+    }
+
+    /// Reads `count` blocks that lie one behind the other, checks each, and puts them into the cache.
+    async fn read_blocks(&self, first: u64, count: u64) -> Result<Vec<Arc<[u8]>>, EngineError> {
+        let checks = self.checks(first, count).await?;
+        let start = first * BLOCK_BYTES as u64;
+        let bytes = (self.size - start).min(count * BLOCK_BYTES as u64);
+        let read = self.read_units(&self.payload.extents, first * BLOCK_UNITS, bytes).await?;
+        let wanted = read.as_ref().get(..usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
+        let mut blocks = Vec::with_capacity(checks.len());
+        for ((number, bytes), check) in (first..).zip(wanted.chunks(BLOCK_BYTES)).zip(checks) {
+            if block_check(bytes) != check {
+                return Err(self.corrupt(&format!("block {number}")));
+            }
+            let block: Arc<[u8]> = bytes.into();
+            self.engine.store().cache.insert(self.payload.id, Self::piece(number), Arc::clone(&block));
+            blocks.push(block);
+        }
+        Ok(blocks)
+    }
+
+    /// Reads `bytes` bytes, rounded up to units, from unit `unit` of what lies in `extents`.
+    async fn read_units(
+        &self,
+        extents: &[crate::extent::Extent],
+        unit: u64,
+        bytes: u64,
+    ) -> Result<disk::ReadBytes, EngineError> {
+        let (volume, offset) = locate(extents, unit).ok_or_else(|| self.corrupt("extents"))?;
+        let file = self.engine.volume_file(&self.slice, volume).await?;
+        let bytes = usize::try_from(bytes.next_multiple_of(UNIT_BYTES)).unwrap_or(usize::MAX);
+        disk::read(&file, offset, bytes).await.map_err(|error| {
+            tracing::error!(target: "service::engine", object = %self.name, volume, offset, %error, "payload read failed");
+            EngineError::Io(format!("reading a payload: {error}"))
+        })
+    }
+
+    /// The checks of `count` blocks from `first` on.
+    async fn checks(&self, first: u64, count: u64) -> Result<Vec<u64>, EngineError> {
+        let table = match &self.payload.checks {
+            BlockChecks::List(checks) => {
+                let span = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(0);
+                return checks.get(span).map(<[u64]>::to_vec).ok_or_else(|| self.corrupt("checks"));
+            }
+            BlockChecks::Table(extents) => extents,
+        };
+        let per_page = CHECKS_PER_PAGE as u64;
+        let mut checks = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+        for page in first / per_page..=(first + count - 1) / per_page {
+            let bytes = self.table_page(table, page).await?;
+            let all = read_table_page(self.payload.id, page, &bytes)
+                .ok_or_else(|| self.corrupt(&format!("page {page} of the check table")))?;
+            let blocks = page * per_page..;
+            let wanted = blocks.zip(all).filter(|(block, _)| (first..first + count).contains(block));
+            checks.extend(wanted.map(|(_, check)| check));
+        }
+        Ok(checks)
+    }
+
+    async fn table_page(&self, table: &[crate::extent::Extent], page: u64) -> Result<Arc<[u8]>, EngineError> {
+        let piece = Piece::TablePage(u32::try_from(page).unwrap_or(u32::MAX));
+        if let Some(bytes) = self.engine.store().cache.get(self.payload.id, piece) {
+            return Ok(bytes);
+        }
+        let read = self.read_units(table, page, UNIT_BYTES).await?;
+        let bytes: Arc<[u8]> = read.as_ref().get(..4096).unwrap_or_default().into();
+        if read_table_page(self.payload.id, page, &bytes).is_some() {
+            self.engine.store().cache.insert(self.payload.id, piece, Arc::clone(&bytes));
+        }
+        Ok(bytes)
+    }
+
+    fn corrupt(&self, what: &str) -> EngineError {
+        self.engine.store().corruptions.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(target: "service::engine", object = %self.name, slice = self.slice.number, what, "stored data failed its check: it is not served");
+        EngineError::Corrupt(format!("{what} of {}", self.name))
+    }
+}

@@ -1,0 +1,263 @@
+//! A slice: the keys whose hash falls on it, with their metadata, volumes, space and writer.
+//!
+//! All versions of one key live in one slice, and one thread, the committer, decides every change of it. Readers on
+//! any executor read its metadata from LMDB snapshots without locks.
+//!
+//! # Tables of a slice's metadata (`slices/NN/meta`)
+//! | table | key | value |
+//! |---|---|---|
+//! | `objects` | `keys.rs` | `record.rs` |
+//! | `free_map` | `free_map.rs` | `free_map.rs` |
+//! | `usage` | bucket id (u64, big-endian) | u64 objects, u64 bytes |
+//! | `slice` | `identity` | 16 bytes store id, u16 number of the slice |
+//! | `slice` | `sequence` | u64, the last sequence given to a version |
+
+use crate::error::{EngineError, OpenContext, OpenError};
+use crate::extent::Extent;
+use crate::free_map;
+use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
+use crate::queue::Queue;
+use crate::space::{Reservation, Space};
+use crate::superblock::Superblock;
+use crate::volume::{Volume, volume_path};
+use cairn_lmdb::{Environment, EnvironmentOptions, Table};
+use futures_channel::oneshot;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
+
+/// Version byte of the records of `usage` and `slice`.
+pub(crate) const SMALL_RECORD_VERSION: u8 = 1;
+pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
+pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
+
+/// The tables of a slice.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables {
+    pub(crate) objects: Table,
+    pub(crate) free_map: Table,
+    pub(crate) usage: Table,
+    pub(crate) slice: Table,
+}
+
+/// What the keeper is asked to do.
+#[derive(Default)]
+pub(crate) struct KeeperRequests {
+    pub(crate) growth: Vec<(u64, oneshot::Sender<Result<(), EngineError>>)>,
+    pub(crate) woken: bool,
+    pub(crate) stop: bool,
+}
+
+/// One slice of the store.
+pub(crate) struct Slice {
+    pub(crate) number: u16,
+    pub(crate) folder: PathBuf,
+    pub(crate) superblock: Superblock,
+    pub(crate) environment: Environment,
+    pub(crate) tables: Tables,
+    pub(crate) space: Arc<Space>,
+    pub(crate) volumes: RwLock<Vec<Arc<Volume>>>,
+    pub(crate) queue: Queue,
+    pub(crate) keeper: Mutex<KeeperRequests>,
+    pub(crate) keeper_wake: Condvar,
+    /// Set once, when a commit failed in a way after which nothing may be written: the reason.
+    pub(crate) stopped: OnceLock<String>,
+}
+
+fn u64_of(body: &[u8]) -> Option<u64> {
+    body.try_into().ok().map(u64::from_le_bytes)
+}
+
+impl Slice {
+    fn folder_of(data_dir: &Path, number: u16) -> PathBuf {
+        data_dir.join("slices").join(format!("{number:02}"))
+    }
+
+    /// Makes the folders, the metadata and the first volume of a slice of a new store.
+    pub(crate) fn create(data_dir: &Path, superblock: Superblock, number: u16) -> Result<(), OpenError> {
+        let folder = Self::folder_of(data_dir, number);
+        for part in ["meta", "volumes"] {
+            let path = folder.join(part);
+            std::fs::create_dir_all(&path).doing("creating", &path)?;
+        }
+        let (environment, tables) = open_environment(&folder)?;
+        let meta = folder.join("meta");
+        let mut identity = superblock.store.0.to_vec();
+        identity.extend_from_slice(&number.to_le_bytes());
+        let mut txn = environment.write().doing("writing", &meta)?;
+        txn.put(tables.slice, IDENTITY_KEY, SMALL_RECORD_VERSION, &identity, &[]).doing("writing", &meta)?;
+        txn.put(tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &0u64.to_le_bytes(), &[]).doing("writing", &meta)?;
+        txn.commit().doing("writing", &meta)?;
+        let path = volume_path(&folder, 0);
+        Volume::create(&folder, superblock.store, number, 0, GROWTH_BYTES_MIN)
+            .doing("creating with direct I/O", &path)?;
+        for path in [folder.join("meta"), folder.clone()] {
+            std::fs::File::open(&path).and_then(|f| f.sync_all()).doing("flushing", &path)?;
+        }
+        Ok(())
+    }
+
+    /// Opens a slice, checks that it belongs here, and reads its free map.
+    pub(crate) fn open(data_dir: &Path, superblock: Superblock, number: u16) -> Result<Arc<Self>, OpenError> {
+        let folder = Self::folder_of(data_dir, number);
+        let (environment, tables) = open_environment(&folder)?;
+        check_identity(&environment, tables, superblock, number, &folder)?;
+        let mut volumes = Vec::new();
+        for volume in 0.. {
+            if volume > 0 && !volume_path(&folder, volume).exists() {
+                break;
+            }
+            volumes.push(Arc::new(Volume::open(&folder, superblock.store, number, volume)?));
+        }
+        let slice = Self {
+            number,
+            superblock,
+            environment,
+            tables,
+            space: Arc::new(Space::default()),
+            volumes: RwLock::new(volumes),
+            queue: Queue::default(),
+            keeper: Mutex::default(),
+            keeper_wake: Condvar::new(),
+            stopped: OnceLock::new(),
+            folder,
+        };
+        slice.load_free_map()?;
+        Ok(Arc::new(slice))
+    }
+
+    /// Units that no record owns are free: in front of the last owned one they were written before, behind it they
+    /// were perhaps only preallocated.
+    fn load_free_map(&self) -> Result<(), OpenError> {
+        let meta = self.folder.join("meta");
+        let damaged = |what: String| OpenError::Damaged { path: meta.clone(), what };
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+        // Unit 0 of each volume is its header.
+        let mut next_free: Vec<u32> = vec![1; volumes.len()];
+        let mut outside = None;
+        let txn = self.environment.read().doing("reading", &meta)?;
+        free_map::owned_runs(&txn, self.tables.free_map, |volume, start, units| {
+            let known = volumes.get(volume as usize).zip(next_free.get_mut(volume as usize));
+            let Some((file, next)) = known.filter(|(file, _)| u64::from(start) + u64::from(units) <= file.units()) else {
+                outside = Some(format!("volume {volume} is missing or truncated: unit {start} is owned"));
+                return;
+            };
+            if start > *next {
+                let gap = Extent { volume: file.number, start: *next, units: start - *next };
+                self.space.add_written(gap.address(), u64::from(gap.units));
+            }
+            *next = start + units;
+        })
+        .map_err(|error| damaged(error.to_string()))?;
+        if let Some(what) = outside {
+            return Err(damaged(what));
+        }
+        for (volume, next) in volumes.iter().zip(next_free) {
+            let rest = Extent { volume: volume.number, start: next, units: 0 };
+            self.space.add_fresh(rest.address(), volume.units().saturating_sub(u64::from(next)));
+        }
+        Ok(())
+    }
+
+    /// The last sequence that was given to a version.
+    pub(crate) fn sequence(&self) -> Result<u64, EngineError> {
+        let txn = self.environment.read()?;
+        let record = txn.get(self.tables.slice, SEQUENCE_KEY)?;
+        record
+            .and_then(|record| u64_of(record.body))
+            .ok_or_else(|| EngineError::Corrupt(format!("slice {} has no sequence", self.number)))
+    }
+
+    /// Calls `found` with every bucket's usage in this slice: `(bucket id, objects, bytes)`.
+    pub(crate) fn each_usage(&self, mut found: impl FnMut(u64, u64, u64)) -> Result<(), EngineError> {
+        let txn = self.environment.read()?;
+        for item in txn.scan(self.tables.usage, &[])? {
+            let (key, record) = item?;
+            let bucket = key.try_into().ok().map(u64::from_be_bytes);
+            let usage = bucket.zip(decode_usage(record.body));
+            let (bucket, (objects, bytes)) =
+                usage.ok_or_else(|| EngineError::Corrupt("a usage record of a wrong form".to_owned()))?;
+            found(bucket, objects, bytes);
+        }
+        Ok(())
+    }
+
+    /// Volume `number`, if there is one.
+    pub(crate) fn volume(&self, number: u32) -> Option<Arc<Volume>> {
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        volumes.get(usize::try_from(number).ok()?).cloned()
+    }
+
+    /// Reserves space for `bytes` bytes, waiting for the volume to grow when it must.
+    pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, EngineError> {
+        /// Others may take what was grown for this request; after so many rounds the store is full in effect.
+        const ROUNDS_MAX: usize = 16;
+        for _ in 0..ROUNDS_MAX {
+            if let Some(reservation) = self.space.reserve(bytes) {
+                if self.space.wants_keeper() {
+                    self.wake_keeper();
+                }
+                return Ok(reservation);
+            }
+            let (send, grown) = oneshot::channel();
+            self.keeper.lock().unwrap_or_else(PoisonError::into_inner).growth.push((bytes, send));
+            self.keeper_wake.notify_one();
+            grown.await.map_err(|_| EngineError::ShuttingDown)??;
+        }
+        Err(EngineError::StorageFull)
+    }
+
+    fn wake_keeper(&self) {
+        let mut requests = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if !requests.woken {
+            requests.woken = true;
+            self.keeper_wake.notify_one();
+        }
+    }
+
+    /// Bytes that volumes hold, owned or not.
+    pub(crate) fn volume_bytes(&self) -> u64 {
+        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        volumes.iter().map(|volume| volume.units() * UNIT_BYTES).sum()
+    }
+}
+
+pub(crate) fn decode_usage(body: &[u8]) -> Option<(u64, u64)> {
+    let (objects, bytes) = body.split_first_chunk::<8>()?;
+    Some((u64::from_le_bytes(*objects), u64_of(bytes)?))
+}
+
+fn open_environment(folder: &Path) -> Result<(Environment, Tables), OpenError> {
+    let meta = folder.join("meta");
+    if !meta.is_dir() {
+        return Err(OpenError::Damaged { path: meta, what: "the slice's metadata is missing".to_owned() });
+    }
+    let options = EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
+    let environment = Environment::open(&meta, options).doing("opening", &meta)?;
+    let table = |name| environment.table(name).doing("opening", &meta);
+    let tables = Tables {
+        objects: table("objects")?,
+        free_map: table("free_map")?,
+        usage: table("usage")?,
+        slice: table("slice")?,
+    };
+    Ok((environment, tables))
+}
+
+fn check_identity(
+    environment: &Environment,
+    tables: Tables,
+    superblock: Superblock,
+    number: u16,
+    folder: &Path,
+) -> Result<(), OpenError> {
+    let path = folder.join("meta");
+    let txn = environment.read().doing("reading", &path)?;
+    let record = txn.get(tables.slice, IDENTITY_KEY).doing("reading", &path)?;
+    let mut expected = superblock.store.0.to_vec();
+    expected.extend_from_slice(&number.to_le_bytes());
+    if record.is_some_and(|record| record.body == expected) {
+        return Ok(());
+    }
+    let what = "the metadata is empty, or belongs to another store or slice".to_owned();
+    Err(OpenError::Damaged { path, what })
+}

@@ -1,0 +1,283 @@
+//! Space of one slice: what is free, what is promised, what readers still need.
+//!
+//! A unit is in one of three states in memory: free, reserved by a payload that is not committed yet, or owned by a
+//! record. On disk (`free_map.rs`) only the last is marked, in the transaction of the record; so a crash gives back
+//! every reservation by itself. Space of a removed payload becomes free when the removal is durable *and* no reader
+//! has the payload pinned.
+//!
+//! Free space is kept in two sets: `written` holds units that were written before, where a flush needs no journal
+//! commit of the file system; `fresh` holds space that was only preallocated. Small payloads prefer the former, large
+//! ones the latter; both use all of it before the volume grows.
+
+use crate::extent::{Extent, push_extent, units_for};
+use crate::free_runs::FreeRuns;
+use crate::limits::{BLOCK_UNITS, FREE_LOW_UNITS, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS};
+use crate::record::PayloadId;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Space of one slice, shared by its executors, its committer and its keeper. The lock is held for microseconds.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    state: Mutex<State>,
+    /// Rises, under the lock, before removed payloads are given back. A reader that saw the same value before it
+    /// looked a record up and while it pins it knows that the payload has not been given back in between.
+    removals: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    written: FreeRuns,
+    fresh: FreeRuns,
+    pins: HashMap<PayloadId, u32>,
+    /// Removed payloads that were pinned at the time.
+    doomed: HashMap<PayloadId, Vec<Extent>>,
+    /// Small payloads were allocated since the keeper last looked.
+    small_demand: bool,
+}
+
+/// What the keeper wants to know.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SpaceState {
+    pub(crate) free_units: u64,
+    /// Units that the keeper should write ahead for small payloads now; 0: nothing to do.
+    pub(crate) wanted_written_units: u64,
+}
+
+impl Space {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic while the lock was held cannot leave the sets half-changed in a way that hands a unit out twice:
+        // every method takes units out before it gives them to anyone.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reserves space for `bytes` bytes: all extents but the last hold whole blocks. `None`: the volume must grow.
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+        let mut state = self.lock();
+        let small = bytes <= SMALL_PAYLOAD_BYTES;
+        state.small_demand |= small;
+        let State { written, fresh, .. } = &mut *state;
+        let (first, second) = if small { (written, fresh) } else { (fresh, written) };
+        let mut reservation = Reservation { space: Arc::clone(self), extents: Vec::new() };
+        let mut missing = units_for(bytes);
+        while missing > 0 {
+            let whole = first.take(missing).or_else(|| second.take(missing)).map(|start| (start, missing));
+            let piece = whole
+                .or_else(|| first.take_longest(missing, BLOCK_UNITS))
+                .or_else(|| second.take_longest(missing, BLOCK_UNITS));
+            let Some((start, units)) = piece else {
+                let taken = std::mem::take(&mut reservation.extents);
+                state.give_back(&taken);
+                return None;
+            };
+            missing -= units;
+            // The address came out of an extent, so it is one.
+            reservation.extents.extend(Extent::at(start, units));
+        }
+        Some(reservation)
+    }
+
+    /// Adds space that was preallocated, not written.
+    pub(crate) fn add_fresh(&self, address: u64, units: u64) {
+        if !self.lock().fresh.insert(address, units) {
+            tracing::error!(target: "service::engine", address, units, "space was added twice: kept out of use");
+        }
+    }
+
+    /// Adds free space that was written before.
+    pub(crate) fn add_written(&self, address: u64, units: u64) {
+        if !self.lock().written.insert(address, units) {
+            tracing::error!(target: "service::engine", address, units, "space was freed twice: kept out of use");
+        }
+    }
+
+    /// Takes a run of fresh space, for the keeper to write and give back as written.
+    pub(crate) fn take_fresh(&self, units_max: u64) -> Option<(u64, u64)> {
+        self.lock().fresh.take_first(units_max)
+    }
+
+    /// Gives removed payloads back, after their removal is durable. Pinned ones wait for their readers.
+    pub(crate) fn release_removed(&self, removed: Vec<(PayloadId, Vec<Extent>)>) {
+        if removed.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        self.removals.fetch_add(1, Ordering::SeqCst);
+        for (id, extents) in removed {
+            if state.pins.contains_key(&id) {
+                state.doomed.insert(id, extents);
+            } else {
+                state.give_back(&extents);
+            }
+        }
+    }
+
+    /// To be read before looking a record up that is then pinned.
+    pub(crate) fn removals(&self) -> u64 {
+        self.removals.load(Ordering::SeqCst)
+    }
+
+    /// Keeps a payload's space from being handed out while the pin lives. `None` when space was given back since
+    /// `removals` was read: the record may be stale, look it up again.
+    pub(crate) fn pin(self: &Arc<Self>, id: PayloadId, removals: u64) -> Option<Pin> {
+        let mut state = self.lock();
+        if self.removals.load(Ordering::SeqCst) != removals {
+            return None;
+        }
+        *state.pins.entry(id).or_insert(0) += 1;
+        Some(Pin { space: Arc::clone(self), id })
+    }
+
+    /// Figures for the keeper.
+    pub(crate) fn state(&self) -> SpaceState {
+        let mut state = self.lock();
+        let low = state.small_demand && state.written.units() < WRITTEN_POOL_LOW_UNITS;
+        state.small_demand &= low;
+        let wanted = if low { crate::limits::WRITTEN_POOL_UNITS - state.written.units() } else { 0 };
+        SpaceState {
+            free_units: state.written.units() + state.fresh.units(),
+            wanted_written_units: wanted.min(state.fresh.units()),
+        }
+    }
+
+    /// Whether the keeper should grow the volume or write ahead.
+    pub(crate) fn wants_keeper(&self) -> bool {
+        let state = self.lock();
+        state.written.units() + state.fresh.units() < FREE_LOW_UNITS
+            || (state.small_demand && state.written.units() < WRITTEN_POOL_LOW_UNITS && state.fresh.units() > 0)
+    }
+}
+
+impl State {
+    fn give_back(&mut self, extents: &[Extent]) {
+        for extent in extents {
+            if !self.written.insert(extent.address(), u64::from(extent.units)) {
+                tracing::error!(target: "service::engine", ?extent, "space was freed twice: kept out of use");
+            }
+        }
+    }
+}
+
+/// Space that is promised to a payload. Dropped: it is free again. All writes to it must have ended by then.
+#[derive(Debug)]
+pub(crate) struct Reservation {
+    space: Arc<Space>,
+    extents: Vec<Extent>,
+}
+
+impl Reservation {
+    /// The space, in order.
+    pub(crate) fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// Adds another reservation of the same slice behind this one.
+    pub(crate) fn append(&mut self, mut more: Self) {
+        for extent in std::mem::take(&mut more.extents) {
+            push_extent(&mut self.extents, extent);
+        }
+    }
+
+    /// The space belongs to a committed record from now on.
+    pub(crate) fn commit(mut self) {
+        self.extents.clear();
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if !self.extents.is_empty() {
+            let extents = std::mem::take(&mut self.extents);
+            self.space.lock().give_back(&extents);
+        }
+    }
+}
+
+/// Keeps the space of a payload while it is read.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    space: Arc<Space>,
+    id: PayloadId,
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut state = self.space.lock();
+        let Some(count) = state.pins.get_mut(&self.id) else { return };
+        *count -= 1;
+        if *count == 0 {
+            state.pins.remove(&self.id);
+            if let Some(extents) = state.doomed.remove(&self.id) {
+                state.give_back(&extents);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Space;
+    use crate::limits::{BLOCK_UNITS, UNIT_BYTES};
+    use crate::record::PayloadId;
+    use std::sync::Arc;
+
+    fn space(units: u64) -> Arc<Space> {
+        let space = Arc::new(Space::default());
+        space.add_fresh(1, units);
+        space
+    }
+
+    #[test]
+    fn a_dropped_reservation_is_free_again_and_a_committed_one_is_not() {
+        let space = space(64);
+        drop(space.reserve(10 * UNIT_BYTES).expect("fits"));
+        assert_eq!(space.state().free_units, 64);
+        space.reserve(10 * UNIT_BYTES).expect("fits").commit();
+        assert_eq!(space.state().free_units, 54);
+        assert!(space.reserve(100 * UNIT_BYTES).is_none());
+        assert_eq!(space.state().free_units, 54, "a reservation that fails gives back what it had");
+    }
+
+    #[test]
+    fn all_extents_but_the_last_hold_whole_blocks() {
+        let space = Arc::new(Space::default());
+        for start in [1, 100, 200] {
+            space.add_fresh(start, BLOCK_UNITS + 3);
+        }
+        let reservation = space.reserve((2 * BLOCK_UNITS + 5) * UNIT_BYTES).expect("fits");
+        let units: Vec<u64> = reservation.extents().iter().map(|e| u64::from(e.units)).collect();
+        assert_eq!(units.iter().sum::<u64>(), 2 * BLOCK_UNITS + 5);
+        assert!(units.iter().rev().skip(1).all(|n| n % BLOCK_UNITS == 0), "{units:?}");
+    }
+
+    /// A reader pins a payload, the object is overwritten, other payloads are written: the reader's space must not
+    /// be handed out before it ends.
+    #[test]
+    fn removed_space_waits_for_its_readers() {
+        let space = space(16);
+        let id = PayloadId([1; 16]);
+        let reservation = space.reserve(16 * UNIT_BYTES).expect("fits");
+        let extents = reservation.extents().to_vec();
+        reservation.commit();
+        let pin = space.pin(id, space.removals()).expect("nothing was removed");
+        let second = space.pin(id, space.removals()).expect("nothing was removed");
+        space.release_removed(vec![(id, extents)]);
+        assert!(space.reserve(UNIT_BYTES).is_none());
+        drop(pin);
+        assert!(space.reserve(UNIT_BYTES).is_none());
+        drop(second);
+        assert_eq!(space.reserve(16 * UNIT_BYTES).expect("free again").extents().len(), 1);
+    }
+
+    #[test]
+    fn a_pin_after_a_removal_is_refused() {
+        let space = space(16);
+        let before = space.removals();
+        let reservation = space.reserve(UNIT_BYTES).expect("fits");
+        let extents = reservation.extents().to_vec();
+        reservation.commit();
+        space.release_removed(vec![(PayloadId([1; 16]), extents)]);
+        assert!(space.pin(PayloadId([1; 16]), before).is_none());
+    }
+}

@@ -1,0 +1,322 @@
+//! The store: everything that all threads share, and the threads that belong to it.
+//!
+//! ```text
+//! <data-dir>/superblock.json   what the store is (superblock.rs)
+//! <data-dir>/lock              flock: one process at a time
+//! <data-dir>/control/          LMDB: buckets (control.rs)
+//! <data-dir>/slices/NN/meta/   LMDB: objects, free map, usage (slice.rs)
+//! <data-dir>/slices/NN/volumes/NNNNNN.vol   payloads (volume.rs)
+//! ```
+
+use crate::bucket::Bucket;
+use crate::cache::BlockCache;
+use crate::committer;
+use crate::control::{Buckets, Control, ControlJob};
+use crate::error::{EngineError, OpenContext, OpenError};
+use crate::keeper::{self, DiskSpace};
+use crate::keys;
+use crate::limits::SLICES_MAX;
+use crate::slice::Slice;
+use crate::superblock::{self, StoreId, Superblock};
+use cairn_model::{BucketName, Clock, ObjectKey};
+use futures_channel::oneshot;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::thread::JoinHandle;
+
+/// How a store is opened.
+pub struct StoreOptions {
+    /// The data folder; made when it is missing.
+    pub data_dir: PathBuf,
+    /// Slices of a store that is made now; `None`: the host's cores, at least 2, at most 64. An existing store keeps its own.
+    pub slices: Option<u16>,
+    /// The credential master key.
+    pub master_key: Vec<u8>,
+    /// Bound of the cache of checked blocks in bytes; 0: no cache.
+    pub cache_bytes: u64,
+    /// Below this many free bytes on the file system new writes are refused.
+    pub reserve_bytes: u64,
+    /// Where dates come from.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// What a store holds and uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StoreUsage {
+    /// Current objects of all buckets.
+    pub objects: u64,
+    /// Bytes of their payloads.
+    pub logical_bytes: u64,
+    /// Bytes of the volume files, free space in them included.
+    pub volume_bytes: u64,
+    /// Bytes in the volumes that nobody owns or has reserved.
+    pub free_volume_bytes: u64,
+    /// Bytes of the cached blocks.
+    pub cached_bytes: u64,
+    /// Free bytes of the file system, as of the last look.
+    pub available_bytes: u64,
+}
+
+/// An open store.
+pub struct Store {
+    pub(crate) slices: Vec<Arc<Slice>>,
+    pub(crate) cache: BlockCache,
+    pub(crate) disk: Arc<DiskSpace>,
+    /// Blocks and records that failed their checks since the start.
+    pub(crate) corruptions: AtomicU64,
+    buckets: Arc<Buckets>,
+    control: Mutex<Sender<ControlJob>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    store: StoreId,
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the store in the data folder, or makes one when the folder holds none. Blocks.
+    ///
+    /// # Errors
+    /// [`OpenError`], whose text says what to do. Nothing of an existing store has been changed.
+    pub fn open(options: StoreOptions) -> Result<Arc<Self>, OpenError> {
+        let data_dir = &options.data_dir;
+        std::fs::create_dir_all(data_dir).doing("creating", data_dir)?;
+        refuse_network_file_system(data_dir)?;
+        let lock = lock(data_dir)?;
+        let superblock = match superblock::read(data_dir, &options.master_key)? {
+            Some(superblock) => superblock,
+            None => create(data_dir, &options)?,
+        };
+        let (control, buckets) = Control::open(data_dir, superblock.store)?;
+        let numbers = 0..superblock.slices;
+        let slices: Vec<_> =
+            numbers.map(|number| Slice::open(data_dir, superblock, number)).collect::<Result<_, _>>()?;
+        load_usage(data_dir, &slices, &buckets)?;
+        let (sender, receiver) = mpsc::channel();
+        let store = Arc::new(Self {
+            cache: BlockCache::new(options.cache_bytes),
+            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
+            corruptions: AtomicU64::new(0),
+            buckets: Arc::new(RwLock::new(buckets)),
+            control: Mutex::new(sender),
+            threads: Mutex::default(),
+            store: superblock.store,
+            slices,
+            _lock: lock,
+        });
+        store.start_threads(control, receiver, &options.clock, data_dir)?;
+        Ok(store)
+    }
+
+    fn start_threads(
+        &self,
+        control: Control,
+        jobs: mpsc::Receiver<ControlJob>,
+        clock: &Arc<dyn Clock>,
+        data_dir: &Path,
+    ) -> Result<(), OpenError> {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for slice in &self.slices {
+            let sequence = slice
+                .sequence()
+                .map_err(|error| OpenError::Damaged { path: slice.folder.clone(), what: error.to_string() })?;
+            let (own, clock) = (Arc::clone(slice), Arc::clone(clock));
+            threads.push(spawn(format!("committer-{:02}", slice.number), data_dir, move || {
+                committer::run(&own, &*clock, sequence);
+            })?);
+            let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
+            threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || keeper::run(&own, &disk))?);
+        }
+        let (buckets, slices, clock) = (Arc::clone(&self.buckets), self.slices.clone(), Arc::clone(clock));
+        threads.push(spawn("control".to_owned(), data_dir, move || control.run(&jobs, &buckets, &slices, &*clock))?);
+        Ok(())
+    }
+
+    /// Commits what waits and ends the store's threads. Blocks. Later changes are refused with
+    /// [`EngineError::ShuttingDown`].
+    pub fn close(&self) {
+        let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(ControlJob::Stop);
+        for slice in &self.slices {
+            slice.queue.close();
+            slice.keeper.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+            slice.keeper_wake.notify_all();
+        }
+        for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
+            // A thread that panicked has ended the process already.
+            let _ = thread.join();
+        }
+    }
+
+    /// Random identity of the store.
+    #[must_use]
+    pub fn id(&self) -> StoreId {
+        self.store
+    }
+
+    /// The bucket of this name.
+    #[must_use]
+    pub fn bucket(&self, name: &BucketName) -> Option<Arc<Bucket>> {
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    /// All buckets in order of name.
+    #[must_use]
+    pub fn buckets(&self) -> Vec<Arc<Bucket>> {
+        self.buckets.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// Makes a bucket; durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::BucketAlreadyExists`], [`EngineError::StorageFull`] and failures of the device.
+    pub async fn create_bucket(&self, name: &BucketName) -> Result<Arc<Bucket>, EngineError> {
+        if self.disk.is_low() {
+            return Err(EngineError::StorageFull);
+        }
+        let (reply, answer) = oneshot::channel();
+        self.send_control(ControlJob::Create(name.clone(), reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    /// Removes an empty bucket; durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchBucket`], [`EngineError::BucketNotEmpty`] and failures of the device.
+    pub async fn delete_bucket(&self, name: &BucketName) -> Result<(), EngineError> {
+        let (reply, answer) = oneshot::channel();
+        self.send_control(ControlJob::Delete(name.clone(), reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    fn send_control(&self, job: ControlJob) -> Result<(), EngineError> {
+        let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
+        control.send(job).map_err(|_| EngineError::ShuttingDown)
+    }
+
+    /// Whether payloads can be stored and read: `Err` says what is wrong.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn storage_health(&self) -> Result<(), String> {
+        for slice in &self.slices {
+            let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+            if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
+                return Err(format!("{} is read-only after a failed flush", volume.path.display()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether metadata can be changed: `Err` says what is wrong.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn metadata_health(&self) -> Result<(), String> {
+        self.slices.iter().find_map(|slice| slice.stopped.get()).map_or(Ok(()), |reason| Err(reason.clone()))
+    }
+
+    /// Figures of the whole store.
+    #[must_use]
+    pub fn usage(&self) -> StoreUsage {
+        let mut usage = StoreUsage {
+            cached_bytes: self.cache.bytes(),
+            available_bytes: self.disk.available_bytes(),
+            ..StoreUsage::default()
+        };
+        for bucket in self.buckets() {
+            let of_bucket = bucket.usage();
+            usage.objects += of_bucket.objects;
+            usage.logical_bytes += of_bucket.bytes;
+        }
+        for slice in &self.slices {
+            usage.volume_bytes += slice.volume_bytes();
+            usage.free_volume_bytes += slice.space.state().free_units * crate::limits::UNIT_BYTES;
+        }
+        usage
+    }
+
+    /// Blocks that failed their checks since the start.
+    #[must_use]
+    pub fn corruptions(&self) -> u64 {
+        self.corruptions.load(Ordering::Relaxed)
+    }
+
+    /// The slice of a key.
+    pub(crate) fn slice_of(&self, bucket: &Bucket, key: &ObjectKey) -> Result<&Arc<Slice>, EngineError> {
+        let count = u16::try_from(self.slices.len()).unwrap_or(SLICES_MAX);
+        let number = keys::slice_of(bucket.id, key.as_bytes(), count);
+        self.slices.get(usize::from(number)).ok_or(EngineError::ShuttingDown)
+    }
+}
+
+/// Starts a thread of the store. A panic in it ends the process: what it left half-done is unknown, and the next start
+/// recovers.
+fn spawn(name: String, data_dir: &Path, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+    let guarded = move || {
+        if catch_unwind(AssertUnwindSafe(body)).is_err() {
+            tracing::error!(target: "service::engine", "a thread of the store panicked: the process ends");
+            std::process::abort();
+        }
+    };
+    std::thread::Builder::new().name(name).spawn(guarded).doing("starting the threads of", data_dir)
+}
+
+fn lock(data_dir: &Path) -> Result<File, OpenError> {
+    let path = data_dir.join("lock");
+    let open = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = open.doing("opening", &path)?;
+    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::Locked(data_dir.to_owned())),
+        Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
+    }
+}
+
+/// LMDB's locks and maps, and direct I/O, do not hold over a network.
+fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
+    /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).
+    const NETWORK: [i64; 4] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42];
+    let stat = rustix::fs::statfs(data_dir).map_err(std::io::Error::from).doing("examining", data_dir)?;
+    let kind = i64::from(stat.f_type);
+    if NETWORK.contains(&kind) {
+        let what = "a network file system cannot keep acknowledged writes safe";
+        return Err(OpenError::UnsuitableFileSystem { path: data_dir.to_owned(), what });
+    }
+    Ok(())
+}
+
+fn create(data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenError> {
+    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
+    let slices = options.slices.unwrap_or_else(|| u16::try_from(cores).unwrap_or(SLICES_MAX)).max(if options.slices.is_some() { 1 } else { 2 });
+    let slices = slices.min(SLICES_MAX);
+    let mut id = [0u8; 16];
+    getrandom::fill(&mut id).map_err(std::io::Error::other).doing("making an identity for", data_dir)?;
+    let superblock = Superblock { store: StoreId(id), slices };
+    superblock::begin_creation(data_dir)?;
+    Control::create(data_dir, superblock.store)?;
+    for number in 0..slices {
+        Slice::create(data_dir, superblock, number)?;
+    }
+    superblock::create(data_dir, &options.master_key, superblock.store, slices)?;
+    Ok(superblock)
+}
+
+/// Sums the slices' usage into the buckets. A sum over slices that belongs to no bucket is damage.
+fn load_usage(
+    data_dir: &Path,
+    slices: &[Arc<Slice>],
+    buckets: &BTreeMap<BucketName, Arc<Bucket>>,
+) -> Result<(), OpenError> {
+    let by_id: HashMap<u64, &Arc<Bucket>> = buckets.values().map(|bucket| (bucket.id, bucket)).collect();
+    for slice in slices {
+        let loaded = slice.each_usage(|id, objects, bytes| match by_id.get(&id) {
+            Some(bucket) => bucket.add_usage(objects, bytes),
+            None => tracing::warn!(target: "service::engine", slice = slice.number, id, objects, "usage of a bucket that does not exist"),
+        });
+        loaded.map_err(|error| OpenError::Damaged { path: data_dir.to_owned(), what: error.to_string() })?;
+    }
+    Ok(())
+}

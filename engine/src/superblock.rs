@@ -1,0 +1,174 @@
+//! `superblock.json`: what a store is. Written once, renamed into place, never changed.
+
+use crate::error::{OpenContext, OpenError};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+
+/// Format version that this program writes, and the latest that it reads.
+pub const FORMAT_VERSION: u32 = 1;
+const FILE: &str = "superblock.json";
+/// Stands in the folder while a store is being made.
+const MARKER: &str = "store.creating";
+
+/// Random identity of a store; stands in every volume header and in every slice's metadata.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreId(pub [u8; 16]);
+
+impl StoreId {
+    /// Lower-case hex.
+    #[must_use]
+    pub fn to_hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 32 || !digits.is_ascii() {
+            return None;
+        }
+        let mut id = [0u8; 16];
+        for (byte, pair) in id.iter_mut().zip(digits.as_chunks::<2>().0) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(id))
+    }
+}
+
+/// The file's contents. Unknown fields are refused: a program that does not know them must not guess.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File1 {
+    format_version: u32,
+    store_id: String,
+    slices: u16,
+    /// HKDF-SHA-256 of the master key with the store id as salt: tells a wrong key without revealing the right one.
+    master_key_check: String,
+}
+
+/// Just the version, to be read whatever else a later format has.
+#[derive(Deserialize)]
+struct VersionOnly {
+    format_version: u32,
+}
+
+/// A store's fixed facts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    pub(crate) store: StoreId,
+    pub(crate) slices: u16,
+}
+
+fn key_check(master_key: &[u8], store: StoreId) -> String {
+    let mut check = [0u8; 16];
+    let hkdf = hkdf::Hkdf::<Sha256>::new(Some(&store.0), master_key);
+    // 16 bytes are far below HKDF's limit, so this cannot fail; if it did, the check would be zeros on both sides.
+    let _ = hkdf.expand(b"cairn master key check 1", &mut check);
+    StoreId(check).to_hex()
+}
+
+/// Reads the superblock; `None` when the folder holds no store yet.
+pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
+    let path = folder.join(FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return missing(folder),
+        Err(error) => return Err(error).doing("reading", &path),
+    };
+    let damaged = |what: String| OpenError::Damaged { path: path.clone(), what };
+    let version: VersionOnly = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    if version.format_version > FORMAT_VERSION {
+        return Err(OpenError::FormatTooNew { found: version.format_version, known: FORMAT_VERSION });
+    }
+    let file: File1 = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    let store = StoreId::from_hex(&file.store_id).ok_or_else(|| damaged("a store id that is none".to_owned()))?;
+    if file.slices == 0 || file.slices > crate::limits::SLICES_MAX {
+        return Err(damaged(format!("{} slices", file.slices)));
+    }
+    if key_check(master_key, store) != file.master_key_check {
+        return Err(OpenError::WrongMasterKey);
+    }
+    Ok(Some(Superblock { store, slices: file.slices }))
+}
+
+/// Slices without a superblock: it was lost, and making a new store over them would lose everything. Only the marker of
+/// a creation that never ended says otherwise.
+fn missing(folder: &Path) -> Result<Option<Superblock>, OpenError> {
+    if folder.join("slices").exists() && !folder.join(MARKER).exists() {
+        let what = "missing, but the folder holds slices of a store".to_owned();
+        return Err(OpenError::Damaged { path: folder.join(FILE), what });
+    }
+    Ok(None)
+}
+
+/// Begins to make a store: marks the folder, and clears what an earlier attempt left that never ended.
+pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
+    let marker = folder.join(MARKER);
+    File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
+    File::open(folder).and_then(|f| f.sync_all()).doing("flushing", folder)?;
+    for left in ["slices", "control"].map(|name| folder.join(name)) {
+        match std::fs::remove_dir_all(&left) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).doing("clearing", &left),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Writes the superblock of a new store, durably. It comes last: without it there is no store.
+pub(crate) fn create(folder: &Path, master_key: &[u8], store: StoreId, slices: u16) -> Result<(), OpenError> {
+    let (path, temporary) = (folder.join(FILE), folder.join("superblock.json.new"));
+    let file = File1 {
+        format_version: FORMAT_VERSION,
+        store_id: store.to_hex(),
+        slices,
+        master_key_check: key_check(master_key, store),
+    };
+    let text = serde_json::to_string_pretty(&file)
+        .map_err(|e| OpenError::Damaged { path: path.clone(), what: e.to_string() })?;
+    let mut out = File::create(&temporary).doing("creating", &temporary)?;
+    out.write_all(text.as_bytes()).doing("writing", &temporary)?;
+    out.sync_all().doing("flushing", &temporary)?;
+    std::fs::rename(&temporary, &path).doing("renaming", &temporary)?;
+    File::open(folder).and_then(|f| f.sync_all()).doing("flushing", folder)?;
+    let marker = folder.join(MARKER);
+    std::fs::remove_file(&marker).doing("removing", &marker)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StoreId, begin_creation, create, read};
+    use crate::error::OpenError;
+
+    #[test]
+    fn another_master_key_is_refused_and_nothing_reveals_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(read(folder.path(), b"key").expect("reads").is_none());
+        begin_creation(folder.path()).expect("marks");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        assert!(read(folder.path(), b"key").expect("an unfinished creation").is_none());
+        create(folder.path(), b"a key that is long enough to be one", StoreId([1; 16]), 4).expect("creates");
+        let found = read(folder.path(), b"a key that is long enough to be one").expect("reads").expect("is there");
+        assert_eq!((found.slices, found.store), (4, StoreId([1; 16])));
+        assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
+        let text = std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
+        assert!(!text.contains("long enough"));
+    }
+
+    #[test]
+    fn slices_without_a_superblock_are_never_made_anew() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::Damaged { .. })));
+    }
+
+    #[test]
+    fn a_later_format_is_named_as_such() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let later = r#"{"format_version": 2, "something": "else"}"#;
+        std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 2, known: 1 })));
+    }
+}

@@ -1,0 +1,191 @@
+//! A volume: one large preallocated file of payloads, divided into units of 4096 bytes.
+//!
+//! Unit 0 is the header, written once when the file is made and never handed out:
+//! ```text
+//! offset  size  what
+//! 0       8     "CAIRNVOL"
+//! 8       4     format version, 1 (integers little-endian)
+//! 12      16    id of the store
+//! 28      2     number of the slice
+//! 30      4     number of the volume within the slice
+//! 34      4054  zero
+//! 4088    8     CRC-64/NVME of the first 4088 bytes
+//! ```
+//! All other bytes belong to payloads and check tables. Executors have files of their own on it for direct I/O
+//! (`disk.rs`); this is the side of plain threads: making, growing, writing ahead and flushing.
+
+use crate::block::block_check;
+use crate::error::{OpenContext, OpenError};
+use crate::limits::{UNIT_BYTES, VOLUME_BYTES_MAX};
+use crate::superblock::StoreId;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+const MAGIC: &[u8; 8] = b"CAIRNVOL";
+const FORMAT: u32 = 1;
+
+/// A megabyte of zeros, aligned for direct I/O.
+#[repr(align(4096))]
+struct AlignedZeros([u8; 1 << 20]);
+static ZEROS: AlignedZeros = AlignedZeros([0; 1 << 20]);
+
+/// A header unit, aligned for direct I/O.
+#[repr(align(4096))]
+struct HeaderUnit([u8; 4096]);
+
+/// One volume file.
+#[derive(Debug)]
+pub(crate) struct Volume {
+    pub(crate) number: u32,
+    pub(crate) path: PathBuf,
+    file: File,
+    /// Length in units; all of them may be handed out but unit 0.
+    units: AtomicU64,
+    /// A flush failed: what the device holds is unknown, so nothing is written here any more.
+    failed: AtomicBool,
+}
+
+/// Path of volume `number` in a slice's folder.
+pub(crate) fn volume_path(slice_folder: &Path, number: u32) -> PathBuf {
+    slice_folder.join("volumes").join(format!("{number:06}.vol"))
+}
+
+fn header(store: StoreId, slice: u16, number: u32) -> HeaderUnit {
+    let mut unit = HeaderUnit([0; 4096]);
+    let mut fields = Vec::with_capacity(34);
+    fields.extend_from_slice(MAGIC);
+    fields.extend_from_slice(&FORMAT.to_le_bytes());
+    fields.extend_from_slice(&store.0);
+    fields.extend_from_slice(&slice.to_le_bytes());
+    fields.extend_from_slice(&number.to_le_bytes());
+    unit.0[..fields.len()].copy_from_slice(&fields);
+    let check = block_check(&unit.0[..4088]);
+    unit.0[4088..].copy_from_slice(&check.to_le_bytes());
+    unit
+}
+
+fn open_direct(path: &Path, create: bool) -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).create_new(create).custom_flags(libc::O_DIRECT).mode(0o600).open(path)
+}
+
+impl Volume {
+    /// Makes a new volume of `bytes` bytes; durable when this returns, its name included.
+    pub(crate) fn create(folder: &Path, store: StoreId, slice: u16, number: u32, bytes: u64) -> io::Result<Self> {
+        let path = volume_path(folder, number);
+        let file = open_direct(&path, true)?;
+        let volume = Self { number, path, file, units: AtomicU64::new(0), failed: AtomicBool::new(false) };
+        let made = volume.grow_to(bytes).and_then(|()| {
+            volume.file.write_all_at(&header(store, slice, number).0, 0)?;
+            volume.file.sync_all()?;
+            File::open(folder.join("volumes"))?.sync_all()
+        });
+        if let Err(error) = made {
+            // Half-made, it would be refused at the next start as damaged; no record names it yet.
+            let _ = std::fs::remove_file(&volume.path);
+            return Err(error);
+        }
+        Ok(volume)
+    }
+
+    /// Opens a volume and checks that it is the one that belongs here.
+    pub(crate) fn open(folder: &Path, store: StoreId, slice: u16, number: u32) -> Result<Self, OpenError> {
+        let path = volume_path(folder, number);
+        let file = open_direct(&path, false).doing("opening with direct I/O", &path)?;
+        let mut found = HeaderUnit([0; 4096]);
+        file.read_exact_at(&mut found.0, 0).doing("reading the header of", &path)?;
+        if found.0 != header(store, slice, number).0 {
+            let what = "the header is damaged, or the volume belongs to another store, slice or place".to_owned();
+            return Err(OpenError::Damaged { path, what });
+        }
+        let units = file.metadata().doing("measuring", &path)?.len() / UNIT_BYTES;
+        Ok(Self { number, path, file, units: AtomicU64::new(units), failed: AtomicBool::new(false) })
+    }
+
+    /// Length in units.
+    pub(crate) fn units(&self) -> u64 {
+        self.units.load(Ordering::Acquire)
+    }
+
+    /// Bytes by which the volume can still grow.
+    pub(crate) fn room(&self) -> u64 {
+        VOLUME_BYTES_MAX.saturating_sub(self.units() * UNIT_BYTES)
+    }
+
+    /// Preallocates up to `bytes` bytes, durably.
+    pub(crate) fn grow_to(&self, bytes: u64) -> io::Result<()> {
+        let bytes = bytes / UNIT_BYTES * UNIT_BYTES;
+        let now = self.units() * UNIT_BYTES;
+        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), now, bytes.saturating_sub(now)) {
+            Ok(()) => {}
+            // A file system that cannot preallocate still works, slower.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(bytes)?,
+            Err(error) => {
+                // What was allocated before the failure goes back; the length has not been announced.
+                if now > 0 {
+                    let _ = self.file.set_len(now);
+                }
+                return Err(error.into());
+            }
+        }
+        self.file.sync_all()?;
+        self.units.store(bytes / UNIT_BYTES, Ordering::Release);
+        Ok(())
+    }
+
+    /// Writes zeros over units that nobody owns, so that a later flush of them needs no journal commit.
+    pub(crate) fn write_ahead(&self, first_unit: u64, units: u64) -> io::Result<()> {
+        let (mut at, end) = (first_unit * UNIT_BYTES, (first_unit + units) * UNIT_BYTES);
+        while at < end {
+            let piece = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROS.0.len());
+            self.file.write_all_at(&ZEROS.0[..piece], at)?;
+            at += piece as u64;
+        }
+        self.file.sync_data()
+    }
+
+    /// Makes all completed writes durable. After a failure the volume takes no more writes: the kernel reports a
+    /// failed write-back once, and a second flush that succeeds says nothing about it.
+    pub(crate) fn flush(&self) -> io::Result<()> {
+        if self.failed() {
+            return Err(io::Error::other("the volume is read-only after a failed flush"));
+        }
+        self.file.sync_data().inspect_err(|error| {
+            self.failed.store(true, Ordering::Release);
+            tracing::error!(target: "service::engine", path = %self.path.display(), %error, "flush failed: the volume is read-only now");
+        })
+    }
+
+    /// Whether a flush failed.
+    pub(crate) fn failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Volume;
+    use crate::error::OpenError;
+    use crate::superblock::StoreId;
+
+    #[test]
+    fn a_volume_of_another_store_slice_or_place_is_refused() {
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        std::fs::create_dir(folder.path().join("volumes")).expect("a folder");
+        let store = StoreId([7; 16]);
+        let volume = Volume::create(folder.path(), store, 1, 0, 1 << 20).expect("makes");
+        assert_eq!(volume.units(), 256);
+        volume.write_ahead(1, 255).expect("writes");
+        volume.grow_to(2 << 20).expect("grows");
+        drop(volume);
+        assert_eq!(Volume::open(folder.path(), store, 1, 0).expect("opens").units(), 512);
+        for (store, slice) in [(StoreId([8; 16]), 1), (store, 2)] {
+            let refused = Volume::open(folder.path(), store, slice, 0);
+            assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{refused:?}");
+        }
+        std::fs::rename(super::volume_path(folder.path(), 0), super::volume_path(folder.path(), 3)).expect("renames");
+        assert!(Volume::open(folder.path(), store, 1, 3).is_err());
+    }
+}

@@ -1,0 +1,309 @@
+//! Writing a payload: from the client's bytes to space that a commit can take over.
+//!
+//! Small payloads are gathered in memory and travel with the commit. Larger ones are cut into blocks with a check each
+//! and written to their extents as they arrive, several writes in flight. Nothing is visible before the commit;
+//! dropping the writer, or what it staged, gives the space back once the last write has ended.
+
+use crate::block::{block_check, table_pages, write_table};
+use crate::disk::{self, Grant, Write, WriteBuffer};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::extent::Extent;
+use crate::limits::{
+    BLOCK_BYTES, EXTENT_UNITS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX, UNIT_BYTES, WRITE_BYTES,
+    WRITES_IN_FLIGHT_MAX,
+};
+use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
+use crate::slice::Slice;
+use crate::space::Reservation;
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Takes the bytes of one payload. Dropped before [`PayloadWriter::finish`]: nothing has happened.
+pub struct PayloadWriter(Form);
+
+enum Form {
+    Inline { bytes: Vec<u8>, filled: usize },
+    Volume(Box<VolumeWriter>),
+}
+
+/// A payload whose writes have all completed; the committer flushes them before it commits the record.
+#[derive(Debug)]
+pub struct StagedPayload {
+    parts: StagedParts,
+}
+
+/// What a staged payload is made of.
+#[derive(Debug)]
+pub(crate) struct StagedParts {
+    pub(crate) size: u64,
+    pub(crate) form: PayloadForm,
+    /// Bytes of an inline payload.
+    pub(crate) inline: Vec<u8>,
+    pub(crate) reservation: Option<Reservation>,
+}
+
+impl StagedPayload {
+    /// Volumes that must be flushed before the commit; a number may come more than once.
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = u32> + '_ {
+        let payload = match &self.parts.form {
+            PayloadForm::Volume(payload) => Some(payload),
+            PayloadForm::Inline { .. } => None,
+        };
+        payload.into_iter().flat_map(VolumePayload::owned).map(|extent| extent.volume)
+    }
+
+    pub(crate) fn into_parts(self) -> StagedParts {
+        self.parts
+    }
+}
+
+impl PayloadWriter {
+    pub(crate) fn new(engine: &Rc<Engine>, slice: &Arc<Slice>, size: u64) -> Result<Self, EngineError> {
+        if size <= INLINE_BYTES_MAX {
+            let length = usize::try_from(size).map_err(|_| EngineError::PayloadTooLarge)?;
+            return Ok(Self(Form::Inline { bytes: vec![0; length], filled: 0 }));
+        }
+        let mut id = [0u8; 16];
+        getrandom::fill(&mut id).map_err(|error| EngineError::Io(format!("no random numbers: {error}")))?;
+        Ok(Self(Form::Volume(Box::new(VolumeWriter {
+            engine: Rc::clone(engine),
+            slice: Arc::clone(slice),
+            size,
+            id: PayloadId(id),
+            taken: 0,
+            reserved: 0,
+            reservation: None,
+            checks: Vec::new(),
+            buffer: None,
+            in_flight: VecDeque::new(),
+        }))))
+    }
+
+    /// Room for the next bytes; waits for earlier writes when too many are in flight, for memory when uploads use too
+    /// much of it, and for space. Not empty while bytes are missing. Dropping the future loses nothing.
+    ///
+    /// # Errors
+    /// [`EngineError::StorageFull`], or [`EngineError::Io`] when an earlier write failed.
+    pub async fn buffer(&mut self) -> Result<&mut [u8], EngineError> {
+        match &mut self.0 {
+            Form::Inline { bytes, filled } => Ok(bytes.get_mut(*filled..).unwrap_or_default()),
+            Form::Volume(writer) => writer.room().await,
+        }
+    }
+
+    /// Says that the first `count` bytes of the room last given hold payload.
+    ///
+    /// # Errors
+    /// [`EngineError::Io`] when `count` is more than there was room for.
+    pub fn advance(&mut self, count: usize) -> Result<(), EngineError> {
+        match &mut self.0 {
+            Form::Inline { bytes, filled } => {
+                *filled = filled.checked_add(count).filter(|end| *end <= bytes.len()).ok_or_else(too_many)?;
+                Ok(())
+            }
+            Form::Volume(writer) => writer.advance(count),
+        }
+    }
+
+    /// Waits for all writes and stages the payload for a commit.
+    ///
+    /// # Errors
+    /// [`EngineError::Io`] when bytes are missing or a write failed.
+    pub async fn finish(self) -> Result<StagedPayload, EngineError> {
+        let parts = match self.0 {
+            Form::Inline { bytes, filled } if filled == bytes.len() => StagedParts {
+                size: filled as u64,
+                form: PayloadForm::Inline { check: block_check(&bytes) },
+                inline: bytes,
+                reservation: None,
+            },
+            Form::Inline { .. } => return Err(missing()),
+            Form::Volume(writer) => writer.finish().await?,
+        };
+        Ok(StagedPayload { parts })
+    }
+}
+
+fn too_many() -> EngineError {
+    EngineError::Io("more bytes than the payload has".to_owned())
+}
+
+fn missing() -> EngineError {
+    EngineError::Io("the payload is not complete".to_owned())
+}
+
+/// A buffer that fills: its bytes go to one run of units.
+struct Filling {
+    buffer: WriteBuffer,
+    grant: Grant,
+    file: Rc<glommio::io::DmaFile>,
+    offset: u64,
+    capacity: usize,
+    filled: usize,
+}
+
+struct VolumeWriter {
+    engine: Rc<Engine>,
+    slice: Arc<Slice>,
+    size: u64,
+    id: PayloadId,
+    /// Bytes taken in, those in the filling buffer included.
+    taken: u64,
+    /// Bytes that space has been reserved for.
+    reserved: u64,
+    /// Shared with the writes in flight, so that the space cannot be given back before they end.
+    reservation: Option<Rc<RefCell<Reservation>>>,
+    checks: Vec<u64>,
+    buffer: Option<Filling>,
+    in_flight: VecDeque<Write>,
+}
+
+impl VolumeWriter {
+    async fn room(&mut self) -> Result<&mut [u8], EngineError> {
+        if self.buffer.is_none() && self.taken < self.size {
+            while self.in_flight.len() >= WRITES_IN_FLIGHT_MAX {
+                self.await_oldest().await?;
+            }
+            if self.taken == self.reserved {
+                self.reserve_more().await?;
+            }
+            let filling = self.next_buffer().await?;
+            self.buffer = Some(filling);
+        }
+        let Some(filling) = &mut self.buffer else { return Ok(&mut []) };
+        Ok(filling.buffer.bytes_mut().get_mut(filling.filled..filling.capacity).unwrap_or_default())
+    }
+
+    async fn await_oldest(&mut self) -> Result<(), EngineError> {
+        // The handle leaves the queue only once the write has ended, so that a dropped future loses no result.
+        let Some(write) = self.in_flight.front_mut() else { return Ok(()) };
+        let ended = write.await;
+        self.in_flight.pop_front();
+        match ended {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(self.io_error("writing", &error)),
+            None => Err(EngineError::ShuttingDown),
+        }
+    }
+
+    fn io_error(&self, doing: &str, error: &std::io::Error) -> EngineError {
+        tracing::error!(target: "service::engine", slice = self.slice.number, %error, doing, "payload I/O failed");
+        EngineError::Io(format!("{doing} a payload: {error}"))
+    }
+
+    async fn reserve_more(&mut self) -> Result<(), EngineError> {
+        let bytes = (self.size - self.reserved).min(EXTENT_UNITS_MAX * UNIT_BYTES);
+        let more = self.slice.reserve(bytes).await?;
+        self.reserved += bytes;
+        match &self.reservation {
+            Some(reservation) => reservation.borrow_mut().append(more),
+            None => self.reservation = Some(Rc::new(RefCell::new(more))),
+        }
+        Ok(())
+    }
+
+    /// A buffer for the bytes from `taken` on: no more than a write carries, and all in one extent.
+    async fn next_buffer(&self) -> Result<Filling, EngineError> {
+        let reservation = self.reservation.as_ref().ok_or_else(missing)?;
+        let (volume, offset, in_extent) = place(reservation.borrow().extents(), self.taken).ok_or_else(missing)?;
+        let most = if self.taken == 0 && self.size > WRITE_BYTES as u64 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
+        let capacity = (self.size - self.taken).min(in_extent).min(most as u64);
+        let capacity = usize::try_from(capacity).map_err(|_| missing())?;
+        let grant = self.engine.upload_budget.grant(capacity).await.map_err(|e| self.io_error("buffering", &e))?;
+        let file = self.engine.volume_file(&self.slice, volume).await?;
+        let buffer = disk::write_buffer(&file, capacity);
+        Ok(Filling { buffer, grant, file, offset, capacity, filled: 0 })
+    }
+
+    fn advance(&mut self, count: usize) -> Result<(), EngineError> {
+        let filling = self.buffer.as_mut().ok_or_else(too_many)?;
+        filling.filled =
+            filling.filled.checked_add(count).filter(|end| *end <= filling.capacity).ok_or_else(too_many)?;
+        self.taken += count as u64;
+        if filling.filled == filling.capacity {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    /// Checks the blocks of the full buffer and begins to write it.
+    fn submit(&mut self) -> Result<(), EngineError> {
+        let Some(mut filling) = self.buffer.take() else { return Ok(()) };
+        let reservation = Rc::clone(self.reservation.as_ref().ok_or_else(missing)?);
+        let (payload, padding) = filling.buffer.bytes_mut().split_at_mut(filling.capacity);
+        padding.fill(0);
+        self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
+        let bytes = filling.buffer.bytes().len();
+        let write = disk::write(&filling.file, filling.offset, filling.buffer, bytes, (filling.grant, reservation));
+        self.in_flight.push_back(write);
+        Ok(())
+    }
+
+    async fn finish(mut self: Box<Self>) -> Result<StagedParts, EngineError> {
+        if self.taken != self.size || self.buffer.is_some() {
+            return Err(missing());
+        }
+        let table = if self.checks.len() > INLINE_CHECKS_MAX { Some(self.write_table().await?) } else { None };
+        while !self.in_flight.is_empty() {
+            self.await_oldest().await?;
+        }
+        let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
+        let mut reservation = reservation.into_inner();
+        let extents = reservation.extents().to_vec();
+        let checks = match table {
+            None => BlockChecks::List(self.checks),
+            Some(table) => {
+                let extents = table.extents().to_vec();
+                reservation.append(table);
+                BlockChecks::Table(extents)
+            }
+        };
+        let payload = VolumePayload { id: self.id, extents, checks };
+        Ok(StagedParts {
+            size: self.size,
+            form: PayloadForm::Volume(payload),
+            inline: Vec::new(),
+            reservation: Some(reservation),
+        })
+    }
+
+    /// Writes the check table behind the payload and waits for it. Cancelled, its space is free when its writes end.
+    async fn write_table(&self) -> Result<Reservation, EngineError> {
+        let bytes = table_pages(self.checks.len() as u64) * UNIT_BYTES;
+        let reservation = Rc::new(self.slice.reserve(bytes).await?);
+        let mut table = vec![0u8; usize::try_from(bytes).map_err(|_| EngineError::PayloadTooLarge)?];
+        write_table(self.id, &self.checks, &mut table);
+        let mut rest: &[u8] = &table;
+        let extents = reservation.extents().to_vec();
+        for extent in extents {
+            let (now, later) = rest.split_at(usize::try_from(extent.bytes()).unwrap_or(0).min(rest.len()));
+            rest = later;
+            let file = self.engine.volume_file(&self.slice, extent.volume).await?;
+            let mut buffer = disk::write_buffer(&file, now.len());
+            buffer.bytes_mut().copy_from_slice(now);
+            let write = disk::write(&file, extent.offset(), buffer, now.len(), Rc::clone(&reservation));
+            match write.await {
+                Some(Ok(())) => {}
+                Some(Err(error)) => return Err(self.io_error("writing the check table of", &error)),
+                None => return Err(EngineError::ShuttingDown),
+            }
+        }
+        Rc::into_inner(reservation).ok_or_else(missing)
+    }
+}
+
+/// Volume, byte offset and bytes left in the extent, of byte `at` of what lies in `extents`; `at` begins a unit.
+fn place(extents: &[Extent], at: u64) -> Option<(u32, u64, u64)> {
+    let mut before = 0u64;
+    for extent in extents {
+        if at < before + extent.bytes() {
+            let within = at - before;
+            return Some((extent.volume, extent.offset() + within, extent.bytes() - within));
+        }
+        before += extent.bytes();
+    }
+    None
+}

@@ -1,0 +1,221 @@
+//! Objects through the engine's public surface, on real LMDB and direct I/O.
+
+mod support;
+
+use cairn_engine::{EngineError, EtagMatch, Store, Usage, WriteCondition};
+use support::{content, etag, folder, get, key, name, options, put, with_engine};
+
+const SIZES: [usize; 12] =
+    [0, 1, 4096, 16_384, 16_385, 65_536, 65_537, 262_144, 1 << 20, (1 << 20) + 3, 17 << 20, (70 << 20) + 1];
+
+#[test]
+fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().create_bucket(&name("sizes")).await.expect("made");
+        for size in SIZES {
+            let object = key(&format!("object {size}"));
+            put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default()).await.expect("put");
+        }
+    });
+    for _ in 0..2 {
+        with_engine(folder.path(), |engine| async move {
+            let bucket = engine.store().bucket(&name("sizes")).expect("still there");
+            let total = SIZES.iter().sum::<usize>() as u64;
+            assert_eq!(bucket.usage(), Usage { objects: SIZES.len() as u64, bytes: total });
+            for size in SIZES {
+                let object = key(&format!("object {size}"));
+                let expected = content(size as u64, size);
+                let (info, bytes) = get(&engine, &bucket, &object, 0..u64::MAX).await.expect("read");
+                assert!(bytes == expected, "size {size}");
+                assert_eq!((info.size, info.etag), (size as u64, etag(&expected)));
+                assert_eq!(info.attributes.headers, [("x-amz-meta-a".to_owned(), b"b".to_vec())]);
+                for (start, end) in [(0, 1), (size / 2, size / 2 + 70_000), (size.saturating_sub(5), size), (size, size + 9)] {
+                    let (_, bytes) = get(&engine, &bucket, &object, start as u64..end as u64).await.expect("read");
+                    assert!(bytes == expected[start.min(size)..end.min(size)], "size {size}, {start}..{end}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().create_bucket(&name("space")).await.expect("made");
+        let object = key("x");
+        put(&engine, &bucket, &object, &content(1, 30 << 20), WriteCondition::default()).await.expect("put");
+        let with_one = engine.store().usage();
+        for round in 0..12 {
+            put(&engine, &bucket, &object, &content(round, 30 << 20), WriteCondition::default()).await.expect("put");
+        }
+        let after = engine.store().usage();
+        let used = |usage: &cairn_engine::StoreUsage| usage.volume_bytes - usage.free_volume_bytes;
+        assert_eq!(used(&after), used(&with_one), "twelve overwrites take no more than one object");
+        let mut writer = engine.write_payload(&bucket, &object, 40 << 20).await.expect("begins");
+        for _ in 0..5 {
+            let room = writer.buffer().await.expect("room").len();
+            writer.advance(room).expect("fits");
+        }
+        drop(writer);
+        let gone = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        assert!(gone.existed);
+        for _ in 0..1000 {
+            if used(&engine.store().usage()) == used(&after) - (30 << 20) {
+                break;
+            }
+            glommio::timer::sleep(std::time::Duration::from_millis(5)).await;
+        }
+        assert_eq!(used(&engine.store().usage()), used(&after) - (30 << 20));
+        assert_eq!(bucket.usage(), Usage::default());
+    });
+    with_engine(folder.path(), |engine| async move {
+        let usage = engine.store().usage();
+        // Only the header unit of each volume is taken.
+        assert_eq!(usage.volume_bytes - usage.free_volume_bytes, 3 * 4096);
+    });
+}
+
+/// A reader is in the middle of an object when it is overwritten and then deleted, and other payloads want the space.
+#[test]
+fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().create_bucket(&name("pins")).await.expect("made");
+        let (object, expected) = (key("x"), content(5, 20 << 20));
+        put(&engine, &bucket, &object, &expected, WriteCondition::default()).await.expect("put");
+        let mut reader = engine.open_object(&bucket, &object).expect("opens").read(0..u64::MAX);
+        let mut bytes = reader.next().await.expect("reads").expect("a piece").as_ref().to_vec();
+        for round in 0..6 {
+            put(&engine, &bucket, &object, &content(round + 50, 20 << 20), WriteCondition::default()).await.expect("put");
+        }
+        engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        for other in 0..4 {
+            let other_key = key(&format!("other {other}"));
+            put(&engine, &bucket, &other_key, &content(other, 20 << 20), WriteCondition::default()).await.expect("put");
+        }
+        while let Some(chunk) = reader.next().await.expect("reads") {
+            bytes.extend_from_slice(chunk.as_ref());
+        }
+        assert!(bytes == expected);
+        assert_eq!(get(&engine, &bucket, &object, 0..1).await.map(|_| ()), Err(EngineError::NoSuchKey));
+    });
+}
+
+#[test]
+fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().create_bucket(&name("conditions")).await.expect("made");
+        let object = key("once");
+        let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
+        let mut tasks = Vec::new();
+        for writer in 0..40u64 {
+            let (engine, bucket, object, absent) = (engine.clone(), bucket.clone(), object.clone(), absent.clone());
+            let task = async move { put(&engine, &bucket, &object, &content(writer, 20_000), absent).await };
+            tasks.push(glommio::spawn_local(task));
+        }
+        let mut won = 0;
+        for task in tasks {
+            match task.await {
+                Ok(outcome) => {
+                    assert!(!outcome.replaced);
+                    won += 1;
+                }
+                Err(error) => assert_eq!(error, EngineError::PreconditionFailed),
+            }
+        }
+        assert_eq!(won, 1);
+        let current = engine.head_object(&bucket, &object).expect("there").etag.to_string();
+        let matching = |tag: &str| WriteCondition {
+            if_match: Some(EtagMatch::OneOf(vec![tag.to_owned()])),
+            ..WriteCondition::default()
+        };
+        let wrong = put(&engine, &bucket, &object, b"x", matching("0123")).await;
+        assert_eq!(wrong, Err(EngineError::PreconditionFailed));
+        assert_eq!(put(&engine, &bucket, &key("none"), b"x", matching("0123")).await, Err(EngineError::NoSuchKey));
+        assert!(put(&engine, &bucket, &object, b"new", matching(&current)).await.expect("put").replaced);
+        let by_size = WriteCondition { if_size: Some(4), ..WriteCondition::default() };
+        assert_eq!(engine.delete_object(&bucket, &object, by_size).await, Err(EngineError::PreconditionFailed));
+        let by_size = WriteCondition { if_size: Some(3), ..WriteCondition::default() };
+        assert!(engine.delete_object(&bucket, &object, by_size).await.expect("deleted").existed);
+        let again = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        assert!(!again.existed);
+    });
+}
+
+#[test]
+fn a_bucket_goes_only_when_it_is_empty_and_its_name_can_be_used_again() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let store = engine.store().clone();
+        let bucket = store.create_bucket(&name("gone")).await.expect("made");
+        assert_eq!(store.create_bucket(&name("gone")).await.map(|_| ()), Err(EngineError::BucketAlreadyExists));
+        put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await.expect("put");
+        assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::BucketNotEmpty));
+        engine.delete_object(&bucket, &key("k"), WriteCondition::default()).await.expect("deleted");
+        store.delete_bucket(&name("gone")).await.expect("deleted");
+        let late = put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await;
+        assert_eq!(late, Err(EngineError::NoSuchBucket));
+        assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::NoSuchBucket));
+        let again = store.create_bucket(&name("gone")).await.expect("made");
+        assert_eq!(get(&engine, &again, &key("k"), 0..1).await.map(|_| ()), Err(EngineError::NoSuchKey));
+    });
+}
+
+/// One bit of a volume flips while the service is stopped: the object that holds it is never served with it, all others
+/// are unharmed.
+#[test]
+fn a_flipped_bit_in_a_volume_is_never_served() {
+    use std::os::unix::fs::FileExt as _;
+    let folder = folder();
+    let expected = [content(1, 300_000), content(2, 300_000)];
+    let contents = expected.clone();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().create_bucket(&name("bits")).await.expect("made");
+        for (object, bytes) in ["a", "b"].iter().zip(&contents) {
+            put(&engine, &bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
+        }
+    });
+    // Finds a piece of the first object in the volumes.
+    let mut planted = false;
+    for slice in 0..3 {
+        let path = folder.path().join(format!("slices/{slice:02}/volumes/000000.vol"));
+        let bytes = std::fs::read(&path).expect("reads");
+        if let Some(at) = bytes.windows(64).step_by(4096).position(|window| *window == expected[0][131_072..131_136]) {
+            let at = at as u64 * 4096 + 77;
+            let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("opens");
+            let mut byte = [0];
+            file.read_exact_at(&mut byte, at).expect("reads");
+            file.write_all_at(&[byte[0] ^ 4], at).expect("writes");
+            planted = true;
+        }
+    }
+    assert!(planted);
+    with_engine(folder.path(), move |engine| async move {
+        let bucket = engine.store().bucket(&name("bits")).expect("there");
+        let damaged = get(&engine, &bucket, &key("a"), 0..300_000).await;
+        assert!(matches!(damaged, Err(EngineError::Corrupt(_))), "{:?}", damaged.map(|_| ()));
+        assert!(engine.store().corruptions() > 0);
+        let (_, before) = get(&engine, &bucket, &key("a"), 0..131_072).await.expect("whole blocks in front");
+        assert!(before == expected[0][..131_072]);
+        let (_, other) = get(&engine, &bucket, &key("b"), 0..300_000).await.expect("whole");
+        assert!(other == expected[1]);
+    });
+}
+
+#[test]
+fn a_second_opening_and_another_master_key_are_refused() {
+    let folder = folder();
+    let store = Store::open(options(folder.path())).expect("opens");
+    let second = Store::open(options(folder.path())).map(|_| ()).expect_err("locked");
+    assert!(second.to_string().contains("another process"), "{second}");
+    store.close();
+    drop(store);
+    let mut wrong = options(folder.path());
+    wrong.master_key = b"another key that is long enough too".to_vec();
+    let refused = Store::open(wrong).map(|_| ()).expect_err("another key");
+    assert!(refused.to_string().contains("master key"), "{refused}");
+    Store::open(options(folder.path())).expect("opens with its own key").close();
+}

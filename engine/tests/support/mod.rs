@@ -1,0 +1,114 @@
+//! What the engine's tests share: a store in a folder of its own, and one executor to use it on.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+use cairn_engine::{
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, Store, StoreOptions, WriteCondition,
+};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use glommio::{LocalExecutorBuilder, Placement};
+use std::future::Future;
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A folder on a real disk: direct I/O on a memory file system would show nothing.
+pub fn folder() -> tempfile::TempDir {
+    let base = std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), std::path::PathBuf::from);
+    tempfile::tempdir_in(base).expect("a folder")
+}
+
+pub fn options(folder: &Path) -> StoreOptions {
+    StoreOptions {
+        data_dir: folder.to_owned(),
+        slices: Some(3),
+        master_key: b"a master key of the tests, long enough".to_vec(),
+        cache_bytes: 4 << 20,
+        reserve_bytes: 0,
+        clock: Arc::new(SystemClock),
+    }
+}
+
+/// Runs `body` on an executor.
+pub fn on_executor<F: Future<Output = ()> + 'static>(body: impl FnOnce() -> F + Send + 'static) {
+    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
+    builder.spawn(|| async move { body().await }).expect("io_uring").join().expect("the test's body");
+}
+
+/// Opens the store, runs `body` with an engine on it, closes the store.
+pub fn with_engine<F: Future<Output = ()> + 'static>(folder: &Path, body: impl FnOnce(Rc<Engine>) -> F + Send + 'static) {
+    let store = Store::open(options(folder)).expect("the store opens");
+    let on_it = Arc::clone(&store);
+    on_executor(move || async move {
+        let engine = Engine::open(on_it).await.expect("the engine opens");
+        body(engine).await;
+    });
+    store.close();
+}
+
+pub fn name(text: &str) -> BucketName {
+    BucketName::parse(text).expect("a bucket name")
+}
+
+pub fn key(text: &str) -> ObjectKey {
+    ObjectKey::parse(text).expect("an object key")
+}
+
+/// Pseudo-random bytes that depend on the seed alone.
+pub fn content(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut bytes = Vec::with_capacity(size + 8);
+    while bytes.len() < size {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// A tag that tells contents apart; the engine does not care how it was made.
+pub fn etag(bytes: &[u8]) -> Etag {
+    let mut md5 = [0; 16];
+    md5[..8].copy_from_slice(&cairn_engine::block_check(bytes).to_le_bytes());
+    Etag::single(md5)
+}
+
+pub async fn put(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    bytes: &[u8],
+    condition: WriteCondition,
+) -> Result<PutOutcome, EngineError> {
+    let mut writer = engine.write_payload(bucket, object, bytes.len() as u64).await?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let room = writer.buffer().await?;
+        // Odd pieces, as sockets give them.
+        let count = rest.len().min(room.len()).min(40_001);
+        room[..count].copy_from_slice(&rest[..count]);
+        writer.advance(count)?;
+        rest = &rest[count..];
+    }
+    let payload = writer.finish().await?;
+    let attributes = Attributes { headers: vec![("x-amz-meta-a".into(), b"b".to_vec())], checksums: vec![] };
+    let put = PutObject { bucket: bucket.clone(), key: object.clone(), payload, etag: etag(bytes), attributes, condition };
+    engine.put_object(put).await
+}
+
+pub async fn get(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    range: std::ops::Range<u64>,
+) -> Result<(ObjectInfo, Vec<u8>), EngineError> {
+    let open = engine.open_object(bucket, object)?;
+    let info = open.info.clone();
+    let mut reader = open.read(range);
+    let mut bytes = Vec::new();
+    while let Some(chunk) = reader.next().await? {
+        bytes.extend_from_slice(chunk.as_ref());
+    }
+    Ok((info, bytes))
+}
