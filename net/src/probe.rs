@@ -1,0 +1,200 @@
+//! What the host must offer before an executor can start: a kernel with io_uring that lets us use it, and enough
+//! lockable memory.
+//!
+//! glommio itself panics or blames an old kernel in these cases. Here each cause has its own error, whose text says
+//! what to do. Only looks; changes nothing.
+
+use std::io;
+
+use rustix::process::{Resource, getrlimit};
+
+use crate::limits::MEMLOCK_BYTES_MIN;
+
+/// The oldest kernel that is supported, major and minor: earlier ones lack fixes of io_uring that durable writes need.
+const KERNEL_MIN: (u32, u32) = (5, 15);
+const KERNEL_RELEASE: &str = "/proc/sys/kernel/osrelease";
+const IO_URING_DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
+/// Bytes of the kernel's `struct io_uring_params`, which has not grown since it was made.
+const IO_URING_PARAMS_BYTES: usize = 120;
+
+/// Why the executors cannot start. `Display` names the cause and the remedy.
+#[derive(Debug)]
+pub enum StartError {
+    /// The kernel is older than 5.15.
+    KernelTooOld {
+        /// The release as the kernel gives it.
+        release: String,
+    },
+    /// `kernel.io_uring_disabled` is not 0.
+    IoUringDisabled {
+        /// Its value.
+        setting: String,
+    },
+    /// io_uring_setup was refused: a seccomp profile or a security module.
+    IoUringForbidden,
+    /// The kernel was built without io_uring.
+    IoUringMissing,
+    /// io_uring_setup failed in another way.
+    IoUringFailed(io::Error),
+    /// The limit on locked memory is too low.
+    MemlockTooLow {
+        /// The limit in bytes.
+        limit: u64,
+    },
+    /// A number of executors of 0 was asked for.
+    NoExecutors,
+    /// An executor could not be made.
+    Executor {
+        /// Its number.
+        index: usize,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl std::fmt::Display for StartError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::KernelTooOld { release } => write!(
+                formatter,
+                "this kernel is Linux {release}, and 5.15 or later is needed: update the kernel"
+            ),
+            Self::IoUringDisabled { setting } => write!(
+                formatter,
+                "io_uring is turned off on this host (kernel.io_uring_disabled = {setting}): set it to 0 with \
+                 `sysctl kernel.io_uring_disabled=0`, and in /etc/sysctl.d to keep it"
+            ),
+            Self::IoUringForbidden => formatter.write_str(
+                "the kernel refuses io_uring to this process, most often because of a container's seccomp profile: \
+                 allow io_uring_setup, io_uring_enter and io_uring_register in the profile \
+                 (for a trial: `--security-opt seccomp=unconfined`)",
+            ),
+            Self::IoUringMissing => formatter.write_str(
+                "this kernel was built without io_uring (CONFIG_IO_URING), or a sandbox hides it: use a kernel that has it",
+            ),
+            Self::IoUringFailed(error) => {
+                write!(formatter, "io_uring cannot be set up: {error}; the kernel's log may say more")
+            }
+            Self::MemlockTooLow { limit } => write!(
+                formatter,
+                "only {limit} bytes of memory may be locked, and {MEMLOCK_BYTES_MIN} are needed: raise the limit with \
+                 `ulimit -l 8192`, LimitMEMLOCK=8M in the systemd unit, or `--ulimit memlock=8388608` for a container"
+            ),
+            Self::NoExecutors => formatter.write_str("at least one executor is needed: configure one or more"),
+            Self::Executor { index, reason } => write!(
+                formatter,
+                "executor {index} cannot start: {reason}; fewer executors or a higher memlock limit may help"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::IoUringFailed(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+/// Checks that executors can start on this host. [`start`](crate::start) does so too; a check of its own lets a
+/// program say so before it touches anything.
+///
+/// # Errors
+/// [`StartError`], with cause and remedy.
+pub fn probe() -> Result<(), StartError> {
+    // A host without /proc cannot be judged here; the set-up itself will tell.
+    if let Ok(release) = std::fs::read_to_string(KERNEL_RELEASE)
+        && parse_release(&release).is_some_and(|version| version < KERNEL_MIN)
+    {
+        return Err(StartError::KernelTooOld { release: release.trim().to_owned() });
+    }
+    try_io_uring()?;
+    match memlock_limit() {
+        Some(limit) if limit < MEMLOCK_BYTES_MIN => Err(StartError::MemlockTooLow { limit }),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes that may be locked; None: without limit.
+pub(crate) fn memlock_limit() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}
+
+/// Major and minor of a kernel release such as `6.18.44-fc`.
+fn parse_release(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.trim().split(|character: char| !character.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Makes a ring with one entry and closes it.
+fn try_io_uring() -> Result<(), StartError> {
+    match set_up_ring() {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(error, std::fs::read_to_string(IO_URING_DISABLED).ok().as_deref())),
+    }
+}
+
+fn explain(error: io::Error, disabled: Option<&str>) -> StartError {
+    match (error.raw_os_error(), disabled.map(str::trim)) {
+        (Some(libc::EPERM), Some(setting)) if setting != "0" => {
+            StartError::IoUringDisabled { setting: setting.to_owned() }
+        }
+        (Some(libc::EPERM | libc::EACCES), _) => StartError::IoUringForbidden,
+        (Some(libc::ENOSYS), _) => StartError::IoUringMissing,
+        // Before 5.12 rings counted as locked memory; security modules still say so.
+        (Some(libc::ENOMEM), _) => StartError::MemlockTooLow { limit: memlock_limit().unwrap_or(u64::MAX) },
+        _ => StartError::IoUringFailed(error),
+    }
+}
+
+#[expect(
+    unsafe_code,
+    reason = "no safe wrapper for io_uring_setup is at hand, and glommio panics where it fails"
+)]
+fn set_up_ring() -> io::Result<()> {
+    use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+    #[repr(C, align(8))]
+    struct Params([u8; IO_URING_PARAMS_BYTES]);
+    let mut params = Params([0; IO_URING_PARAMS_BYTES]);
+    // SAFETY: io_uring_setup reads and writes one `struct io_uring_params`, which is 120 bytes of integers, zeroed as it
+    // asks, aligned for its 64-bit fields, and alive during the call.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, params.0.as_mut_ptr()) };
+    let descriptor = match RawFd::try_from(result) {
+        Ok(descriptor) if descriptor >= 0 => descriptor,
+        _ => return Err(io::Error::last_os_error()),
+    };
+    // SAFETY: the call has just returned this descriptor, so it is open and nobody else owns it.
+    drop(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_are_compared_by_number() {
+        assert_eq!(parse_release("6.18.44-fc-v657\n"), Some((6, 18)));
+        assert_eq!(parse_release("5.4.0"), Some((5, 4)));
+        assert!(parse_release("5.4.0").unwrap() < KERNEL_MIN);
+        assert!(parse_release("10.0").unwrap() > KERNEL_MIN);
+        assert_eq!(parse_release("unknown"), None);
+    }
+
+    #[test]
+    fn each_refusal_names_its_own_remedy() {
+        let refused = |code, disabled| explain(io::Error::from_raw_os_error(code), disabled).to_string();
+        assert!(refused(libc::EPERM, Some("2\n")).contains("sysctl kernel.io_uring_disabled=0"));
+        assert!(refused(libc::EPERM, Some("0\n")).contains("seccomp"));
+        assert!(refused(libc::EPERM, None).contains("seccomp"));
+        assert!(refused(libc::ENOSYS, None).contains("CONFIG_IO_URING"));
+        assert!(StartError::MemlockTooLow { limit: 65536 }.to_string().contains("LimitMEMLOCK"));
+    }
+
+    #[test]
+    fn this_host_can_run_the_tests() {
+        probe().unwrap();
+    }
+}
