@@ -128,7 +128,11 @@ impl<'s> Batch<'s> {
     }
 
     /// Answers a change that was refused before anything was written.
-    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "it stands beside settle in the same match")]
+    #[expect(
+        clippy::unnecessary_wraps,
+        clippy::unused_self,
+        reason = "it stands beside settle in the same match"
+    )]
     fn refuse<T>(&self, refusal: EngineError, reply: Reply<T>) -> Result<(), EngineError> {
         let _ = reply.send(Err(refusal));
         Ok(())
@@ -159,7 +163,12 @@ impl<'s> Batch<'s> {
         Ok((versions, current))
     }
 
-    fn put(&mut self, put: PutJob, versions: &[u8], current: Option<Current>) -> Result<PutOutcome, EngineError> {
+    fn put(
+        &mut self,
+        put: PutJob,
+        versions: &[u8],
+        current: Option<Current>,
+    ) -> Result<PutOutcome, EngineError> {
         let replaced = current.is_some();
         if let Some(current) = current {
             self.remove(&put.bucket, &current)?;
@@ -188,7 +197,11 @@ impl<'s> Batch<'s> {
         Ok(outcome)
     }
 
-    fn delete(&mut self, bucket: &Arc<Bucket>, current: Option<Current>) -> Result<DeleteOutcome, EngineError> {
+    fn delete(
+        &mut self,
+        bucket: &Arc<Bucket>,
+        current: Option<Current>,
+    ) -> Result<DeleteOutcome, EngineError> {
         let Some(current) = current else { return Ok(DeleteOutcome { existed: false }) };
         self.remove(bucket, &current)?;
         Ok(DeleteOutcome { existed: true })
@@ -294,16 +307,14 @@ fn fail_all(answers: Vec<Answer>, error: &EngineError) {
 /// Decides a condition on the current object, if there is one.
 fn check_condition(condition: &WriteCondition, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
     let Some(info) = current else {
-        let needs_one =
-            condition.if_match.is_some() || condition.if_size.is_some() || condition.if_last_modified_seconds.is_some();
+        let needs_one = condition.if_match.is_some()
+            || condition.if_size.is_some()
+            || condition.if_last_modified_seconds.is_some();
         return if needs_one { Err(EngineError::NoSuchKey) } else { Ok(()) };
     };
     let tag_fits = match &condition.if_match {
         None | Some(EtagMatch::Any) => true,
-        Some(EtagMatch::OneOf(tags)) => {
-            let own = info.etag.to_string();
-            tags.iter().any(|tag| *tag == own)
-        }
+        Some(EtagMatch::OneOf(tags)) => tags.contains(&info.etag.to_string()),
     };
     let holds = !condition.must_be_absent
         && tag_fits

@@ -42,7 +42,9 @@ pub(crate) const fn table_pages(blocks: u64) -> u64 {
 /// Fills `out`, whole pages, with the table of `checks`.
 pub(crate) fn write_table(id: PayloadId, checks: &[u64], out: &mut [u8]) {
     out.fill(0);
-    for ((number, page), checks) in (0u64..).zip(out.chunks_exact_mut(PAGE_BYTES)).zip(checks.chunks(CHECKS_PER_PAGE)) {
+    for ((number, page), checks) in
+        (0u64..).zip(out.chunks_exact_mut(PAGE_BYTES)).zip(checks.chunks(CHECKS_PER_PAGE))
+    {
         for (slot, check) in page.chunks_exact_mut(8).zip(checks) {
             slot.copy_from_slice(&check.to_le_bytes());
         }

@@ -37,7 +37,14 @@ pub(crate) enum BucketState {
 
 impl Bucket {
     pub(crate) fn new(id: u64, name: BucketName, created_at: Timestamp) -> Self {
-        Self { name, created_at, id, state: AtomicU8::new(0), objects: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Self {
+            name,
+            created_at,
+            id,
+            state: AtomicU8::new(0),
+            objects: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+        }
     }
 
     /// Usage over all slices.

@@ -29,16 +29,19 @@ impl Weighter<(PayloadId, Piece), Arc<[u8]>> for Bytes {
     }
 }
 
+type Pieces = Cache<(PayloadId, Piece), Arc<[u8]>, Bytes>;
+
 /// See the file's first lines.
 pub(crate) struct BlockCache {
-    cache: Option<Cache<(PayloadId, Piece), Arc<[u8]>, Bytes>>,
+    cache: Option<Pieces>,
 }
 
 impl BlockCache {
     /// A cache of up to `bytes` bytes; 0: none.
     pub(crate) fn new(bytes: u64) -> Self {
         let items = usize::try_from(bytes / crate::limits::BLOCK_BYTES as u64).unwrap_or(usize::MAX).max(64);
-        let options = OptionsBuilder::new().estimated_items_capacity(items).weight_capacity(bytes).build().ok();
+        let options =
+            OptionsBuilder::new().estimated_items_capacity(items).weight_capacity(bytes).build().ok();
         let cache = options.filter(|_| bytes > 0).map(|options| {
             let lifecycle = quick_cache::sync::DefaultLifecycle::default();
             Cache::with_options(options, Bytes, DefaultHashBuilder::default(), lifecycle)

@@ -53,14 +53,19 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
                 continue;
             }
             let done = slice.volume(number).map(|volume| volume.flush());
-            if matches!(done, Some(Ok(()))) { flushed.insert(number) } else { failed.insert(number) };
+            if matches!(done, Some(Ok(()))) {
+                flushed.insert(number)
+            } else {
+                failed.insert(number)
+            };
         }
     }
     if failed.is_empty() {
         return jobs;
     }
     let error = EngineError::Io("the volume could not be flushed".to_owned());
-    let broken = |job: &Job| matches!(job, Job::Put(put, _) if put.payload.volumes().any(|v| failed.contains(&v)));
+    let broken =
+        |job: &Job| matches!(job, Job::Put(put, _) if put.payload.volumes().any(|v| failed.contains(&v)));
     let (lost, kept): (Vec<_>, Vec<_>) = jobs.into_iter().partition(broken);
     lost.into_iter().for_each(|job| fail(job, &error));
     kept

@@ -54,7 +54,8 @@ impl Control {
         let mut txn = control.environment.write().doing("writing", &path)?;
         let table = control.control_table;
         txn.put(table, IDENTITY_KEY, SMALL_RECORD_VERSION, &store.0, &[]).doing("writing", &path)?;
-        txn.put(table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &1u64.to_le_bytes(), &[]).doing("writing", &path)?;
+        txn.put(table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &1u64.to_le_bytes(), &[])
+            .doing("writing", &path)?;
         txn.commit().doing("writing", &path)
     }
 
@@ -71,7 +72,10 @@ impl Control {
     }
 
     /// Opens the environment of a store and reads its buckets.
-    pub(crate) fn open(data_dir: &Path, store: StoreId) -> Result<(Self, BTreeMap<BucketName, Arc<Bucket>>), OpenError> {
+    pub(crate) fn open(
+        data_dir: &Path,
+        store: StoreId,
+    ) -> Result<(Self, BTreeMap<BucketName, Arc<Bucket>>), OpenError> {
         let path = data_dir.join("control");
         let control = Self::open_environment(data_dir, store)?;
         let damaged = |what: &str| OpenError::Damaged { path: path.clone(), what: what.to_owned() };
@@ -93,12 +97,20 @@ impl Control {
     }
 
     /// Runs until told to stop, or until nobody can send any more.
-    pub(crate) fn run(&self, jobs: &Receiver<ControlJob>, buckets: &Buckets, slices: &[Arc<Slice>], clock: &dyn Clock) {
+    pub(crate) fn run(
+        &self,
+        jobs: &Receiver<ControlJob>,
+        buckets: &Buckets,
+        slices: &[Arc<Slice>],
+        clock: &dyn Clock,
+    ) {
         while let Ok(job) = jobs.recv() {
             // The one who asked may have gone: then there is nobody to tell.
             match job {
                 ControlJob::Create(name, reply) => drop(reply.send(self.create_bucket(name, buckets, clock))),
-                ControlJob::Delete(name, reply) => drop(reply.send(self.delete_bucket(&name, buckets, slices))),
+                ControlJob::Delete(name, reply) => {
+                    drop(reply.send(self.delete_bucket(&name, buckets, slices)))
+                }
                 ControlJob::Stop => return,
             }
         }
@@ -115,7 +127,9 @@ impl Control {
         }
         let mut txn = self.environment.write()?;
         let next = txn.get(self.control_table, NEXT_ID_KEY)?.and_then(|record| record.body.try_into().ok());
-        let id = next.map(u64::from_le_bytes).ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
+        let id = next
+            .map(u64::from_le_bytes)
+            .ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
         let created_at = clock.now();
         let mut body = [0u8; 17];
         body[..8].copy_from_slice(&id.to_le_bytes());
@@ -128,7 +142,12 @@ impl Control {
         Ok(bucket)
     }
 
-    fn delete_bucket(&self, name: &BucketName, buckets: &Buckets, slices: &[Arc<Slice>]) -> Result<(), EngineError> {
+    fn delete_bucket(
+        &self,
+        name: &BucketName,
+        buckets: &Buckets,
+        slices: &[Arc<Slice>],
+    ) -> Result<(), EngineError> {
         let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
         bucket.set_state(BucketState::Deleting);

@@ -108,7 +108,9 @@ pub(crate) fn write(
         drop(keep);
         match written {
             Ok(count) if count == bytes => Ok(()),
-            Ok(count) => Err(io::Error::new(io::ErrorKind::WriteZero, format!("{count} of {bytes} bytes written"))),
+            Ok(count) => {
+                Err(io::Error::new(io::ErrorKind::WriteZero, format!("{count} of {bytes} bytes written")))
+            }
             Err(error) => Err(error.into()),
         }
     })
@@ -119,7 +121,10 @@ pub(crate) fn write(
 pub(crate) async fn read(file: &DmaFile, offset: u64, bytes: usize) -> io::Result<ReadBytes> {
     let read = file.read_at_aligned(offset, bytes).await.map_err(io::Error::from)?;
     if read.len() < bytes {
-        return Err(io::Error::new(io::ErrorKind::UnexpectedEof, format!("{} of {bytes} bytes read", read.len())));
+        return Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            format!("{} of {bytes} bytes read", read.len()),
+        ));
     }
     Ok(ReadBytes(read))
 }

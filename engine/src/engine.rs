@@ -1,13 +1,15 @@
 //! The engine on one executor: the path of each request, from top to bottom.
 
+use crate::block::block_check;
 use crate::bucket::Bucket;
 use crate::disk::{Disk, UploadBudget};
 use crate::error::{EngineError, OpenError};
 use crate::keys;
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::list;
-use crate::block::block_check;
-use crate::object::{Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition};
+use crate::object::{
+    Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition,
+};
 use crate::queue::{DeleteJob, Job, PutJob};
 use crate::reader::{OpenObject, PinnedPayload, Source};
 use crate::record::{ObjectRecord, PayloadForm};
@@ -138,7 +140,11 @@ impl Engine {
     ///
     /// # Errors
     /// As [`Engine::head_object`].
-    pub fn open_object(self: &Rc<Self>, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<OpenObject, EngineError> {
+    pub fn open_object(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+    ) -> Result<OpenObject, EngineError> {
         let slice = self.store.slice_of(bucket, key)?;
         loop {
             let removals = slice.space.removals();
@@ -166,7 +172,11 @@ impl Engine {
     ///
     /// # Errors
     /// [`EngineError::Corrupt`] when a record fails its check.
-    pub fn list_objects(&self, bucket: &Arc<Bucket>, list: &ListObjects<'_>) -> Result<ListPage, EngineError> {
+    pub fn list_objects(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListObjects<'_>,
+    ) -> Result<ListPage, EngineError> {
         self.counted(list::list_objects(&self.store.slices, bucket.id, list))
     }
 

@@ -72,13 +72,22 @@ impl FreeMapEdit {
             let within = unit % CHUNK_UNITS;
             let Some(byte) = bits.get_mut(within as usize / 8) else { continue };
             if !visit(byte, 1 << (within % 8)) {
-                return Err(EngineError::Corrupt(format!("unit {unit} of volume {} is taken or free twice", extent.volume)));
+                return Err(EngineError::Corrupt(format!(
+                    "unit {unit} of volume {} is taken or free twice",
+                    extent.volume
+                )));
             }
         }
         Ok(())
     }
 
-    fn chunk(&mut self, txn: &WriteTxn<'_>, table: Table, volume: u32, chunk: u32) -> Result<&mut Bits, EngineError> {
+    fn chunk(
+        &mut self,
+        txn: &WriteTxn<'_>,
+        table: Table,
+        volume: u32,
+        chunk: u32,
+    ) -> Result<&mut Bits, EngineError> {
         use std::collections::btree_map::Entry;
         match self.chunks.entry((volume, chunk)) {
             Entry::Occupied(entry) => Ok(entry.into_mut()),

@@ -97,6 +97,7 @@ impl FreeRuns {
 }
 
 #[cfg(test)]
+#[expect(clippy::cast_possible_truncation, reason = "the numbers are below 128")]
 mod tests {
     use super::FreeRuns;
     use proptest::prelude::*;

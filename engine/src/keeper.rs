@@ -28,7 +28,8 @@ pub(crate) struct DiskSpace {
 
 impl DiskSpace {
     pub(crate) fn new(path: PathBuf, reserve_bytes: u64) -> Self {
-        let space = Self { path, reserve_bytes, available_bytes: AtomicU64::new(0), low: AtomicBool::new(false) };
+        let space =
+            Self { path, reserve_bytes, available_bytes: AtomicU64::new(0), low: AtomicBool::new(false) };
         space.look();
         space
     }
@@ -100,14 +101,16 @@ fn grow(slice: &Slice, wanted: u64, available: u64) -> Result<(), EngineError> {
     let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(last) = volumes.last() else { return Err(EngineError::StorageFull) };
     let length = last.units() * UNIT_BYTES;
-    let step = (length / 4).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX).max(needed).min(available / block * block);
+    let step =
+        (length / 4).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX).max(needed).min(available / block * block);
     if step < needed {
         return if wanted > 0 { Err(EngineError::StorageFull) } else { Ok(()) };
     }
     if last.failed() {
         return Err(EngineError::Io("the volume is read-only after a failed flush".to_owned()));
     }
-    let grown = if last.room() < step { add_volume(slice, last.number + 1, step) } else { extend(slice, last, step) };
+    let grown =
+        if last.room() < step { add_volume(slice, last.number + 1, step) } else { extend(slice, last, step) };
     grown.map_err(|error| {
         tracing::warn!(target: "service::engine", slice = slice.number, %error, step, "a volume could not grow");
         match error.raw_os_error() {

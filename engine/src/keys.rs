@@ -96,7 +96,9 @@ pub(crate) fn slice_of(bucket: u64, key: &[u8], slices: u16) -> u16 {
 
 #[cfg(test)]
 mod tests {
-    use super::{after_key, after_prefix, decode, prefix_of, shared_length, slice_of, versions_of, with_sequence};
+    use super::{
+        after_key, after_prefix, decode, prefix_of, shared_length, slice_of, versions_of, with_sequence,
+    };
     use proptest::prelude::*;
 
     fn encode(bucket: u64, key: &[u8], sequence: u64) -> Vec<u8> {
@@ -112,7 +114,10 @@ mod tests {
     }
 
     fn key() -> impl Strategy<Value = Vec<u8>> {
-        prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(b'/'), Just(0xFE), Just(0xFF), any::<u8>()], 0..12)
+        prop::collection::vec(
+            prop_oneof![Just(0u8), Just(1), Just(b'/'), Just(0xFE), Just(0xFF), any::<u8>()],
+            0..12,
+        )
     }
 
     proptest! {

@@ -14,6 +14,7 @@ mod batch;
 mod block;
 mod bucket;
 mod cache;
+mod check;
 mod committer;
 mod control;
 mod disk;
@@ -39,11 +40,12 @@ mod writer;
 
 pub use block::block_check;
 pub use bucket::{Bucket, Usage};
+pub use check::StoreCheck;
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use object::{
-    Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition, ListedObject,
-    ObjectInfo, PutOutcome, WriteCondition,
+    Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,
+    ListedObject, ObjectInfo, PutOutcome, WriteCondition,
 };
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use store::{Store, StoreOptions, StoreUsage};

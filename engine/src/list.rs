@@ -77,7 +77,9 @@ fn first_place(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
     match &list.after {
         None => Some(prefix),
         Some(ListPosition::AfterKey(key)) => Some(prefix.max(keys::after_key(bucket, key))),
-        Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before).map(|place| prefix.max(place)),
+        Some(ListPosition::AfterPrefix(before)) => {
+            keys::after_prefix(bucket, before).map(|place| prefix.max(place))
+        }
     }
 }
 
@@ -112,7 +114,8 @@ pub(crate) fn list_objects(
             return Ok(page);
         }
         steps += 1;
-        let (_, key, _) = keys::decode(encoded).ok_or_else(|| EngineError::Corrupt("an object key".to_owned()))?;
+        let (_, key, _) =
+            keys::decode(encoded).ok_or_else(|| EngineError::Corrupt("an object key".to_owned()))?;
         if let Some(common) = common_prefix(&key, list) {
             page.common_prefixes.push(common.to_vec());
             position = Some(ListPosition::AfterPrefix(common.to_vec()));

@@ -105,7 +105,14 @@ impl OpenObject {
                 let block = BLOCK_BYTES as u64;
                 let (first, end) = (range.start / block, range.end.div_ceil(block));
                 let end = if range.is_empty() { first } else { end };
-                Form::Volume(VolumeReader { payload, range, next: first, ahead: first, end, pending: VecDeque::new() })
+                Form::Volume(VolumeReader {
+                    payload,
+                    range,
+                    next: first,
+                    ahead: first,
+                    end,
+                    pending: VecDeque::new(),
+                })
             }
         })
     }
@@ -147,7 +154,8 @@ impl VolumeReader {
         };
         let start = self.next * BLOCK_BYTES as u64;
         self.next += 1;
-        let within = |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(block.len());
+        let within =
+            |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(block.len());
         let range = within(self.range.start)..within(self.range.end);
         Ok(Some(PayloadChunk { bytes: ChunkBytes::Block(block), range }))
     }
@@ -163,7 +171,8 @@ impl VolumeReader {
             let first = self.ahead;
             let most = (self.end - first).min(RUN_BLOCKS_MAX);
             let mut count = 1;
-            while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count) {
+            while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count)
+            {
                 count += 1;
             }
             self.ahead += count;
@@ -191,7 +200,9 @@ impl PinnedPayload {
     fn follows(&self, first: u64, count: u64) -> bool {
         let place = |block: u64| locate(&self.payload.extents, block * BLOCK_UNITS);
         match (place(first), place(first + count)) {
-            (Some((v1, o1)), Some((v2, o2))) => v1 == v2 && o2.checked_sub(o1) == Some(count * BLOCK_BYTES as u64),
+            (Some((v1, o1)), Some((v2, o2))) => {
+                v1 == v2 && o2.checked_sub(o1) == Some(count * BLOCK_BYTES as u64)
+            }
             _ => false,
         }
     }
@@ -235,7 +246,8 @@ impl PinnedPayload {
     async fn checks(&self, first: u64, count: u64) -> Result<Vec<u64>, EngineError> {
         let table = match &self.payload.checks {
             BlockChecks::List(checks) => {
-                let span = usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(0);
+                let span =
+                    usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(0);
                 return checks.get(span).map(<[u64]>::to_vec).ok_or_else(|| self.corrupt("checks"));
             }
             BlockChecks::Table(extents) => extents,

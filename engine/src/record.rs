@@ -175,7 +175,8 @@ impl ObjectRecord {
         let length_at = out.len();
         out.extend_from_slice(&[0; 4]);
         encode_attributes(out, &self.info.attributes)?;
-        let length = u32::try_from(out.len() - length_at - 4).map_err(|_| InvalidRecord("attributes too long"))?;
+        let length =
+            u32::try_from(out.len() - length_at - 4).map_err(|_| InvalidRecord("attributes too long"))?;
         if let Some(field) = out.get_mut(length_at..length_at + 4) {
             field.copy_from_slice(&length.to_le_bytes());
         }
@@ -234,12 +235,14 @@ fn decode_attributes(from: &mut Cursor<'_>) -> Result<Attributes, InvalidRecord>
     let mut attributes = Attributes::default();
     for _ in 0..from.u16()? {
         let (name, value) = (from.u16()?, from.u16()?);
-        let name = std::str::from_utf8(from.bytes(name.into())?).map_err(|_| InvalidRecord("a header name"))?;
+        let name =
+            std::str::from_utf8(from.bytes(name.into())?).map_err(|_| InvalidRecord("a header name"))?;
         attributes.headers.push((name.to_owned(), from.bytes(value.into())?.to_vec()));
     }
     for _ in 0..from.u8()? {
         let [algorithm, length] = from.array()?;
-        let algorithm = ChecksumAlgorithm::from_number(algorithm).ok_or(InvalidRecord("a checksum algorithm"))?;
+        let algorithm =
+            ChecksumAlgorithm::from_number(algorithm).ok_or(InvalidRecord("a checksum algorithm"))?;
         attributes.checksums.push((algorithm, from.bytes(length.into())?.to_vec()));
     }
     Ok(attributes)
@@ -264,7 +267,9 @@ fn encode_volume_payload(out: &mut Vec<u8>, payload: &VolumePayload) -> Result<(
     payload.extents.iter().for_each(&mut extent);
     match &payload.checks {
         BlockChecks::Table(extents) => extents.iter().for_each(&mut extent),
-        BlockChecks::List(checks) => checks.iter().for_each(|check| out.extend_from_slice(&check.to_le_bytes())),
+        BlockChecks::List(checks) => {
+            checks.iter().for_each(|check| out.extend_from_slice(&check.to_le_bytes()))
+        }
     }
     Ok(())
 }
@@ -314,7 +319,10 @@ mod tests {
 
     fn volume(size: u64) -> ObjectRecord {
         let units = u32::try_from(size.div_ceil(4096)).expect("small");
-        let extents = vec![Extent { volume: 1, start: 16, units: 16 }, Extent { volume: 1, start: 64, units: units - 16 }];
+        let extents = vec![
+            Extent { volume: 1, start: 16, units: 16 },
+            Extent { volume: 1, start: 64, units: units - 16 },
+        ];
         let checks = BlockChecks::List(vec![5; usize::try_from(size.div_ceil(65_536)).expect("small")]);
         record(size, PayloadForm::Volume(VolumePayload { id: PayloadId([3; 16]), extents, checks }))
     }

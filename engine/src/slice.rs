@@ -39,6 +39,13 @@ pub(crate) struct Tables {
     pub(crate) slice: Table,
 }
 
+impl Tables {
+    /// All of them.
+    pub(crate) const fn all(&self) -> [Table; 4] {
+        [self.objects, self.free_map, self.usage, self.slice]
+    }
+}
+
 /// What the keeper is asked to do.
 #[derive(Default)]
 pub(crate) struct KeeperRequests {
@@ -85,7 +92,8 @@ impl Slice {
         identity.extend_from_slice(&number.to_le_bytes());
         let mut txn = environment.write().doing("writing", &meta)?;
         txn.put(tables.slice, IDENTITY_KEY, SMALL_RECORD_VERSION, &identity, &[]).doing("writing", &meta)?;
-        txn.put(tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &0u64.to_le_bytes(), &[]).doing("writing", &meta)?;
+        txn.put(tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &0u64.to_le_bytes(), &[])
+            .doing("writing", &meta)?;
         txn.commit().doing("writing", &meta)?;
         let path = volume_path(&folder, 0);
         Volume::create(&folder, superblock.store, number, 0, GROWTH_BYTES_MIN)
@@ -137,7 +145,9 @@ impl Slice {
         let txn = self.environment.read().doing("reading", &meta)?;
         free_map::owned_runs(&txn, self.tables.free_map, |volume, start, units| {
             let known = volumes.get(volume as usize).zip(next_free.get_mut(volume as usize));
-            let Some((file, next)) = known.filter(|(file, _)| u64::from(start) + u64::from(units) <= file.units()) else {
+            let Some((file, next)) =
+                known.filter(|(file, _)| u64::from(start) + u64::from(units) <= file.units())
+            else {
                 outside = Some(format!("volume {volume} is missing or truncated: unit {start} is owned"));
                 return;
             };

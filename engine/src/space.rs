@@ -145,7 +145,9 @@ impl Space {
     pub(crate) fn wants_keeper(&self) -> bool {
         let state = self.lock();
         state.written.units() + state.fresh.units() < FREE_LOW_UNITS
-            || (state.small_demand && state.written.units() < WRITTEN_POOL_LOW_UNITS && state.fresh.units() > 0)
+            || (state.small_demand
+                && state.written.units() < WRITTEN_POOL_LOW_UNITS
+                && state.fresh.units() > 0)
     }
 }
 

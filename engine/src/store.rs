@@ -120,18 +120,23 @@ impl Store {
     ) -> Result<(), OpenError> {
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for slice in &self.slices {
-            let sequence = slice
-                .sequence()
-                .map_err(|error| OpenError::Damaged { path: slice.folder.clone(), what: error.to_string() })?;
+            let sequence = slice.sequence().map_err(|error| OpenError::Damaged {
+                path: slice.folder.clone(),
+                what: error.to_string(),
+            })?;
             let (own, clock) = (Arc::clone(slice), Arc::clone(clock));
             threads.push(spawn(format!("committer-{:02}", slice.number), data_dir, move || {
                 committer::run(&own, &*clock, sequence);
             })?);
             let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
-            threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || keeper::run(&own, &disk))?);
+            threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || {
+                keeper::run(&own, &disk)
+            })?);
         }
         let (buckets, slices, clock) = (Arc::clone(&self.buckets), self.slices.clone(), Arc::clone(clock));
-        threads.push(spawn("control".to_owned(), data_dir, move || control.run(&jobs, &buckets, &slices, &*clock))?);
+        threads.push(spawn("control".to_owned(), data_dir, move || {
+            control.run(&jobs, &buckets, &slices, &*clock)
+        })?);
         Ok(())
     }
 
@@ -254,7 +259,11 @@ impl Store {
 
 /// Starts a thread of the store. A panic in it ends the process: what it left half-done is unknown, and the next start
 /// recovers.
-fn spawn(name: String, data_dir: &Path, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, OpenError> {
+fn spawn(
+    name: String,
+    data_dir: &Path,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, OpenError> {
     let guarded = move || {
         if catch_unwind(AssertUnwindSafe(body)).is_err() {
             tracing::error!(target: "service::engine", "a thread of the store panicked: the process ends");
@@ -280,8 +289,7 @@ fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
     /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).
     const NETWORK: [i64; 4] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42];
     let stat = rustix::fs::statfs(data_dir).map_err(std::io::Error::from).doing("examining", data_dir)?;
-    let kind = i64::from(stat.f_type);
-    if NETWORK.contains(&kind) {
+    if NETWORK.contains(&stat.f_type) {
         let what = "a network file system cannot keep acknowledged writes safe";
         return Err(OpenError::UnsuitableFileSystem { path: data_dir.to_owned(), what });
     }
@@ -290,8 +298,8 @@ fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
 
 fn create(data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenError> {
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
-    let slices = options.slices.unwrap_or_else(|| u16::try_from(cores).unwrap_or(SLICES_MAX)).max(if options.slices.is_some() { 1 } else { 2 });
-    let slices = slices.min(SLICES_MAX);
+    let by_cores = u16::try_from(cores).unwrap_or(SLICES_MAX).max(2);
+    let slices = options.slices.unwrap_or(by_cores).clamp(1, SLICES_MAX);
     let mut id = [0u8; 16];
     getrandom::fill(&mut id).map_err(std::io::Error::other).doing("making an identity for", data_dir)?;
     let superblock = Superblock { store: StoreId(id), slices };

@@ -83,7 +83,8 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
         return Err(OpenError::FormatTooNew { found: version.format_version, known: FORMAT_VERSION });
     }
     let file: File1 = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
-    let store = StoreId::from_hex(&file.store_id).ok_or_else(|| damaged("a store id that is none".to_owned()))?;
+    let store =
+        StoreId::from_hex(&file.store_id).ok_or_else(|| damaged("a store id that is none".to_owned()))?;
     if file.slices == 0 || file.slices > crate::limits::SLICES_MAX {
         return Err(damaged(format!("{} slices", file.slices)));
     }
@@ -110,7 +111,9 @@ pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
     File::open(folder).and_then(|f| f.sync_all()).doing("flushing", folder)?;
     for left in ["slices", "control"].map(|name| folder.join(name)) {
         match std::fs::remove_dir_all(&left) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error).doing("clearing", &left),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).doing("clearing", &left);
+            }
             _ => {}
         }
     }
@@ -150,7 +153,8 @@ mod tests {
         std::fs::create_dir(folder.path().join("slices")).expect("a folder");
         assert!(read(folder.path(), b"key").expect("an unfinished creation").is_none());
         create(folder.path(), b"a key that is long enough to be one", StoreId([1; 16]), 4).expect("creates");
-        let found = read(folder.path(), b"a key that is long enough to be one").expect("reads").expect("is there");
+        let found =
+            read(folder.path(), b"a key that is long enough to be one").expect("reads").expect("is there");
         assert_eq!((found.slices, found.store), (4, StoreId([1; 16])));
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
         let text = std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");

@@ -68,12 +68,24 @@ fn header(store: StoreId, slice: u16, number: u32) -> HeaderUnit {
 }
 
 fn open_direct(path: &Path, create: bool) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create_new(create).custom_flags(libc::O_DIRECT).mode(0o600).open(path)
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(create)
+        .custom_flags(libc::O_DIRECT)
+        .mode(0o600)
+        .open(path)
 }
 
 impl Volume {
     /// Makes a new volume of `bytes` bytes; durable when this returns, its name included.
-    pub(crate) fn create(folder: &Path, store: StoreId, slice: u16, number: u32, bytes: u64) -> io::Result<Self> {
+    pub(crate) fn create(
+        folder: &Path,
+        store: StoreId,
+        slice: u16,
+        number: u32,
+        bytes: u64,
+    ) -> io::Result<Self> {
         let path = volume_path(folder, number);
         let file = open_direct(&path, true)?;
         let volume = Self { number, path, file, units: AtomicU64::new(0), failed: AtomicBool::new(false) };
@@ -97,7 +109,8 @@ impl Volume {
         let mut found = HeaderUnit([0; 4096]);
         file.read_exact_at(&mut found.0, 0).doing("reading the header of", &path)?;
         if found.0 != header(store, slice, number).0 {
-            let what = "the header is damaged, or the volume belongs to another store, slice or place".to_owned();
+            let what =
+                "the header is damaged, or the volume belongs to another store, slice or place".to_owned();
             return Err(OpenError::Damaged { path, what });
         }
         let units = file.metadata().doing("measuring", &path)?.len() / UNIT_BYTES;
@@ -118,7 +131,12 @@ impl Volume {
     pub(crate) fn grow_to(&self, bytes: u64) -> io::Result<()> {
         let bytes = bytes / UNIT_BYTES * UNIT_BYTES;
         let now = self.units() * UNIT_BYTES;
-        match rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::empty(), now, bytes.saturating_sub(now)) {
+        match rustix::fs::fallocate(
+            &self.file,
+            rustix::fs::FallocateFlags::empty(),
+            now,
+            bytes.saturating_sub(now),
+        ) {
             Ok(()) => {}
             // A file system that cannot preallocate still works, slower.
             Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(bytes)?,
@@ -185,7 +203,8 @@ mod tests {
             let refused = Volume::open(folder.path(), store, slice, 0);
             assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{refused:?}");
         }
-        std::fs::rename(super::volume_path(folder.path(), 0), super::volume_path(folder.path(), 3)).expect("renames");
+        std::fs::rename(super::volume_path(folder.path(), 0), super::volume_path(folder.path(), 3))
+            .expect("renames");
         assert!(Volume::open(folder.path(), store, 1, 3).is_err());
     }
 }

@@ -10,8 +10,8 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::limits::{
-    BLOCK_BYTES, EXTENT_UNITS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX, UNIT_BYTES, WRITE_BYTES,
-    WRITES_IN_FLIGHT_MAX,
+    BLOCK_BYTES, EXTENT_UNITS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX, UNIT_BYTES,
+    WRITE_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
 use crate::slice::Slice;
@@ -208,11 +208,14 @@ impl VolumeWriter {
     /// A buffer for the bytes from `taken` on: no more than a write carries, and all in one extent.
     async fn next_buffer(&self) -> Result<Filling, EngineError> {
         let reservation = self.reservation.as_ref().ok_or_else(missing)?;
-        let (volume, offset, in_extent) = place(reservation.borrow().extents(), self.taken).ok_or_else(missing)?;
-        let most = if self.taken == 0 && self.size > WRITE_BYTES as u64 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
+        let (volume, offset, in_extent) =
+            place(reservation.borrow().extents(), self.taken).ok_or_else(missing)?;
+        let most =
+            if self.taken == 0 && self.size > WRITE_BYTES as u64 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
         let capacity = (self.size - self.taken).min(in_extent).min(most as u64);
         let capacity = usize::try_from(capacity).map_err(|_| missing())?;
-        let grant = self.engine.upload_budget.grant(capacity).await.map_err(|e| self.io_error("buffering", &e))?;
+        let grant =
+            self.engine.upload_budget.grant(capacity).await.map_err(|e| self.io_error("buffering", &e))?;
         let file = self.engine.volume_file(&self.slice, volume).await?;
         let buffer = disk::write_buffer(&file, capacity);
         Ok(Filling { buffer, grant, file, offset, capacity, filled: 0 })
@@ -237,7 +240,8 @@ impl VolumeWriter {
         padding.fill(0);
         self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
         let bytes = filling.buffer.bytes().len();
-        let write = disk::write(&filling.file, filling.offset, filling.buffer, bytes, (filling.grant, reservation));
+        let write =
+            disk::write(&filling.file, filling.offset, filling.buffer, bytes, (filling.grant, reservation));
         self.in_flight.push_back(write);
         Ok(())
     }
@@ -246,7 +250,8 @@ impl VolumeWriter {
         if self.taken != self.size || self.buffer.is_some() {
             return Err(missing());
         }
-        let table = if self.checks.len() > INLINE_CHECKS_MAX { Some(self.write_table().await?) } else { None };
+        let table =
+            if self.checks.len() > INLINE_CHECKS_MAX { Some(self.write_table().await?) } else { None };
         while !self.in_flight.is_empty() {
             self.await_oldest().await?;
         }

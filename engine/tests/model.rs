@@ -27,7 +27,8 @@ impl Random {
     fn key(&mut self) -> String {
         const PARTS: [&str; 8] = ["a", "b", "dir", "dir/", "/", "\u{e4}", "x\u{0}y", "zz"];
         let parts = 1 + self.below(3);
-        let text: String = (0..parts).map(|_| PARTS[usize::try_from(self.below(8)).expect("small")]).collect();
+        let text: String =
+            (0..parts).map(|_| PARTS[usize::try_from(self.below(8)).expect("small")]).collect();
         format!("{text}{}", self.below(4))
     }
 
@@ -38,7 +39,12 @@ impl Random {
 }
 
 /// All pages of a list, as the model would give them.
-fn list_all(engine: &Rc<Engine>, prefix: &str, delimiter: Option<&str>, max: usize) -> (Vec<String>, Vec<String>) {
+fn list_all(
+    engine: &Rc<Engine>,
+    prefix: &str,
+    delimiter: Option<&str>,
+    max: usize,
+) -> (Vec<String>, Vec<String>) {
     let bucket = engine.store().bucket(&name("model")).expect("there");
     let (mut objects, mut prefixes, mut after) = (Vec::new(), Vec::new(), None);
     loop {
@@ -78,12 +84,25 @@ async fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
         let (_, bytes) = get(engine, &bucket, &key(object), 0..u64::MAX).await.expect("there");
         assert!(bytes == content(*seed, *size), "content of {object:?}");
     }
-    for (prefix, delimiter) in [("", None), ("", Some("/")), ("dir", Some("/")), ("a", Some("dir/")), ("dir/", Some("/"))] {
+    for (prefix, delimiter) in
+        [("", None), ("", Some("/")), ("dir", Some("/")), ("a", Some("dir/")), ("dir/", Some("/"))]
+    {
         let max = usize::try_from(1 + random.below(7)).expect("small");
-        assert_eq!(list_all(engine, prefix, delimiter, max), expected(model, prefix, delimiter), "{prefix} {delimiter:?}");
+        assert_eq!(
+            list_all(engine, prefix, delimiter, max),
+            expected(model, prefix, delimiter),
+            "{prefix} {delimiter:?}"
+        );
     }
+    let found = engine.store().check().expect("reads");
+    assert_eq!((found.findings, found.objects), (vec![], model.len() as u64));
     let start = random.key();
-    let list = ListObjects { prefix: b"", delimiter: None, after: Some(ListPosition::AfterKey(start.clone().into())), max: 1000 };
+    let list = ListObjects {
+        prefix: b"",
+        delimiter: None,
+        after: Some(ListPosition::AfterKey(start.clone().into())),
+        max: 1000,
+    };
     let page = engine.list_objects(&bucket, &list).expect("lists");
     let listed: Vec<_> = page.objects.into_iter().map(|object| object.key).collect();
     let after: Vec<_> = model.keys().filter(|key| **key > start).cloned().collect();
@@ -97,7 +116,8 @@ async fn steps(engine: Rc<Engine>, model: &mut Model, random: &mut Random, count
         let object: ObjectKey = key(&text);
         match random.below(5) {
             0 => {
-                let outcome = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deletes");
+                let outcome =
+                    engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deletes");
                 assert_eq!(outcome.existed, model.remove(&text).is_some());
             }
             1 => {

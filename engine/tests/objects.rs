@@ -15,7 +15,9 @@ fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
         let bucket = engine.store().create_bucket(&name("sizes")).await.expect("made");
         for size in SIZES {
             let object = key(&format!("object {size}"));
-            put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default()).await.expect("put");
+            put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default())
+                .await
+                .expect("put");
         }
     });
     for _ in 0..2 {
@@ -30,8 +32,11 @@ fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
                 assert!(bytes == expected, "size {size}");
                 assert_eq!((info.size, info.etag), (size as u64, etag(&expected)));
                 assert_eq!(info.attributes.headers, [("x-amz-meta-a".to_owned(), b"b".to_vec())]);
-                for (start, end) in [(0, 1), (size / 2, size / 2 + 70_000), (size.saturating_sub(5), size), (size, size + 9)] {
-                    let (_, bytes) = get(&engine, &bucket, &object, start as u64..end as u64).await.expect("read");
+                for (start, end) in
+                    [(0, 1), (size / 2, size / 2 + 70_000), (size.saturating_sub(5), size), (size, size + 9)]
+                {
+                    let (_, bytes) =
+                        get(&engine, &bucket, &object, start as u64..end as u64).await.expect("read");
                     assert!(bytes == expected[start.min(size)..end.min(size)], "size {size}, {start}..{end}");
                 }
             }
@@ -65,7 +70,9 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
         put(&engine, &bucket, &object, &content(1, 30 << 20), WriteCondition::default()).await.expect("put");
         let with_one = used(&engine);
         for round in 0..12 {
-            put(&engine, &bucket, &object, &content(round, 30 << 20), WriteCondition::default()).await.expect("put");
+            put(&engine, &bucket, &object, &content(round, 30 << 20), WriteCondition::default())
+                .await
+                .expect("put");
         }
         // The keeper holds a little space while it writes ahead.
         until("twelve overwrites take no more than one object", || used(&engine) == with_one).await;
@@ -96,12 +103,16 @@ fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
         let mut reader = engine.open_object(&bucket, &object).expect("opens").read(0..u64::MAX);
         let mut bytes = reader.next().await.expect("reads").expect("a piece").as_ref().to_vec();
         for round in 0..6 {
-            put(&engine, &bucket, &object, &content(round + 50, 20 << 20), WriteCondition::default()).await.expect("put");
+            put(&engine, &bucket, &object, &content(round + 50, 20 << 20), WriteCondition::default())
+                .await
+                .expect("put");
         }
         engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
         for other in 0..4 {
             let other_key = key(&format!("other {other}"));
-            put(&engine, &bucket, &other_key, &content(other, 20 << 20), WriteCondition::default()).await.expect("put");
+            put(&engine, &bucket, &other_key, &content(other, 20 << 20), WriteCondition::default())
+                .await
+                .expect("put");
         }
         while let Some(chunk) = reader.next().await.expect("reads") {
             bytes.extend_from_slice(chunk.as_ref());
@@ -120,7 +131,8 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
         let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
         let mut tasks = Vec::new();
         for writer in 0..40u64 {
-            let (engine, bucket, object, absent) = (engine.clone(), bucket.clone(), object.clone(), absent.clone());
+            let (engine, bucket, object, absent) =
+                (engine.clone(), bucket.clone(), object.clone(), absent.clone());
             let task = async move { put(&engine, &bucket, &object, &content(writer, 20_000), absent).await };
             tasks.push(glommio::spawn_local(task));
         }
@@ -142,10 +154,16 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
         };
         let wrong = put(&engine, &bucket, &object, b"x", matching("0123")).await;
         assert_eq!(wrong, Err(EngineError::PreconditionFailed));
-        assert_eq!(put(&engine, &bucket, &key("none"), b"x", matching("0123")).await, Err(EngineError::NoSuchKey));
+        assert_eq!(
+            put(&engine, &bucket, &key("none"), b"x", matching("0123")).await,
+            Err(EngineError::NoSuchKey)
+        );
         assert!(put(&engine, &bucket, &object, b"new", matching(&current)).await.expect("put").replaced);
         let by_size = WriteCondition { if_size: Some(4), ..WriteCondition::default() };
-        assert_eq!(engine.delete_object(&bucket, &object, by_size).await, Err(EngineError::PreconditionFailed));
+        assert_eq!(
+            engine.delete_object(&bucket, &object, by_size).await,
+            Err(EngineError::PreconditionFailed)
+        );
         let by_size = WriteCondition { if_size: Some(3), ..WriteCondition::default() };
         assert!(engine.delete_object(&bucket, &object, by_size).await.expect("deleted").existed);
         let again = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
@@ -159,7 +177,10 @@ fn a_bucket_goes_only_when_it_is_empty_and_its_name_can_be_used_again() {
     with_engine(folder.path(), |engine| async move {
         let store = engine.store().clone();
         let bucket = store.create_bucket(&name("gone")).await.expect("made");
-        assert_eq!(store.create_bucket(&name("gone")).await.map(|_| ()), Err(EngineError::BucketAlreadyExists));
+        assert_eq!(
+            store.create_bucket(&name("gone")).await.map(|_| ()),
+            Err(EngineError::BucketAlreadyExists)
+        );
         put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await.expect("put");
         assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::BucketNotEmpty));
         engine.delete_object(&bucket, &key("k"), WriteCondition::default()).await.expect("deleted");
@@ -191,7 +212,9 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
     for slice in 0..3 {
         let path = folder.path().join(format!("slices/{slice:02}/volumes/000000.vol"));
         let bytes = std::fs::read(&path).expect("reads");
-        if let Some(at) = bytes.windows(64).step_by(4096).position(|window| *window == expected[0][131_072..131_136]) {
+        if let Some(at) =
+            bytes.windows(64).step_by(4096).position(|window| *window == expected[0][131_072..131_136])
+        {
             let at = at as u64 * 4096 + 77;
             let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).expect("opens");
             let mut byte = [0];

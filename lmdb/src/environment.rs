@@ -1,7 +1,7 @@
 //! One LMDB environment: a folder, a data file, named tables.
 
-use crate::txn::{ReadTxn, TOTALS_TABLE, WriteTxn};
 use crate::Error;
+use crate::txn::{ReadTxn, TOTALS_TABLE, WriteTxn};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvOpenOptions, WithTls};
 use std::path::Path;
@@ -42,7 +42,10 @@ impl Environment {
         let env = loop {
             let mut open = EnvOpenOptions::new();
             open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(options.tables_max + 1);
-            #[expect(unsafe_code, reason = "heed's open is unsafe, for a map must not change under the process")]
+            #[expect(
+                unsafe_code,
+                reason = "heed's open is unsafe, for a map must not change under the process"
+            )]
             // SAFETY: the store's folder is locked against other processes (engine's lock file), this process opens
             // each folder once, and nothing truncates or replaces the data file while it is open.
             let opened = unsafe { open.open(path) };
@@ -113,7 +116,9 @@ fn refuse_truncated(path: &Path) -> Result<(), Error> {
     if file.read_exact(&mut metas).is_err() {
         return Err(Error::Truncated { expected: 8192, found });
     }
-    let word = |at: usize| metas.get(at..at + 8).and_then(|b| b.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b));
+    let word = |at: usize| {
+        metas.get(at..at + 8).and_then(|b| b.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b))
+    };
     let last_page = [0usize, 4096]
         .into_iter()
         .filter(|page| word(page + 16) & 0xFFFF_FFFF == u64::from(MAGIC))

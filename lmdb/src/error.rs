@@ -48,7 +48,9 @@ impl From<heed::Error> for Error {
         /// `ENOSPC` and `EDQUOT` of Linux.
         const NO_SPACE: [i32; 2] = [28, 122];
         match error {
-            heed::Error::Io(io) if io.raw_os_error().is_some_and(|code| NO_SPACE.contains(&code)) => Self::Full,
+            heed::Error::Io(io) if io.raw_os_error().is_some_and(|code| NO_SPACE.contains(&code)) => {
+                Self::Full
+            }
             heed::Error::Io(io) => Self::Io(io),
             heed::Error::Mdb(heed::MdbError::MapFull) => Self::Full,
             other => Self::Lmdb(other.to_string()),

@@ -26,7 +26,13 @@ fn check(key: &[u8], covered: &[u8]) -> u64 {
 }
 
 /// Puts the envelope around `body` and `tail` into `out`, which is cleared first; returns the check.
-pub(crate) fn seal(out: &mut Vec<u8>, key: &[u8], version: u8, body: &[u8], tail: &[u8]) -> Result<u64, Error> {
+pub(crate) fn seal(
+    out: &mut Vec<u8>,
+    key: &[u8],
+    version: u8,
+    body: &[u8],
+    tail: &[u8],
+) -> Result<u64, Error> {
     let length = u32::try_from(body.len()).map_err(|_| Error::Lmdb("a record body of 4 GiB".to_owned()))?;
     out.clear();
     out.reserve(RECORD_HEAD_BYTES + body.len() + tail.len());

@@ -93,6 +93,25 @@ impl ReadTxn<'_> {
     }
 }
 
+impl ReadTxn<'_> {
+    /// Walks over all records of `tables`, checks each, and sums them up: what the totals should be.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::get`], for the first record whose check is wrong.
+    pub fn count(&self, tables: &[Table]) -> Result<Totals, Error> {
+        let mut totals = Totals::default();
+        for table in tables {
+            for item in table.0.iter(&self.txn)? {
+                let (key, value) = item?;
+                record::open(key, value)?;
+                totals.records += 1;
+                totals.hash = totals.hash.wrapping_add(record::stored_check(value));
+            }
+        }
+        Ok(totals)
+    }
+}
+
 fn read_totals(txn: &RoTxn<'_>, table: Table) -> Result<Totals, Error> {
     let Some(record) = get(txn, table, TOTALS_KEY)? else { return Ok(Totals::default()) };
     let corrupt = || Error::Corrupt { key: TOTALS_TABLE.to_owned(), what: "the totals have a wrong length" };
@@ -137,7 +156,14 @@ impl<'e> WriteTxn<'e> {
     ///
     /// # Errors
     /// [`Error::Full`] when the file system or the map has no space: the transaction must then be dropped.
-    pub fn put(&mut self, table: Table, key: &[u8], version: u8, body: &[u8], tail: &[u8]) -> Result<(), Error> {
+    pub fn put(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        version: u8,
+        body: &[u8],
+        tail: &[u8],
+    ) -> Result<(), Error> {
         if let Some(old) = table.0.get(&self.txn, key)? {
             self.totals.records -= 1;
             self.totals.hash = self.totals.hash.wrapping_sub(record::stored_check(old));
@@ -149,7 +175,14 @@ impl<'e> WriteTxn<'e> {
     ///
     /// # Errors
     /// As [`WriteTxn::put`].
-    pub fn insert(&mut self, table: Table, key: &[u8], version: u8, body: &[u8], tail: &[u8]) -> Result<(), Error> {
+    pub fn insert(
+        &mut self,
+        table: Table,
+        key: &[u8],
+        version: u8,
+        body: &[u8],
+        tail: &[u8],
+    ) -> Result<(), Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let check = record::seal(&mut scratch, key, version, body, tail)?;
         table.0.put(&mut self.txn, key, &scratch)?;
@@ -249,7 +282,8 @@ mod tests {
         }
         txn.commit().expect("commits");
         env.env.prepare_for_closing().wait();
-        let file = std::fs::OpenOptions::new().write(true).open(folder.path().join("data.mdb")).expect("opens");
+        let file =
+            std::fs::OpenOptions::new().write(true).open(folder.path().join("data.mdb")).expect("opens");
         file.set_len(40_960).expect("truncates");
         let options = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
         let refused = Environment::open(folder.path(), options);

@@ -85,8 +85,22 @@ mod tests {
     #[test]
     fn names_that_aws_refuses_are_refused() {
         for name in [
-            "", "ab", "-ab", "ab-", ".ab", "ab.", "A-bucket", "a_b", "a..b", "192.168.0.1", "xn--abc",
-            "abc-s3alias", "a b", "a/b", "\u{e4}bc", &"a".repeat(64),
+            "",
+            "ab",
+            "-ab",
+            "ab-",
+            ".ab",
+            "ab.",
+            "A-bucket",
+            "a_b",
+            "a..b",
+            "192.168.0.1",
+            "xn--abc",
+            "abc-s3alias",
+            "a b",
+            "a/b",
+            "\u{e4}bc",
+            &"a".repeat(64),
         ] {
             assert!(BucketName::parse(name).is_err(), "{name}");
         }

@@ -2,7 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, Store, StoreOptions, WriteCondition,
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, Store, StoreOptions,
+    WriteCondition,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
 use glommio::{LocalExecutorBuilder, Placement};
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 /// A folder on a real disk: direct I/O on a memory file system would show nothing.
 pub fn folder() -> tempfile::TempDir {
-    let base = std::env::var_os("CARGO_TARGET_TMPDIR").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), std::path::PathBuf::from);
+    let base = std::env::var_os("CARGO_TARGET_TMPDIR")
+        .map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), std::path::PathBuf::from);
     tempfile::tempdir_in(base).expect("a folder")
 }
 
@@ -35,7 +37,10 @@ pub fn on_executor<F: Future<Output = ()> + 'static>(body: impl FnOnce() -> F + 
 }
 
 /// Opens the store, runs `body` with an engine on it, closes the store.
-pub fn with_engine<F: Future<Output = ()> + 'static>(folder: &Path, body: impl FnOnce(Rc<Engine>) -> F + Send + 'static) {
+pub fn with_engine<F: Future<Output = ()> + 'static>(
+    folder: &Path,
+    body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
+) {
     let store = Store::open(options(folder)).expect("the store opens");
     let on_it = Arc::clone(&store);
     on_executor(move || async move {
@@ -93,7 +98,14 @@ pub async fn put(
     }
     let payload = writer.finish().await?;
     let attributes = Attributes { headers: vec![("x-amz-meta-a".into(), b"b".to_vec())], checksums: vec![] };
-    let put = PutObject { bucket: bucket.clone(), key: object.clone(), payload, etag: etag(bytes), attributes, condition };
+    let put = PutObject {
+        bucket: bucket.clone(),
+        key: object.clone(),
+        payload,
+        etag: etag(bytes),
+        attributes,
+        condition,
+    };
     engine.put_object(put).await
 }
 
