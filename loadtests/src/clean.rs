@@ -1,0 +1,72 @@
+//! What surrounds a run: the bucket is made before `prepare`, and `clean` finds out which keys there are to delete.
+
+use crate::connection::{Connection, Sink};
+use crate::failure::{Failure, LoadError};
+use crate::plan::Plan;
+use crate::request::Requests;
+use crate::xml;
+
+/// A page of 1000 keys of 1024 bytes, escaped, fits.
+const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+
+/// Makes the bucket. That it exists is fine.
+///
+/// # Errors
+/// [`LoadError::Refused`] with the server's answer.
+pub fn create_bucket(plan: &Plan) -> Result<(), LoadError> {
+    let mut requests = Requests::new(&plan.target);
+    match exchange(plan, &mut requests, "PUT", &[]) {
+        Ok((200 | 409, _)) => Ok(()),
+        Ok((status, document)) => Err(refused(plan, "creating", status_failure(status, &document))),
+        Err(failure) => Err(refused(plan, "creating", failure)),
+    }
+}
+
+/// All keys under the prefix.
+///
+/// # Errors
+/// [`LoadError::Refused`] with the server's answer.
+pub fn list_keys(plan: &Plan) -> Result<Vec<String>, LoadError> {
+    let mut requests = Requests::new(&plan.target);
+    let mut keys = Vec::new();
+    let mut token: Option<String> = None;
+    loop {
+        let mut query = vec![("list-type", "2"), ("prefix", plan.keys.prefix.as_str())];
+        if let Some(token) = &token {
+            query.push(("continuation-token", token));
+        }
+        let (status, page) = exchange(plan, &mut requests, "GET", &query)
+            .map_err(|failure| refused(plan, "listing", failure))?;
+        if status != 200 {
+            return Err(refused(plan, "listing", status_failure(status, &page)));
+        }
+        keys.extend(xml::elements(&page, "Key").map(xml::unescape));
+        token = xml::element(&page, "NextContinuationToken");
+        if token.is_none() {
+            return Ok(keys);
+        }
+    }
+}
+
+fn refused(plan: &Plan, doing: &str, failure: Failure) -> LoadError {
+    LoadError::Refused { doing: format!("{doing} the bucket {}", plan.target.bucket), failure }
+}
+
+fn status_failure(status: u16, document: &str) -> Failure {
+    Failure::Status(status, xml::element(document, "Code"))
+}
+
+/// One request for the bucket, on a connection of its own.
+fn exchange(
+    plan: &Plan,
+    requests: &mut Requests,
+    method: &str,
+    query: &[(&str, &str)],
+) -> Result<(u16, String), Failure> {
+    let mut connection = Connection::open(plan.address, plan.timeout)?;
+    connection.send(requests.bucket(method, query).as_bytes(), None)?;
+    let head = connection.read_head()?;
+    let mut document = Vec::new();
+    connection.read_body(&head, &mut Sink::Collect(&mut document, DOCUMENT_BYTES_MAX))?;
+    Ok((head.status, String::from_utf8_lossy(&document).into_owned()))
+}

@@ -1,0 +1,93 @@
+//! Connections that do nothing: what does a server spend on those who merely hold on?
+//!
+//! One thread opens them all, with `--touch` makes one small request on each, and holds them for `--duration`. The
+//! answer is in `server.resident`, with `--server-pid`.
+
+use std::io::{self, Read};
+use std::net::TcpStream;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::connection::{Connection, Sink};
+use crate::failure::{Failure, LoadError, while_doing};
+use crate::plan::Plan;
+use crate::process::{Memory, resident_kib};
+use crate::request::Requests;
+
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// What came of holding connections.
+#[derive(Clone, Debug, Serialize)]
+pub struct IdleReport {
+    /// Connections that were opened (and answered, with `--touch`).
+    pub opened: usize,
+    /// Of these, how many the server had not closed at the end.
+    pub still_open: usize,
+    /// How long they were held.
+    pub held_seconds: f64,
+    /// Resident memory of the server before the first connection was opened.
+    pub server_before_kib: Option<u64>,
+    /// Resident memory of the server while all were open.
+    pub server_held: Option<Memory>,
+}
+
+/// Opens and holds the connections of a plan.
+///
+/// # Errors
+/// [`LoadError::Refused`] if a connection, or the request on it, fails.
+pub fn idle(plan: &Plan) -> Result<IdleReport, LoadError> {
+    let sample = || plan.server_pid.and_then(resident_kib);
+    let server_before_kib = sample();
+    let mut requests = Requests::new(&plan.target);
+    let mut streams = Vec::with_capacity(plan.connections);
+    for number in 0..plan.connections {
+        let stream = open(plan, &mut requests).map_err(|failure| LoadError::Refused {
+            doing: format!("opening connection {} of {}", number + 1, plan.connections),
+            failure,
+        })?;
+        streams.push(stream);
+    }
+    let held = Instant::now();
+    let duration = plan.duration.unwrap_or_default();
+    let mut server_held = None;
+    while held.elapsed() < duration {
+        if let Some(kib) = sample() {
+            server_held = Some(Memory::sample(server_held, kib));
+        }
+        rest(duration.saturating_sub(held.elapsed()).min(SAMPLE_INTERVAL));
+    }
+    let held_seconds = held.elapsed().as_secs_f64();
+    let mut still_open = 0;
+    for stream in &mut streams {
+        still_open += usize::from(is_open(stream).map_err(while_doing("looking at a held connection"))?);
+    }
+    Ok(IdleReport { opened: streams.len(), still_open, held_seconds, server_before_kib, server_held })
+}
+
+fn open(plan: &Plan, requests: &mut Requests) -> Result<TcpStream, Failure> {
+    let mut connection = Connection::open(plan.address, plan.timeout)?;
+    if plan.touch {
+        let query = [("list-type", "2"), ("max-keys", "1")];
+        connection.send(requests.bucket("GET", &query).as_bytes(), None)?;
+        let head = connection.read_head()?;
+        connection.read_body(&head, &mut Sink::Discard)?;
+        if head.status != 200 {
+            return Err(Failure::Status(head.status, None));
+        }
+    }
+    Ok(connection.into_stream())
+}
+
+/// A connection without bytes to read is open; the end of the stream or an error is not.
+fn is_open(stream: &mut TcpStream) -> io::Result<bool> {
+    stream.set_nonblocking(true)?;
+    let state = stream.read(&mut [0]);
+    Ok(matches!(state, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the main thread of a tool, no executor")]
+fn rest(duration: Duration) {
+    thread::sleep(duration);
+}

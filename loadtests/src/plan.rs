@@ -1,0 +1,324 @@
+//! What a run is to do: the options, parsed, completed with defaults and checked against each other.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::arguments::{Common, Particular};
+use crate::failure::{LoadError, while_doing};
+use crate::key_space::KeySpace;
+use crate::operation::Operation;
+use crate::request::{Auth, Secret, Target};
+use crate::sizes::Sizes;
+use crate::units::ByteCount;
+
+/// The kinds of run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Workload {
+    /// One operation, over and over.
+    Repeat(Operation),
+    /// One operation, once per key.
+    EachOnce(Operation),
+    /// Several operations by weight.
+    Mixed,
+}
+
+/// Which key comes next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// One after the other, over all connections; after the last the first again.
+    Sequential,
+    /// Any, with equal probability.
+    Random,
+}
+
+impl FromStr for Order {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "sequential" => Ok(Self::Sequential),
+            "random" => Ok(Self::Random),
+            _ => Err(format!("'{text}': write sequential or random")),
+        }
+    }
+}
+
+/// What a header-signed upload says of its body. Presigned uploads never cover it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Digest {
+    /// `UNSIGNED-PAYLOAD`.
+    Unsigned,
+    /// Its SHA-256, computed for each request before its clock starts.
+    Sha256,
+}
+
+impl FromStr for Digest {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "unsigned" => Ok(Self::Unsigned),
+            "sha256" => Ok(Self::Sha256),
+            _ => Err(format!("'{text}': write unsigned or sha256")),
+        }
+    }
+}
+
+/// Weights of the operations of a mixed run, in the order of [`Ratio::ORDER`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ratio(pub [u32; 5]);
+
+impl Ratio {
+    /// The order in which `--ratio` names the operations.
+    pub const ORDER: [Operation; 5] =
+        [Operation::Get, Operation::Put, Operation::Delete, Operation::List, Operation::RangeGet];
+    const DEFAULT: Self = Self([60, 25, 5, 5, 5]);
+
+    /// Sum of the weights.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.0.iter().map(|weight| u64::from(*weight)).sum()
+    }
+}
+
+impl FromStr for Ratio {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}': write five weights, get:put:delete:list:range-get, as 60:25:5:5:5");
+        let weights: Result<Vec<u32>, _> = text.split(':').map(str::parse).collect();
+        let ratio = Self(weights.map_err(|_| wrong())?.try_into().map_err(|_| wrong())?);
+        if ratio.total() == 0 { Err(wrong()) } else { Ok(ratio) }
+    }
+}
+
+/// How lists are asked for.
+#[derive(Clone, Debug)]
+pub struct PageOptions {
+    /// Keys per page.
+    pub max_keys: u32,
+    /// Groups keys.
+    pub delimiter: Option<String>,
+    /// Follow continuation tokens instead of starting anywhere.
+    pub walk: bool,
+}
+
+/// A run, ready to be carried out.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What kind of run.
+    pub workload: Workload,
+    /// The name of the command.
+    pub name: &'static str,
+    /// Address of the server.
+    pub address: SocketAddr,
+    /// The endpoint as given.
+    pub endpoint: String,
+    /// Where and how requests go.
+    pub target: Target,
+    /// Keys and sizes.
+    pub keys: KeySpace,
+    /// Whether `--size` was given, so that lengths can be checked.
+    pub size_given: bool,
+    /// Connections, each with a thread.
+    pub connections: usize,
+    /// Time before the measured window.
+    pub warm_up: Duration,
+    /// Length of the measured window; `None` for runs that end by themselves.
+    pub duration: Option<Duration>,
+    /// Most requests of the run.
+    pub requests: Option<u64>,
+    /// Which key comes next.
+    pub order: Order,
+    /// Bytes per range.
+    pub range_size: ByteCount,
+    /// How lists are asked for.
+    pub page: PageOptions,
+    /// Weights of a mixed run.
+    pub ratio: Ratio,
+    /// What uploads say of their bodies.
+    pub digest: Digest,
+    /// Compare what comes back.
+    pub verify: bool,
+    /// Exit code 3 on errors.
+    pub fail_on_error: bool,
+    /// JSON on standard output.
+    pub json: bool,
+    /// Figures of every second.
+    pub time_series: bool,
+    /// Longest wait for bytes.
+    pub timeout: Duration,
+    /// Seed of content, sizes and choices.
+    pub seed: u64,
+    /// Process to watch.
+    pub server_pid: Option<u32>,
+    /// `idle`: a request on each connection first.
+    pub touch: bool,
+}
+
+/// One thread per connection: more than this is not a load test but an accident.
+const CONNECTIONS_MAX: u32 = 20_000;
+/// S3's own limit for a page.
+const PAGE_KEYS_MAX: u32 = 1_000;
+
+impl Plan {
+    /// Checks the options of the command `name`.
+    ///
+    /// # Errors
+    /// [`LoadError::Usage`] says which options do not go together; [`LoadError::Io`] if the host has no address.
+    pub fn new(
+        name: &'static str,
+        workload: Workload,
+        (common, own): (Common, Particular),
+    ) -> Result<Self, LoadError> {
+        check(&common, &own, workload)?;
+        let (host, address) = resolve(&common.endpoint)?;
+        let credentials = credentials(&common)?;
+        let order_default = match workload {
+            Workload::Repeat(Operation::Put) | Workload::EachOnce(_) => Order::Sequential,
+            _ => Order::Random,
+        };
+        // These end by themselves; a clock would cut off the last of them.
+        let counted = matches!(workload, Workload::EachOnce(_)) || common.requests.is_some();
+        Ok(Self {
+            workload,
+            name,
+            address,
+            endpoint: common.endpoint,
+            target: Target {
+                host,
+                bucket: common.bucket,
+                auth: common.auth,
+                credentials,
+                region: common.region,
+            },
+            size_given: common.size.is_some(),
+            keys: KeySpace {
+                prefix: common.prefix,
+                count: common.keys,
+                folder_keys: common.folder_keys,
+                seed: common.seed,
+                sizes: common.size.unwrap_or(Sizes::Fixed(ByteCount(4096))),
+                listed: None,
+            },
+            connections: crate::units::index(u64::from(common.connections)),
+            warm_up: if counted { Duration::ZERO } else { common.warm_up.0 },
+            duration: if counted { None } else { Some(common.duration.0) },
+            requests: common.requests,
+            order: own.order.unwrap_or(order_default),
+            range_size: own.range_size.unwrap_or(ByteCount(64 * 1024)),
+            page: PageOptions {
+                max_keys: own.max_keys.unwrap_or(PAGE_KEYS_MAX),
+                delimiter: own.delimiter,
+                walk: own.walk,
+            },
+            ratio: own.ratio.unwrap_or(Ratio::DEFAULT),
+            digest: common.payload_digest,
+            verify: common.verify,
+            fail_on_error: common.fail_on_error,
+            json: common.json,
+            time_series: common.time_series,
+            timeout: common.timeout.0,
+            seed: common.seed,
+            server_pid: common.server_pid,
+            touch: own.touch,
+        })
+    }
+}
+
+fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), LoadError> {
+    let usage = |text: &str| Err(LoadError::Usage(text.to_owned()));
+    if !(1..=CONNECTIONS_MAX).contains(&common.connections) {
+        return usage("--connections: 1 to 20000");
+    }
+    if common.keys == 0 {
+        return usage("--keys: at least 1");
+    }
+    if workload == Workload::Mixed && common.keys < u64::from(common.connections) {
+        return usage(
+            "mixed: --keys must be at least --connections, for each connection has keys of its own",
+        );
+    }
+    if common.timeout.0.is_zero() {
+        return usage("--timeout: more than 0");
+    }
+    if common.duration.0.is_zero() {
+        return usage("--duration: more than 0");
+    }
+    if own.range_size == Some(ByteCount(0)) {
+        return usage("--range-size: at least 1");
+    }
+    if own.max_keys.is_some_and(|keys| !(1..=PAGE_KEYS_MAX).contains(&keys)) {
+        return usage("--max-keys: 1 to 1000");
+    }
+    if common.verify && (own.delimiter.is_some() || own.walk) {
+        return usage("list --verify knows which keys follow a key: leave out --delimiter and --walk");
+    }
+    if common.auth == Auth::None && common.payload_digest == Digest::Sha256 {
+        return usage("--payload-digest sha256 is part of a signature: not with --auth none");
+    }
+    Ok(())
+}
+
+/// Host (as it is sent and signed) and address of `http://host:port`.
+fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError> {
+    let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
+    let host = endpoint.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+    if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
+        return Err(wrong());
+    }
+    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
+    let with_port = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let mut addresses =
+        with_port.to_socket_addrs().map_err(while_doing(format!("looking up the address of {host}")))?;
+    // Servers under test listen on IPv4 more often than not, and `localhost` has both.
+    let all: Vec<SocketAddr> = addresses.by_ref().collect();
+    let address = all.iter().find(|address| address.is_ipv4()).or(all.first()).copied();
+    // HTTP leaves the default port out of `Host`, and the signature covers what is sent.
+    let host = host.strip_suffix(":80").unwrap_or(host).to_owned();
+    Ok((host, address.ok_or_else(wrong)?))
+}
+
+fn credentials(common: &Common) -> Result<(String, Secret), LoadError> {
+    if common.auth == Auth::None {
+        return Ok((String::new(), Secret(String::new())));
+    }
+    let one = |given: Option<String>, variable: &str, option: &str| {
+        given.or_else(|| std::env::var(variable).ok()).ok_or_else(|| {
+            LoadError::Usage(format!("no credential: give {option} or set {variable} (or --auth none)"))
+        })
+    };
+    let secret = common.secret_key.as_ref().map(|secret| secret.0.clone());
+    Ok((
+        one(common.access_key.clone(), "AWS_ACCESS_KEY_ID", "--access-key")?,
+        Secret(one(secret, "AWS_SECRET_ACCESS_KEY", "--secret-key")?),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_signed_as_http_sends_it() {
+        assert_eq!(resolve("http://127.0.0.1:7600/").unwrap().0, "127.0.0.1:7600");
+        assert_eq!(
+            resolve("http://127.0.0.1").unwrap(),
+            ("127.0.0.1".into(), "127.0.0.1:80".parse().unwrap())
+        );
+        assert_eq!(resolve("http://127.0.0.1:80").unwrap().0, "127.0.0.1");
+        assert_eq!(resolve("http://[::1]:80").unwrap().0, "[::1]");
+        for endpoint in ["https://h", "h:1", "http://", "http://h/path", "http://u@h"] {
+            assert!(matches!(resolve(endpoint), Err(LoadError::Usage(_))), "{endpoint} was taken");
+        }
+    }
+
+    #[test]
+    fn a_ratio_has_five_weights_and_not_all_are_zero() {
+        assert_eq!("60:25:5:5:5".parse(), Ok(Ratio::DEFAULT));
+        for text in ["1:1:1:1", "0:0:0:0:0", "1:1:1:1:x", "1:1:1:1:1:1"] {
+            assert!(text.parse::<Ratio>().is_err(), "{text} was taken");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! A run from beginning to end: threads, window, samples, and the report.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::content::Content;
+use crate::failure::{LoadError, while_doing};
+use crate::operation::Operation;
+use crate::plan::{Plan, Workload};
+use crate::process::{Memory, cpu_seconds, machine_cpu_seconds, resident_kib};
+use crate::progress::{Progress, sum};
+use crate::report::{Observed, Report, ServerProcess};
+use crate::request::{Auth, PREPARED_KEYS_MAX, PresignedHeads};
+use crate::tally::{Live, Tally, Window};
+use crate::worker::{Shared, work};
+
+/// A worker keeps its buffers on the heap and calls nothing deep.
+const STACK_BYTES: usize = 128 * 1024;
+/// How often the progress is drawn and a watched process sampled.
+const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Carries out a plan.
+///
+/// # Errors
+/// [`LoadError::Io`] if threads cannot be started. Failed requests are part of the report.
+///
+/// # Panics
+/// If a connection's thread has panicked.
+pub fn run(plan: Plan) -> Result<Report, LoadError> {
+    let content = Content::new(plan.seed);
+    let prepared = uses_prepared_heads(&plan).then(|| PresignedHeads::of(&plan.target, &plan.keys));
+    let connections = plan.connections;
+    let shared = Arc::new(Shared {
+        content,
+        prepared,
+        tickets: AtomicU64::new(0),
+        requests: AtomicU64::new(0),
+        live: (0..connections).map(|_| Live::default()).collect(),
+        barrier: Barrier::new(connections + 1),
+        window: OnceLock::new(),
+        plan,
+    });
+    let workers = start(&shared)?;
+    shared.barrier.wait();
+    let from = Instant::now() + shared.plan.warm_up;
+    let window = Window { from, until: shared.plan.duration.map(|duration| from + duration) };
+    shared.window.set(window).expect("nobody else sets it");
+    shared.barrier.wait();
+    let observed = observe(&shared, &window, &workers);
+    let mut tally = Tally::default();
+    for worker in workers {
+        tally.merge(worker.join().expect("a connection's thread does not panic"));
+    }
+    Ok(Report::new(&shared.plan, &tally, &window, observed))
+}
+
+/// Presigned GETs of a few keys are signed before the run, so that only the server pays for signatures in it.
+fn uses_prepared_heads(plan: &Plan) -> bool {
+    let reads =
+        matches!(plan.workload, Workload::Repeat(Operation::Get | Operation::RangeGet) | Workload::Mixed);
+    plan.target.auth == Auth::Presigned && reads && plan.keys.count <= PREPARED_KEYS_MAX
+}
+
+fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<Tally>>, LoadError> {
+    (0..shared.plan.connections)
+        .map(|number| {
+            let shared = Arc::clone(shared);
+            thread::Builder::new()
+                .name(format!("connection {number}"))
+                .stack_size(STACK_BYTES)
+                .spawn(move || work(&shared, number))
+                .map_err(while_doing("starting a thread for each connection"))
+        })
+        .collect()
+}
+
+/// CPU times at one instant.
+#[derive(Clone, Copy)]
+struct CpuSample {
+    own: Option<f64>,
+    machine: Option<f64>,
+    server: Option<f64>,
+}
+
+impl CpuSample {
+    fn take(server_pid: Option<u32>) -> Self {
+        Self {
+            own: cpu_seconds(None),
+            machine: machine_cpu_seconds(),
+            server: server_pid.and_then(|pid| cpu_seconds(Some(pid))),
+        }
+    }
+}
+
+/// Waits for the end of the run; meanwhile shows progress and samples CPU times and memory.
+fn observe(shared: &Shared, window: &Window, workers: &[JoinHandle<Tally>]) -> Observed {
+    let plan = &shared.plan;
+    let begun = Instant::now();
+    let whole = window.until.map(|until| until - begun);
+    let mut progress = Progress::new(plan.name, whole, plan.requests.unwrap_or(plan.keys.count));
+    let mut memory = None;
+    let (mut first, mut last) = (None, None);
+    loop {
+        let now = Instant::now();
+        if first.is_none() && now >= window.from {
+            first = Some(CpuSample::take(plan.server_pid));
+        }
+        let over = workers.iter().all(JoinHandle::is_finished);
+        if last.is_none() && (over || window.until.is_some_and(|until| now >= until)) {
+            last = Some(CpuSample::take(plan.server_pid));
+        }
+        if let Some(kib) = plan.server_pid.and_then(resident_kib) {
+            memory = Some(Memory::sample(memory, kib));
+        }
+        progress.show(now - begun, whole.is_some(), sum(shared.live.iter().map(Live::read)));
+        if over {
+            break;
+        }
+        let next =
+            [Some(window.from), window.until].into_iter().flatten().filter(|instant| *instant > now).min();
+        rest(next.map_or(SAMPLE_INTERVAL, |next| (next - now).min(SAMPLE_INTERVAL)));
+    }
+    progress.finish();
+    let spent = |of: fn(&CpuSample) -> Option<f64>| Some(of(&last?)? - of(&first?)?);
+    Observed {
+        generator_cpu_seconds: spent(|sample| sample.own),
+        machine_cpu_seconds: spent(|sample| sample.machine),
+        server: memory
+            .map(|memory| ServerProcess { cpu_seconds: spent(|sample| sample.server), resident: memory }),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the main thread of a tool, no executor")]
+fn rest(duration: Duration) {
+    thread::sleep(duration);
+}

@@ -1,0 +1,52 @@
+//! Plans for unit tests.
+
+use std::time::Duration;
+
+use crate::key_space::KeySpace;
+use crate::plan::{Digest, Order, PageOptions, Plan, Ratio, Workload};
+use crate::request::{Auth, Secret, Target};
+use crate::sizes::Sizes;
+use crate::units::ByteCount;
+
+/// A run of 100 keys of 4 KiB over 4 connections to an address where nobody listens.
+pub(crate) fn plan(workload: Workload) -> Plan {
+    Plan {
+        workload,
+        name: "test",
+        address: "127.0.0.1:1".parse().unwrap(),
+        endpoint: "http://127.0.0.1:1".into(),
+        target: Target {
+            host: "127.0.0.1:1".into(),
+            bucket: "bucket".into(),
+            auth: Auth::Header,
+            credentials: ("access".into(), Secret("secret".into())),
+            region: "us-east-1".into(),
+        },
+        keys: KeySpace {
+            prefix: "t/".into(),
+            count: 100,
+            folder_keys: 0,
+            seed: 1,
+            sizes: Sizes::Fixed(ByteCount(4096)),
+            listed: None,
+        },
+        size_given: true,
+        connections: 4,
+        warm_up: Duration::ZERO,
+        duration: Some(Duration::from_millis(200)),
+        requests: None,
+        order: Order::Random,
+        range_size: ByteCount(1000),
+        page: PageOptions { max_keys: 10, delimiter: None, walk: false },
+        ratio: Ratio([60, 25, 5, 5, 5]),
+        digest: Digest::Unsigned,
+        verify: true,
+        fail_on_error: false,
+        json: true,
+        time_series: true,
+        timeout: Duration::from_secs(5),
+        seed: 1,
+        server_pid: None,
+        touch: false,
+    }
+}
