@@ -1,0 +1,97 @@
+//! Who calls: the bearer token of the system, or the root credential by HTTP Basic (RFC 7617).
+//!
+//! Secrets are compared in constant time, and of a name and a secret both are always compared. Nothing here says why a
+//! credential was refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cairn_http1::RequestHead;
+use serde::Serialize;
+use subtle::ConstantTimeEq;
+
+use crate::error::AdminError;
+
+/// What a caller may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Everything.
+    SystemAdmin,
+}
+
+/// How a caller proved who it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AuthenticationKind {
+    Token,
+    Basic,
+}
+
+/// An authenticated caller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Caller {
+    pub(crate) role: Role,
+    pub(crate) principal: &'static str,
+    pub(crate) authentication: AuthenticationKind,
+}
+
+/// The principal behind the system token.
+const SYSTEM_PRINCIPAL: &str = "system";
+/// The principal behind the root credential.
+const ROOT_PRINCIPAL: &str = "root";
+
+/// What callers are checked against. Has no `Debug`, for it holds secrets.
+#[derive(Clone)]
+pub struct ManagementCredentials {
+    /// The system token; the configuration keeps it from being short.
+    pub system_token: String,
+    /// The root credential's access key.
+    pub root_access_key: String,
+    /// The root credential's secret key.
+    pub root_secret_key: String,
+}
+
+impl ManagementCredentials {
+    /// Finds out who sent a request.
+    pub(crate) fn authenticate(&self, head: &RequestHead) -> Result<Caller, AdminError> {
+        // Repeated, the field would already have been refused with the head.
+        let value = head.header_str("authorization").ok_or(AdminError::Unauthenticated)?;
+        let (scheme, credential) = value.split_once(' ').ok_or(AdminError::Unauthenticated)?;
+        let credential = credential.trim_start_matches(' ');
+        let known = if scheme.eq_ignore_ascii_case("bearer") {
+            self.by_token(credential)
+        } else if scheme.eq_ignore_ascii_case("basic") {
+            self.by_root(credential)
+        } else {
+            None
+        };
+        known.ok_or(AdminError::Unauthenticated)
+    }
+
+    fn by_token(&self, token: &str) -> Option<Caller> {
+        let caller = Caller {
+            role: Role::SystemAdmin,
+            principal: SYSTEM_PRINCIPAL,
+            authentication: AuthenticationKind::Token,
+        };
+        is_secret(token.as_bytes(), &self.system_token).then_some(caller)
+    }
+
+    fn by_root(&self, encoded: &str) -> Option<Caller> {
+        let decoded = STANDARD.decode(encoded).ok()?;
+        let colon = decoded.iter().position(|byte| *byte == b':')?;
+        let name_is_right = is_secret(&decoded[..colon], &self.root_access_key);
+        let secret_is_right = is_secret(&decoded[colon + 1..], &self.root_secret_key);
+        let caller = Caller {
+            role: Role::SystemAdmin,
+            principal: ROOT_PRINCIPAL,
+            authentication: AuthenticationKind::Basic,
+        };
+        (name_is_right & secret_is_right).then_some(caller)
+    }
+}
+
+/// Compares in a time that depends on the lengths alone. An empty secret matches nothing.
+fn is_secret(given: &[u8], secret: &str) -> bool {
+    !secret.is_empty() && bool::from(given.ct_eq(secret.as_bytes()))
+}

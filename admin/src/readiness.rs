@@ -1,0 +1,41 @@
+//! Whether the service can do its work: asked by `/ready`, shown in the system information.
+
+use std::sync::Arc;
+
+use cairn_engine::Store;
+use cairn_net::Drain;
+
+/// A part of the service that must work before requests should be sent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SubsystemState {
+    /// Its name in the answer.
+    pub name: &'static str,
+    /// What is wrong. It goes to the log: `/ready` is public, and the reason may name files of the host.
+    pub state: Result<(), String>,
+}
+
+/// Looks at the subsystems. The looks take no I/O: `/ready` is public and must cost nothing.
+pub trait Readiness {
+    /// All subsystems and their states now.
+    fn look(&self) -> Vec<SubsystemState>;
+}
+
+/// Readiness of object storage and metadata, and whether the process is on its way out.
+pub struct StoreReadiness {
+    /// The store.
+    pub store: Arc<Store>,
+    /// The signal to stop.
+    pub drain: Drain,
+}
+
+impl Readiness for StoreReadiness {
+    fn look(&self) -> Vec<SubsystemState> {
+        let draining =
+            if self.drain.is_begun() { Err("the service is shutting down".to_owned()) } else { Ok(()) };
+        vec![
+            SubsystemState { name: "storage", state: self.store.storage_health() },
+            SubsystemState { name: "metadata", state: self.store.metadata_health() },
+            SubsystemState { name: "listeners", state: draining },
+        ]
+    }
+}

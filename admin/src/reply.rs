@@ -1,0 +1,105 @@
+//! Answers of the management plane, successes and refusals alike: JSON, not to be cached, with the request id.
+
+use cairn_http1::ResponseHead;
+use cairn_net::{Response, ResponseBody, ResponseMeta};
+use cairn_observe::RequestId;
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::error::AdminError;
+
+/// What a handler answers.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    /// A JSON answer.
+    pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, AdminError> {
+        let body = serde_json::to_vec(body).map_err(|error| {
+            tracing::error!(target: "service", %error, "an answer could not be written as JSON");
+            AdminError::Internal
+        })?;
+        Ok(Self { status, body })
+    }
+}
+
+/// `{error: {code, message, request_id}}` (specification, "Errors").
+#[derive(Serialize)]
+struct ErrorBody<'a> {
+    error: ErrorDetail<'a>,
+}
+
+#[derive(Serialize)]
+struct ErrorDetail<'a> {
+    code: &'a str,
+    message: &'a str,
+    request_id: &'a str,
+}
+
+/// Whether the body goes out; answers to HEAD only tell its length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BodyWanted {
+    Yes,
+    LengthOnly,
+}
+
+/// The response of a handled or refused request.
+pub(crate) fn respond(
+    result: Result<Reply, AdminError>,
+    route: &'static str,
+    id: &str,
+    body_wanted: BodyWanted,
+) -> Response {
+    match result {
+        Ok(reply) => finish(ResponseHead::new(reply.status), reply.body, None, route, id, body_wanted),
+        Err(error) => {
+            let mut head = ResponseHead::new(error.status());
+            add_error_headers(&mut head, &error);
+            let detail = ErrorDetail { code: error.code(), message: &error.message(), request_id: id };
+            // Three strings cannot fail to be written.
+            let body = serde_json::to_vec(&ErrorBody { error: detail }).unwrap_or_default();
+            finish(head, body, Some(error.code()), route, id, body_wanted)
+        }
+    }
+}
+
+fn add_error_headers(head: &mut ResponseHead, error: &AdminError) {
+    match error {
+        AdminError::Unauthenticated => {
+            head.header("www-authenticate", "Bearer realm=\"management\"");
+            head.header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
+        }
+        AdminError::MethodNotAllowed(allow) => {
+            head.header("allow", allow);
+        }
+        _ => {}
+    }
+}
+
+fn finish(
+    mut head: ResponseHead,
+    body: Vec<u8>,
+    error_code: Option<&'static str>,
+    route: &'static str,
+    id: &str,
+    body_wanted: BodyWanted,
+) -> Response {
+    head.header("content-type", "application/json");
+    head.header("cache-control", "no-store");
+    head.header("x-content-type-options", "nosniff");
+    head.header("x-request-id", id);
+    let meta = ResponseMeta { status: head.status, route, request_id: id.to_owned(), error_code };
+    let body = match body_wanted {
+        BodyWanted::Yes => ResponseBody::Full(body),
+        BodyWanted::LengthOnly => ResponseBody::Omitted { length: u64::try_from(body.len()).ok() },
+    };
+    Response { head, body, meta, close: false }
+}
+
+/// The id of a request: the client's own if it sent one that is harmless, else `made`.
+pub(crate) fn request_id(sent: Option<&[u8]>, made: impl FnOnce() -> RequestId) -> RequestId {
+    sent.and_then(RequestId::from_client).unwrap_or_else(made)
+}

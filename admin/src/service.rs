@@ -1,0 +1,139 @@
+//! The management plane on one executor: from a request head to an answer.
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use cairn_http1::{HeadError, RequestHead};
+use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
+use cairn_observe::{Plane, RequestIds, RequestOutcome, RequestRecord, log_request};
+use http::{Method, StatusCode};
+
+use crate::access::{Caller, ManagementCredentials};
+use crate::error::AdminError;
+use crate::readiness::{Readiness, SubsystemState};
+use crate::reply::{BodyWanted, Reply, request_id, respond};
+use crate::routes::{Access, Handler, Route, find};
+use crate::system;
+
+/// What the plane needs.
+pub struct AdminOptions {
+    /// What callers are checked against.
+    pub credentials: ManagementCredentials,
+    /// What `/ready` looks at.
+    pub readiness: Box<dyn Readiness>,
+    /// Makes the request ids of this executor.
+    pub request_ids: RequestIds,
+}
+
+/// The management plane on one executor.
+pub struct AdminService {
+    options: AdminOptions,
+    /// What the last look at the subsystems found: the log hears of changes, not of every look.
+    was_ready: Cell<bool>,
+}
+
+impl AdminService {
+    /// A service on this executor.
+    #[must_use]
+    pub fn new(options: AdminOptions) -> Rc<Self> {
+        Rc::new(Self { options, was_ready: Cell::new(true) })
+    }
+
+    /// The path of every request. No route of today reads a body or waits for anything.
+    fn answer(&self, head: &RequestHead) -> Response {
+        let mut sent_ids = head.header_values("x-request-id");
+        let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
+        let id = request_id(sent_id, || self.options.request_ids.next());
+        let found = find(head.method(), head.path());
+        let result = found.route.and_then(|route| self.admit(route, head));
+        let body_wanted =
+            if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
+        respond(result, found.pattern, &id, body_wanted)
+    }
+
+    fn admit(&self, route: &Route, head: &RequestHead) -> Result<Reply, AdminError> {
+        let caller = match route.access {
+            Access::Public => None,
+            Access::Authenticated => Some(self.options.credentials.authenticate(head)?),
+        };
+        self.handle(route.handler, caller.as_ref())
+    }
+
+    fn handle(&self, handler: Handler, caller: Option<&Caller>) -> Result<Reply, AdminError> {
+        match handler {
+            Handler::Health => system::health(),
+            Handler::Ready => system::ready(&self.look()),
+            Handler::SystemInfo => system::system_info(&self.look()),
+            // The table lets nobody in here who is not known.
+            Handler::Session => system::session(caller.ok_or(AdminError::Unauthenticated)?),
+        }
+    }
+
+    /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer leaves out.
+    fn look(&self) -> Vec<SubsystemState> {
+        let subsystems = self.options.readiness.look();
+        let is_ready = subsystems.iter().all(|subsystem| subsystem.state.is_ok());
+        if self.was_ready.replace(is_ready) != is_ready {
+            for (name, reason) in
+                subsystems.iter().filter_map(|one| one.state.as_ref().err().map(|why| (one.name, why)))
+            {
+                tracing::warn!(target: "service", subsystem = name, reason, "not ready");
+            }
+            if is_ready {
+                tracing::info!(target: "service", "ready again");
+            }
+        }
+        subsystems
+    }
+}
+
+impl Service for AdminService {
+    async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
+        self.answer(&request.head)
+    }
+
+    fn reject(&self, reason: Rejection, id: &str) -> Response {
+        let mut response = respond(Err(rejection_error(reason)), "", id, BodyWanted::Yes);
+        response.close = true;
+        response
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_request(&RequestRecord {
+            request_id: &exchange.response.request_id,
+            plane: Plane::Management,
+            method: exchange.request.map_or("", |request| request.head.method().as_str()),
+            route: exchange.response.route,
+            status: exchange.response.status.as_u16(),
+            latency: exchange.latency,
+            bytes_in: exchange.bytes_in,
+            bytes_out: exchange.bytes_out,
+            outcome: match exchange.outcome {
+                Outcome::Complete => RequestOutcome::Complete,
+                Outcome::ClientGone => RequestOutcome::ClientGone,
+                Outcome::BodyFailed => RequestOutcome::BodyFailed,
+                Outcome::DeadlinePassed => RequestOutcome::DeadlinePassed,
+            },
+            error_code: exchange.response.error_code,
+        });
+    }
+}
+
+/// What is answered when there is no request to answer.
+fn rejection_error(reason: Rejection) -> AdminError {
+    match reason {
+        Rejection::Head(HeadError::BadRequest(what)) => AdminError::Invalid(
+            StatusCode::BAD_REQUEST,
+            format!("the request could not be understood: {what}"),
+        ),
+        Rejection::Head(error) => AdminError::Invalid(error.status(), error.to_string()),
+        Rejection::HeadTimeout | Rejection::BodyTimeout => {
+            AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())
+        }
+        Rejection::Panic => AdminError::Internal,
+        Rejection::TooManyConnections => AdminError::NotReady("too many connections are open"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The management plane without sockets: heads in, responses out.
+
+use std::rc::Rc;
+
+use base64::Engine as _;
+use cairn_http1::{HeadLimits, parse_head};
+use cairn_net::{Rejection, Response, ResponseBody, Service};
+use cairn_observe::RequestIds;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::readiness::{Readiness, SubsystemState};
+
+const TOKEN: &str = "system-token-of-at-least-32-bytes";
+
+/// Subsystems whose states the test sets.
+#[derive(Clone, Default)]
+struct Subsystems(Rc<Cell<bool>>);
+
+impl Readiness for Subsystems {
+    fn look(&self) -> Vec<SubsystemState> {
+        let storage = if self.0.get() { Err("/data/volume failed".to_owned()) } else { Ok(()) };
+        vec![
+            SubsystemState { name: "storage", state: storage },
+            SubsystemState { name: "metadata", state: Ok(()) },
+        ]
+    }
+}
+
+fn service() -> (Rc<AdminService>, Subsystems) {
+    let subsystems = Subsystems::default();
+    let credentials = ManagementCredentials {
+        system_token: TOKEN.to_owned(),
+        root_access_key: "ROOT".to_owned(),
+        root_secret_key: "root:secret".to_owned(),
+    };
+    let readiness = Box::new(subsystems.clone());
+    let request_ids = RequestIds::new().unwrap();
+    (AdminService::new(AdminOptions { credentials, readiness, request_ids }), subsystems)
+}
+
+fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response {
+    let mut bytes = format!("{line} HTTP/1.1\r\nHost: localhost\r\n");
+    for (name, value) in headers {
+        bytes.push_str(&format!("{name}: {value}\r\n"));
+    }
+    bytes.push_str("\r\n");
+    let (head, _) = parse_head(bytes.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
+    service.answer(&head)
+}
+
+fn body(response: &Response) -> Value {
+    let ResponseBody::Full(bytes) = &response.body else { panic!("a body") };
+    serde_json::from_slice(bytes).unwrap()
+}
+
+fn header<'a>(response: &'a Response, name: &str) -> &'a str {
+    std::str::from_utf8(response.head.get(name).unwrap_or_default()).unwrap()
+}
+
+fn bearer() -> String {
+    format!("Bearer {TOKEN}")
+}
+
+fn basic(credential: &str) -> String {
+    format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(credential))
+}
+
+#[test]
+fn health_is_ok_whatever_the_subsystems_say_and_ready_is_not() {
+    let (service, subsystems) = service();
+    for failing in [false, true] {
+        subsystems.0.set(failing);
+        let health = ask(&service, "GET /health", &[]);
+        assert_eq!((health.head.status.as_u16(), body(&health)), (200, json!({"status": "ok"})));
+    }
+    let ready = ask(&service, "GET /ready", &[]);
+    assert_eq!(ready.head.status, 503);
+    let expected =
+        json!({"status": "not_ready", "subsystems": {"storage": "not_ready", "metadata": "ready"}});
+    assert_eq!(body(&ready), expected, "and no file name of the host");
+    subsystems.0.set(false);
+    let ready = ask(&service, "GET /ready", &[]);
+    assert_eq!((ready.head.status.as_u16(), body(&ready)), (200, json!({"status": "ready"})));
+}
+
+#[test]
+fn head_is_answered_as_get_without_the_body() {
+    let (service, _) = service();
+    let response = ask(&service, "HEAD /health", &[]);
+    assert_eq!(response.head.status, 200);
+    assert_eq!(response.meta.route, "/health");
+    assert!(matches!(response.body, ResponseBody::Omitted { length: Some(15) }));
+}
+
+#[test]
+fn everything_but_health_needs_a_credential() {
+    let (service, _) = service();
+    let token = bearer();
+    let root = basic("ROOT:root:secret");
+    let expected = json!({"role": "system_admin", "principal": "system", "authentication": "token"});
+    for scheme in ["Bearer", "bearer", "BEARER  "] {
+        let session =
+            ask(&service, "GET /api/v1/auth/session", &[("authorization", &format!("{scheme} {TOKEN}"))]);
+        assert_eq!(body(&session), expected);
+    }
+    let session = ask(&service, "GET /api/v1/auth/session", &[("authorization", &root)]);
+    let expected = json!({"role": "system_admin", "principal": "root", "authentication": "basic"});
+    assert_eq!(body(&session), expected);
+
+    let longer = format!("{token}x");
+    let refused: &[&[(&str, &str)]] = &[
+        &[],
+        &[("authorization", "")],
+        &[("authorization", TOKEN)],
+        &[("authorization", "Bearer")],
+        &[("authorization", "Bearer ")],
+        &[("authorization", &longer)],
+        &[("authorization", &token[..token.len() - 1])],
+        &[("authorization", &basic("ROOT:wrong"))],
+        &[("authorization", &basic("WRONG:root:secret"))],
+        &[("authorization", &basic("ROOT"))],
+        &[("authorization", "Basic !!!")],
+    ];
+    for headers in refused {
+        let response = ask(&service, "GET /api/v1/auth/session", headers);
+        assert_eq!(response.head.status, 401, "{headers:?}");
+        assert!(header(&response, "www-authenticate").starts_with("Bearer"));
+        assert_eq!(body(&response)["error"]["code"], "UNAUTHENTICATED");
+        assert_eq!(response.meta.error_code, Some("UNAUTHENTICATED"));
+    }
+}
+
+#[test]
+fn system_information_claims_nothing_that_is_not_built() {
+    let (service, _) = service();
+    let info = body(&ask(&service, "GET /api/v1/system/info", &[("authorization", &bearer())]));
+    assert_eq!((&info["name"], &info["status"]), (&json!("cairn"), &json!("ready")));
+    assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
+    let capabilities = info["capabilities"].as_object().unwrap();
+    for name in ["versioning", "webhooks", "events", "lifecycle", "object_browser", "erasure_coding"] {
+        assert_eq!(capabilities[name], false, "{name}");
+    }
+}
+
+#[test]
+fn what_is_not_in_the_table_does_not_exist() {
+    let (service, _) = service();
+    for path in
+        ["/", "/api/v1/buckets", "/health/", "/Health", "/api/v1/system/info/", "/metrics", "/api/v1/%2e"]
+    {
+        let response = ask(&service, &format!("GET {path}"), &[("authorization", &bearer())]);
+        assert_eq!(response.head.status, 404, "{path}");
+        assert_eq!(body(&response)["error"]["code"], "NOT_FOUND");
+        assert_eq!(response.meta.route, "", "no raw path in the log");
+    }
+    let response = ask(&service, "POST /api/v1/system/info", &[]);
+    assert_eq!((response.head.status.as_u16(), header(&response, "allow")), (405, "GET, HEAD"));
+    assert_eq!(body(&response)["error"]["code"], "METHOD_NOT_ALLOWED");
+    assert_eq!(response.meta.route, "/api/v1/system/info");
+}
+
+#[test]
+fn the_client_s_request_id_is_reused_when_harmless_and_is_everywhere() {
+    let (service, _) = service();
+    let response = ask(&service, "GET /nothing", &[("x-request-id", "from-the-client-1")]);
+    assert_eq!(header(&response, "x-request-id"), "from-the-client-1");
+    assert_eq!(body(&response)["error"]["request_id"], "from-the-client-1");
+    assert_eq!(response.meta.request_id, "from-the-client-1");
+    let quoted = ask(&service, "GET /nothing", &[("x-request-id", "a\"}{\"b")]);
+    assert_eq!(body(&quoted)["error"]["request_id"], "a\"}{\"b", "escaped, not spliced in");
+
+    let long = "x".repeat(1000);
+    for headers in [
+        &[][..],
+        &[("x-request-id", "two words")],
+        &[("x-request-id", long.as_str())],
+        &[("x-request-id", "a"), ("x-request-id", "b")],
+    ] {
+        let response = ask(&service, "GET /health", headers);
+        assert_eq!(header(&response, "x-request-id").len(), 32, "{headers:?}");
+    }
+}
+
+#[test]
+fn refusals_before_the_route_are_json_too_and_close_the_connection() {
+    let (service, _) = service();
+    for (reason, status, code) in [
+        (Rejection::Head(HeadError::BadRequest("a space too many")), 400, "INVALID_REQUEST"),
+        (Rejection::Head(HeadError::TooLarge), 431, "INVALID_REQUEST"),
+        (Rejection::HeadTimeout, 408, "INVALID_REQUEST"),
+        (Rejection::Panic, 500, "INTERNAL_ERROR"),
+        (Rejection::TooManyConnections, 503, "NOT_READY"),
+    ] {
+        let response = service.reject(reason, "ID");
+        assert_eq!(response.head.status, status);
+        assert_eq!(body(&response)["error"]["code"], code);
+        assert_eq!(header(&response, "x-request-id"), "ID");
+        assert!(response.close);
+    }
+}

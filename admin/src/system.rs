@@ -1,0 +1,99 @@
+//! Health, readiness, system information and the session: what the service says about itself.
+
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::access::{AuthenticationKind, Caller, Role};
+use crate::error::AdminError;
+use crate::readiness::SubsystemState;
+use crate::reply::Reply;
+
+const READY: &str = "ready";
+const NOT_READY: &str = "not_ready";
+
+fn word(is_ready: bool) -> &'static str {
+    if is_ready { READY } else { NOT_READY }
+}
+
+fn all_ready(subsystems: &[SubsystemState]) -> bool {
+    subsystems.iter().all(|subsystem| subsystem.state.is_ok())
+}
+
+#[derive(Serialize)]
+struct Status {
+    status: &'static str,
+}
+
+/// `GET /health`: the process accepts connections. Nothing else is looked at.
+pub(crate) fn health() -> Result<Reply, AdminError> {
+    Reply::json(StatusCode::OK, &Status { status: "ok" })
+}
+
+#[derive(Serialize)]
+struct NotReady {
+    status: &'static str,
+    subsystems: std::collections::BTreeMap<&'static str, &'static str>,
+}
+
+/// `GET /ready`: 503 when any subsystem cannot work, with the state of each.
+pub(crate) fn ready(subsystems: &[SubsystemState]) -> Result<Reply, AdminError> {
+    if all_ready(subsystems) {
+        return Reply::json(StatusCode::OK, &Status { status: READY });
+    }
+    let subsystems =
+        subsystems.iter().map(|subsystem| (subsystem.name, word(subsystem.state.is_ok()))).collect();
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &NotReady { status: NOT_READY, subsystems })
+}
+
+#[derive(Serialize)]
+struct SystemInfo {
+    name: &'static str,
+    version: &'static str,
+    status: &'static str,
+    capabilities: Capabilities,
+}
+
+/// What this build and configuration can do. Erasure coding is never among it: there is one node and one copy.
+#[derive(Serialize)]
+struct Capabilities {
+    versioning: bool,
+    webhooks: bool,
+    events: bool,
+    lifecycle: bool,
+    object_browser: bool,
+    erasure_coding: bool,
+}
+
+const CAPABILITIES: Capabilities = Capabilities {
+    versioning: false,
+    webhooks: false,
+    events: false,
+    lifecycle: false,
+    object_browser: false,
+    erasure_coding: false,
+};
+
+/// `GET /api/v1/system/info`.
+pub(crate) fn system_info(subsystems: &[SubsystemState]) -> Result<Reply, AdminError> {
+    let info = SystemInfo {
+        name: "cairn",
+        version: env!("CARGO_PKG_VERSION"),
+        status: word(all_ready(subsystems)),
+        capabilities: CAPABILITIES,
+    };
+    Reply::json(StatusCode::OK, &info)
+}
+
+#[derive(Serialize)]
+struct Session {
+    role: Role,
+    principal: &'static str,
+    authentication: AuthenticationKind,
+}
+
+/// `GET /api/v1/auth/session`.
+pub(crate) fn session(caller: &Caller) -> Result<Reply, AdminError> {
+    let session =
+        Session { role: caller.role, principal: caller.principal, authentication: caller.authentication };
+    Reply::json(StatusCode::OK, &session)
+}
