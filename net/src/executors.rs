@@ -91,7 +91,7 @@ where
         let (ready_sender, ended_sender, work) = (ready_sender.clone(), ended_sender.clone(), work.clone());
         thread::Builder::new()
             .name(format!("executor-{index}"))
-            .spawn(move || run(ExecutorIndex(index), core, io_memory, work, &ready_sender, &ended_sender))
+            .spawn(move || run(ExecutorIndex(index), core, io_memory, work, ready_sender, &ended_sender))
             .map_err(|error| StartError::Executor { index, reason: error.to_string() })?;
     }
     drop(ready_sender);
@@ -110,7 +110,7 @@ fn run<W, F>(
     core: Option<usize>,
     io_memory: usize,
     work: W,
-    ready: &Ready,
+    ready: Ready,
     ended: &Ended,
 ) where
     W: Fn(ExecutorIndex) -> F,
@@ -137,6 +137,7 @@ fn run<W, F>(
     };
     // Whoever started us waits for it; that it has given up is no concern of this thread.
     let _ = ready.send((executor.0, Ok(())));
+    drop(ready);
     let outcome = catch_unwind(AssertUnwindSafe(|| local.run(work(executor))));
     let _ = ended.send((executor, outcome.map_err(|panic| panic_text(panic.as_ref()))));
 }

@@ -1,0 +1,243 @@
+//! Requests and responses over real sockets: order, framing, bodies both ways, and what a fault does to a connection.
+
+mod common;
+
+use common::{TestServer, pattern};
+
+#[test]
+fn a_connection_is_kept_for_many_requests() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for round in 0..100 {
+        let answer = client.get(&format!("/a/{round}"));
+        assert_eq!((answer.status, answer.text()), (200, format!("/a/{round}").as_str()));
+        assert!(answer.header("date").is_some_and(|date| date.ends_with(" GMT")));
+        assert_eq!(answer.header("connection"), None);
+    }
+    drop(client);
+    assert_eq!(server.exchanges(100)[99], "/a/99 200 in=0 out=5 Complete");
+}
+
+#[test]
+fn request_ids_differ() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let ids: std::collections::HashSet<String> =
+        (0..50).map(|_| client.get("/").header("x-request-id").unwrap().to_owned()).collect();
+    assert_eq!(ids.len(), 50);
+    assert!(ids.iter().all(|id| id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit())));
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let mut requests = Vec::new();
+    for round in 0..500 {
+        let body = "x".repeat(round);
+        requests.extend_from_slice(
+            format!("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {round}\r\n\r\n{body}").as_bytes(),
+        );
+        requests.extend_from_slice(format!("GET /p/{round} HTTP/1.1\r\nHost: h\r\n\r\n").as_bytes());
+    }
+    let mut writer = client.stream.try_clone().unwrap();
+    let sending = std::thread::spawn(move || std::io::Write::write_all(&mut writer, &requests).unwrap());
+    for round in 0..500 {
+        assert_eq!(client.answer().body.len(), round);
+        assert_eq!(client.answer().text(), format!("/p/{round}"));
+    }
+    sending.join().unwrap();
+}
+
+#[test]
+fn a_request_that_comes_byte_by_byte_is_read() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for byte in
+        b"PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhelloGET /x HTTP/1.1\r\nHost: h\r\n\r\n"
+    {
+        client.send([*byte]);
+    }
+    assert_eq!(client.answer().text(), "hello");
+    assert_eq!(client.answer().text(), "/x");
+}
+
+#[test]
+fn large_bodies_pass_both_ways() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let body: Vec<u8> = (0..3_000_000).map(pattern).collect();
+    client.send(format!("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(&body);
+    assert!(client.answer().body == body);
+    let answer = client.get("/stream?20000000");
+    assert_eq!(answer.body.len(), 20_000_000);
+    assert!(answer.body.iter().zip(0..).all(|(byte, position)| *byte == pattern(position)));
+    assert_eq!(client.get("/after").text(), "/after");
+    assert_eq!(client.get("/stream?0").body.len(), 0);
+    assert_eq!(client.get("/stream?1").body, [0]);
+}
+
+#[test]
+fn answers_without_a_body_have_none() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for (path, length) in [
+        ("/some", Some("5")),
+        ("/stream?1000", Some("1000")),
+        ("/omitted?12345", Some("12345")),
+        ("/empty", None),
+    ] {
+        client.send(format!("HEAD {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let head = client.head();
+        assert_eq!((head.status, head.header("content-length")), (200, length), "{path}");
+    }
+    client.send("GET /204 HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().header("content-length"), None);
+    client.send("GET /304 HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().header("content-length"), Some("7"));
+    assert_eq!(client.get("/empty").header("content-length"), Some("0"));
+    assert_eq!(client.get("/omitted?5").header("content-length"), Some("0"));
+    assert_eq!(client.get("/after").text(), "/after");
+}
+
+#[test]
+fn continue_is_sent_when_the_body_is_wanted() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    let interim = client.head();
+    assert_eq!(interim.head, "HTTP/1.1 100 Continue\r\n\r\n");
+    assert_eq!(client.send("hello").answer().text(), "hello");
+    client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello");
+    assert_eq!(client.answer().status, 200, "a client that does not wait gets no interim answer");
+    client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn a_refusal_comes_without_continue_and_closes() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (403, Some("close")));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_small_unread_body_does_not_cost_the_connection() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for length in [1, 10_000, 200_000] {
+        client.send(format!("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: {length}\r\n\r\n"));
+        client.send(vec![b'x'; length]);
+        assert_eq!(client.answer().status, 403);
+    }
+    assert_eq!(client.get("/after").text(), "/after");
+}
+
+#[test]
+fn a_large_unread_body_closes_and_the_answer_still_arrives() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
+    client.send(vec![b'x'; 1_000_000]);
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (403, Some("close")));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn versions_and_wishes_decide_whether_a_connection_is_kept() {
+    let server = TestServer::start();
+    let mut old = server.connect();
+    let answer = old.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").answer();
+    assert_eq!(answer.header("connection"), Some("keep-alive"));
+    let answer = old.send("GET /x HTTP/1.0\r\n\r\n").answer();
+    assert_eq!(answer.header("connection"), Some("close"));
+    assert!(old.is_closed());
+    let mut asked = server.connect();
+    asked.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    assert_eq!(asked.answer().header("connection"), Some("close"));
+    assert!(asked.is_closed());
+    let mut told = server.connect();
+    assert_eq!(told.get("/close").header("connection"), Some("close"));
+    assert!(told.is_closed());
+}
+
+#[test]
+fn heads_open_to_two_readings_are_answered_and_closed() {
+    let server = TestServer::start();
+    for (request, status) in [
+        ("GET / HTTP/1.1\nHost: h\n\n", 400),
+        ("GET http://h/ HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+        (
+            "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        ("GET / HTTP/1.1\r\n\r\n", 400),
+        ("GET / HTTP/1.1\r\nHost: h\r\nA : b\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: h\r\n\r\n", 505),
+    ] {
+        let mut client = server.connect();
+        client.send(request).send("GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.header("connection")), (status, Some("close")), "{request:?}");
+        assert!(client.is_closed(), "{request:?}");
+    }
+    let mut client = server.connect();
+    client.send(format!("GET / HTTP/1.1\r\nHost: h\r\nA: {}\r\n\r\n", "x".repeat(40_000)));
+    assert_eq!(client.answer().status, 431);
+    assert!(server.exchanges(8).iter().all(|line| line.starts_with("- ")));
+}
+
+#[test]
+fn a_chunked_body_is_never_read_as_a_request() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("PUT /chunked HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n");
+    let answer = client.answer();
+    assert_eq!((answer.status, answer.header("connection")), (501, Some("close")));
+    assert!(client.is_closed());
+}
+
+#[test]
+fn a_panic_ends_its_connection_and_no_other() {
+    let server = TestServer::start();
+    let mut other = server.connect();
+    assert_eq!(other.get("/x").status, 200);
+    let mut client = server.connect();
+    let answer = client.get("/panic");
+    assert_eq!((answer.status, answer.header("connection"), answer.text()), (500, Some("close"), "Panic"));
+    assert!(client.is_closed());
+    assert_eq!(other.get("/x").status, 200);
+}
+
+#[test]
+fn a_body_that_breaks_cuts_the_connection() {
+    let server = TestServer::start();
+    for path in ["/broken", "/short"] {
+        let mut client = server.connect();
+        client.send(format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert_eq!(client.head().header("content-length"), Some("1000000"));
+        assert!(client.rest().len() < 1_000_000, "{path}");
+    }
+    assert!(server.exchanges(2).iter().all(|line| line.ends_with("BodyFailed")));
+}
+
+#[test]
+fn a_client_that_goes_away_is_noticed() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("GET /stream?1000000000 HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.head();
+    drop(client);
+    assert!(server.exchanges(1)[0].ends_with("ClientGone"), "{:?}", server.exchanges(1));
+    let mut client = server.connect();
+    client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
+    drop(client);
+    let log = server.exchanges(2);
+    assert!(log[1].starts_with("/echo 400 in=4 "), "{log:?}");
+}
