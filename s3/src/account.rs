@@ -1,0 +1,64 @@
+//! The one account that owns everything: its ids, as clients see them, and its region.
+//!
+//! There are no accounts of AWS's kind here, yet S3 answers name an owner and clients may insist on one. The ids are
+//! constants, the same on every server, so that they survive a move to another one. Any region may be used for
+//! signing; the one reported is AWS's default, which is written as an empty location.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use crate::xml::writer::XmlWriter;
+
+/// The canonical user id: SHA-256 of `cairn:owner`, in the form of AWS's ids.
+pub(crate) const OWNER_ID: &str = "a0e20527cac7119af3b58ee13f65dbf6dce679ad2f9700932e6b578f83bc0f34";
+/// The name beside it.
+pub(crate) const OWNER_DISPLAY_NAME: &str = "cairn";
+/// The account id, in the form of AWS's.
+pub(crate) const ACCOUNT_ID: &str = "000000000000";
+/// The region of every bucket.
+pub(crate) const REGION: &str = "us-east-1";
+
+/// Writes the `Owner` element.
+pub(crate) fn write_owner(xml: &mut XmlWriter) {
+    xml.open("Owner");
+    xml.text("ID", OWNER_ID);
+    xml.text("DisplayName", OWNER_DISPLAY_NAME);
+    xml.close("Owner");
+}
+
+/// Checks `x-amz-expected-bucket-owner`: the account id and the canonical user id are right.
+///
+/// # Errors
+/// `AccessDenied` for any other.
+pub(crate) fn check_expected_owner(fields: Fields<'_>) -> S3Result<()> {
+    match fields.amz("x-amz-expected-bucket-owner") {
+        None | Some(ACCOUNT_ID | OWNER_ID) => Ok(()),
+        Some(_) => Err(S3Error::with_message(
+            ErrorCode::AccessDenied,
+            "Access Denied: the bucket belongs to another account than x-amz-expected-bucket-owner names.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OWNER_ID, check_expected_owner};
+    use crate::fields::Fields;
+    use crate::query::Query;
+    use sha2::Digest as _;
+
+    #[test]
+    fn the_owner_id_is_derived_as_its_comment_says() {
+        assert_eq!(hex::encode(sha2::Sha256::digest(b"cairn:owner")), OWNER_ID);
+    }
+
+    #[test]
+    fn another_expected_owner_is_denied() {
+        let query = Query::default();
+        for (owner, allowed) in
+            [("000000000000", true), (OWNER_ID, true), ("111122223333", false), ("", false)]
+        {
+            let headers: &[(&str, &[u8])] = &[("x-amz-expected-bucket-owner", owner.as_bytes())];
+            assert_eq!(check_expected_owner(Fields::new(headers, &query)).is_ok(), allowed, "{owner}");
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What an object keeps beside its bytes: system headers, user metadata and the checksum that was checked.
+//!
+//! Source: "Working with object metadata" (AWS). Values are kept as sent; headers that come more than once are
+//! joined with a comma. A header that is absent is not stored: what stands for it is decided when reading.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use cairn_engine::{Attributes, ChecksumAlgorithm};
+use cairn_http1::ResponseHead;
+
+/// System headers that are stored and returned, with the query parameter that overrides each in an answer.
+pub(crate) const STORED_HEADERS: [(&str, &str); 6] = [
+    ("content-type", "response-content-type"),
+    ("cache-control", "response-cache-control"),
+    ("content-disposition", "response-content-disposition"),
+    ("content-encoding", "response-content-encoding"),
+    ("content-language", "response-content-language"),
+    ("expires", "response-expires"),
+];
+
+/// Those of them that a 304 carries (RFC 9110 section 15.4.5).
+const CACHE_HEADERS: [&str; 2] = ["cache-control", "expires"];
+
+/// The content type of objects that were put without one.
+const CONTENT_TYPE_DEFAULT: &str = "binary/octet-stream";
+/// What the names of user metadata begin with.
+const METADATA_PREFIX: &str = "x-amz-meta-";
+/// User metadata: names without their prefix, and values together.
+const METADATA_BYTES_MAX: usize = 2048;
+/// System headers: the values together.
+const SYSTEM_BYTES_MAX: usize = 2048;
+
+/// Collects what is to be stored from the headers of a PUT.
+///
+/// # Errors
+/// `MetadataTooLarge`, with the sizes that AWS sends.
+pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
+    let mut headers: Vec<(String, Vec<u8>)> = Vec::new();
+    let hoisted = fields.hoisted();
+    let sent = fields.headers().iter().map(|(name, value)| (*name, *value));
+    for (name, value) in sent {
+        store(&mut headers, name, value);
+    }
+    for (name, value) in hoisted.filter(|(name, _)| name.starts_with(METADATA_PREFIX)) {
+        store(&mut headers, &name, value.as_bytes());
+    }
+    let (mut metadata, mut system) = (0, 0);
+    for (name, value) in &headers {
+        match name.strip_prefix(METADATA_PREFIX) {
+            Some(name) => metadata += name.len() + value.len(),
+            None => system += value.len(),
+        }
+    }
+    if metadata > METADATA_BYTES_MAX || system > SYSTEM_BYTES_MAX {
+        return Err(S3Error::new(ErrorCode::MetadataTooLarge)
+            .element("Size", metadata.max(system).to_string())
+            .element("MaxSizeAllowed", METADATA_BYTES_MAX.to_string()));
+    }
+    Ok(Attributes { headers, checksums: Vec::new() })
+}
+
+fn store(headers: &mut Vec<(String, Vec<u8>)>, name: &str, value: &[u8]) {
+    let system = STORED_HEADERS.iter().any(|(stored, _)| *stored == name);
+    if !name.starts_with(METADATA_PREFIX) && (!system || value.is_empty()) {
+        return;
+    }
+    match headers.iter_mut().find(|(earlier, _)| earlier == name) {
+        Some((_, joined)) => {
+            joined.push(b',');
+            joined.extend_from_slice(value);
+        }
+        None => headers.push((name.to_owned(), value.to_vec())),
+    }
+}
+
+/// Writes the stored headers into an answer. `overrides` gives the value that a `response-*` parameter puts in
+/// place of a stored one.
+pub(crate) fn write_stored<'q>(
+    head: &mut ResponseHead,
+    attributes: &Attributes,
+    overrides: impl Fn(&str) -> Option<&'q str>,
+) {
+    for (name, parameter) in STORED_HEADERS {
+        if let Some(value) = overrides(parameter) {
+            head.header(name, value);
+        } else if let Some((_, value)) = attributes.headers.iter().find(|(stored, _)| stored == name) {
+            head.header(name, value);
+        } else if name == "content-type" {
+            head.header(name, CONTENT_TYPE_DEFAULT);
+        }
+    }
+    for (name, value) in attributes.headers.iter().filter(|(name, _)| name.starts_with(METADATA_PREFIX)) {
+        head.header(name, value);
+    }
+}
+
+/// Writes the stored headers that a 304 carries.
+pub(crate) fn write_cache_headers(head: &mut ResponseHead, attributes: &Attributes) {
+    for (name, value) in attributes.headers.iter().filter(|(name, _)| CACHE_HEADERS.contains(&&**name)) {
+        head.header(name, value);
+    }
+}
+
+/// Writes the stored checksums, as `x-amz-checksum-mode: ENABLED` asks for.
+pub(crate) fn write_checksums(head: &mut ResponseHead, attributes: &Attributes) {
+    use base64::Engine as _;
+    for (algorithm, digest) in &attributes.checksums {
+        let text = base64::engine::general_purpose::STANDARD.encode(digest);
+        head.header(checksum_header(*algorithm), text);
+        head.header("x-amz-checksum-type", "FULL_OBJECT");
+    }
+}
+
+/// The header that carries a checksum of this algorithm.
+pub(crate) const fn checksum_header(algorithm: ChecksumAlgorithm) -> &'static str {
+    match algorithm {
+        ChecksumAlgorithm::Crc32 => "x-amz-checksum-crc32",
+        ChecksumAlgorithm::Crc32c => "x-amz-checksum-crc32c",
+        ChecksumAlgorithm::Crc64Nvme => "x-amz-checksum-crc64nvme",
+        ChecksumAlgorithm::Sha1 => "x-amz-checksum-sha1",
+        ChecksumAlgorithm::Sha256 => "x-amz-checksum-sha256",
+    }
+}
+
+/// The algorithm's name in XML and in `x-amz-sdk-checksum-algorithm`.
+pub(crate) const fn checksum_name(algorithm: ChecksumAlgorithm) -> &'static str {
+    match algorithm {
+        ChecksumAlgorithm::Crc32 => "CRC32",
+        ChecksumAlgorithm::Crc32c => "CRC32C",
+        ChecksumAlgorithm::Crc64Nvme => "CRC64NVME",
+        ChecksumAlgorithm::Sha1 => "SHA1",
+        ChecksumAlgorithm::Sha256 => "SHA256",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{from_request, write_cache_headers, write_checksums, write_stored};
+    use crate::fields::Fields;
+    use crate::query::Query;
+    use cairn_engine::{Attributes, ChecksumAlgorithm};
+    use cairn_http1::{ResponseHead, StatusCode};
+
+    fn stored(headers: &[(&str, &[u8])], query: &str) -> Attributes {
+        let query = Query::parse(Some(query)).expect("parses");
+        from_request(Fields::new(headers, &query)).expect("fits")
+    }
+
+    #[test]
+    fn system_headers_and_metadata_are_kept_as_sent_and_nothing_else() {
+        let attributes = stored(
+            &[
+                ("host", b"h"),
+                ("content-type", b"text/plain"),
+                ("expires", b"tomorrow"),
+                ("content-language", b""),
+                ("x-amz-meta-a", b"1"),
+                ("x-amz-date", b"d"),
+                ("x-amz-meta-b", b"\xff"),
+                ("x-amz-meta-a", b"2"),
+            ],
+            "X-Amz-Meta-Hoisted=yes&x-amz-acl=no",
+        );
+        let names: Vec<&str> = attributes.headers.iter().map(|(name, _)| &**name).collect();
+        assert_eq!(names, ["content-type", "expires", "x-amz-meta-a", "x-amz-meta-b", "x-amz-meta-hoisted"]);
+        assert_eq!(attributes.headers[2].1, b"1,2");
+        assert_eq!(attributes.headers[3].1, b"\xff");
+    }
+
+    #[test]
+    fn more_than_two_kilobytes_of_names_and_values_are_refused() {
+        let query = Query::default();
+        let value = vec![b'v'; 2047];
+        let fits: &[(&str, &[u8])] = &[("x-amz-meta-a", &value)];
+        assert!(from_request(Fields::new(fits, &query)).is_ok());
+        let over: &[(&str, &[u8])] = &[("x-amz-meta-a", &value), ("x-amz-meta-b", b"")];
+        let refused = from_request(Fields::new(over, &query)).expect_err("too large");
+        assert_eq!((refused.status(), refused.code()), (400, "MetadataTooLarge"));
+    }
+
+    #[test]
+    fn answers_carry_the_stored_headers_and_their_overrides() {
+        let attributes = stored(
+            &[("content-language", b"de"), ("cache-control", b"no-cache"), ("x-amz-meta-a", b"1")],
+            "",
+        );
+        let mut head = ResponseHead::new(StatusCode::OK);
+        write_stored(&mut head, &attributes, |name| {
+            (name == "response-content-language").then_some("en\r\nx: y")
+        });
+        assert_eq!(head.get("content-type"), Some(&b"binary/octet-stream"[..]));
+        assert_eq!(head.get("content-language"), Some(&b"en  x: y"[..]));
+        assert_eq!(head.get("x-amz-meta-a"), Some(&b"1"[..]));
+        let mut not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED);
+        write_cache_headers(&mut not_modified, &attributes);
+        assert_eq!(not_modified.get("cache-control"), Some(&b"no-cache"[..]));
+        assert_eq!(not_modified.get("content-language"), None);
+    }
+
+    #[test]
+    fn checksums_are_base64() {
+        let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
+        let mut head = ResponseHead::new(StatusCode::OK);
+        write_checksums(&mut head, &Attributes { headers: Vec::new(), checksums });
+        assert_eq!(head.get("x-amz-checksum-crc32"), Some(&b"AAAAAQ=="[..]));
+        assert_eq!(head.get("x-amz-checksum-type"), Some(&b"FULL_OBJECT"[..]));
+    }
+}

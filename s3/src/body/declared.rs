@@ -1,0 +1,165 @@
+//! What a request says about its body before sending it: length, MD5, SHA-256 and a checksum.
+//!
+//! Source: "Checking object integrity" and the API Reference of PutObject (AWS). Everything declared is checked
+//! later by `digests.rs`; what cannot be read is refused here, before a byte of the body is taken.
+
+use crate::attributes::{checksum_header, checksum_name};
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cairn_engine::ChecksumAlgorithm;
+use cairn_identity::PayloadDigest;
+
+/// The algorithms with a header of their own.
+const ALGORITHMS: [ChecksumAlgorithm; 5] = [
+    ChecksumAlgorithm::Crc32,
+    ChecksumAlgorithm::Crc32c,
+    ChecksumAlgorithm::Crc64Nvme,
+    ChecksumAlgorithm::Sha1,
+    ChecksumAlgorithm::Sha256,
+];
+
+/// Digests that the client says the body has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeclaredDigests {
+    /// `Content-MD5`.
+    pub(crate) md5: Option<[u8; 16]>,
+    /// `x-amz-content-sha256`, as the signature covers it.
+    pub(crate) payload_sha256: Option<[u8; 32]>,
+    /// The one `x-amz-checksum-*` header.
+    pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+/// Reads what is declared.
+///
+/// # Errors
+/// `InvalidDigest` for a `Content-MD5` that is none; `InvalidRequest` for a checksum that is none, for several, and
+/// for an algorithm header that disagrees; `NotImplemented` for an algorithm that is not known.
+pub(crate) fn from_request(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
+    let md5 = match fields.get("content-md5") {
+        None => None,
+        Some(text) => {
+            let digest = STANDARD.decode(text).ok().and_then(|digest| digest.try_into().ok());
+            Some(digest.ok_or_else(|| {
+                S3Error::new(ErrorCode::InvalidDigest).element("Content-MD5", String::from_utf8_lossy(text))
+            })?)
+        }
+    };
+    let payload_sha256 = match payload {
+        PayloadDigest::Unsigned => None,
+        PayloadDigest::Sha256(digest) => Some(digest),
+    };
+    Ok(DeclaredDigests { md5, payload_sha256, checksum: checksum(fields)? })
+}
+
+/// The declared checksum. Only headers count: in a presigned query a checksum is signed and not enforced, as on AWS.
+fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>> {
+    let mut found = None;
+    for algorithm in ALGORITHMS {
+        let name = checksum_header(algorithm);
+        let Some(text) = fields.get(name) else { continue };
+        if found.is_some() {
+            return Err(invalid(
+                "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.",
+            ));
+        }
+        let digest = STANDARD.decode(text).ok().filter(|digest| digest.len() == digest_bytes(algorithm));
+        let digest = digest.ok_or_else(|| invalid(format!("Value for {name} header is invalid.")))?;
+        found = Some((algorithm, digest));
+    }
+    for name in ["x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm"] {
+        let Some(named) = fields.text(name).filter(|named| !named.is_empty()) else { continue };
+        let known =
+            ALGORITHMS.into_iter().find(|algorithm| checksum_name(*algorithm).eq_ignore_ascii_case(named));
+        match (known, &found) {
+            (None, _) => {
+                return Err(S3Error::not_implemented(format!(
+                    "The checksum algorithm in {name} is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256."
+                )));
+            }
+            (Some(known), Some((declared, _))) if known == *declared => {}
+            (Some(_), Some(_)) => {
+                return Err(invalid(format!(
+                    "{name} and the x-amz-checksum- header name different algorithms."
+                )));
+            }
+            (Some(_), None) => {
+                return Err(invalid(format!(
+                    "{name} specified, but no corresponding x-amz-checksum-* header was found."
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
+    match algorithm {
+        ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
+        ChecksumAlgorithm::Crc64Nvme => 8,
+        ChecksumAlgorithm::Sha1 => 20,
+        ChecksumAlgorithm::Sha256 => 32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DeclaredDigests, from_request};
+    use crate::errors::S3Result;
+    use crate::fields::Fields;
+    use crate::query::Query;
+    use cairn_engine::ChecksumAlgorithm;
+    use cairn_identity::PayloadDigest;
+
+    fn declared(headers: &[(&str, &[u8])]) -> S3Result<DeclaredDigests> {
+        from_request(Fields::new(headers, &Query::default()), PayloadDigest::Unsigned)
+    }
+
+    #[test]
+    fn a_content_md5_has_sixteen_bytes_of_base64() {
+        let md5 = declared(&[("content-md5", b"1B2M2Y8AsgTpgAmY7PhCfg==")]).expect("ok").md5.expect("there");
+        assert_eq!((md5[0], md5[15]), (0xd4, 0x7e));
+        for bad in [
+            &b""[..],
+            b"1B2M2Y8AsgTpgAmY7PhCfg",
+            b"AAAA",
+            b"YWJyYWNhZGFicmE=",
+            b"d41d8cd98f00b204e9800998ecf8427e",
+        ] {
+            assert_eq!(declared(&[("content-md5", bad)]).expect_err("bad").code(), "InvalidDigest");
+        }
+    }
+
+    #[test]
+    fn one_checksum_of_the_right_length_is_taken() {
+        let taken =
+            declared(&[("x-amz-checksum-crc32", b"AAAAAQ=="), ("x-amz-sdk-checksum-algorithm", b"crc32")]);
+        assert_eq!(taken.expect("ok").checksum, Some((ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])));
+        for bad in [
+            &[("x-amz-checksum-crc32", &b"AAAAAAAAAAE="[..])][..],
+            &[("x-amz-checksum-sha1", b"AAAAAQ==")],
+            &[("x-amz-checksum-crc32c", b"")],
+            &[("x-amz-checksum-crc32", b"AAAAAQ=="), ("x-amz-checksum-crc32c", b"AAAAAQ==")],
+            &[("x-amz-checksum-crc32", b"AAAAAQ=="), ("x-amz-sdk-checksum-algorithm", b"SHA256")],
+            &[("x-amz-sdk-checksum-algorithm", b"CRC32")],
+        ] {
+            let refused = declared(bad).expect_err("bad");
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidRequest"), "{bad:?}");
+        }
+        assert_eq!(declared(&[("x-amz-sdk-checksum-algorithm", b"MD5")]).expect_err("unknown").status(), 501);
+    }
+
+    #[test]
+    fn hoisted_checksums_are_not_enforced() {
+        let query =
+            Query::parse(Some("x-amz-checksum-crc32=AAAAAA%3D%3D&x-amz-sdk-checksum-algorithm=CRC32"));
+        let query = query.expect("parses");
+        let declared = from_request(Fields::new(&[], &query), PayloadDigest::Sha256([7; 32])).expect("ok");
+        assert_eq!(declared, DeclaredDigests { payload_sha256: Some([7; 32]), ..DeclaredDigests::default() });
+    }
+}

@@ -1,0 +1,161 @@
+//! Digests of a body as it streams past, and their comparison with what was declared.
+//!
+//! MD5 is always computed for the ETag of an object; SHA-1, SHA-256 and the CRCs only when the request declares
+//! one, and SHA-256 once even when declared twice.
+
+use crate::body::declared::DeclaredDigests;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use cairn_engine::ChecksumAlgorithm;
+use crc_fast::CrcAlgorithm;
+use md5::{Digest as _, Md5};
+use sha1::Sha1;
+use sha2::Sha256;
+
+/// Running digests of one body.
+pub(crate) struct BodyDigests {
+    declared: DeclaredDigests,
+    md5: Md5,
+    sha256: Option<Sha256>,
+    sha1: Option<Sha1>,
+    crc: Option<crc_fast::Digest>,
+}
+
+/// What was computed, once it agrees with what was declared.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct CheckedDigests {
+    /// The MD5 of the body.
+    pub(crate) md5: [u8; 16],
+    /// The checksum that the client declared, to be kept with the object.
+    pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+impl BodyDigests {
+    /// Prepares the digests that `declared` asks for.
+    pub(crate) fn new(declared: DeclaredDigests) -> Self {
+        let algorithm = declared.checksum.as_ref().map(|(algorithm, _)| *algorithm);
+        let wants_sha256 = declared.payload_sha256.is_some() || algorithm == Some(ChecksumAlgorithm::Sha256);
+        let crc = match algorithm {
+            Some(ChecksumAlgorithm::Crc32) => Some(CrcAlgorithm::Crc32IsoHdlc),
+            Some(ChecksumAlgorithm::Crc32c) => Some(CrcAlgorithm::Crc32Iscsi),
+            Some(ChecksumAlgorithm::Crc64Nvme) => Some(CrcAlgorithm::Crc64Nvme),
+            _ => None,
+        };
+        Self {
+            md5: Md5::new(),
+            sha256: wants_sha256.then(Sha256::new),
+            sha1: (algorithm == Some(ChecksumAlgorithm::Sha1)).then(Sha1::new),
+            crc: crc.map(crc_fast::Digest::new),
+            declared,
+        }
+    }
+
+    /// Takes the next bytes of the body.
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.md5.update(bytes);
+        if let Some(sha256) = &mut self.sha256 {
+            sha256.update(bytes);
+        }
+        if let Some(sha1) = &mut self.sha1 {
+            sha1.update(bytes);
+        }
+        if let Some(crc) = &mut self.crc {
+            crc.update(bytes);
+        }
+    }
+
+    /// Compares all digests with what was declared.
+    ///
+    /// # Errors
+    /// `XAmzContentSHA256Mismatch` or `BadDigest`.
+    pub(crate) fn check(self) -> S3Result<CheckedDigests> {
+        let md5: [u8; 16] = self.md5.finalize().into();
+        let sha256: Option<[u8; 32]> = self.sha256.map(|sha256| sha256.finalize().into());
+        if let (Some(declared), Some(computed)) = (self.declared.payload_sha256, sha256)
+            && declared != computed
+        {
+            return Err(S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
+                .element("ClientComputedContentSHA256", hex::encode(declared))
+                .element("S3ComputedContentSHA256", hex::encode(computed)));
+        }
+        if let Some(declared) = self.declared.md5
+            && declared != md5
+        {
+            return Err(S3Error::new(ErrorCode::BadDigest)
+                .element("ExpectedDigest", hex::encode(declared))
+                .element("CalculatedDigest", hex::encode(md5)));
+        }
+        if let Some((algorithm, declared)) = &self.declared.checksum {
+            let computed = match algorithm {
+                ChecksumAlgorithm::Sha256 => sha256.map(|digest| digest.to_vec()),
+                ChecksumAlgorithm::Sha1 => self.sha1.map(|sha1| sha1.finalize().to_vec()),
+                ChecksumAlgorithm::Crc64Nvme => self.crc.map(|crc| crc.finalize().to_be_bytes().to_vec()),
+                // A 32-bit CRC stands in the low half.
+                ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => {
+                    self.crc.map(|crc| crc.finalize().to_be_bytes()[4..].to_vec())
+                }
+            };
+            if computed.as_ref() != Some(declared) {
+                let name = crate::attributes::checksum_name(*algorithm);
+                let message = format!("The {name} you specified did not match the calculated checksum.");
+                return Err(S3Error::with_message(ErrorCode::BadDigest, message));
+            }
+        }
+        Ok(CheckedDigests { md5, checksum: self.declared.checksum })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::BodyDigests;
+    use crate::body::declared::DeclaredDigests;
+    use cairn_engine::ChecksumAlgorithm;
+
+    /// The digests of `123456789`, the check value of the CRC catalogues.
+    const CHECKS: [(ChecksumAlgorithm, &str); 5] = [
+        (ChecksumAlgorithm::Crc32, "cbf43926"),
+        (ChecksumAlgorithm::Crc32c, "e3069283"),
+        (ChecksumAlgorithm::Crc64Nvme, "ae8b14860a799888"),
+        (ChecksumAlgorithm::Sha1, "f7c3bc1d808e04732adf679965ccc34ca7ae3441"),
+        (ChecksumAlgorithm::Sha256, "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"),
+    ];
+
+    fn checked(declared: DeclaredDigests, body: &[&[u8]]) -> Result<super::CheckedDigests, &'static str> {
+        let mut digests = BodyDigests::new(declared);
+        for bytes in body {
+            digests.update(bytes);
+        }
+        digests.check().map_err(|error| error.code())
+    }
+
+    #[test]
+    fn every_algorithm_accepts_its_check_value_and_nothing_else() {
+        for (algorithm, hex_digest) in CHECKS {
+            let digest = hex::decode(hex_digest).expect("hex");
+            let declared =
+                DeclaredDigests { checksum: Some((algorithm, digest.clone())), ..DeclaredDigests::default() };
+            let found = checked(declared.clone(), &[b"1234", b"", b"56789"]).expect("matches");
+            assert_eq!(found.checksum, Some((algorithm, digest)));
+            assert_eq!(hex::encode(found.md5), "25f9e794323b453885f5181f1b624d0b");
+            assert_eq!(checked(declared, &[b"12345678"]), Err("BadDigest"), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_payload_digest_and_a_wrong_md5_have_their_own_codes() {
+        let sha256 = DeclaredDigests { payload_sha256: Some([0; 32]), ..DeclaredDigests::default() };
+        assert_eq!(checked(sha256, &[b"x"]), Err("XAmzContentSHA256Mismatch"));
+        let md5 = DeclaredDigests { md5: Some([0; 16]), ..DeclaredDigests::default() };
+        assert_eq!(checked(md5, &[b"x"]), Err("BadDigest"));
+    }
+
+    #[test]
+    fn one_sha256_serves_payload_and_checksum() {
+        let digest = hex::decode(CHECKS[4].1).expect("hex");
+        let declared = DeclaredDigests {
+            payload_sha256: digest.clone().try_into().ok(),
+            checksum: Some((ChecksumAlgorithm::Sha256, digest)),
+            md5: None,
+        };
+        assert!(checked(declared, &[b"123456789"]).is_ok());
+    }
+}

@@ -1,0 +1,35 @@
+//! Request bodies that are small and wanted whole: the XML of bucket operations.
+
+use crate::body::digests::BodyDigests;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
+use cairn_net::RequestBody;
+
+/// Reads and checks a body of XML; `None` when there is none.
+///
+/// # Errors
+/// `MaxMessageLengthExceeded`, `MalformedXML`, and what the declared digests or the connection give.
+pub(crate) async fn read_xml_body(
+    body: &mut RequestBody<'_>,
+    mut digests: BodyDigests,
+) -> S3Result<Option<Element>> {
+    let length = usize::try_from(body.remaining()).unwrap_or(usize::MAX);
+    if length > XML_BODY_BYTES_MAX {
+        return Err(S3Error::new(ErrorCode::MaxMessageLengthExceeded)
+            .element("MaxMessageLengthBytes", XML_BODY_BYTES_MAX.to_string()));
+    }
+    let mut bytes = vec![0; length];
+    let mut filled = 0;
+    while filled < length {
+        match body.read(&mut bytes[filled..]).await? {
+            0 => return Err(ErrorCode::IncompleteBody.into()),
+            count => filled += count,
+        }
+    }
+    digests.update(&bytes);
+    digests.check()?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    parse(&bytes).map(Some).map_err(|_| ErrorCode::MalformedXML.into())
+}

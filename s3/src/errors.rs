@@ -1,0 +1,264 @@
+//! Every S3 error this server answers, in one table: code, HTTP status, default message; and the error as a value.
+//!
+//! Codes and statuses are those of AWS ("Error responses", List of error codes) unless `docs/api.md` says
+//! otherwise. An [`S3Error`] owns what its answer needs; `reply.rs` makes the XML of it. Nothing here may put a
+//! secret into a message: messages go to clients.
+
+use cairn_engine::EngineError;
+use cairn_identity::AuthError;
+use cairn_net::BodyError;
+use std::borrow::Cow;
+
+/// One row of the table.
+#[derive(Clone, Copy)]
+pub(crate) struct ErrorRow {
+    pub(crate) code: &'static str,
+    pub(crate) status: u16,
+    pub(crate) message: &'static str,
+}
+
+macro_rules! error_table {
+    ($( $name:ident $status:literal $message:literal; )*) => {
+        /// An S3 error code.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub(crate) enum ErrorCode { $( $name, )* }
+
+        impl ErrorCode {
+            /// The row of this code.
+            pub(crate) const fn row(self) -> ErrorRow {
+                match self {
+                    $( Self::$name => ErrorRow { code: stringify!($name), status: $status, message: $message }, )*
+                }
+            }
+
+            /// All codes, for the tests.
+            #[cfg(test)]
+            pub(crate) const ALL: &'static [Self] = &[ $( Self::$name, )* ];
+        }
+    };
+}
+
+error_table! {
+    AccessDenied 403 "Access Denied";
+    BadDigest 400 "The Content-MD5 or checksum value that you specified did not match what the server received.";
+    BadRequest 400 "The request could not be understood.";
+    BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it.";
+    BucketNotEmpty 409 "The bucket you tried to delete is not empty.";
+    ConditionalRequestConflict 409 "A conflicting operation occurred during the request to this resource; try again.";
+    EntityTooLarge 400 "Your proposed upload exceeds the maximum allowed size of 5 GiB for a single request.";
+    ExpectationFailed 417 "The only expectation that is met is 100-continue.";
+    HTTPVersionNotSupported 505 "The HTTP version of the request is not supported; use HTTP/1.1.";
+    IncompleteBody 400 "The body ended before the number of bytes specified by the Content-Length header.";
+    InsufficientStorage 507 "The store has no room for new data; reads and deletes still work.";
+    InternalError 500 "We encountered an internal error. Please try again.";
+    InvalidArgument 400 "Invalid Argument";
+    InvalidBucketName 400 "The specified bucket is not valid.";
+    InvalidDigest 400 "The Content-MD5 you specified is not valid.";
+    InvalidLocationConstraint 400 "The specified location constraint is not valid.";
+    InvalidPartNumber 416 "The requested part number is not satisfiable.";
+    InvalidRange 416 "The requested range is not satisfiable.";
+    InvalidRequest 400 "Invalid Request";
+    InvalidURI 400 "Couldn't parse the specified URI.";
+    KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
+    MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
+    MaxMessageLengthExceeded 400 "Your request was too big.";
+    MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.";
+    MethodNotAllowed 405 "The specified method is not allowed against this resource.";
+    MissingContentLength 411 "You must provide the Content-Length HTTP header.";
+    NoSuchBucket 404 "The specified bucket does not exist.";
+    NoSuchKey 404 "The specified key does not exist.";
+    NotImplemented 501 "This server does not implement what the request asks for.";
+    OperationAborted 409 "A conflicting operation is in progress against this resource; try again.";
+    PreconditionFailed 412 "At least one of the preconditions you specified did not hold.";
+    RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB.";
+    RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period.";
+    ServiceUnavailable 503 "The server is stopping; send the request again.";
+    SlowDown 503 "The server has more work than it can queue; reduce your request rate.";
+    XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";
+}
+
+/// The largest part of an [`S3Error`], behind a box so that results stay small.
+#[derive(Debug)]
+struct Details {
+    code: &'static str,
+    status: u16,
+    message: Cow<'static, str>,
+    elements: Vec<(&'static str, String)>,
+    headers: Vec<(&'static str, String)>,
+    close: bool,
+}
+
+/// A refusal or a failure, ready to be answered.
+#[derive(Debug)]
+pub(crate) struct S3Error(Box<Details>);
+
+/// What an operation yields.
+pub(crate) type S3Result<T> = Result<T, S3Error>;
+
+impl S3Error {
+    /// An error with the message of the table.
+    pub(crate) fn new(code: ErrorCode) -> Self {
+        Self::with_message(code, code.row().message)
+    }
+
+    /// An error whose message says more than the table's.
+    pub(crate) fn with_message(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
+        let row = code.row();
+        Self(Box::new(Details {
+            code: row.code,
+            status: row.status,
+            message: message.into(),
+            elements: Vec::new(),
+            headers: Vec::new(),
+            close: false,
+        }))
+    }
+
+    /// A 501 whose message says what would work instead.
+    pub(crate) fn not_implemented(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_message(ErrorCode::NotImplemented, message)
+    }
+
+    /// `InvalidArgument` with the name and the value of the argument, as AWS sends them.
+    pub(crate) fn invalid_argument(
+        name: &'static str,
+        value: &str,
+        message: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self::with_message(ErrorCode::InvalidArgument, message)
+            .element("ArgumentName", name)
+            .element("ArgumentValue", value)
+    }
+
+    /// Adds an element to the error's XML.
+    pub(crate) fn element(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.0.elements.push((name, value.into()));
+        self
+    }
+
+    /// Adds a header to the answer.
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.0.headers.push((name, value.into()));
+        self
+    }
+
+    /// Has the connection closed after the answer, because what follows on it cannot be trusted.
+    pub(crate) fn closing(mut self) -> Self {
+        self.0.close = true;
+        self
+    }
+
+    /// The S3 error code.
+    pub(crate) fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    /// The HTTP status.
+    pub(crate) fn status(&self) -> u16 {
+        self.0.status
+    }
+
+    /// The message for the client.
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    /// Further elements of the error's XML.
+    pub(crate) fn elements(&self) -> &[(&'static str, String)] {
+        &self.0.elements
+    }
+
+    /// Headers of the answer.
+    pub(crate) fn headers(&self) -> &[(&'static str, String)] {
+        &self.0.headers
+    }
+
+    /// Whether the connection must be closed after the answer.
+    pub(crate) fn closes(&self) -> bool {
+        self.0.close
+    }
+}
+
+impl From<ErrorCode> for S3Error {
+    fn from(code: ErrorCode) -> Self {
+        Self::new(code)
+    }
+}
+
+impl From<AuthError> for S3Error {
+    fn from(error: AuthError) -> Self {
+        Self(Box::new(Details {
+            code: error.code(),
+            status: error.status(),
+            message: error.message().into(),
+            elements: error.details(),
+            headers: Vec::new(),
+            close: false,
+        }))
+    }
+}
+
+impl From<BodyError> for S3Error {
+    fn from(error: BodyError) -> Self {
+        let code = match error {
+            BodyError::TimedOut => ErrorCode::RequestTimeout,
+            BodyError::Incomplete | BodyError::Io(_) => ErrorCode::IncompleteBody,
+        };
+        // What is left on the connection is the rest of a body, not a request.
+        Self::new(code).closing()
+    }
+}
+
+impl From<EngineError> for S3Error {
+    fn from(error: EngineError) -> Self {
+        Self::new(match error {
+            EngineError::NoSuchBucket => ErrorCode::NoSuchBucket,
+            EngineError::BucketAlreadyExists => ErrorCode::BucketAlreadyOwnedByYou,
+            EngineError::BucketNotEmpty => ErrorCode::BucketNotEmpty,
+            EngineError::Conflict => ErrorCode::OperationAborted,
+            EngineError::NoSuchKey => ErrorCode::NoSuchKey,
+            EngineError::PreconditionFailed => ErrorCode::PreconditionFailed,
+            EngineError::KeyTooLong => ErrorCode::KeyTooLongError,
+            EngineError::StorageFull => ErrorCode::InsufficientStorage,
+            EngineError::ShuttingDown => ErrorCode::ServiceUnavailable,
+            EngineError::PayloadTooLarge => ErrorCode::EntityTooLarge,
+            EngineError::Overloaded => ErrorCode::SlowDown,
+            EngineError::Corrupt(_) | EngineError::Io(_) => ErrorCode::InternalError,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ErrorCode, S3Error};
+    use cairn_engine::EngineError;
+
+    #[test]
+    fn every_code_has_an_error_status_and_a_message() {
+        for code in ErrorCode::ALL {
+            let row = code.row();
+            assert!((400..600).contains(&row.status), "{}", row.code);
+            assert!(!row.message.is_empty(), "{}", row.code);
+            assert_eq!(row.code, format!("{code:?}"));
+        }
+    }
+
+    #[test]
+    fn every_code_is_documented_under_its_status() {
+        let documentation = include_str!("../../docs/api.md");
+        for code in ErrorCode::ALL {
+            let row = code.row();
+            let start = format!("| {} |", row.status);
+            let line = documentation.lines().find(|line| line.starts_with(&start));
+            assert!(line.is_some_and(|line| line.contains(&format!("`{}`", row.code))), "{}", row.code);
+        }
+    }
+
+    #[test]
+    fn a_full_disk_is_507_and_a_corrupt_block_tells_the_client_nothing_more() {
+        assert_eq!(S3Error::from(EngineError::StorageFull).status(), 507);
+        let corrupt = S3Error::from(EngineError::Io("/dev/sdb: bad".into()));
+        assert_eq!((corrupt.status(), corrupt.code()), (500, "InternalError"));
+        assert!(!corrupt.message().contains("sdb"));
+    }
+}

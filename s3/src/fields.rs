@@ -1,0 +1,125 @@
+//! The header fields of a request, together with the `x-amz-*` query parameters that stand for headers.
+//!
+//! A presigned URL carries in its query what its signer could not make the browser send, so every `X-Amz-*`
+//! parameter counts as the header of that name. Checksums are the exception: SDKs hoist the checksum of a body
+//! that is not there yet, and AWS signs and ignores it.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::query::Query;
+
+/// Fields that a request has at most once. Two of them would let one reader see another request than the next.
+const SINGLE: &[&str] = &[
+    "authorization",
+    "content-length",
+    "content-md5",
+    "content-type",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "range",
+    "x-amz-content-sha256",
+    "x-amz-date",
+    "x-amz-expected-bucket-owner",
+    "x-amz-if-match-last-modified-time",
+    "x-amz-if-match-size",
+    "x-amz-sdk-checksum-algorithm",
+];
+
+/// The parameters that make a presigned URL; they stand for no header.
+const SIGNATURE: &[&str] = &[
+    "X-Amz-Algorithm",
+    "X-Amz-Credential",
+    "X-Amz-Date",
+    "X-Amz-Expires",
+    "X-Amz-SignedHeaders",
+    "X-Amz-Signature",
+];
+
+/// A borrowed view of the header fields, names in lower case, values trimmed, in the order sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Fields<'a> {
+    headers: &'a [(&'a str, &'a [u8])],
+    query: &'a Query<'a>,
+}
+
+impl<'a> Fields<'a> {
+    /// A view of `headers` and of the hoisted ones in `query`.
+    pub(crate) fn new(headers: &'a [(&'a str, &'a [u8])], query: &'a Query<'a>) -> Self {
+        Self { headers, query }
+    }
+
+    /// The header fields as sent.
+    pub(crate) fn headers(&self) -> &'a [(&'a str, &'a [u8])] {
+        self.headers
+    }
+
+    /// The value of the first field of this name.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a [u8]> {
+        self.headers.iter().find(|(found, _)| *found == name).map(|(_, value)| *value)
+    }
+
+    /// The value of a field as text. What is not UTF-8 reads as U+FFFD, which no grammar of S3 accepts, so that
+    /// it is refused and never taken for absent.
+    pub(crate) fn text(&self, name: &str) -> Option<&'a str> {
+        self.get(name).map(|value| std::str::from_utf8(value).unwrap_or("\u{fffd}"))
+    }
+
+    /// The value of an `x-amz-*` field, from the headers or hoisted into the query.
+    pub(crate) fn amz(&self, name: &str) -> Option<&'a str> {
+        self.text(name).or_else(|| self.hoisted().find(|(found, _)| found == name).map(|(_, value)| value))
+    }
+
+    /// The `X-Amz-*` query parameters but those of the signature itself, names in lower case.
+    pub(crate) fn hoisted(&self) -> impl Iterator<Item = (String, &'a str)> + use<'a> {
+        self.query.iter().filter_map(|(name, value)| {
+            let amz = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+            let signature = || SIGNATURE.iter().any(|own| name.eq_ignore_ascii_case(own));
+            (amz && !signature()).then(|| (name.to_ascii_lowercase(), value))
+        })
+    }
+
+    /// Refuses a request that has one of the single fields twice.
+    ///
+    /// # Errors
+    /// `InvalidRequest`, closing the connection.
+    pub(crate) fn check_single(&self) -> S3Result<()> {
+        for (at, (name, _)) in self.headers.iter().enumerate() {
+            let repeatable = !SINGLE.contains(name) && !name.starts_with("x-amz-checksum-");
+            if !repeatable && self.headers[..at].iter().any(|(earlier, _)| earlier == name) {
+                let message = format!("The request has the header {name} more than once.");
+                return Err(S3Error::with_message(ErrorCode::InvalidRequest, message).closing());
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Fields;
+    use crate::query::Query;
+
+    #[test]
+    fn hoisted_parameters_stand_for_headers_and_headers_go_first() {
+        let query =
+            Query::parse(Some("X-Amz-Acl=public-read&x-amz-meta-a=1&acl&X-AMZ-Tagging=t")).expect("ok");
+        let headers: &[(&str, &[u8])] = &[("x-amz-tagging", b"header")];
+        let fields = Fields::new(headers, &query);
+        assert_eq!(fields.amz("x-amz-acl"), Some("public-read"));
+        assert_eq!(fields.amz("x-amz-tagging"), Some("header"));
+        assert_eq!(fields.amz("acl"), None);
+        assert_eq!(fields.hoisted().count(), 3);
+    }
+
+    #[test]
+    fn single_fields_may_not_come_twice() {
+        let query = Query::default();
+        let twice: &[(&str, &[u8])] = &[("range", b"bytes=0-1"), ("x-a", b""), ("range", b"bytes=0-1")];
+        assert_eq!(Fields::new(twice, &query).check_single().expect_err("twice").status(), 400);
+        let repeatable: &[(&str, &[u8])] = &[("x-amz-meta-a", b"1"), ("x-amz-meta-a", b"2")];
+        assert!(Fields::new(repeatable, &query).check_single().is_ok());
+    }
+}

@@ -1,0 +1,62 @@
+//! GetObject. Source: API Reference, GetObject.
+//!
+//! The first piece of the payload is read and checked before the head is sent, so that damage at the beginning is a
+//! 500. Damage further on cuts the connection: the declared length is then not reached and no client takes the bytes
+//! for whole. The payload stays pinned until the last piece has been sent.
+
+use crate::call::Call;
+use crate::errors::{ErrorCode, S3Result};
+use crate::ops::object_answer::{ObjectAnswer, answer};
+use crate::reply::Reply;
+use cairn_engine::{PayloadChunk, PayloadReader};
+use cairn_net::{BodySource, Chunk, ResponseBody};
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+
+/// Bodies up to this size are copied into a plain buffer: so few bytes cost less than the boxes of a stream. Both
+/// leave together with the head.
+const ONE_BUFFER_BYTES_MAX: u64 = 8 * 1024;
+
+pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
+    let (bucket, key) = call.object()?;
+    let object = call.engine.open_object(&bucket, &key)?;
+    let (head, range) = match answer(call, &object.info)? {
+        ObjectAnswer::NotModified { head } => {
+            return Ok(Reply { head, body: ResponseBody::Omitted { length: None } });
+        }
+        ObjectAnswer::Content { head, range } => (head, range),
+    };
+    let length = range.end - range.start;
+    if length == 0 {
+        return Ok(Reply { head, body: ResponseBody::Full(Vec::new()) });
+    }
+    let mut reader = object.read(range);
+    let first = reader.next().await?.ok_or(ErrorCode::InternalError)?;
+    let bytes = first.as_ref();
+    let body = if length <= ONE_BUFFER_BYTES_MAX && bytes.len() as u64 == length {
+        ResponseBody::Full(bytes.to_vec())
+    } else {
+        ResponseBody::Stream { length, source: Box::new(ObjectSource { first: Some(first), reader }) }
+    };
+    Ok(Reply { head, body })
+}
+
+/// The payload as the connection asks for it.
+struct ObjectSource {
+    /// Read before the head was sent.
+    first: Option<PayloadChunk>,
+    reader: PayloadReader,
+}
+
+impl BodySource for ObjectSource {
+    fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Chunk>>> + 'a>> {
+        Box::pin(async {
+            let chunk = match self.first.take() {
+                Some(first) => Some(first),
+                None => self.reader.next().await.map_err(io::Error::other)?,
+            };
+            Ok(chunk.map(|chunk| Box::new(chunk) as Chunk))
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! PutObject: a body of known length streams into the engine. Source: API Reference, PutObject.
+//!
+//! Every refusal that does not need the body comes before the first byte of it is read, which is also before a
+//! waiting client is told to continue. Bytes go from the socket into the engine's buffer and are digested there. What
+//! was staged is dropped, and its space given back, on every way out but the last.
+
+use crate::attributes;
+use crate::body::declared;
+use crate::body::digests::BodyDigests;
+use crate::body::turns::Turns;
+use crate::call::Call;
+use crate::conditions;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::reply::Reply;
+use cairn_engine::{Attributes, PutObject};
+use cairn_http1::{BodyFraming, StatusCode};
+use cairn_model::Etag;
+use cairn_net::RequestBody;
+
+/// Largest object of one request: 5 GiB (AWS: "Uploading objects").
+const SIZE_MAX: u64 = 5 << 30;
+
+pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
+    let (bucket, key) = call.object()?;
+    let size = size(call)?;
+    let condition = conditions::of_put(call.fields)?;
+    let attributes = attributes::from_request(call.fields)?;
+    let declared = declared::from_request(call.fields, call.authentication.payload)?;
+    let conditional = condition != Default::default();
+    if conditional {
+        // The commit decides; this only spares a body that would be refused in the end.
+        conditions::check_early(&condition, call.engine.head_object(&bucket, &key))?;
+    }
+
+    let mut writer = call.engine.write_payload(&bucket, &key, size).await?;
+    let mut digests = BodyDigests::new(declared);
+    let mut turns = Turns::default();
+    while body.remaining() > 0 {
+        let buffer = writer.buffer().await?;
+        let count = body.read(buffer).await?;
+        if count == 0 {
+            return Err(S3Error::new(ErrorCode::IncompleteBody).closing());
+        }
+        digests.update(&buffer[..count]);
+        writer.advance(count)?;
+        turns.took(count).await;
+    }
+    let checked = digests.check()?;
+    let payload = writer.finish().await?;
+
+    let etag = Etag::single(checked.md5);
+    let attributes = Attributes { checksums: checked.checksum.into_iter().collect(), ..attributes };
+    let mut reply = Reply::empty(StatusCode::OK);
+    reply.head.header("etag", etag.quoted());
+    attributes::write_checksums(&mut reply.head, &attributes);
+    let put = PutObject { bucket, key, payload, etag, attributes, condition };
+    call.engine.put_object(put).await.map_err(|error| conditions::write_error(error, conditional))?;
+    Ok(reply)
+}
+
+/// The declared size of the body.
+fn size(call: &Call<'_>) -> S3Result<u64> {
+    if call.fields.get("content-range").is_some() {
+        return Err(S3Error::not_implemented(
+            "Writing a part of an object is not implemented: put the whole object without Content-Range.",
+        ));
+    }
+    match call.head.framing() {
+        BodyFraming::Length(size) if size <= SIZE_MAX => Ok(size),
+        BodyFraming::Length(size) => Err(S3Error::new(ErrorCode::EntityTooLarge)
+            .element("ProposedSize", size.to_string())
+            .element("MaxSizeAllowed", SIZE_MAX.to_string())),
+        BodyFraming::None | BodyFraming::Chunked => Err(ErrorCode::MissingContentLength.into()),
+    }
+}

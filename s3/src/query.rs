@@ -1,0 +1,81 @@
+//! The query of a request as decoded names and values.
+//!
+//! A `+` stands for a space here, as AWS reads it; the signature is computed from the raw text elsewhere. Names
+//! are kept in the order sent; when one is repeated, the first counts, and routing sees them all.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use cairn_http1::query_pairs;
+use std::borrow::Cow;
+
+/// Most parameters in one query. AWS's longest operation has a dozen; the head's limit bounds the bytes.
+const PARAMETERS_MAX: usize = 256;
+
+/// A decoded query.
+#[derive(Debug, Default)]
+pub(crate) struct Query<'a> {
+    parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+}
+
+impl<'a> Query<'a> {
+    /// Decodes a raw query, which has no `?`.
+    ///
+    /// # Errors
+    /// `InvalidURI` for a broken escape, for what is not UTF-8, and for more parameters than anyone needs.
+    pub(crate) fn parse(raw: Option<&'a str>) -> S3Result<Self> {
+        let mut parameters = Vec::new();
+        for pair in query_pairs(raw.unwrap_or_default()) {
+            if parameters.len() == PARAMETERS_MAX {
+                return Err(S3Error::with_message(
+                    ErrorCode::InvalidURI,
+                    "The query has too many parameters.",
+                ));
+            }
+            parameters.push(pair.map_err(|_| ErrorCode::InvalidURI)?);
+        }
+        Ok(Self { parameters })
+    }
+
+    /// The value of the first parameter of this name; empty when it was sent without `=`.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// The value of `name`, if it is there and not empty.
+    pub(crate) fn get_non_empty(&self, name: &str) -> Option<&str> {
+        self.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// Whether a parameter of this name was sent, with or without a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.get(name).is_some()
+    }
+
+    /// All parameters in the order sent.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parameters.iter().map(|(name, value)| (&**name, &**value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Query;
+
+    #[test]
+    fn names_and_values_are_decoded_once_and_a_plus_is_a_space() {
+        let query = Query::parse(Some("prefix=a%2Fb+c%2B&&acl&x=%2525&prefix=second")).expect("decodes");
+        assert_eq!(query.get("prefix"), Some("a/b c+"));
+        assert_eq!(query.get("acl"), Some(""));
+        assert_eq!(query.get("x"), Some("%25"));
+        assert!(query.has("acl") && !query.has("policy"));
+        assert_eq!(query.get_non_empty("acl"), None);
+        assert_eq!(Query::parse(None).expect("empty").iter().count(), 0);
+    }
+
+    #[test]
+    fn broken_escapes_and_broken_utf8_are_invalid_uris() {
+        for raw in ["prefix=%", "prefix=%4", "prefix=%zz", "prefix=%ff", "%c3=1"] {
+            assert_eq!(Query::parse(Some(raw)).expect_err(raw).code(), "InvalidURI");
+        }
+        assert!(Query::parse(Some(&"a&".repeat(300))).is_err());
+    }
+}

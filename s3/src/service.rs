@@ -1,0 +1,213 @@
+//! The service of one executor: from a request head to an answer.
+
+use crate::account::REGION;
+use crate::auth;
+use crate::call::Call;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use crate::operations::Handling;
+use crate::ops;
+use crate::query::Query;
+use crate::reply::{self, AnswerIds, Asked, Reply};
+use crate::routing::{Route, route};
+use crate::target::{Resource, Target, is_virtual_hosted};
+use crate::unsupported;
+use cairn_engine::Engine;
+use cairn_http1::{HeadError, Method};
+use cairn_identity::{Authenticator, Credentials};
+use cairn_model::Clock;
+use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
+use cairn_observe::{Plane, RequestOutcome, RequestRecord, log_request};
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// What a service needs beside the engine.
+pub struct S3Options {
+    /// Finds the secrets of access keys.
+    pub credentials: Arc<dyn Credentials>,
+    /// Gives the time that signatures are judged by.
+    pub clock: Arc<dyn Clock>,
+    /// The server's own host names (`server.base_hosts`). A host with a label in front of one of them is
+    /// virtual-hosted style and refused.
+    pub base_hosts: Vec<String>,
+    /// The address that the listener is bound to; it counts as one of the base hosts.
+    pub bound_address: SocketAddr,
+}
+
+/// The S3 data plane on one executor.
+pub struct S3Service {
+    engine: Rc<Engine>,
+    authenticator: Authenticator<Arc<dyn Credentials>>,
+    clock: Arc<dyn Clock>,
+    base_hosts: Vec<String>,
+    /// `x-amz-id-2`: tells which store answered.
+    host_id: String,
+}
+
+/// How far a request got, for its answer and its log line.
+#[derive(Default)]
+struct Progress {
+    target: Option<Target>,
+}
+
+impl Progress {
+    fn route_pattern(&self) -> &'static str {
+        match self.target.as_ref().map(Target::resource) {
+            Some(Resource::Service) => "/",
+            Some(Resource::Bucket) => "/{bucket}",
+            Some(Resource::Object) => "/{bucket}/{key}",
+            None => "",
+        }
+    }
+}
+
+impl S3Service {
+    /// A service over `engine`.
+    #[must_use]
+    pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
+        let S3Options { credentials, clock, mut base_hosts, bound_address } = options;
+        if !bound_address.ip().is_unspecified() {
+            base_hosts.push(host_of(bound_address.ip()));
+        }
+        let host_id = engine.store().id().to_hex();
+        let authenticator = Authenticator::new(credentials);
+        Rc::new(Self { engine, authenticator, clock, base_hosts, host_id })
+    }
+
+    /// The path of every request.
+    async fn answer(
+        &self,
+        request: &Request,
+        body: &mut RequestBody<'_>,
+        progress: &mut Progress,
+    ) -> S3Result<Reply> {
+        let head = &request.head;
+        let target = &*progress.target.insert(Target::parse(head.path())?);
+        let query = Query::parse(head.query())?;
+        let headers: Vec<(&str, &[u8])> = head.headers().collect();
+        let fields = Fields::new(&headers, &query);
+        self.refuse_virtual_hosts(fields, request.local)?;
+
+        let route = route(head.method(), target.resource(), &query, fields);
+        if *head.method() == Method::OPTIONS {
+            // Browsers never sign a preflight.
+            return Err(route.refusal(head.method()).unwrap_or_else(|| ErrorCode::MethodNotAllowed.into()));
+        }
+        let authentication = auth::authenticate(&self.authenticator, head, fields, self.clock.now())?;
+        fields.check_single()?;
+        // Before any look at lengths: a client that sends aws-chunked must not be told of a missing length.
+        unsupported::check(fields, head.framing())?;
+        if let Some(refusal) = route.refusal(head.method()) {
+            return Err(refusal);
+        }
+        let Route::Operation(operation) = route else { return Err(ErrorCode::InternalError.into()) };
+        let Handling::Built(handler) = operation.handling else {
+            return Err(ErrorCode::InternalError.into());
+        };
+        auth::authorize(&authentication.principal, handler)?;
+        let call = Call {
+            engine: &self.engine,
+            head,
+            fields,
+            query: &query,
+            target,
+            authentication: &authentication,
+        };
+        ops::carry_out(handler, &call, body).await
+    }
+
+    fn refuse_virtual_hosts(&self, fields: Fields<'_>, local: SocketAddr) -> S3Result<()> {
+        let Some(host) = fields.text("host") else { return Ok(()) };
+        let names_an_address = host.ends_with(|last: char| last.is_ascii_digit());
+        let virtual_hosted = is_virtual_hosted(host, &self.base_hosts)
+            || (names_an_address && is_virtual_hosted(host, &[host_of(local.ip())]));
+        if virtual_hosted {
+            return Err(S3Error::not_implemented(
+                "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
+                 (force_path_style, addressing_style = path).",
+            ));
+        }
+        Ok(())
+    }
+
+    fn ids<'a>(&'a self, request: &'a str) -> AnswerIds<'a> {
+        AnswerIds { request, host: &self.host_id }
+    }
+}
+
+fn host_of(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => address.to_string(),
+        IpAddr::V6(address) => format!("[{address}]"),
+    }
+}
+
+impl Service for S3Service {
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        let mut progress = Progress::default();
+        let result = self.answer(request, body, &mut progress).await;
+        let asked = Asked {
+            method: Some(request.head.method()),
+            path: request.head.path(),
+            target: progress.target.as_ref(),
+            route: progress.route_pattern(),
+        };
+        match result {
+            Ok(reply) => reply::success(reply, asked, self.ids(&request.id)),
+            Err(error) => reply::failure(&with_region(error, asked), asked, self.ids(&request.id)),
+        }
+    }
+
+    fn reject(&self, reason: Rejection, request_id: &str) -> Response {
+        let error = rejection_error(&reason);
+        let asked = Asked { method: None, path: "", target: None, route: "" };
+        reply::failure(&error.closing(), asked, self.ids(request_id))
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_request(&RequestRecord {
+            request_id: &exchange.response.request_id,
+            plane: Plane::Data,
+            method: exchange.request.map_or("", |request| request.head.method().as_str()),
+            route: exchange.response.route,
+            status: exchange.response.status.as_u16(),
+            latency: exchange.latency,
+            bytes_in: exchange.bytes_in,
+            bytes_out: exchange.bytes_out,
+            outcome: match exchange.outcome {
+                Outcome::Complete => RequestOutcome::Complete,
+                Outcome::ClientGone => RequestOutcome::ClientGone,
+                Outcome::BodyFailed => RequestOutcome::BodyFailed,
+                Outcome::DeadlinePassed => RequestOutcome::DeadlinePassed,
+            },
+            error_code: exchange.response.error_code,
+        });
+    }
+}
+
+/// A refused HEAD of a bucket still tells the region (AWS: HeadBucket), which is the same for all.
+fn with_region(error: S3Error, asked: Asked<'_>) -> S3Error {
+    let head_bucket = asked.method == Some(&Method::HEAD)
+        && asked.target.is_some_and(|target| target.resource() == Resource::Bucket);
+    if head_bucket && error.status() == 403 { error.header("x-amz-bucket-region", REGION) } else { error }
+}
+
+/// What is answered when there is no request to answer.
+fn rejection_error(reason: &Rejection) -> S3Error {
+    match reason {
+        Rejection::Head(HeadError::BadRequest(what)) => S3Error::with_message(
+            ErrorCode::BadRequest,
+            format!("The request could not be understood: {what}."),
+        ),
+        Rejection::Head(HeadError::TooLarge) => ErrorCode::RequestHeaderSectionTooLarge.into(),
+        Rejection::Head(HeadError::VersionNotSupported) => ErrorCode::HTTPVersionNotSupported.into(),
+        Rejection::Head(HeadError::TransferCodingNotSupported) => {
+            S3Error::not_implemented("Transfer codings are not implemented: send a Content-Length.")
+        }
+        Rejection::Head(HeadError::ExpectationFailed) => ErrorCode::ExpectationFailed.into(),
+        Rejection::HeadTimeout | Rejection::BodyTimeout => ErrorCode::RequestTimeout.into(),
+        Rejection::Panic => ErrorCode::InternalError.into(),
+        Rejection::TooManyConnections => ErrorCode::SlowDown.into(),
+    }
+}

@@ -1,0 +1,154 @@
+//! From the path of a request to the bucket and key it names: path-style addressing only.
+//!
+//! `/` is the service, `/bucket` and `/bucket/` are the bucket, anything longer is an object. The bucket ends at
+//! the first `/` as sent, so `%2F` belongs to a key; the rest is decoded once and otherwise kept: `//`, `.` and
+//! `..` are ordinary text in a key. Names are checked later, once it is known who asks.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};
+
+/// What kind of resource a path names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Resource {
+    /// The list of buckets.
+    Service,
+    /// A bucket.
+    Bucket,
+    /// An object.
+    Object,
+}
+
+/// The decoded path; empty texts are absent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Target {
+    bucket: String,
+    key: String,
+}
+
+impl Target {
+    /// Splits and decodes a raw path.
+    ///
+    /// # Errors
+    /// `InvalidURI` for a broken escape, for what is not UTF-8 and for a path that does not begin with `/`.
+    pub(crate) fn parse(raw_path: &str) -> S3Result<Self> {
+        let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
+        let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
+        let decode = |text| cairn_http1::decode(text).map_err(|_| ErrorCode::InvalidURI);
+        Ok(Self { bucket: decode(bucket)?.into_owned(), key: decode(key)?.into_owned() })
+    }
+
+    /// What the path names.
+    pub(crate) fn resource(&self) -> Resource {
+        match (self.bucket.is_empty(), self.key.is_empty()) {
+            (true, true) => Resource::Service,
+            (false, true) => Resource::Bucket,
+            (_, false) => Resource::Object,
+        }
+    }
+
+    /// The bucket as sent; empty for the service.
+    pub(crate) fn bucket_text(&self) -> &str {
+        &self.bucket
+    }
+
+    /// The key as sent, decoded; empty for the service and for buckets.
+    pub(crate) fn key_text(&self) -> &str {
+        &self.key
+    }
+
+    /// The bucket's name, checked.
+    ///
+    /// # Errors
+    /// `InvalidBucketName`, with the rule that was broken.
+    pub(crate) fn bucket(&self) -> S3Result<BucketName> {
+        BucketName::parse(&self.bucket).map_err(|broken| {
+            S3Error::with_message(
+                ErrorCode::InvalidBucketName,
+                format!("The specified bucket is not valid: {}.", broken.rule),
+            )
+        })
+    }
+
+    /// The object's key, checked.
+    ///
+    /// # Errors
+    /// `KeyTooLongError`, with the sizes that AWS sends.
+    pub(crate) fn key(&self) -> S3Result<ObjectKey> {
+        ObjectKey::parse(&self.key).map_err(|invalid| match invalid {
+            InvalidObjectKey::Empty => S3Error::new(ErrorCode::InvalidURI),
+            InvalidObjectKey::TooLong(size) => S3Error::new(ErrorCode::KeyTooLongError)
+                .element("Size", size.to_string())
+                .element("MaxSizeAllowed", cairn_model::OBJECT_KEY_BYTES_MAX.to_string()),
+        })
+    }
+}
+
+/// Whether `host`, the value of a `Host` header, puts a bucket in front of one of the server's own names.
+/// Any other host is taken as it comes.
+pub(crate) fn is_virtual_hosted(host: &str, base_hosts: &[String]) -> bool {
+    let name = without_port(host);
+    base_hosts.iter().any(|base| {
+        let Some(at) = name.len().checked_sub(base.len()) else { return false };
+        at > 1
+            && name.as_bytes()[at - 1] == b'.'
+            && name.as_bytes()[at..].eq_ignore_ascii_case(base.as_bytes())
+    })
+}
+
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Resource, Target, is_virtual_hosted};
+
+    fn parsed(path: &str) -> (String, String) {
+        let target = Target::parse(path).expect(path);
+        (target.bucket_text().to_owned(), target.key_text().to_owned())
+    }
+
+    #[test]
+    fn a_slash_after_the_bucket_is_the_bucket_and_an_escaped_one_is_part_of_the_key() {
+        for (path, resource) in [
+            ("/", Resource::Service),
+            ("/photos", Resource::Bucket),
+            ("/photos/", Resource::Bucket),
+            ("/photos/a", Resource::Object),
+            ("/photos//", Resource::Object),
+            ("/photos/%2F", Resource::Object),
+        ] {
+            assert_eq!(Target::parse(path).expect(path).resource(), resource, "{path}");
+        }
+        assert_eq!(parsed("/photos/a%2Fb/../c//d%20e+f/"), ("photos".into(), "a/b/../c//d e+f/".into()));
+        assert_eq!(parsed("/photos/%252F"), ("photos".into(), "%2F".into()));
+    }
+
+    #[test]
+    fn broken_paths_are_invalid_uris_and_broken_names_say_why() {
+        for path in ["", "photos", "/photos/%", "/photos/%fe", "/%zz"] {
+            assert_eq!(Target::parse(path).expect_err(path).code(), "InvalidURI");
+        }
+        let name = Target::parse("/A").expect("parses").bucket().expect_err("too short");
+        assert_eq!((name.status(), name.code()), (400, "InvalidBucketName"));
+        let long = Target::parse(&format!("/photos/{}", "k".repeat(1025))).expect("parses");
+        assert_eq!(long.key().expect_err("too long").code(), "KeyTooLongError");
+        assert_eq!(Target::parse("//key").expect("parses").bucket().expect_err("none").status(), 400);
+    }
+
+    #[test]
+    fn only_a_label_in_front_of_a_base_host_is_virtual_hosted() {
+        let bases = ["s3.example.org".to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()];
+        for host in ["b.s3.example.org", "B.S3.Example.Org:7600", "photos.localhost:1", "x.127.0.0.1:7600"] {
+            assert!(is_virtual_hosted(host, &bases), "{host}");
+        }
+        for host in
+            ["s3.example.org", "localhost:7600", "xs3.example.org", ".localhost", "other.org", "[::1]:80"]
+        {
+            assert!(!is_virtual_hosted(host, &bases), "{host}");
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! XML as S3 speaks it: a writer that escapes rightly and a reader for small request bodies.
+
+pub(crate) mod reader;
+pub(crate) mod writer;
+
+/// The namespace of S3's documents.
+pub(crate) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";

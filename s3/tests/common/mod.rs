@@ -1,0 +1,283 @@
+//! A server on a store of its own, and a client on plain sockets that signs its requests and sees every byte.
+#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+
+mod signing;
+
+use cairn_engine::{Engine, Store, StoreOptions};
+use cairn_identity::RootCredential;
+use cairn_model::{Clock, SystemClock};
+use cairn_net::{Drain, Limits, bind, serve, start};
+use cairn_s3::{S3Options, S3Service};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+pub const ACCESS_KEY: &str = "root-access-key";
+pub const SECRET_KEY: &str = "root-secret-key-of-the-tests";
+/// Longer than anything a test waits for.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub struct Server {
+    pub address: SocketAddr,
+    drain: Drain,
+    store: Arc<Store>,
+    joined: Option<thread::JoinHandle<()>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Server {
+    pub fn start() -> Self {
+        // On a real disk: direct I/O is what is used.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let store = Store::open(StoreOptions {
+            data_dir: folder.path().to_owned(),
+            slices: Some(2),
+            master_key: b"a master key of the tests, long enough".to_vec(),
+            cache_bytes: 4 << 20,
+            reserve_bytes: 0,
+            clock: Arc::clone(&clock),
+        })
+        .expect("the store opens");
+        let listeners = bind("127.0.0.1:0".parse().expect("an address"), 1).expect("binds");
+        let address = listeners[0].local_addr();
+        let listeners = Arc::new(Mutex::new(listeners));
+        let drain = Drain::new();
+        let (their_store, their_drain) = (Arc::clone(&store), drain.clone());
+        let running = start(1, move |_| {
+            let listener = listeners.lock().expect("unpoisoned").pop().expect("one each");
+            let (store, drain, clock) = (Arc::clone(&their_store), their_drain.clone(), Arc::clone(&clock));
+            async move {
+                let engine = Engine::open(store).await.expect("the engine opens");
+                let options = S3Options {
+                    credentials: Arc::new(RootCredential::new(ACCESS_KEY, SECRET_KEY)),
+                    clock,
+                    base_hosts: vec!["s3.test".to_owned()],
+                    bound_address: address,
+                };
+                serve(listener, S3Service::new(engine, options), Limits::default(), drain).await;
+            }
+        })
+        .expect("io_uring");
+        let joined = Some(thread::spawn(move || running.join().expect("no executor dies")));
+        Self { address, drain, store, joined, _folder: folder }
+    }
+
+    /// A server with one empty bucket.
+    pub fn with_bucket(bucket: &str) -> Self {
+        let server = Self::start();
+        assert_eq!(server.client().send(Call::new("PUT", &format!("/{bucket}"))).status, 200);
+        server
+    }
+
+    pub fn client(&self) -> Client {
+        let stream = TcpStream::connect(self.address).expect("connects");
+        stream.set_read_timeout(Some(PATIENCE)).expect("sets");
+        stream.set_nodelay(true).expect("sets");
+        Client { host: self.address.to_string(), stream, buffer: Vec::new() }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.drain.abort();
+        if let Some(joined) = self.joined.take() {
+            let ended = joined.join();
+            self.store.close();
+            if !thread::panicking() {
+                ended.expect("the executors end");
+            }
+        }
+    }
+}
+
+/// A request before it is signed. The path is sent as it stands.
+#[derive(Clone)]
+pub struct Call {
+    pub method: String,
+    pub path: String,
+    pub query: String,
+    pub headers: Vec<(String, Vec<u8>)>,
+    pub body: Vec<u8>,
+    /// `Content-Length` other than the body's.
+    pub length: Option<String>,
+    /// `x-amz-content-sha256` other than the body's.
+    pub payload: Option<String>,
+}
+
+impl Call {
+    pub fn new(method: &str, target: &str) -> Self {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        Self {
+            method: method.to_owned(),
+            path: path.to_owned(),
+            query: query.to_owned(),
+            headers: Vec::new(),
+            body: Vec::new(),
+            length: None,
+            payload: None,
+        }
+    }
+
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        self.headers.push((name.to_owned(), value.as_ref().to_vec()));
+        self
+    }
+
+    pub fn body(mut self, body: impl Into<Vec<u8>>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    pub fn payload(mut self, payload: &str) -> Self {
+        self.payload = Some(payload.to_owned());
+        self
+    }
+
+    pub fn length(mut self, length: &str) -> Self {
+        self.length = Some(length.to_owned());
+        self
+    }
+}
+
+pub struct Client {
+    pub host: String,
+    pub stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The text of the first element of this name.
+    pub fn element(&self, name: &str) -> Option<String> {
+        let text = self.text();
+        let (_, rest) = text.split_once(&format!("<{name}>"))?;
+        Some(rest.split_once(&format!("</{name}>"))?.0.to_owned())
+    }
+
+    /// The texts of all elements of this name.
+    pub fn elements(&self, name: &str) -> Vec<String> {
+        let text = self.text();
+        let open = format!("<{name}>");
+        let mut pieces = text.split(&open);
+        pieces.next();
+        pieces.filter_map(|piece| Some(piece.split_once(&format!("</{name}>"))?.0.to_owned())).collect()
+    }
+
+    #[track_caller]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}\n{}", self.head, self.text());
+        self
+    }
+
+    /// Checks an error's status and code, and that its request id is the header's.
+    #[track_caller]
+    pub fn refused(self, status: u16, code: &str) -> Self {
+        let answer = self.expect(status);
+        assert_eq!(answer.element("Code").as_deref(), Some(code), "{}", answer.text());
+        assert_eq!(answer.header("content-type"), Some("application/xml"));
+        assert_eq!(answer.element("RequestId").as_deref(), answer.header("x-amz-request-id"));
+        answer
+    }
+}
+
+impl Client {
+    /// Signs and sends a request in one write, and reads its answer.
+    pub fn send(&mut self, call: Call) -> Answer {
+        let bodiless = call.method == "HEAD";
+        let bytes = signing::signed(&call, &self.host);
+        self.stream.write_all(&bytes).expect("sends");
+        self.answer(bodiless)
+    }
+
+    /// Sends bytes as they are.
+    pub fn raw(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.stream.write_all(bytes.as_ref()).expect("sends");
+        self
+    }
+
+    /// The bytes of a signed request, head and body.
+    pub fn signed(&self, call: &Call) -> Vec<u8> {
+        signing::signed(call, &self.host)
+    }
+
+    /// The target of a presigned URL.
+    pub fn presigned(&self, call: &Call) -> String {
+        signing::presigned(call, &self.host)
+    }
+
+    /// Reads one answer.
+    pub fn answer(&mut self, bodiless: bool) -> Answer {
+        let end = loop {
+            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+            assert!(self.fill() > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.buffer));
+        };
+        let head: Vec<u8> = self.buffer.drain(..end).collect();
+        let head = String::from_utf8_lossy(&head).into_owned();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
+        let mut answer = Answer { status, head, body: Vec::new() };
+        let length: usize = answer.header("content-length").unwrap_or("0").parse().expect("a number");
+        if !bodiless && status != 304 && status != 100 {
+            while self.buffer.len() < length {
+                assert!(self.fill() > 0, "the body ended after {} of {length} bytes", self.buffer.len());
+            }
+            answer.body = self.buffer.drain(..length).collect();
+        }
+        answer
+    }
+
+    /// Whether the server has closed the connection and nothing more has come.
+    pub fn is_closed(&mut self) -> bool {
+        self.buffer.is_empty() && self.fill() == 0
+    }
+
+    fn fill(&mut self) -> usize {
+        let mut piece = [0; 65_536];
+        let count = loop {
+            match self.stream.read(&mut piece) {
+                Ok(count) => break count,
+                // The executors' timers are signals, and a read with a timeout is not restarted after one.
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break 0,
+                Err(error) => panic!("reading: {error}"),
+            }
+        };
+        self.buffer.extend_from_slice(&piece[..count]);
+        count
+    }
+}
+
+/// Pseudo-random bytes that depend on the seed alone.
+pub fn content(seed: u64, size: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut bytes = Vec::with_capacity(size + 8);
+    while bytes.len() < size {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.extend_from_slice(&state.to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
