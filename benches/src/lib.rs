@@ -1,1 +1,140 @@
-//! benches
+//! A store in a folder of its own and an executor to use it on, for the benchmarks beside this folder.
+//!
+//! `cargo bench -p cairn-benches` runs them all; `-- <filter>` some. The store lies under the target folder, so on a real
+//! disk: commits in a memory file system would measure nothing.
+
+use cairn_engine::{
+    Attributes, Bucket, Engine, EngineError, PutObject, Store, StoreOptions, WriteCondition, block_check,
+};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// A store, an engine on it, a bucket, and the executor that they live on.
+pub struct Bench {
+    executor: LocalExecutor,
+    engine: Rc<Engine>,
+    bucket: Arc<Bucket>,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// Opens a new store with two slices and a cache of `cache_bytes`.
+    ///
+    /// # Panics
+    /// When the machine cannot run the engine at all.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a benchmark that cannot start has nothing to report")]
+    pub fn new(cache_bytes: u64) -> Self {
+        let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a folder");
+        let options = StoreOptions {
+            data_dir: folder.path().to_owned(),
+            slices: Some(2),
+            master_key: b"the master key of the benchmarks".to_vec(),
+            cache_bytes,
+            reserve_bytes: 0,
+            clock: Arc::new(SystemClock),
+        };
+        let store = Store::open(options).expect("the store opens");
+        let executor =
+            LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20).make().expect("io_uring");
+        let name = BucketName::parse("bench").expect("a name");
+        let (engine, bucket) = executor.run(async {
+            let engine = Engine::open(Arc::clone(&store)).await.expect("the engine opens");
+            let bucket = store.create_bucket(&name).await.expect("a bucket");
+            (engine, bucket)
+        });
+        Self { executor, engine, bucket, _folder: folder }
+    }
+
+    /// The key with this number.
+    ///
+    /// # Panics
+    /// Never: the text is a key.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "the text is a key")]
+    pub fn key(number: u64) -> ObjectKey {
+        ObjectKey::parse(&format!("folder-{:03}/object-{number:08}", number % 100)).expect("a key")
+    }
+
+    /// The engine.
+    #[must_use]
+    pub fn engine(&self) -> &Rc<Engine> {
+        &self.engine
+    }
+
+    /// The bucket.
+    #[must_use]
+    pub fn bucket(&self) -> &Arc<Bucket> {
+        &self.bucket
+    }
+
+    /// Puts the objects of these numbers at the same time and waits for all.
+    ///
+    /// # Panics
+    /// When a put fails.
+    #[expect(clippy::expect_used, reason = "a benchmark whose puts fail has nothing to report")]
+    pub fn put_all(&self, numbers: std::ops::Range<u64>, bytes: &Rc<Vec<u8>>) {
+        self.executor.run(async {
+            let tasks: Vec<_> = numbers
+                .map(|number| {
+                    let (engine, bucket, bytes) = (self.engine.clone(), self.bucket.clone(), bytes.clone());
+                    glommio::spawn_local(async move { put(&engine, &bucket, number, &bytes).await })
+                })
+                .collect();
+            for task in tasks {
+                task.await.expect("put");
+            }
+        });
+    }
+
+    /// Reads an object to its end; returns its bytes' number.
+    ///
+    /// # Panics
+    /// When the read fails.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a benchmark whose reads fail has nothing to report")]
+    pub fn get(&self, number: u64) -> usize {
+        self.executor.run(async {
+            let open = self.engine.open_object(&self.bucket, &Self::key(number)).expect("opens");
+            let mut reader = open.read(0..u64::MAX);
+            let mut bytes = 0;
+            while let Some(chunk) = reader.next().await.expect("reads") {
+                bytes += chunk.as_ref().len();
+            }
+            bytes
+        })
+    }
+}
+
+async fn put(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    number: u64,
+    bytes: &[u8],
+) -> Result<(), EngineError> {
+    let key = Bench::key(number);
+    let mut writer = engine.write_payload(bucket, &key, bytes.len() as u64).await?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let room = writer.buffer().await?;
+        let (now, later) = rest.split_at(room.len().min(rest.len()));
+        room[..now.len()].copy_from_slice(now);
+        writer.advance(now.len())?;
+        rest = later;
+    }
+    let payload = writer.finish().await?;
+    let mut md5 = [0; 16];
+    md5[..8].copy_from_slice(&block_check(&key.as_bytes()[..8]).to_le_bytes());
+    let put = PutObject {
+        bucket: bucket.clone(),
+        key,
+        payload,
+        etag: Etag::single(md5),
+        attributes: Attributes::default(),
+        condition: WriteCondition::default(),
+    };
+    engine.put_object(put).await.map(|_| ())
+}
