@@ -61,7 +61,6 @@ error_table! {
     InvalidURI 400 "Couldn't parse the specified URI.";
     KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
-    MaxMessageLengthExceeded 400 "Your request was too big.";
     MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.";
     MethodNotAllowed 405 "The specified method is not allowed against this resource.";
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";

@@ -58,6 +58,10 @@ pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fiel
 
 /// The name as the table has it, if some row is selected by it.
 fn known_subresource(name: &str) -> Option<&'static str> {
+    // The parameters of a presigned URL are the usual ones, and no subresource begins so.
+    if name.starts_with("X-Amz-") {
+        return None;
+    }
     OPERATIONS.iter().find_map(|row| match row.selector {
         Selector::Query(known) if known == name => Some(known),
         _ => None,

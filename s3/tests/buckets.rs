@@ -27,6 +27,8 @@ fn a_bucket_is_made_found_listed_and_deleted_once_empty() {
     for body in ["<Create", "<!DOCTYPE x><CreateBucketConfiguration/>", "<Other/>"] {
         send(Call::new("PUT", "/third").body(body)).refused(400, "MalformedXML");
     }
+    let long = format!("<CreateBucketConfiguration>{}</CreateBucketConfiguration>", " ".repeat(1 << 20));
+    server.client().send(Call::new("PUT", "/third").body(long)).refused(400, "MalformedXML");
     let lock = Call::new("PUT", "/third").header("x-amz-bucket-object-lock-enabled", "true");
     send(lock).refused(501, "NotImplemented");
     let head = send(Call::new("HEAD", "/photos")).expect(200);

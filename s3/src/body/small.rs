@@ -8,15 +8,15 @@ use cairn_net::RequestBody;
 /// Reads and checks a body of XML; `None` when there is none.
 ///
 /// # Errors
-/// `MaxMessageLengthExceeded`, `MalformedXML`, and what the declared digests or the connection give.
+/// `MalformedXML`, also for a body that is too long, and what the declared digests or the connection give.
 pub(crate) async fn read_xml_body(
     body: &mut RequestBody<'_>,
     mut digests: BodyDigests,
 ) -> S3Result<Option<Element>> {
     let length = usize::try_from(body.remaining()).unwrap_or(usize::MAX);
     if length > XML_BODY_BYTES_MAX {
-        return Err(S3Error::new(ErrorCode::MaxMessageLengthExceeded)
-            .element("MaxMessageLengthBytes", XML_BODY_BYTES_MAX.to_string()));
+        let message = "The XML you provided is longer than 1 MiB.";
+        return Err(S3Error::with_message(ErrorCode::MalformedXML, message));
     }
     let mut bytes = vec![0; length];
     let mut filled = 0;
