@@ -1,10 +1,11 @@
 //! The management plane (port 7601): health, readiness, and the routes below `/api/v1`.
 //!
 //! [`routes`] is the one table of routes: method, path pattern, who may call, handler. A request goes, in
-//! [`service`]'s `answer`, through request id, route, authentication and handler, in that order. What is not in the table does
-//! not exist.
+//! [`service`]'s `answer`, through request id, route, authentication and handler, in that order. What is not in the
+//! table does not exist.
 //!
-//! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/api.md` has what those leave open.
+//! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/api.md` has what those
+//! leave open.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -2,7 +2,6 @@
 
 use cairn_http1::ResponseHead;
 use cairn_net::{Response, ResponseBody, ResponseMeta};
-use cairn_observe::RequestId;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -97,9 +96,4 @@ fn finish(
         BodyWanted::LengthOnly => ResponseBody::Omitted { length: u64::try_from(body.len()).ok() },
     };
     Response { head, body, meta, close: false }
-}
-
-/// The id of a request: the client's own if it sent one that is harmless, else `made`.
-pub(crate) fn request_id(sent: Option<&[u8]>, made: impl FnOnce() -> RequestId) -> RequestId {
-    sent.and_then(RequestId::from_client).unwrap_or_else(made)
 }

@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use cairn_http1::{HeadError, RequestHead};
 use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{Plane, RequestIds, RequestOutcome, RequestRecord, log_request};
+use cairn_observe::{Plane, RequestOutcome, RequestRecord, client_request_id, log_request};
 use http::{Method, StatusCode};
 
 use crate::access::{Caller, ManagementCredentials};
 use crate::error::AdminError;
 use crate::readiness::{Readiness, SubsystemState};
-use crate::reply::{BodyWanted, Reply, request_id, respond};
+use crate::reply::{BodyWanted, Reply, respond};
 use crate::routes::{Access, Handler, Route, find};
 use crate::system;
 
@@ -21,8 +21,6 @@ pub struct AdminOptions {
     pub credentials: ManagementCredentials,
     /// What `/ready` looks at.
     pub readiness: Box<dyn Readiness>,
-    /// Makes the request ids of this executor.
-    pub request_ids: RequestIds,
 }
 
 /// The management plane on one executor.
@@ -40,15 +38,15 @@ impl AdminService {
     }
 
     /// The path of every request. No route of today reads a body or waits for anything.
-    fn answer(&self, head: &RequestHead) -> Response {
+    fn answer(&self, head: &RequestHead, made_id: &str) -> Response {
         let mut sent_ids = head.header_values("x-request-id");
         let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
-        let id = request_id(sent_id, || self.options.request_ids.next());
+        let id = sent_id.and_then(client_request_id).unwrap_or(made_id);
         let found = find(head.method(), head.path());
         let result = found.route.and_then(|route| self.admit(route, head));
         let body_wanted =
             if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
-        respond(result, found.pattern, &id, body_wanted)
+        respond(result, found.pattern, id, body_wanted)
     }
 
     fn admit(&self, route: &Route, head: &RequestHead) -> Result<Reply, AdminError> {
@@ -69,7 +67,8 @@ impl AdminService {
         }
     }
 
-    /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer leaves out.
+    /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer
+    /// leaves out.
     fn look(&self) -> Vec<SubsystemState> {
         let subsystems = self.options.readiness.look();
         let is_ready = subsystems.iter().all(|subsystem| subsystem.state.is_ok());
@@ -89,7 +88,7 @@ impl AdminService {
 
 impl Service for AdminService {
     async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
-        self.answer(&request.head)
+        self.answer(&request.head, &request.id)
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {

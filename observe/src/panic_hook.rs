@@ -10,8 +10,8 @@ use crate::metrics;
 /// where an executor may wait for the log, and it waits no longer than this.
 const FLUSH_PATIENCE: Duration = Duration::from_millis(100);
 
-/// Reports panics of all threads through the log, in place of the standard text on the standard error output. Install it
-/// after logging has been started.
+/// Reports panics of all threads through the log, in place of the standard text on the standard error output.
+/// Install it after logging has been started.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(report));
 }

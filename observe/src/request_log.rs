@@ -1,8 +1,8 @@
 //! The request log: one line per request, formatted by hand straight into the thread's log buffer.
 //!
-//! This is on the path of every request, so it passes by the event machinery: whether it is on is decided once, when
-//! logging starts, and a line costs a few hundred nanoseconds. It carries the route's pattern and never the raw path, for paths hold
-//! object keys and capability tokens.
+//! This is on the path of every request, so it passes by the event machinery: whether it is on is decided once,
+//! when logging starts, and a line costs a few hundred nanoseconds. It carries the route's pattern and never the
+//! raw path, for paths hold object keys and capability tokens.
 
 use std::time::Duration;
 

@@ -86,7 +86,8 @@ impl Sink {
         // A thread that is ending has lost its thread-local values; its last lines go to a shard of their own.
         let mut write = Some(write);
         let done = SHARD.try_with(|cached| {
-            // Taken already: this thread is formatting a line and panicked in it. That report must not wait for its own lock.
+            // Taken already: this thread is formatting a line and panicked in it. That report must not wait for its
+            // own lock.
             let Ok(mut cached) = cached.try_borrow_mut() else {
                 self.count_drop();
                 return;

@@ -1,8 +1,8 @@
 //! Configuration: one table of keys, read from a TOML file and from the environment, the environment first.
 //!
-//! Everything about a key stands in [`keys`]: parsing, ranges, unknown names, redaction and `docs/configuration.md` all
-//! follow from that table. Every problem found is reported at once, by the name the user wrote and never with the value,
-//! which may be a secret.
+//! Everything about a key stands in [`keys`]: parsing, ranges, unknown names, redaction and `docs/configuration.md`
+//! all follow from that table. Every problem found is reported at once, by the name the user wrote and never with
+//! the value, which may be a secret.
 
 mod document;
 mod key;

@@ -53,18 +53,27 @@ impl fmt::Display for DevSecretsError {
 
 impl std::error::Error for DevSecretsError {}
 
+/// The file that tells that a folder holds a store.
+const STORE_FILE: &str = "superblock.json";
+
 /// The file of secrets in `data_dir`, made together with the folder if it is not there.
-pub(crate) fn ensure(data_dir: &Path) -> Result<PathBuf, DevSecretsError> {
+///
+/// `None` when the folder holds a store but no such file: the store was made with secrets of the user's own, and
+/// ones made up now would not open it.
+pub(crate) fn ensure(data_dir: &Path) -> Result<Option<PathBuf>, DevSecretsError> {
     let path = data_dir.join(DEV_SECRETS_FILE);
     let failed = |error| DevSecretsError::Io { path: path.clone(), error };
     match std::fs::metadata(&path) {
         Ok(found) if found.permissions().mode() & OTHERS != 0 => Err(DevSecretsError::Exposed { path }),
-        Ok(_) => Ok(path),
+        Ok(_) => Ok(Some(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
+            if data_dir.join(STORE_FILE).exists() {
+                return Ok(None);
+            }
             DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(failed)?;
             let text = made_up().map_err(DevSecretsError::Random)?;
             publish(data_dir, &path, &text).map_err(failed)?;
-            Ok(path)
+            Ok(Some(path))
         }
         Err(error) => Err(failed(error)),
     }
@@ -114,7 +123,7 @@ mod tests {
     fn secrets_are_made_once_and_only_the_owner_reads_them() {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        let path = ensure(&data_dir).unwrap();
+        let path = ensure(&data_dir).unwrap().unwrap();
         let first = std::fs::read_to_string(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&data_dir).unwrap().permissions().mode() & 0o777, 0o700);
@@ -124,9 +133,17 @@ mod tests {
     }
 
     #[test]
+    fn no_secrets_are_made_up_for_a_store_that_has_its_own() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(STORE_FILE), "{}").unwrap();
+        assert_eq!(ensure(folder.path()).unwrap(), None);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
     fn a_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let path = ensure(folder.path()).unwrap();
+        let path = ensure(folder.path()).unwrap().unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(ensure(folder.path()), Err(DevSecretsError::Exposed { .. })));
     }

@@ -1,9 +1,19 @@
 //! Configuration and assembly of the service: from a command line to listeners that serve, and back to a clean end.
+//!
+//! [`serve`] is the whole life of the server process, from top to bottom; `planes.rs` has one short function per plane.
 #![forbid(unsafe_code)]
 
 pub mod config;
 mod dev_secrets;
+mod error;
+mod guide;
+mod host;
 mod load;
 mod memory;
+mod planes;
+mod serve;
+mod signals;
 
+pub use error::ServeError;
 pub use load::{LoadError, Mode, ServeOptions, load_settings};
+pub use serve::{Ready, serve};

@@ -84,8 +84,10 @@ fn load_dev(layers: Layers) -> Result<Settings, LoadError> {
     let Some(data_dir) = layers.path(&keys::DATA_DIR) else {
         return Ok(Settings::from_values(layers.finish()?)?);
     };
-    let secrets = dev_secrets::ensure(&data_dir).map_err(LoadError::DevSecrets)?;
-    Ok(Settings::from_values(layers.file(&secrets).finish()?)?)
+    if let Some(secrets) = dev_secrets::ensure(&data_dir).map_err(LoadError::DevSecrets)? {
+        layers = layers.file(&secrets);
+    }
+    Ok(Settings::from_values(layers.finish()?)?)
 }
 
 /// With secrets that nobody chose, nobody else may connect.

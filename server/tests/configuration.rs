@@ -1,4 +1,5 @@
 //! Configuration through the public surface: precedence, unknown names, refusals, and that no value is ever repeated.
+#![expect(clippy::unwrap_used, reason = "a test ends where its own preparation fails")]
 
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,8 @@ fn the_defaults_keep_administration_on_the_loopback_address() {
 fn the_environment_goes_before_the_file_and_the_command_line_before_both() {
     let file = "[server]\ns3_bind = \"127.0.0.1:1111\"\napi_bind = \"127.0.0.1:2222\"\ndata_dir = \"/file\"\n\
                 [storage]\ncache_bytes = 1024\nreserve_bytes = \"64MiB\"\n[observability]\njson = true\n";
-    let environment = production(&[("SERVICE_S3_BIND", "127.0.0.1:3333"), ("SERVICE_STORAGE_CACHE_BYTES", "2KiB")]);
+    let environment =
+        production(&[("SERVICE_S3_BIND", "127.0.0.1:3333"), ("SERVICE_STORAGE_CACHE_BYTES", "2KiB")]);
     let settings = load_file(file, &environment).unwrap();
     assert_eq!(settings.server.s3_bind.address.port(), 3333);
     assert_eq!(settings.server.api_bind.address.port(), 2222);
@@ -87,14 +89,17 @@ fn every_key_has_its_section_name_as_a_variable_beside_a_shorter_one() {
 
 #[test]
 fn unknown_names_end_the_start_all_at_once() {
-    let environment = production(&[("SERVICE_S3_BNID", "x"), ("SERVICE_SOMETHING_ELSE", "y"), ("SERVICEX", "fine")]);
+    let environment =
+        production(&[("SERVICE_S3_BNID", "x"), ("SERVICE_SOMETHING_ELSE", "y"), ("SERVICEX", "fine")]);
     let refusal = load(&environment).unwrap_err();
     assert!(refusal.contains("SERVICE_S3_BNID is not a configuration key; SERVICE_S3_BIND is"), "{refusal}");
     assert!(refusal.contains("SERVICE_SOMETHING_ELSE") && !refusal.contains("SERVICEX"), "{refusal}");
 
     let file = "top = 1\n[servre]\nx = 1\n[server]\nexecutor = 1\n[server.nested]\nx = 1\n";
     let refusal = load_file(file, &production(&[])).unwrap_err();
-    for name in ["top", "servre", "server.executor is not a configuration key; server.executors is", "server.nested"] {
+    for name in
+        ["top", "servre", "server.executor is not a configuration key; server.executors is", "server.nested"]
+    {
         assert!(refusal.contains(name), "{name}: {refusal}");
     }
 }
@@ -160,7 +165,8 @@ fn a_broken_file_is_named_by_its_line_and_not_quoted() {
     let refusal = load_file(file, &production(&[])).unwrap_err();
     assert!(refusal.contains("line 2") && refusal.contains("cairn.toml"), "{refusal}");
     assert!(!refusal.contains("HUNTER2"), "{refusal}");
-    let refusal = load_file("[auth]\ncredential_master_key = 123456789012345678\n", &production(&[])).unwrap_err();
+    let refusal =
+        load_file("[auth]\ncredential_master_key = 123456789012345678\n", &production(&[])).unwrap_err();
     assert!(refusal.contains("auth.credential_master_key") && !refusal.contains("1234"), "{refusal}");
 }
 
@@ -194,7 +200,8 @@ fn secrets_never_show() {
 
 #[test]
 fn what_is_not_built_is_accepted_and_said_so_but_encryption_is_refused() {
-    let environment = production(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
+    let environment =
+        production(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
     let settings = load(&environment).unwrap();
     assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
     let refusal = load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "true")])).unwrap_err();
@@ -230,7 +237,10 @@ fn dev_listens_on_loopback_only_and_touches_nothing_when_refused() {
     for variable in ["SERVICE_S3_BIND", "SERVICE_API_BIND"] {
         let open: Environment = [(variable, "0.0.0.0:7777")].into_iter().collect();
         let refusal = load_settings(&options, &open).unwrap_err();
-        assert!(matches!(refusal, LoadError::Config(_)) && refusal.to_string().contains(variable), "{refusal}");
+        assert!(
+            matches!(refusal, LoadError::Config(_)) && refusal.to_string().contains(variable),
+            "{refusal}"
+        );
     }
     let wrong: Environment = [("SERVICE_LOG", "service=loud")].into_iter().collect();
     assert!(load_settings(&options, &wrong).is_err());
@@ -256,5 +266,9 @@ fn the_documentation_is_the_table() {
         std::fs::write(&path, configuration_document()).unwrap();
     }
     let written = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(written, configuration_document(), "run with CAIRN_UPDATE_DOCS=1 and commit docs/configuration.md");
+    assert_eq!(
+        written,
+        configuration_document(),
+        "run with CAIRN_UPDATE_DOCS=1 and commit docs/configuration.md"
+    );
 }

@@ -60,7 +60,8 @@ pub enum Kind {
 pub enum Availability {
     /// It has its effect.
     Built,
-    /// It belongs to a feature that this build does not have: the value is checked, and a warning says that nothing follows from it.
+    /// It belongs to a feature that this build does not have: the value is checked, and a warning says that nothing
+    /// follows from it.
     NotBuilt,
 }
 

@@ -17,8 +17,8 @@ const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
-/// One row per key: its name, the variable's name where the specification gives one, what it takes, the default, whether
-/// this build acts on it, and what it does.
+/// One row per key: its name, the variable's name where the specification gives one, what it takes, the default,
+/// whether this build acts on it, and what it does.
 macro_rules! keys {
     ($($id:ident: $name:literal, $variable:expr, $kind:expr, $default:expr, $availability:expr, $doc:literal;)+) => {
         $(pub(crate) static $id: Key = Key {
@@ -51,13 +51,14 @@ keys! {
      name in front is virtual-hosted style and is refused as not implemented.";
     SHUTDOWN_GRACE: "server.shutdown_grace_period_seconds", None, integer(1, 300), Some("30"), Built,
      "How long requests in flight may take to end after SIGTERM.";
-    CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("20000"), Built,
-     "Most open connections, over all executors and listeners.";
+    CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("16384"), Built,
+     "Most open connections to the data plane; further ones are answered 503 and closed. Lowered \
+     at the start when the limit on open files is too low for it.";
     HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"), Built,
      "How long a client may take to send a request head.";
     IDLE_TIMEOUT: "server.idle_timeout_seconds", None, integer(1, 3600), Some("75"), Built,
      "How long a connection may wait for its next request.";
-    BODY_TIMEOUT: "server.body_timeout_seconds", None, integer(1, 3600), Some("30"), Built,
+    BODY_TIMEOUT: "server.body_timeout_seconds", None, integer(1, 3600), Some("60"), Built,
      "How long a body, in either direction, may stand still.";
 
     CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None, Built,

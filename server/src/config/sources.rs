@@ -1,4 +1,5 @@
-//! Where values come from: the environment before the file, the file before what `--dev` made, that before the defaults.
+//! Where values come from: the environment before the file, the file before what `--dev` made, that before the
+//! defaults.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

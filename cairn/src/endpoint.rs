@@ -1,0 +1,92 @@
+//! The management plane as the command-line client sees it.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+
+/// Where a server on this host listens.
+pub(crate) const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7601";
+/// Holds the token.
+const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
+/// No answer within this time is no answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer read.
+const ANSWER_BYTES_MAX: u64 = 1 << 20;
+
+/// A server's management plane.
+pub(crate) struct Endpoint {
+    base: String,
+    agent: Agent,
+    token: Option<String>,
+}
+
+/// An answer: its status and its JSON, if it is any.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Value,
+}
+
+impl Endpoint {
+    /// Checks the address and takes the token from the environment.
+    pub(crate) fn new(address: &str) -> Result<Self, String> {
+        let base = address.trim_end_matches('/');
+        if !base.starts_with("http://") {
+            return Err("--endpoint must begin with http:// (this build has no TLS)".to_owned());
+        }
+        let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+        let config = Agent::config_builder()
+            .timeout_global(Some(PATIENCE))
+            .http_status_as_error(false)
+            // The token goes to the server named and to nobody else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
+            .build();
+        Ok(Self { base: base.to_owned(), agent: config.into(), token })
+    }
+
+    /// Whether there is a token to show.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Gets a path, with the token if there is one and the route wants it.
+    pub(crate) fn get(&self, path: &str, credential: Credential) -> Result<Answer, String> {
+        let mut request = self.agent.get(format!("{}{path}", self.base));
+        if let (Credential::Token, Some(token)) = (credential, &self.token) {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        let mut response =
+            request.call().map_err(|error| format!("{} cannot be reached: {error}", self.base))?;
+        let status = response.status().as_u16();
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_string()
+            .map_err(|error| format!("the answer of {} could not be read: {error}", self.base))?;
+        Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })
+    }
+}
+
+/// What a request shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Credential {
+    /// Nothing: the route is public.
+    None,
+    /// The token.
+    Token,
+}
+
+impl Answer {
+    /// The server's own words for a refusal.
+    pub(crate) fn refusal(&self) -> String {
+        let text = |name: &str| self.body["error"][name].as_str();
+        match (text("code"), text("message")) {
+            (Some(code), Some(message)) => format!("{code}: {message}"),
+            _ => format!("the answer was HTTP {}", self.status),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! From ready to the end: requests on both planes, the drain, the second signal, and what the log says.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::server::{Server, production};
+
+/// Sends one request on a connection of its own and reads the whole answer.
+fn ask(address: &str, request: &str) -> String {
+    let mut stream = connect(address);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn connect(address: &str) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream
+}
+
+fn get(path: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+}
+
+#[test]
+fn both_planes_answer_each_on_its_own_port() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&["serve"], &production(folder.path()));
+    assert!(ask(&server.management, &get("/health")).ends_with("{\"status\":\"ok\"}"));
+    assert!(ask(&server.management, &get("/ready")).starts_with("HTTP/1.1 200 "));
+    assert!(ask(&server.management, &get("/api/v1/system/info")).starts_with("HTTP/1.1 401 "));
+    let s3 = ask(&server.data, &get("/health"));
+    assert!(s3.starts_with("HTTP/1.1 403 ") && s3.contains("<Code>AccessDenied</Code>"), "{s3}");
+
+    let line = server.logged(|line| line["message"] == "request" && line["plane"] == "data");
+    assert_eq!((&line["status"], &line["error_code"]), (&403.into(), &"AccessDenied".into()));
+    assert!(line["latency_ms"].is_f64() && line["route"] == "/{bucket}", "{line}");
+    let id = line["request_id"].as_str().unwrap();
+    assert!(s3.contains(&format!("x-amz-request-id: {id}")), "the same id in the header and the log");
+    assert_eq!(server.stop(), Some(0));
+}
+
+/// A request that has begun: all of its head but the blank line.
+const HALF_HEAD: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n";
+
+#[test]
+fn a_request_in_flight_is_answered_while_idle_connections_are_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&["serve"], &production(folder.path()));
+    let mut idle = connect(&server.management);
+    idle.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut first_byte = [0];
+    idle.read_exact(&mut first_byte).unwrap();
+    let mut in_flight = connect(&server.management);
+    in_flight.write_all(HALF_HEAD).unwrap();
+    // An answer on another connection after these bytes: they have arrived, as far as a client can tell.
+    ask(&server.management, &get("/health"));
+
+    server.signal(Signal::TERM);
+    server.logged(|line| line["message"] == "draining");
+    let mut rest = String::new();
+    idle.read_to_string(&mut rest).unwrap();
+    in_flight.write_all(b"\r\n").unwrap();
+    let mut answer = String::new();
+    in_flight.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("Connection: close"), "{answer}");
+    assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn the_second_signal_ends_at_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut variables = production(folder.path());
+    variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "300".to_owned());
+    variables.insert("SERVICE_SERVER_HEAD_TIMEOUT_SECONDS", "300".to_owned());
+    let mut server = Server::start(&["serve"], &variables);
+    let mut stream = connect(&server.management);
+    stream.write_all(HALF_HEAD).unwrap();
+    ask(&server.management, &get("/health"));
+    server.signal(Signal::INT);
+    server.logged(|line| line["message"] == "draining");
+    server.signal(Signal::TERM);
+    assert_eq!(
+        server.wait(),
+        Some(128 + 15),
+        "a request in flight, and 300 seconds for it, do not hold it up"
+    );
+}
+
+#[test]
+fn a_store_survives_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&["serve"], &production(folder.path()));
+    server.signal(Signal::KILL);
+    assert_eq!(server.wait(), None);
+    assert_eq!(Server::start(&["serve"], &production(folder.path())).stop(), Some(0));
+}
+
+#[test]
+fn dev_keeps_its_secrets_to_the_owner_and_starts_again_with_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut variables = production(folder.path());
+    for name in [
+        "SERVICE_CREDENTIAL_MASTER_KEY",
+        "SERVICE_ROOT_ACCESS_KEY",
+        "SERVICE_ROOT_SECRET_KEY",
+        "SERVICE_MANAGEMENT_SYSTEM_TOKEN",
+    ] {
+        variables.remove(name);
+    }
+    assert_eq!(Server::start(&["serve", "--dev"], &variables).stop(), Some(0));
+    let secrets = folder.path().join("dev-secrets.toml");
+    assert_eq!(std::fs::metadata(&secrets).unwrap().permissions().mode() & 0o777, 0o600);
+    let before = std::fs::read_to_string(&secrets).unwrap();
+    assert_eq!(Server::start(&["serve", "--dev"], &variables).stop(), Some(0));
+    assert_eq!(std::fs::read_to_string(&secrets).unwrap(), before);
+}

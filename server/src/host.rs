@@ -1,0 +1,70 @@
+//! What the process asks of the host: file descriptors for its connections, and ports that nobody else has.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Descriptors beside connections: volumes on every executor, LMDB, rings, listeners.
+const DESCRIPTORS_OWN: u64 = 1024;
+
+/// Raises the limit on open descriptors as far as an unprivileged process may, and gives the connections that then can
+/// be open: those configured, or as many as there are descriptors for.
+pub(crate) fn connections_possible(configured: usize) -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        tracing::warn!(target: "service", %error, "the limit on open files could not be raised");
+    }
+    let Some(descriptors) = getrlimit(Resource::Nofile).current else { return configured };
+    let possible = possible_with(descriptors);
+    if possible < configured {
+        tracing::warn!(
+            target: "service",
+            descriptors,
+            connections_max = possible,
+            "too few files may be open for server.connections_max, which is lowered; raise the hard limit \
+             (LimitNOFILE, ulimit -Hn)"
+        );
+    }
+    configured.min(possible)
+}
+
+/// Connections that so many descriptors are enough for. On a host with very few of them, half are for connections.
+fn possible_with(descriptors: u64) -> usize {
+    let possible = descriptors.saturating_sub(DESCRIPTORS_OWN).max(descriptors / 2).max(1);
+    usize::try_from(possible).unwrap_or(usize::MAX)
+}
+
+/// Refuses a port that another process listens on. The listeners proper share their port among executors
+/// (`SO_REUSEPORT`), and would silently share it with another server of the same user.
+pub(crate) fn refuse_taken(address: SocketAddr) -> io::Result<()> {
+    if address.port() == 0 {
+        return Ok(());
+    }
+    match TcpListener::bind(address) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn descriptors_are_left_for_the_store() {
+        assert_eq!(possible_with(20_000), 20_000 - 1024);
+        assert_eq!(possible_with(1024), 512);
+        assert_eq!(possible_with(0), 1);
+    }
+
+    #[test]
+    fn a_port_that_somebody_listens_on_is_refused_by_name() {
+        let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = taken.local_addr().unwrap();
+        assert!(refuse_taken(address).unwrap_err().to_string().contains(&address.to_string()));
+        drop(taken);
+        refuse_taken(address).unwrap();
+    }
+}

@@ -1,0 +1,117 @@
+//! The planes as one executor serves them: one short function each.
+
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cairn_admin::{AdminOptions, AdminService, ManagementCredentials, StoreReadiness};
+use cairn_engine::{Engine, Store};
+use cairn_http1::HeadLimits;
+use cairn_identity::{Credentials, RootCredential};
+use cairn_model::{Clock, SystemClock};
+use cairn_net::{Drain, Limits, Listener};
+use cairn_s3::{S3Options, S3Service};
+
+use crate::config::{Settings, keys};
+use crate::error::ServeError;
+use crate::host;
+
+/// Most connections of the management port: a few operators and probes, while the data plane may be flooded.
+const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
+
+/// What all executors share. Cloned to each.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<Store>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) drain: Drain,
+    /// What the limit on open files leaves of `server.connections_max`.
+    pub(crate) connections_max: usize,
+}
+
+/// The listeners of one executor.
+pub(crate) struct Listeners {
+    pub(crate) data: Listener,
+    pub(crate) management: Listener,
+}
+
+/// Binds every port, once per executor.
+pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listeners>, ServeError> {
+    let bind_one = |address: SocketAddr, variable: String| {
+        let bound = host::refuse_taken(address).and_then(|()| cairn_net::bind(address, executors));
+        bound.map_err(|error| ServeError::Listen { variable, error })
+    };
+    let data = bind_one(settings.server.s3_bind.address, keys::S3_BIND.variable())?;
+    let management = bind_one(settings.server.api_bind.address, keys::API_BIND.variable())?;
+    Ok(data.into_iter().zip(management).map(|(data, management)| Listeners { data, management }).collect())
+}
+
+/// Serves both planes on this executor until the drain has ended. Says through `started` once that it serves, or
+/// why not.
+pub(crate) async fn serve(
+    listeners: Listeners,
+    shared: Shared,
+    started: impl FnOnce(Result<(), ServeError>),
+) {
+    match Engine::open(Arc::clone(&shared.store)).await {
+        Ok(engine) => {
+            let data = data_service(engine, listeners.data.local_addr(), &shared);
+            let management = management_service(&shared);
+            started(Ok(()));
+            let serve_data = serve_data(listeners.data, data, &shared);
+            let serve_management = serve_management(listeners.management, management, &shared);
+            futures_lite::future::zip(serve_data, serve_management).await;
+        }
+        Err(error) => started(Err(error.into())),
+    }
+}
+
+fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3Service> {
+    let auth = &shared.settings.auth;
+    let root = RootCredential::new(&auth.root_access_key, auth.root_secret_key.expose())
+        .s3_enabled(auth.root_s3_enabled);
+    let credentials: Arc<dyn Credentials> = Arc::new(root);
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let options = S3Options {
+        credentials,
+        clock,
+        base_hosts: shared.settings.server.base_hosts.clone(),
+        bound_address: bound,
+    };
+    S3Service::new(engine, options)
+}
+
+fn management_service(shared: &Shared) -> Rc<AdminService> {
+    let auth = &shared.settings.auth;
+    let credentials = ManagementCredentials {
+        system_token: auth.management_system_token.expose().to_owned(),
+        root_access_key: auth.root_access_key.clone(),
+        root_secret_key: auth.root_secret_key.expose().to_owned(),
+    };
+    let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.drain.clone() };
+    let options = AdminOptions { credentials, readiness: Box::new(readiness) };
+    AdminService::new(options)
+}
+
+async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {
+    let limits = limits(&shared.settings, shared.connections_max);
+    cairn_net::serve(listener, service, limits, shared.drain.clone()).await;
+}
+
+async fn serve_management(listener: Listener, service: Rc<AdminService>, shared: &Shared) {
+    let most = shared.connections_max.min(MANAGEMENT_CONNECTIONS_MAX);
+    cairn_net::serve(listener, service, limits(&shared.settings, most), shared.drain.clone()).await;
+}
+
+fn limits(settings: &Settings, connections_max: usize) -> Limits {
+    let server = &settings.server;
+    Limits {
+        head: HeadLimits::default(),
+        connections_max,
+        head_timeout: server.head_timeout,
+        idle_timeout: server.idle_timeout,
+        body_stall_timeout: server.body_timeout,
+        write_stall_timeout: server.body_timeout,
+        ..Limits::default()
+    }
+}

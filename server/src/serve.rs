@@ -1,0 +1,151 @@
+//! The life of the server process: configuration, log, host, store, listeners, executors; then requests; then the
+//! drain.
+//!
+//! The order matters. Nothing is touched before the configuration is known to be right; the host is judged before
+//! the store is opened; the ports are bound before executors start, so that a wrong address ends the start; and the
+//! store is closed after the last executor has ended.
+
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cairn_engine::{Store, StoreOptions};
+use cairn_model::SystemClock;
+use cairn_net::{Drain, ExecutorIndex, Executors};
+use cairn_observe::{install_panic_hook, start_logging};
+
+use crate::config::{Environment, Settings};
+use crate::error::ServeError;
+use crate::guide;
+use crate::load::{Mode, ServeOptions, load_settings};
+use crate::planes::{self, Listeners, Shared};
+use crate::{host, memory, signals};
+
+/// The cache takes this part of the memory when nothing is configured.
+const CACHE_PART_OF_MEMORY: u64 = 4;
+
+/// The service accepts requests.
+#[derive(Debug)]
+pub struct Ready {
+    /// The data plane's address; with the real port when 0 was configured.
+    pub data: SocketAddr,
+    /// The management plane's address.
+    pub management: SocketAddr,
+    /// What to print for who tries the service out; with `--dev` only.
+    pub guide: Option<String>,
+}
+
+/// Runs the service until a signal has ended it. Calls `on_ready` once, when requests are accepted.
+///
+/// # Errors
+/// When it does not start, or an executor dies; the caller ends the process.
+pub fn serve(
+    options: &ServeOptions,
+    environment: &Environment,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let settings = Arc::new(load_settings(options, environment)?);
+    let _log = start_logging(&settings.log.filter, settings.log.format, std::io::stderr())?;
+    install_panic_hook();
+    announce(&settings);
+    cairn_net::probe()?;
+
+    let store = open_store(&settings)?;
+    let served = serve_store(&settings, options.mode, Arc::clone(&store), on_ready);
+    // Also when serving failed: what was acknowledged is durable, but a clean end leaves nothing to recover.
+    store.close();
+    match &served {
+        Ok(()) => tracing::info!(target: "service", "stopped"),
+        Err(error) => tracing::error!(target: "service", %error, "ended"),
+    }
+    served
+}
+
+fn serve_store(
+    settings: &Arc<Settings>,
+    mode: Mode,
+    store: Arc<Store>,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let executors = settings.server.executors.unwrap_or_else(cores);
+    let listeners = planes::bind(settings, executors)?;
+    let Some((data, management)) =
+        listeners.first().map(|first| (first.data.local_addr(), first.management.local_addr()))
+    else {
+        return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
+    };
+    let drain = Drain::new();
+    signals::watch(drain.clone(), settings.server.shutdown_grace_period).map_err(ServeError::Signals)?;
+
+    let connections_max = host::connections_possible(settings.server.connections_max);
+    let shared = Shared { store, settings: Arc::clone(settings), drain, connections_max };
+    let running = start_executors(listeners, &shared)?;
+    tracing::info!(target: "service", %data, %management, executors, "ready");
+    let guide = (mode == Mode::Dev).then(|| guide::write(settings, data, management));
+    on_ready(&Ready { data, management, guide });
+    Ok(running.join()?)
+}
+
+/// Starts the executors and waits until each of them serves.
+fn start_executors(listeners: Vec<Listeners>, shared: &Shared) -> Result<Executors, ServeError> {
+    let count = listeners.len();
+    let waiting = Arc::new(Mutex::new(listeners.into_iter().map(Some).collect::<Vec<_>>()));
+    let (report, reports) = channel();
+    let shared = shared.clone();
+    let running = cairn_net::start(count, move |executor: ExecutorIndex| {
+        let own =
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).get_mut(executor.0).and_then(Option::take);
+        let (shared, report) = (shared.clone(), report.clone());
+        async move {
+            // Nobody listens any more only when the start has failed elsewhere; then the process is ending.
+            let started = |result| drop(report.send(result));
+            match own {
+                Some(own) => planes::serve(own, shared, started).await,
+                None => {
+                    started(Err(ServeError::Executor(format!("executor {} has no listeners", executor.0))))
+                }
+            }
+        }
+    })?;
+    all_started(count, &reports)?;
+    Ok(running)
+}
+
+fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Result<(), ServeError> {
+    for _ in 0..count {
+        let gone = |_| Err(ServeError::Executor("it ended while starting".to_owned()));
+        reports.recv().unwrap_or_else(gone)?;
+    }
+    Ok(())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
+
+fn open_store(settings: &Settings) -> Result<Arc<Store>, ServeError> {
+    let cache_bytes =
+        settings.storage.cache_bytes.unwrap_or_else(|| memory::usable_bytes() / CACHE_PART_OF_MEMORY);
+    let options = StoreOptions {
+        data_dir: settings.server.data_dir.clone(),
+        slices: settings.storage.slices,
+        master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec(),
+        cache_bytes,
+        reserve_bytes: settings.storage.reserve_bytes,
+        clock: Arc::new(SystemClock),
+    };
+    let store = Store::open(options)?;
+    tracing::info!(target: "service", data_dir = %settings.server.data_dir.display(), cache_bytes, "store open");
+    Ok(store)
+}
+
+fn announce(settings: &Settings) {
+    tracing::info!(target: "service", version = env!("CARGO_PKG_VERSION"), "starting");
+    for warning in &settings.warnings {
+        tracing::warn!(target: "service", "{warning}");
+    }
+    for (key, value, source) in settings.values.redacted() {
+        tracing::debug!(target: "service::configuration", key, value, source, "configured");
+    }
+}
