@@ -174,7 +174,7 @@ impl<'s> Batch<'s> {
             self.remove(&put.bucket, &current)?;
         }
         self.sequence += 1;
-        let StagedParts { size, form, inline, reservation } = put.payload.into_parts();
+        let StagedParts { size, form, inline, reservation, .. } = put.payload.into_parts();
         let info = ObjectInfo {
             size,
             etag: put.etag,

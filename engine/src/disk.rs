@@ -62,9 +62,13 @@ impl AsRef<[u8]> for ReadBytes {
 /// An aligned buffer that a write takes.
 pub(crate) struct WriteBuffer(DmaBuffer);
 
+/// A full buffer, shared by its write and its digest.
+pub(crate) type SharedBuffer = Rc<DmaBuffer>;
+
 impl WriteBuffer {
-    pub(crate) fn bytes(&self) -> &[u8] {
-        self.0.as_bytes()
+    /// No more changes: the buffer can be shared.
+    pub(crate) fn share(self) -> SharedBuffer {
+        Rc::new(self.0)
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
@@ -92,19 +96,17 @@ pub(crate) fn write_buffer(file: &DmaFile, bytes: usize) -> WriteBuffer {
     WriteBuffer(file.alloc_dma_buffer(bytes.next_multiple_of(unit)))
 }
 
-/// Begins to write the first `bytes` bytes of `buffer` (a multiple of a unit) at `offset`. `keep` lives until the write
-/// has ended.
+/// Begins to write `buffer`, whole units, at `offset`. `keep` lives until the write has ended.
 pub(crate) fn write(
     file: &Rc<DmaFile>,
     offset: u64,
-    mut buffer: WriteBuffer,
-    bytes: usize,
+    buffer: SharedBuffer,
     keep: impl Sized + 'static,
 ) -> Write {
     let file = Rc::clone(file);
     glommio::spawn_local(async move {
-        buffer.0.trim_to_size(bytes);
-        let written = file.write_at(buffer.0, offset).await;
+        let bytes = buffer.len();
+        let written = file.write_rc_at(buffer, offset).await;
         drop(keep);
         match written {
             Ok(count) if count == bytes => Ok(()),

@@ -4,6 +4,7 @@ use crate::block::block_check;
 use crate::bucket::Bucket;
 use crate::disk::{Disk, UploadBudget};
 use crate::error::{EngineError, OpenError};
+use crate::hasher::Hasher;
 use crate::keys;
 use crate::limits::PAYLOAD_BYTES_MAX;
 use crate::list;
@@ -29,6 +30,7 @@ pub struct Engine {
     store: Arc<Store>,
     disk: Disk,
     pub(crate) upload_budget: UploadBudget,
+    pub(crate) hasher: Hasher,
 }
 
 /// A put as it goes to the committer.
@@ -53,7 +55,8 @@ impl Engine {
     /// # Errors
     /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
-        let engine = Rc::new(Self { store, disk: Disk::default(), upload_budget: UploadBudget::new() });
+        let (disk, upload_budget, hasher) = (Disk::default(), UploadBudget::new(), Hasher::default());
+        let engine = Rc::new(Self { store, disk, upload_budget, hasher });
         for slice in &engine.store.slices {
             let path = volume_path(&slice.folder, 0);
             let opened = engine.disk.file(slice.number, 0, &path).await;

@@ -23,10 +23,12 @@ mod error;
 mod extent;
 mod free_map;
 mod free_runs;
+mod hasher;
 mod keeper;
 mod keys;
 pub mod limits;
 mod list;
+mod md5;
 mod object;
 mod queue;
 mod reader;
@@ -43,6 +45,7 @@ pub use bucket::{Bucket, Usage};
 pub use check::StoreCheck;
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
+pub use md5::md5_digest;
 pub use object::{
     Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,
     ListedObject, ObjectInfo, PutOutcome, WriteCondition,

@@ -9,10 +9,12 @@ use crate::disk::{self, Grant, Write, WriteBuffer};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::extent::Extent;
+use crate::hasher::HashStream;
 use crate::limits::{
     BLOCK_BYTES, EXTENT_UNITS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX, UNIT_BYTES,
     WRITE_BYTES, WRITES_IN_FLIGHT_MAX,
 };
+use crate::md5::Md5;
 use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
 use crate::slice::Slice;
 use crate::space::Reservation;
@@ -39,6 +41,7 @@ pub struct StagedPayload {
 #[derive(Debug)]
 pub(crate) struct StagedParts {
     pub(crate) size: u64,
+    pub(crate) md5: [u8; 16],
     pub(crate) form: PayloadForm,
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
@@ -53,6 +56,12 @@ impl StagedPayload {
             PayloadForm::Inline { .. } => None,
         };
         payload.into_iter().flat_map(VolumePayload::owned).map(|extent| extent.volume)
+    }
+
+    /// MD5 of the payload.
+    #[must_use]
+    pub const fn md5(&self) -> [u8; 16] {
+        self.parts.md5
     }
 
     pub(crate) fn into_parts(self) -> StagedParts {
@@ -79,6 +88,7 @@ impl PayloadWriter {
             checks: Vec::new(),
             buffer: None,
             in_flight: VecDeque::new(),
+            hash: HashStream::new(&engine.hasher),
         }))))
     }
 
@@ -116,6 +126,7 @@ impl PayloadWriter {
         let parts = match self.0 {
             Form::Inline { bytes, filled } if filled == bytes.len() => StagedParts {
                 size: filled as u64,
+                md5: Md5::digest(&bytes),
                 form: PayloadForm::Inline { check: block_check(&bytes) },
                 inline: bytes,
                 reservation: None,
@@ -159,6 +170,7 @@ struct VolumeWriter {
     checks: Vec<u64>,
     buffer: Option<Filling>,
     in_flight: VecDeque<Write>,
+    hash: HashStream,
 }
 
 impl VolumeWriter {
@@ -167,6 +179,7 @@ impl VolumeWriter {
             while self.in_flight.len() >= WRITES_IN_FLIGHT_MAX {
                 self.await_oldest().await?;
             }
+            self.hash.has_room().await;
             if self.taken == self.reserved {
                 self.reserve_more().await?;
             }
@@ -239,9 +252,9 @@ impl VolumeWriter {
         let (payload, padding) = filling.buffer.bytes_mut().split_at_mut(filling.capacity);
         padding.fill(0);
         self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
-        let bytes = filling.buffer.bytes().len();
-        let write =
-            disk::write(&filling.file, filling.offset, filling.buffer, bytes, (filling.grant, reservation));
+        let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
+        self.hash.push(Rc::clone(&buffer), filling.capacity, Rc::clone(&grant));
+        let write = disk::write(&filling.file, filling.offset, buffer, (grant, reservation));
         self.in_flight.push_back(write);
         Ok(())
     }
@@ -255,6 +268,7 @@ impl VolumeWriter {
         while !self.in_flight.is_empty() {
             self.await_oldest().await?;
         }
+        let md5 = self.hash.finish().await;
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
         let extents = reservation.extents().to_vec();
@@ -269,6 +283,7 @@ impl VolumeWriter {
         let payload = VolumePayload { id: self.id, extents, checks };
         Ok(StagedParts {
             size: self.size,
+            md5,
             form: PayloadForm::Volume(payload),
             inline: Vec::new(),
             reservation: Some(reservation),
@@ -289,7 +304,7 @@ impl VolumeWriter {
             let file = self.engine.volume_file(&self.slice, extent.volume).await?;
             let mut buffer = disk::write_buffer(&file, now.len());
             buffer.bytes_mut().copy_from_slice(now);
-            let write = disk::write(&file, extent.offset(), buffer, now.len(), Rc::clone(&reservation));
+            let write = disk::write(&file, extent.offset(), buffer.share(), Rc::clone(&reservation));
             match write.await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => return Err(self.io_error("writing the check table of", &error)),

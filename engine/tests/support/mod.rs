@@ -97,6 +97,7 @@ pub async fn put(
         rest = &rest[count..];
     }
     let payload = writer.finish().await?;
+    assert_eq!(payload.md5(), cairn_engine::md5_digest(bytes), "the digest in lanes is the digest");
     let attributes = Attributes { headers: vec![("x-amz-meta-a".into(), b"b".to_vec())], checksums: vec![] };
     let put = PutObject {
         bucket: bucket.clone(),

@@ -1,33 +1,25 @@
 //! Digests of a body as it streams past, and their comparison with what was declared.
 //!
-//! MD5 is always computed for the ETag of an object; SHA-1, SHA-256 and the CRCs only when the request declares
-//! one, and SHA-256 once even when declared twice.
+//! SHA-1, SHA-256 and the CRCs are computed only when the request declares one, and SHA-256 once even when declared twice.
+//! The MD5 is not computed here: the engine has it, for the entity tag.
 
 use crate::body::declared::DeclaredDigests;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_engine::ChecksumAlgorithm;
 use crc_fast::CrcAlgorithm;
-use md5::{Digest as _, Md5};
 use sha1::Sha1;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 
 /// Running digests of one body.
 pub(crate) struct BodyDigests {
     declared: DeclaredDigests,
-    md5: Md5,
     sha256: Option<Sha256>,
     sha1: Option<Sha1>,
     crc: Option<crc_fast::Digest>,
 }
 
-/// What was computed, once it agrees with what was declared.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct CheckedDigests {
-    /// The MD5 of the body.
-    pub(crate) md5: [u8; 16],
-    /// The checksum that the client declared, to be kept with the object.
-    pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
-}
+/// A checksum that a client declared and that fits, to be kept with the object.
+pub(crate) type CheckedChecksum = Option<(ChecksumAlgorithm, Vec<u8>)>;
 
 impl BodyDigests {
     /// Prepares the digests that `declared` asks for.
@@ -41,7 +33,6 @@ impl BodyDigests {
             _ => None,
         };
         Self {
-            md5: Md5::new(),
             sha256: wants_sha256.then(Sha256::new),
             sha1: (algorithm == Some(ChecksumAlgorithm::Sha1)).then(Sha1::new),
             crc: crc.map(crc_fast::Digest::new),
@@ -51,7 +42,6 @@ impl BodyDigests {
 
     /// Takes the next bytes of the body.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
-        self.md5.update(bytes);
         if let Some(sha256) = &mut self.sha256 {
             sha256.update(bytes);
         }
@@ -63,12 +53,11 @@ impl BodyDigests {
         }
     }
 
-    /// Compares all digests with what was declared.
+    /// Compares all digests, and the body's `md5`, with what was declared.
     ///
     /// # Errors
     /// `XAmzContentSHA256Mismatch` or `BadDigest`.
-    pub(crate) fn check(self) -> S3Result<CheckedDigests> {
-        let md5: [u8; 16] = self.md5.finalize().into();
+    pub(crate) fn check(self, md5: [u8; 16]) -> S3Result<CheckedChecksum> {
         let sha256: Option<[u8; 32]> = self.sha256.map(|sha256| sha256.finalize().into());
         if let (Some(declared), Some(computed)) = (self.declared.payload_sha256, sha256)
             && declared != computed
@@ -100,7 +89,7 @@ impl BodyDigests {
                 return Err(S3Error::with_message(ErrorCode::BadDigest, message));
             }
         }
-        Ok(CheckedDigests { md5, checksum: self.declared.checksum })
+        Ok(self.declared.checksum)
     }
 }
 
@@ -119,12 +108,12 @@ mod tests {
         (ChecksumAlgorithm::Sha256, "15e2b0d3c33891ebb0f1ef609ec419420c20e320ce94c65fbc8c3312448eb225"),
     ];
 
-    fn checked(declared: DeclaredDigests, body: &[&[u8]]) -> Result<super::CheckedDigests, &'static str> {
+    fn checked(declared: DeclaredDigests, body: &[&[u8]]) -> Result<super::CheckedChecksum, &'static str> {
         let mut digests = BodyDigests::new(declared);
         for bytes in body {
             digests.update(bytes);
         }
-        digests.check().map_err(|error| error.code())
+        digests.check(cairn_engine::md5_digest(&body.concat())).map_err(|error| error.code())
     }
 
     #[test]
@@ -134,8 +123,7 @@ mod tests {
             let declared =
                 DeclaredDigests { checksum: Some((algorithm, digest.clone())), ..DeclaredDigests::default() };
             let found = checked(declared.clone(), &[b"1234", b"", b"56789"]).expect("matches");
-            assert_eq!(found.checksum, Some((algorithm, digest)));
-            assert_eq!(hex::encode(found.md5), "25f9e794323b453885f5181f1b624d0b");
+            assert_eq!(found, Some((algorithm, digest)));
             assert_eq!(checked(declared, &[b"12345678"]), Err("BadDigest"), "{algorithm:?}");
         }
     }

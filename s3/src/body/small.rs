@@ -3,6 +3,7 @@
 use crate::body::digests::BodyDigests;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
+use cairn_engine::md5_digest;
 use cairn_net::RequestBody;
 
 /// Reads and checks a body of XML; `None` when there is none.
@@ -27,7 +28,7 @@ pub(crate) async fn read_xml_body(
         }
     }
     digests.update(&bytes);
-    digests.check()?;
+    digests.check(md5_digest(&bytes))?;
     if bytes.is_empty() {
         return Ok(None);
     }

@@ -45,11 +45,11 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
         writer.advance(count)?;
         turns.took(count).await;
     }
-    let checked = digests.check()?;
     let payload = writer.finish().await?;
+    let checksum = digests.check(payload.md5())?;
 
-    let etag = Etag::single(checked.md5);
-    let attributes = Attributes { checksums: checked.checksum.into_iter().collect(), ..attributes };
+    let etag = Etag::single(payload.md5());
+    let attributes = Attributes { checksums: checksum.into_iter().collect(), ..attributes };
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes);
