@@ -125,6 +125,17 @@ impl Server {
         kill_process(id, signal).unwrap();
     }
 
+    /// SIGTERM again and again, as an impatient operator would, and the exit code.
+    pub(crate) fn signal_until_it_ends(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(Instant::now() < deadline, "the process did not end");
+            self.signal(Signal::TERM);
+            std::thread::park_timeout(Duration::from_millis(20));
+        }
+        self.wait()
+    }
+
     /// The exit code; `None` when a signal ended it.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         wait(&mut self.child).code()
