@@ -32,6 +32,7 @@ pub enum Command {
     Prepare(PrepareCommand),
     Clean(CleanCommand),
     Idle(IdleCommand),
+    Files(FilesCommand),
     NullServer(NullServerCommand),
     Table(TableCommand),
 }
@@ -47,6 +48,7 @@ pub struct Common {
     pub region: String,
     pub auth: Auth,
     pub connections: u32,
+    pub threads: Option<u32>,
     pub keys: u64,
     pub prefix: String,
     pub folder_keys: u64,
@@ -104,6 +106,9 @@ macro_rules! workload_command {
             /// connections, each with one request at a time (default 32)
             #[argh(option, default = "32")]
             connections: u32,
+            /// threads that share them (default: one per CPU for bodies up to 64KiB, else one per connection)
+            #[argh(option)]
+            threads: Option<u32>,
             /// number of keys (default 10000)
             #[argh(option, default = "10_000")]
             keys: u64,
@@ -167,6 +172,7 @@ macro_rules! workload_command {
                     region: self.region,
                     auth: self.auth,
                     connections: self.connections,
+                    threads: self.threads,
                     keys: self.keys,
                     prefix: self.prefix,
                     folder_keys: self.folder_keys,
@@ -252,6 +258,30 @@ pub struct NullServerCommand {
     /// seed of the content (default 1)
     #[argh(option, default = "1")]
     pub seed: u64,
+}
+
+/// Write the objects that `prepare` would upload as files, for a server of plain files to compare with.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "files")]
+pub struct FilesCommand {
+    /// number of keys (default 10000)
+    #[argh(option, default = "10_000")]
+    pub keys: u64,
+    /// what every key begins with (default load/)
+    #[argh(option, default = "String::from(\"load/\")")]
+    pub prefix: String,
+    /// keys per folder under the prefix; 0 for no folders (default 0)
+    #[argh(option, default = "0")]
+    pub folder_keys: u64,
+    /// object sizes, as for `put` (default 4KiB)
+    #[argh(option, default = "Sizes::Fixed(ByteCount(4096))")]
+    pub size: Sizes,
+    /// seed of content and sizes (default 1)
+    #[argh(option, default = "1")]
+    pub seed: u64,
+    /// folder to write to: the one that the server shows as the bucket
+    #[argh(positional)]
+    pub folder: std::path::PathBuf,
 }
 
 /// Make a Markdown table of medians and ratios from results named WORK@SERVER@ROUND.json.

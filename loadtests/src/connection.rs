@@ -7,12 +7,17 @@ use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use rustix::net::sockopt::set_socket_send_buffer_size;
+
 use crate::content::{Content, Position};
 use crate::failure::Failure;
 use crate::response::{Chunked, Framing, HEAD_BYTES_MAX, Head, parse_head};
 
 /// Large enough that a large body costs few system calls, small enough to stay in a core's cache.
 const BUFFER_BYTES: usize = 256 * 1024;
+/// A whole small upload fits, so that sending it does not wait for the server. (The kernel counts twice what is asked
+/// for, and grants up to `net.core.wmem_max`.)
+const SEND_BUFFER_BYTES: usize = 192 * 1024;
 const _: () = assert!(BUFFER_BYTES > HEAD_BYTES_MAX);
 
 /// The body of a request: `length` bytes of the content from `position` on.
@@ -58,6 +63,8 @@ pub(crate) struct Connection {
     /// Bytes read and not yet used: `buffer[start..end]`.
     start: usize,
     end: usize,
+    /// A head that [`Self::is_ready`] has parsed already.
+    parsed: Option<(Head, usize)>,
 }
 
 impl Connection {
@@ -70,7 +77,37 @@ impl Connection {
             Ok(stream)
         };
         let stream = connect().map_err(|error| Failure::Connect(error.kind()))?;
-        Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0 })
+        Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, parsed: None })
+    }
+
+    /// Makes room for a whole small upload in the socket. Not for large ones: it ends the kernel's own tuning.
+    pub(crate) fn reserve_send_buffer(&self) -> Result<(), Failure> {
+        set_socket_send_buffer_size(&self.stream, SEND_BUFFER_BYTES)
+            .map_err(|error| Failure::Connect(io::Error::from(error).kind()))
+    }
+
+    /// The socket, to wait on.
+    pub(crate) const fn socket(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Reads once, which does not block if the socket is readable, and says whether the response can now be read
+    /// without waiting for the server. Also yes if it is larger than the buffer, or only its end will tell its length.
+    pub(crate) fn is_ready(&mut self) -> Result<bool, Failure> {
+        if self.fill()? == 0 {
+            return Ok(true);
+        }
+        if self.parsed.is_none() {
+            self.parsed = parse_head(&self.buffer[self.start..self.end])?;
+        }
+        Ok(match self.parsed {
+            None => false,
+            Some((Head { framing: Framing::Length(body), .. }, head)) => {
+                let whole = body.saturating_add(head as u64);
+                (self.end - self.start) as u64 >= whole || whole > (self.buffer.len() - self.start) as u64
+            }
+            Some(_) => true,
+        })
     }
 
     /// Gives up the buffers and keeps the socket, for connections that are only held open.
@@ -117,9 +154,11 @@ impl Connection {
     /// Reads the head of the final response; interim ones (1xx) are skipped.
     pub(crate) fn read_head(&mut self) -> Result<Head, Failure> {
         loop {
-            if self.start != self.end
-                && let Some((head, length)) = parse_head(&self.buffer[self.start..self.end])?
-            {
+            let parsed = match self.parsed.take() {
+                None if self.start != self.end => parse_head(&self.buffer[self.start..self.end])?,
+                parsed => parsed,
+            };
+            if let Some((head, length)) = parsed {
                 self.start += length;
                 if head.status >= 200 {
                     return Ok(head);
@@ -265,5 +304,26 @@ mod tests {
         let mut connection = answered(&["HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nxy"]);
         assert!(read(&mut connection).is_ok());
         assert_eq!(connection.send(b"GET", None), Err(Failure::Protocol("bytes after the response")));
+    }
+    #[test]
+    fn a_response_is_ready_when_it_is_whole_or_can_never_be() {
+        let ready = |pieces| {
+            let mut connection = answered(pieces);
+            let mut states = vec![connection.is_ready().unwrap()];
+            while !states.last().unwrap() {
+                states.push(connection.is_ready().unwrap());
+            }
+            (read(&mut connection), states.len())
+        };
+        let (response, _) = ready(&["HTTP/1.1 200 OK\r\nContent-", "Length: 5\r\n\r\nhe", "llo"]);
+        assert_eq!(response, Ok((200, "hello".into())));
+        let (response, _) = ready(&["HTTP/1.1 204 No Content\r\n\r\n"]);
+        assert_eq!(response, Ok((204, String::new())));
+        let (response, reads) = ready(&["HTTP/1.1 200 OK\r\n\r\nto the end"]);
+        assert_eq!((response, reads), (Ok((200, "to the end".into())), 1));
+        let (response, _) = ready(&["HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhe"]);
+        assert_eq!(response, Err(Failure::Closed));
+        let mut large = answered(&["HTTP/1.1 200 OK\r\nContent-Length: 262144\r\n\r\n"]);
+        assert_eq!(large.is_ready(), Ok(true), "it does not fit the buffer");
     }
 }

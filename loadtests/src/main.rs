@@ -8,12 +8,13 @@ use std::io::{self, Write};
 use std::net::TcpListener;
 use std::process::ExitCode;
 
-use cairn_loadtests::arguments::{Arguments, Command, Common, Particular};
+use cairn_loadtests::arguments::{Arguments, Command, Common, NullServerCommand, Particular};
 use cairn_loadtests::failure::LoadError;
+use cairn_loadtests::key_space::KeySpace;
 use cairn_loadtests::operation::Operation;
 use cairn_loadtests::plan::{Plan, Workload};
 use cairn_loadtests::report::Verdict;
-use cairn_loadtests::{clean, idle, null_server, run, table};
+use cairn_loadtests::{clean, files, idle, null_server, run, table};
 
 fn main() -> ExitCode {
     let arguments: Arguments = argh::from_env();
@@ -56,19 +57,32 @@ fn execute(command: Command) -> Result<Verdict, LoadError> {
             print(&(json(&report) + "\n"))?;
             Ok(if report.still_open == report.opened { Verdict::Good } else { Verdict::Errors })
         }
-        Command::NullServer(command) => {
-            let failed = |source| LoadError::Io { doing: format!("listening on {}", command.bind), source };
-            let listener = TcpListener::bind(&command.bind).map_err(failed)?;
-            let failed = |source| LoadError::Io { doing: format!("listening on {}", command.bind), source };
-            print(&format!("listening on {}\n", listener.local_addr().map_err(failed)?))?;
-            null_server::serve(&listener, command.size.0, command.seed)?;
+        Command::Files(command) => {
+            let keys = KeySpace {
+                prefix: command.prefix,
+                count: command.keys,
+                folder_keys: command.folder_keys,
+                seed: command.seed,
+                sizes: command.size,
+                listed: None,
+            };
+            files::write(&command.folder, &keys)?;
             Ok(Verdict::Good)
         }
+        Command::NullServer(command) => serve_nothing(&command),
         Command::Table(command) => {
             print(&table::table(&command.folder, &command.subject)?)?;
             Ok(Verdict::Good)
         }
     }
+}
+
+fn serve_nothing(command: &NullServerCommand) -> Result<Verdict, LoadError> {
+    let failed = |source| LoadError::Io { doing: format!("listening on {}", command.bind), source };
+    let listener = TcpListener::bind(&command.bind).map_err(failed)?;
+    print(&format!("listening on {}\n", listener.local_addr().map_err(failed)?))?;
+    null_server::serve(&listener, command.size.0, command.seed)?;
+    Ok(Verdict::Good)
 }
 
 fn load(name: &'static str, workload: Workload, options: (Common, Particular)) -> Result<Verdict, LoadError> {

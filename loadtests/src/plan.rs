@@ -121,8 +121,10 @@ pub struct Plan {
     pub keys: KeySpace,
     /// Whether `--size` was given, so that lengths can be checked.
     pub size_given: bool,
-    /// Connections, each with a thread.
+    /// Connections, with one request at a time on each.
     pub connections: usize,
+    /// Threads that the connections are shared out to.
+    pub threads: usize,
     /// Time before the measured window.
     pub warm_up: Duration,
     /// Length of the measured window; `None` for runs that end by themselves.
@@ -157,8 +159,10 @@ pub struct Plan {
     pub touch: bool,
 }
 
-/// One thread per connection: more than this is not a load test but an accident.
+/// More than this is not a load test but an accident.
 const CONNECTIONS_MAX: u32 = 20_000;
+/// Larger bodies get a thread per connection. A body of this size goes into the socket's send buffer as a whole.
+const SMALL_BYTES_MAX: ByteCount = ByteCount(64 * 1024);
 /// S3's own limit for a page.
 const PAGE_KEYS_MAX: u32 = 1_000;
 
@@ -181,7 +185,15 @@ impl Plan {
         };
         // These end by themselves; a clock would cut off the last of them.
         let counted = matches!(workload, Workload::EachOnce(_)) || common.requests.is_some();
+        let sizes = common.size.clone().unwrap_or(Sizes::Fixed(ByteCount(4096)));
+        let range_size = own.range_size.unwrap_or(ByteCount(64 * 1024));
+        let connections = crate::units::index(u64::from(common.connections));
+        let threads = common.threads.map(|threads| crate::units::index(u64::from(threads)));
         Ok(Self {
+            size_given: common.size.is_some(),
+            threads: threads
+                .unwrap_or_else(|| if is_small(workload, &sizes, range_size) { cpus() } else { connections })
+                .min(connections),
             workload,
             name,
             address,
@@ -193,21 +205,20 @@ impl Plan {
                 credentials,
                 region: common.region,
             },
-            size_given: common.size.is_some(),
             keys: KeySpace {
                 prefix: common.prefix,
                 count: common.keys,
                 folder_keys: common.folder_keys,
                 seed: common.seed,
-                sizes: common.size.unwrap_or(Sizes::Fixed(ByteCount(4096))),
+                sizes,
                 listed: None,
             },
-            connections: crate::units::index(u64::from(common.connections)),
+            connections,
             warm_up: if counted { Duration::ZERO } else { common.warm_up.0 },
             duration: if counted { None } else { Some(common.duration.0) },
             requests: common.requests,
             order: own.order.unwrap_or(order_default),
-            range_size: own.range_size.unwrap_or(ByteCount(64 * 1024)),
+            range_size,
             page: PageOptions {
                 max_keys: own.max_keys.unwrap_or(PAGE_KEYS_MAX),
                 delimiter: own.delimiter,
@@ -227,10 +238,27 @@ impl Plan {
     }
 }
 
+/// Whether requests and responses fit the sockets' buffers, so that threads can share connections. Lists do not.
+fn is_small(workload: Workload, sizes: &Sizes, range_size: ByteCount) -> bool {
+    match workload {
+        Workload::Repeat(Operation::List) | Workload::Mixed => false,
+        Workload::Repeat(Operation::RangeGet) => range_size.min(sizes.max()) <= SMALL_BYTES_MAX,
+        Workload::Repeat(Operation::Delete) | Workload::EachOnce(Operation::Delete) => true,
+        Workload::Repeat(_) | Workload::EachOnce(_) => sizes.max() <= SMALL_BYTES_MAX,
+    }
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
 fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), LoadError> {
     let usage = |text: &str| Err(LoadError::Usage(text.to_owned()));
     if !(1..=CONNECTIONS_MAX).contains(&common.connections) {
         return usage("--connections: 1 to 20000");
+    }
+    if common.threads == Some(0) {
+        return usage("--threads: at least 1");
     }
     if common.keys == 0 {
         return usage("--keys: at least 1");

@@ -28,6 +28,8 @@ pub struct Report {
     pub auth: String,
     /// Connections, one request at a time on each.
     pub connections: usize,
+    /// Threads that shared them.
+    pub threads: usize,
     /// Number of keys.
     pub keys: u64,
     /// Object sizes.
@@ -54,6 +56,8 @@ pub struct Report {
     pub verification: Option<Verification>,
     /// CPU time that this process used within the window.
     pub generator_cpu_seconds: Option<f64>,
+    /// The same for each request, failed ones included: what the generator itself costs.
+    pub generator_cpu_us_per_request: Option<f64>,
     /// CPU time that the whole machine used within the window, this process included.
     pub machine_cpu_seconds: Option<f64>,
     /// CPUs of the machine.
@@ -149,20 +153,25 @@ impl Report {
             Operation::ALL.into_iter().zip(&tally.operations).filter_map(|(operation, tally)| {
                 Some((operation.name().to_owned(), Summary::new(tally.as_ref()?, seconds)))
             });
+        let total = Summary::new(&tally.total(), seconds);
+        let error_count = tally.errors.values().sum();
+        let ended = total.requests + error_count;
+        let own_cpu = observed.generator_cpu_seconds;
         Self {
             workload: plan.name.to_owned(),
             endpoint: plan.endpoint.clone(),
             auth: format!("{:?}", plan.target.auth).to_lowercase(),
             connections: plan.connections,
+            threads: plan.threads,
             keys: plan.keys.count,
             sizes: plan.keys.sizes.to_string(),
             seed: plan.seed,
             window_seconds: seconds,
             load_model: CLOSED_LOOP.to_owned(),
-            total: Summary::new(&tally.total(), seconds),
+            total,
             operations: operations.collect(),
             errors: tally.errors.clone(),
-            error_count: tally.errors.values().sum(),
+            error_count,
             absent: tally.absent,
             reconnects: tally.reconnects,
             verification: (plan.verify || tally.verification_failures > 0).then(|| Verification {
@@ -170,7 +179,8 @@ impl Report {
                 failures: tally.verification_failures,
                 examples: tally.verification_examples.clone(),
             }),
-            generator_cpu_seconds: observed.generator_cpu_seconds,
+            generator_cpu_seconds: own_cpu,
+            generator_cpu_us_per_request: own_cpu.filter(|_| ended > 0).map(|cpu| cpu * 1e6 / real(ended)),
             machine_cpu_seconds: observed.machine_cpu_seconds,
             machine_cpus: std::thread::available_parallelism().map_or(1, usize::from),
             server: observed.server,

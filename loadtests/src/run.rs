@@ -27,7 +27,7 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// [`LoadError::Io`] if threads cannot be started. Failed requests are part of the report.
 ///
 /// # Panics
-/// If a connection's thread has panicked.
+/// If a thread of the run has panicked.
 pub fn run(plan: Plan) -> Result<Report, LoadError> {
     let content = Content::new(plan.seed);
     let prepared = uses_prepared_heads(&plan).then(|| PresignedHeads::of(&plan.target, &plan.keys));
@@ -38,7 +38,7 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
         tickets: AtomicU64::new(0),
         requests: AtomicU64::new(0),
         live: (0..connections).map(|_| Live::default()).collect(),
-        barrier: Barrier::new(connections + 1),
+        barrier: Barrier::new(plan.threads + 1),
         window: OnceLock::new(),
         plan,
     });
@@ -51,7 +51,7 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
     let observed = observe(&shared, &window, &workers);
     let mut tally = Tally::default();
     for worker in workers {
-        tally.merge(worker.join().expect("a connection's thread does not panic"));
+        tally.merge(worker.join().expect("a thread of the run does not panic"));
     }
     Ok(Report::new(&shared.plan, &tally, &window, observed))
 }
@@ -64,14 +64,15 @@ fn uses_prepared_heads(plan: &Plan) -> bool {
 }
 
 fn start(shared: &Arc<Shared>) -> Result<Vec<JoinHandle<Tally>>, LoadError> {
-    (0..shared.plan.connections)
-        .map(|number| {
+    let (connections, threads) = (shared.plan.connections, shared.plan.threads);
+    (0..threads)
+        .map(|thread| {
             let shared = Arc::clone(shared);
             thread::Builder::new()
-                .name(format!("connection {number}"))
+                .name(format!("load {thread}"))
                 .stack_size(STACK_BYTES)
-                .spawn(move || work(&shared, number))
-                .map_err(while_doing("starting a thread for each connection"))
+                .spawn(move || work(&shared, (thread..connections).step_by(threads)))
+                .map_err(while_doing("starting the threads of the run"))
         })
         .collect()
 }

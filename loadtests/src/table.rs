@@ -47,7 +47,7 @@ fn read(folder: &Path) -> Result<Rounds, LoadError> {
 fn render(rounds: &Rounds, subject: &str) -> String {
     let mut out = format!(
         "| work | server | rounds | requests/s: median (lowest to highest) | MiB/s | p50 us | p99 us | errors | \
-         generator CPU share | {subject} ÷ this |\n|---|---|---|---|---|---|---|---|---|---|\n"
+         generator CPU: share, us a request | {subject} ÷ this |\n|---|---|---|---|---|---|---|---|---|---|\n"
     );
     for (work, servers) in rounds {
         let own = servers.get(subject).map(|rounds| median(rounds).total.requests_per_second);
@@ -78,7 +78,7 @@ fn write_row(
     let ratio = own.map(|own| own / middle.total.requests_per_second).filter(|ratio| ratio.is_finite());
     writeln!(
         out,
-        "| {work} | {server} | {} | {:.1} ({low:.1} to {high:.1}) | {:.1} | {} | {} | {errors}{} | {} % | {} |",
+        "| {work} | {server} | {} | {:.1} ({low:.1} to {high:.1}) | {:.1} | {} | {} | {errors}{} | {} %, {} | {} |",
         rounds.len(),
         middle.total.requests_per_second,
         middle.total.bytes_per_second / f64::from(1 << 20),
@@ -86,6 +86,7 @@ fn write_row(
         figure(latency.map(|latency| latency.p99)),
         if corrupt { " WRONG BYTES" } else { "" },
         figure(share),
+        middle.generator_cpu_us_per_request.map_or("-".to_owned(), |each| format!("{each:.1}")),
         ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
     )
 }
@@ -103,10 +104,11 @@ mod tests {
 
     fn round(rate: f64) -> String {
         format!(
-            r#"{{"workload":"get","endpoint":"e","auth":"header","connections":1,"keys":1,"sizes":"4KiB","seed":1,
+            r#"{{"workload":"get","endpoint":"e","auth":"header","connections":1,"threads":1,"keys":1,"sizes":"4KiB","seed":1,
             "window_seconds":1.0,"load_model":"","total":{{"requests":1,"requests_per_second":{rate},"bytes":1,
             "bytes_per_second":1048576.0,"latency_us":null}},"operations":{{}},"errors":{{}},"error_count":0,
-            "absent":0,"reconnects":0,"verification":null,"generator_cpu_seconds":1.0,"machine_cpu_seconds":4.0,
+            "absent":0,"reconnects":0,"verification":null,"generator_cpu_seconds":1.0,
+            "generator_cpu_us_per_request":12.5,"machine_cpu_seconds":4.0,
             "machine_cpus":2,"server":null}}"#
         )
     }
@@ -126,11 +128,15 @@ mod tests {
         fs::write(folder.path().join("notes.txt"), "not a result").unwrap();
         let text = table(folder.path(), "cairn").unwrap();
         assert!(
-            text.contains("| get | cairn | 3 | 200.0 (100.0 to 300.0) | 1.0 | - | - | 0 | 25 % | 1.00 |"),
+            text.contains(
+                "| get | cairn | 3 | 200.0 (100.0 to 300.0) | 1.0 | - | - | 0 | 25 %, 12.5 | 1.00 |"
+            ),
             "{text}"
         );
         assert!(
-            text.contains("| get | nginx | 1 | 400.0 (400.0 to 400.0) | 1.0 | - | - | 0 | 25 % | 0.50 |")
+            text.contains(
+                "| get | nginx | 1 | 400.0 (400.0 to 400.0) | 1.0 | - | - | 0 | 25 %, 12.5 | 0.50 |"
+            )
         );
         assert!(text.lines().last().unwrap().ends_with("| - |"));
     }

@@ -32,6 +32,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         },
         size_given: true,
         connections: 4,
+        threads: 4,
         warm_up: Duration::ZERO,
         duration: Some(Duration::from_millis(200)),
         requests: None,

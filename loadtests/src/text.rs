@@ -13,10 +13,11 @@ impl fmt::Display for Report {
 fn write(report: &Report, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     writeln!(
         out,
-        "{} {}: {} connections, {} keys of {}, auth {}, {:.2} s measured",
+        "{} {}: {} connections on {} threads, {} keys of {}, auth {}, {:.2} s measured",
         report.workload,
         report.endpoint,
         report.connections,
+        report.threads,
         report.keys,
         report.sizes,
         report.auth,
@@ -43,7 +44,11 @@ fn write(report: &Report, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     }
     if let (Some(own), Some(machine)) = (report.generator_cpu_seconds, report.machine_cpu_seconds) {
         let cpus = report.machine_cpus;
-        writeln!(out, "  CPU        generator {own:.2} s of {machine:.2} s used on {cpus} CPUs")?;
+        let each = report.generator_cpu_us_per_request.unwrap_or_default();
+        writeln!(
+            out,
+            "  CPU        generator {own:.2} s ({each:.1} us a request) of {machine:.2} s used on {cpus} CPUs"
+        )?;
     }
     if let Some(server) = &report.server {
         let memory = server.resident;

@@ -1,24 +1,30 @@
-//! The closed loop of one connection: choose, send, receive, count, and again.
+//! The threads of a run: one connection each with blocking reads, or many connections each by `epoll`.
 //!
-//! Nothing is retried: a failed request is counted and the next one begins, on a new connection if the old one is
-//! unusable.
+//! Large transfers get a thread per connection, for there the copying is the work. Small requests share a few threads:
+//! a blocking read costs a switch between threads per request, which is about a third of what such a request costs the
+//! generator, and that third would be taken from the server under test. A shared thread reads a response only when it is
+//! whole in the buffers (see [`Connection::is_ready`]), so that a slow one does not hold up its neighbours.
+//!
+//! [`Connection::is_ready`]: crate::connection::Connection::is_ready
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Barrier, OnceLock};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::connection::Connection;
+use rustix::buffer::spare_capacity;
+use rustix::event::{Timespec, epoll};
+use rustix::fd::OwnedFd;
+use rustix::io::Errno;
+
 use crate::content::Content;
-use crate::exchange::{Exchange, Received};
 use crate::failure::Failure;
-use crate::operation::{Chooser, Operation, Presence, Step};
+use crate::lane::Lane;
 use crate::plan::Plan;
 use crate::request::PresignedHeads;
-use crate::tally::{Done, Live, Tally, Window};
+use crate::tally::{Live, Tally, Window};
 
-/// After a refused connection, so that a server that is down is not asked a hundred thousand times a second.
-const CONNECT_PAUSE: Duration = Duration::from_millis(100);
+/// How often a shared thread looks for requests that have waited too long.
+const TIMEOUT_CHECK: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// What all connections of a run share.
 #[derive(Debug)]
@@ -36,114 +42,110 @@ pub(crate) struct Shared {
     pub(crate) window: OnceLock<Window>,
 }
 
-struct Worker<'a> {
-    shared: &'a Shared,
-    exchange: Exchange<'a>,
-    connection: Option<Connection>,
-    opened: bool,
-    chooser: Chooser,
-    tally: Tally,
-}
-
-/// Runs one connection to the end of the run.
-pub(crate) fn work(shared: &Shared, number: usize) -> Tally {
-    let mut worker = Worker {
-        shared,
-        exchange: Exchange::new(shared),
-        connection: None,
-        opened: false,
-        chooser: Chooser::new(&shared.plan, number),
-        tally: Tally::default(),
-    };
-    // A failure here is found again, and counted, with the first request.
-    worker.connection = worker.connect().ok();
+/// Runs the connections of one thread to the end of the run.
+pub(crate) fn work(shared: &Shared, numbers: impl Iterator<Item = usize>) -> Tally {
+    let mut tally = Tally::default();
+    let mut lanes: Vec<Lane<'_>> = numbers.map(|number| Lane::new(shared, number, &mut tally)).collect();
     shared.barrier.wait();
     shared.barrier.wait();
     let window = *shared.window.get().expect("set before the second wait");
-    while let Some(step) = worker.next(&window) {
-        let (started, outcome) = worker.perform(&step);
-        worker.tally.record(step.operation, (started, Instant::now()), &outcome, &window);
-        shared.live[number].note(&outcome);
-        worker.chooser.learn(&step, learnt(&step, &outcome));
-        if matches!(outcome, Err(Failure::Connect(_))) {
-            pause();
-        }
-    }
-    worker.tally
-}
-
-#[expect(clippy::disallowed_methods, reason = "a plain thread of its own, no executor")]
-fn pause() {
-    thread::sleep(CONNECT_PAUSE);
-}
-
-/// What is known of a key after a request of a mixed run.
-fn learnt(step: &Step, outcome: &Result<Done, Failure>) -> Option<Presence> {
-    match (step.operation, outcome) {
-        (Operation::Delete, Ok(_)) | (_, Ok(Done::Absent)) => Some(Presence::Absent),
-        (_, Ok(Done::Transferred { .. })) => Some(Presence::Present),
-        // A failed read changes nothing; a failed write may or may not have happened.
-        (Operation::Put | Operation::Delete, Err(_)) => None,
-        (_, Err(_)) => Some(step.presence),
-    }
-}
-
-impl Worker<'_> {
-    fn next(&mut self, window: &Window) -> Option<Step> {
-        let shared = self.shared;
-        if window.until.is_some_and(|until| Instant::now() >= until) {
-            return None;
-        }
-        if let Some(limit) = shared.plan.requests
-            && shared.requests.fetch_add(1, Ordering::Relaxed) >= limit
-        {
-            return None;
-        }
-        self.chooser.next(&shared.plan, || shared.tickets.fetch_add(1, Ordering::Relaxed))
-    }
-
-    fn connect(&mut self) -> Result<Connection, Failure> {
-        let connection = Connection::open(self.shared.plan.address, self.shared.plan.timeout)?;
-        if std::mem::replace(&mut self.opened, true) {
-            self.tally.reconnects += 1;
-        }
-        Ok(connection)
-    }
-
-    /// One request, and when its clock began.
-    fn perform(&mut self, step: &Step) -> (Instant, Result<Done, Failure>) {
-        let connection = self.connection.take().map_or_else(|| self.connect(), Ok);
-        let mut connection = match connection {
-            Ok(connection) => connection,
-            Err(failure) => return (Instant::now(), Err(failure)),
-        };
-        let (head, body) = self.exchange.compose(step);
-        let started = Instant::now();
-        let sent = connection.send(head, body);
-        match sent.and_then(|()| self.exchange.receive(&mut connection, step)) {
-            Ok(Received { reusable, outcome }) => {
-                self.connection = reusable.then_some(connection);
-                (started, outcome)
+    match &mut lanes[..] {
+        [lane] => {
+            while lane.begin(&mut tally, &window) {
+                lane.finish(&mut tally, &window);
             }
-            Err(failure) => (started, Err(failure)),
         }
+        lanes => {
+            let timeout = shared.plan.timeout;
+            Together { lanes, tally: &mut tally, window, timeout }.work().expect("epoll works on sockets");
+        }
+    }
+    tally
+}
+
+/// Several lanes on one thread.
+struct Together<'a, 'b> {
+    lanes: &'b mut [Lane<'a>],
+    tally: &'b mut Tally,
+    window: Window,
+    timeout: Duration,
+}
+
+impl Together<'_, '_> {
+    fn work(&mut self) -> Result<(), Errno> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
+        for (place, lane) in self.lanes.iter().enumerate() {
+            register(&epoll, lane, place)?;
+        }
+        let mut active = 0;
+        for place in 0..self.lanes.len() {
+            active += usize::from(self.begin(&epoll, place)?);
+        }
+        let mut events = Vec::with_capacity(self.lanes.len());
+        let mut checked = Instant::now();
+        while active > 0 {
+            match epoll::wait(&epoll, spare_capacity(&mut events), Some(&TIMEOUT_CHECK)) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+            for event in events.drain(..) {
+                active -= usize::from(self.advance(&epoll, crate::units::index(event.data.u64()))?);
+            }
+            if checked.elapsed() >= Duration::from_secs(1) {
+                checked = Instant::now();
+                for place in 0..self.lanes.len() {
+                    active -= usize::from(self.expire(&epoll, place)?);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with a lane that has something to read; `true` if that was its last request.
+    fn advance(&mut self, epoll: &OwnedFd, place: usize) -> Result<bool, Errno> {
+        let lane = &mut self.lanes[place];
+        if lane.waiting_since().is_none() {
+            // Closed by the server between requests, or after the last one.
+            lane.connection = None;
+            return Ok(false);
+        }
+        if !lane.is_ready(self.tally, &self.window) {
+            return Ok(false);
+        }
+        lane.finish(self.tally, &self.window);
+        self.begin(epoll, place).map(|more| !more)
+    }
+
+    /// Gives up a request that has waited too long; `true` if that was the lane's last.
+    fn expire(&mut self, epoll: &OwnedFd, place: usize) -> Result<bool, Errno> {
+        let lane = &mut self.lanes[place];
+        if lane.waiting_since().is_none_or(|since| since.elapsed() < self.timeout) {
+            return Ok(false);
+        }
+        lane.fail(Failure::Io(std::io::ErrorKind::TimedOut), self.tally, &self.window);
+        self.begin(epoll, place).map(|more| !more)
+    }
+
+    /// Sends a lane's next request, and watches its connection if that is a new one.
+    fn begin(&mut self, epoll: &OwnedFd, place: usize) -> Result<bool, Errno> {
+        let lane = &mut self.lanes[place];
+        let had = lane.connection.is_some();
+        let reconnects = self.tally.reconnects;
+        let more = lane.begin(self.tally, &self.window);
+        if !had || self.tally.reconnects != reconnects {
+            register(epoll, lane, place)?;
+        }
+        Ok(more)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failed_write_leaves_a_key_unknown_and_a_failed_read_leaves_it_as_it_was() {
-        let step = |operation| Step { operation, number: 0, range: None, presence: Presence::Present };
-        let failed = Err(Failure::Closed);
-        assert_eq!(learnt(&step(Operation::Put), &failed), None);
-        assert_eq!(learnt(&step(Operation::Delete), &failed), None);
-        assert_eq!(learnt(&step(Operation::Get), &failed), Some(Presence::Present));
-        assert_eq!(learnt(&step(Operation::Get), &Ok(Done::Absent)), Some(Presence::Absent));
-        let done = Ok(Done::Transferred { bytes: 0, verified: 0 });
-        assert_eq!(learnt(&step(Operation::Delete), &done), Some(Presence::Absent));
-        assert_eq!(learnt(&step(Operation::Put), &done), Some(Presence::Present));
+/// A socket leaves the set by itself when it is closed.
+fn register(epoll: &OwnedFd, lane: &Lane<'_>, place: usize) -> Result<(), Errno> {
+    match &lane.connection {
+        Some(connection) => {
+            let data = epoll::EventData::new_u64(place as u64);
+            epoll::add(epoll, connection.socket(), data, epoll::EventFlags::IN)
+        }
+        None => Ok(()),
     }
 }

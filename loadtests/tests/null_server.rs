@@ -1,6 +1,8 @@
 //! The binary against its own null server: every workload runs, verification finds what is wrong and only that, and
 //! the exit code says so.
 
+#![expect(clippy::unwrap_used, reason = "clippy does not see that helpers of tests are tests")]
+
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Output, Stdio};
 
@@ -72,6 +74,10 @@ fn every_workload_runs_without_errors() {
         &["range-get", "--size", "10KiB", "--range-size", "1000", "--verify", "--auth", "presigned"],
         &["list", "--max-keys", "10"],
         &["mixed", "--auth", "presigned"],
+        &["get", "--size", "10KiB", "--verify", "--threads", "1"],
+        &["get", "--size", "10KiB", "--verify", "--threads", "4"],
+        &["put", "--size", "10KiB", "--threads", "1"],
+        &["list", "--max-keys", "10", "--threads", "1"],
     ] {
         let output = server.load(arguments);
         let report = report(&output);

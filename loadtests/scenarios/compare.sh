@@ -1,0 +1,203 @@
+#!/usr/bin/env bash
+# The benchmark campaign: Cairn beside nginx, s3s-fs and Garage on one machine, in one run, as a Markdown table.
+#
+# Every work runs ROUNDS times with the servers taking turns (A B A B ...), so that a machine that grows slower or
+# faster meanwhile does so for all. Servers that are not being measured are stopped (SIGSTOP), and what a server has
+# left unwritten in the page cache is flushed before the next one is measured, off the clock.
+#
+#   CAIRN_BIN=target/release/cairn CAIRN_LOAD_BIN=target/release/cairn-load loadtests/scenarios/compare.sh
+#
+# Settings, all by environment:
+#   CAIRN_BIN, CAIRN_LOAD_BIN      default target/release/cairn, target/release/cairn-load
+#   NGINX_BIN, S3S_FS_BIN, GARAGE_BIN   the peers; default: found in PATH; a missing one is skipped, and said so
+#   WORK_DIR    folder on a real disk (not tmpfs), needs some 40 GB; default ./compare-work; must be absent or empty
+#   RESULTS     where results and table.md go; default WORK_DIR/results
+#   ROUNDS      default 3      DURATION default 10s     WARM_UP default 2s
+#   ONLY        extended regular expression of the works to do, e.g. '^put|memory'
+#   BASE_PORT   default 7800
+#   HUGE        size of the object of the memory figures; default 5GiB
+set -euo pipefail
+
+CAIRN_BIN=${CAIRN_BIN:-target/release/cairn}
+LOAD=${CAIRN_LOAD_BIN:-target/release/cairn-load}
+NGINX_BIN=${NGINX_BIN:-$(PATH=$PATH:/usr/sbin command -v nginx || true)}
+S3S_FS_BIN=${S3S_FS_BIN:-$(command -v s3s-fs || true)}
+GARAGE_BIN=${GARAGE_BIN:-$(command -v garage || true)}
+WORK_DIR=$(realpath -m "${WORK_DIR:-compare-work}")
+RESULTS=$(realpath -m "${RESULTS:-$WORK_DIR/results}")
+ROUNDS=${ROUNDS:-3}
+DURATION=${DURATION:-10s}
+WARM_UP=${WARM_UP:-2s}
+ONLY=${ONLY:-.}
+BASE_PORT=${BASE_PORT:-7800}
+HUGE=${HUGE:-5GiB}
+
+SCENARIOS=$(dirname "$(realpath "$0")")
+BUCKET=bench
+export AWS_ACCESS_KEY_ID=GK000102030405060708090a0b
+export AWS_SECRET_ACCESS_KEY=000102030405060708090a0b0c0d0e0f000102030405060708090a0b0c0d0e0f
+
+# shellcheck source=servers.sh
+source "$SCENARIOS/servers.sh"
+
+say() { printf '%s\n' "$*" >&2; }
+note() { say "note: $*"; printf -- '- %s\n' "$*" >>"$RESULTS/notes.md"; }
+wanted() { [[ $1 =~ $ONLY ]]; }
+
+# measure WORK SERVER ROUND COMMAND OPTIONS...: one result file.
+measure() {
+    local work=$1 server=$2 round=$3 command=$4
+    shift 4
+    sync -f "$WORK_DIR"
+    wake "$server"
+    say "$work, $server, round $round"
+    "$LOAD" "$command" --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --json --server-pid "${PID[$server]}" \
+        "$@" >"$RESULTS/$work@$server@$round.json" || note "$work on $server, round $round: exit code $?"
+    pause "$server"
+}
+
+# prepare SERVER OPTIONS...: objects to read; not measured.
+prepare() {
+    local server=$1
+    shift
+    wake "$server"
+    "$LOAD" prepare --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --fail-on-error "$@" >/dev/null
+    pause "$server"
+}
+
+# clean SERVER PREFIX: what a round has written; not measured.
+clean() {
+    wake "$1"
+    "$LOAD" clean --endpoint "${ENDPOINT[$1]}" --bucket "$BUCKET" --prefix "$2" >/dev/null || note "cleaning $2 on $1 failed"
+    pause "$1"
+}
+
+# running SERVER...: those of them that are there.
+running() {
+    local server
+    for server in "$@"; do [[ -n ${PID[$server]:-} ]] && echo "$server"; done
+    return 0
+}
+
+# reads WORK SIZE KEYS CONNECTIONS: Cairn by presigned URLs against nginx with the same objects as files.
+reads() {
+    local work=$1 size=$2 keys=$3 connections=$4 round server auth
+    wanted "$work" || return 0
+    local objects=(--size "$size" --keys "$keys" --prefix "$work-")
+    prepare cairn "${objects[@]}"
+    [[ -z ${PID[nginx]:-} ]] || "$LOAD" files "${objects[@]}" "$WORK_DIR/nginx/www/$BUCKET"
+    for ((round = 1; round <= ROUNDS; round++)); do
+        for server in $(running cairn nginx); do
+            auth=presigned
+            [[ $server != nginx ]] || auth=none
+            measure "$work" "$server" "$round" get --auth "$auth" "${objects[@]}" --connections "$connections" \
+                --duration "$DURATION" --warm-up "$WARM_UP"
+        done
+    done
+    # One pass that compares every byte: a fast server of wrong bytes is not fast.
+    for server in $(running cairn nginx); do
+        auth=presigned
+        [[ $server != nginx ]] || auth=none
+        wake "$server"
+        "$LOAD" get --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --verify --fail-on-error --auth "$auth" \
+            "${objects[@]}" --connections "$connections" --duration 3s --warm-up 0 >/dev/null ||
+            note "$work on $server: verification failed"
+        pause "$server"
+    done
+}
+
+# writes WORK SIZE KEYS CONNECTIONS: new objects, durable on Cairn and Garage, not flushed by s3s-fs.
+writes() {
+    local work=$1 size=$2 keys=$3 connections=$4 round server
+    wanted "$work" || return 0
+    for ((round = 1; round <= ROUNDS; round++)); do
+        for server in $(running cairn s3s-fs garage); do
+            measure "$work" "$server" "$round" put --size "$size" --keys "$keys" --prefix "$work-$round-" \
+                --connections "$connections" --duration "$DURATION" --warm-up "$WARM_UP"
+            clean "$server" "$work-$round-"
+        done
+    done
+}
+
+lists() {
+    local work=list-1000-of-20000-8-connections round server
+    wanted "$work" || return 0
+    local objects=(--size 1KiB --keys 20000 --prefix "$work-")
+    for server in $(running cairn garage); do prepare "$server" "${objects[@]}"; done
+    for ((round = 1; round <= ROUNDS; round++)); do
+        for server in $(running cairn garage); do
+            measure "$work" "$server" "$round" list "${objects[@]}" --max-keys 1000 --connections 8 \
+                --duration "$DURATION" --warm-up "$WARM_UP"
+        done
+    done
+}
+
+# Resident memory of a Cairn that was just started: with 1000 connections, and while a large object streams through.
+memory() {
+    wanted memory || return 0
+    local name
+    stop cairn
+    rm -rf "$WORK_DIR/cairn"
+    start_cairn
+    "$LOAD" prepare --endpoint "${ENDPOINT[cairn]}" --bucket "$BUCKET" --keys 1 --fail-on-error >/dev/null
+    local to=(--endpoint "${ENDPOINT[cairn]}" --bucket "$BUCKET" --json --server-pid "${PID[cairn]}")
+    "$LOAD" idle "${to[@]}" --connections 1000 --touch --duration 5s >"$RESULTS/memory-idle.json" ||
+        note "memory: not all idle connections stayed open"
+    for name in put get; do
+        local verify=()
+        [[ $name != get ]] || verify=(--verify)
+        "$LOAD" "$name" "${to[@]}" --size "$HUGE" --keys 1 --prefix huge- --requests 1 --connections 1 \
+            --timeout 10m "${verify[@]}" --fail-on-error >"$RESULTS/memory-$name.json" ||
+            note "memory: $name of $HUGE failed"
+    done
+    {
+        printf '\n| resident memory of Cairn, KiB | first | last | most |\n|---|---|---|---|\n'
+        printf '| 1000 open connections | %s | %s | %s |\n' "$(field server_before_kib memory-idle)" \
+            "$(field last_kib memory-idle)" "$(field max_kib memory-idle)"
+        for name in put get; do
+            printf '| %s of one object of %s | %s | %s | %s |\n' "$name" "$HUGE" "$(field first_kib "memory-$name")" \
+                "$(field last_kib "memory-$name")" "$(field max_kib "memory-$name")"
+        done
+    } >>"$RESULTS/memory.md"
+}
+
+# field NAME FILE: a number of a pretty-printed JSON, which holds the name once.
+field() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$RESULTS/$2.json"; }
+
+describe() {
+    printf 'Measured %s on %s, kernel %s, %s CPUs (%s), %s of %s.\n' "$(date -u +%F)" "$(uname -m)" "$(uname -r)" \
+        "$(nproc)" "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
+        "$(df --output=fstype "$WORK_DIR" | tail -1)" "$(df -h --output=size "$WORK_DIR" | tail -1 | tr -d ' ')"
+    printf '%s rounds, servers taking turns, %s measured after %s of warm-up; client and servers on the same CPUs.\n\n' \
+        "$ROUNDS" "$DURATION" "$WARM_UP"
+}
+
+main() {
+    [[ -x $LOAD ]] || { say "no load generator at $LOAD: set CAIRN_LOAD_BIN"; exit 1; }
+    [[ -x $CAIRN_BIN ]] || { say "no server at $CAIRN_BIN: set CAIRN_BIN"; exit 1; }
+    if [[ -d $WORK_DIR && -n $(ls -A "$WORK_DIR") ]]; then
+        say "$WORK_DIR is not empty: set WORK_DIR to a folder of its own"
+        exit 1
+    fi
+    mkdir -p "$WORK_DIR" "$RESULTS"
+    : >"$RESULTS/notes.md"
+    [[ $(stat -f -c %T "$WORK_DIR") != tmpfs ]] || { say "$WORK_DIR is in memory: durable writes cost nothing there"; exit 1; }
+    ulimit -n "$(ulimit -H -n)"
+    trap stop_all EXIT
+    start_all
+    reads get-4KiB-32-connections 4KiB 10000 32
+    reads get-16MiB-8-connections 16MiB 32 8
+    writes put-4KiB-32-connections 4KiB 200000 32
+    writes put-64KiB-32-connections 64KiB 50000 32
+    writes put-16MiB-8-connections 16MiB 128 8
+    lists
+    memory
+    {
+        describe
+        if compgen -G "$RESULTS/*@*.json" >/dev/null; then "$LOAD" table "$RESULTS"; fi
+        [[ ! -s $RESULTS/memory.md ]] || cat "$RESULTS/memory.md"
+        [[ ! -s $RESULTS/notes.md ]] || { printf '\nNotes:\n'; cat "$RESULTS/notes.md"; }
+    } | tee "$RESULTS/table.md"
+}
+
+main "$@"
