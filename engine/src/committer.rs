@@ -8,7 +8,7 @@
 
 use crate::batch::Batch;
 use crate::error::EngineError;
-use crate::limits::BATCH_JOBS_MAX;
+use crate::limits::{METADATA_HEADROOM_LOW, METADATA_HEADROOM_MIN};
 use crate::queue::Job;
 use crate::slice::Slice;
 use cairn_model::Clock;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
-    while let Some(jobs) = slice.queue.take(BATCH_JOBS_MAX) {
+    while let Some(jobs) = slice.queue.take() {
         if let Some(reason) = slice.stopped.get() {
             for job in jobs {
                 fail(job, &EngineError::Io(reason.clone()));
@@ -29,6 +29,21 @@ pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
             continue;
         }
         sequence = commit(slice, clock, sequence, jobs);
+    }
+}
+
+/// Sees to it that the transaction finds written space behind the metadata's last page. The keeper does so ahead of need;
+/// only when it has fallen behind does the committer wait for it.
+fn keep_headroom(slice: &Slice) {
+    let headroom = slice.environment.headroom();
+    if headroom < METADATA_HEADROOM_LOW {
+        slice.wake_keeper();
+    }
+    if headroom < METADATA_HEADROOM_MIN
+        && let Err(error) = slice.environment.extend(METADATA_HEADROOM_MIN)
+    {
+        // Not a failure yet: the transaction may need no new pages, and says so itself when it does.
+        tracing::warn!(target: "service::engine", slice = slice.number, %error, "no space to write ahead for metadata");
     }
 }
 
@@ -73,6 +88,7 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
 
 /// Decides, applies and commits the changes; returns the last sequence used.
 fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) -> u64 {
+    keep_headroom(slice);
     let mut batch = match Batch::begin(slice, clock, sequence) {
         Ok(batch) => batch,
         Err(error) => {

@@ -6,7 +6,8 @@
 use crate::error::EngineError;
 use crate::extent::units_for;
 use crate::limits::{
-    BLOCK_BYTES, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, SPACE_CHECK_INTERVAL, UNIT_BYTES,
+    BLOCK_BYTES, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM,
+    METADATA_HEADROOM_LOW, SPACE_CHECK_INTERVAL, UNIT_BYTES,
 };
 use crate::slice::Slice;
 use crate::volume::Volume;
@@ -87,6 +88,12 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace) {
         };
         for (_, reply) in waiting {
             let _ = reply.send(grown.clone());
+        }
+        if slice.environment.headroom() < METADATA_HEADROOM_LOW
+            && available > METADATA_HEADROOM
+            && let Err(error) = slice.environment.extend(METADATA_HEADROOM)
+        {
+            tracing::warn!(target: "service::engine", slice = slice.number, %error, "no space to write ahead for metadata");
         }
         if state.wanted_written_units > 0 {
             write_ahead(slice, state.wanted_written_units);

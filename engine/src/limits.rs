@@ -60,7 +60,18 @@ pub(crate) const FREE_LOW_UNITS: u64 = (32 << 20) / UNIT_BYTES;
 pub(crate) const VOLUME_BYTES_MAX: u64 = 1 << 40;
 
 /// Changes that the committer takes into one transaction.
-pub(crate) const BATCH_JOBS_MAX: usize = 1024;
+pub(crate) const BATCH_JOBS_MAX: usize = 512;
+
+/// Bytes of inline payloads that the committer takes into one transaction.
+pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;
+
+/// Written space that a slice's metadata file has behind its last page when a transaction begins: more than a batch can
+/// use, whose changes dirty a few pages each beside their inline payloads.
+pub(crate) const METADATA_HEADROOM_MIN: u64 = 16 << 20;
+/// Headroom that the keeper restores while others commit ...
+pub(crate) const METADATA_HEADROOM: u64 = 48 << 20;
+/// ... when it has fallen below this.
+pub(crate) const METADATA_HEADROOM_LOW: u64 = 32 << 20;
 
 /// Changes that may wait for a committer before further ones are refused.
 pub(crate) const QUEUE_JOBS_MAX: usize = 65_536;

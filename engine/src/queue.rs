@@ -5,7 +5,7 @@
 
 use crate::bucket::Bucket;
 use crate::error::EngineError;
-use crate::limits::QUEUE_JOBS_MAX;
+use crate::limits::{BATCH_INLINE_BYTES_MAX, BATCH_JOBS_MAX, QUEUE_JOBS_MAX};
 use crate::object::{Attributes, DeleteOutcome, PutOutcome, WriteCondition};
 use crate::writer::StagedPayload;
 use cairn_model::{Etag, ObjectKey};
@@ -24,6 +24,15 @@ pub(crate) enum Job {
     Delete(Box<DeleteJob>, Reply<DeleteOutcome>),
     /// Whether the bucket with this id has no record here; decided in line with all changes before it.
     ProbeEmpty(u64, Reply<bool>),
+}
+
+impl Job {
+    fn inline_bytes(&self) -> usize {
+        match self {
+            Self::Put(put, _) => put.payload.inline_bytes(),
+            Self::Delete(..) | Self::ProbeEmpty(..) => 0,
+        }
+    }
 }
 
 pub(crate) struct PutJob {
@@ -75,8 +84,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Waits for changes and takes up to `most`. `None`: closed and empty.
-    pub(crate) fn take(&self, most: usize) -> Option<Vec<Job>> {
+    /// Waits for changes and takes as many as a transaction may hold. `None`: closed and empty.
+    pub(crate) fn take(&self) -> Option<Vec<Job>> {
         let mut state = self.lock();
         while state.jobs.is_empty() {
             if state.closed {
@@ -84,8 +93,13 @@ impl Queue {
             }
             state = self.filled.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        let count = state.jobs.len().min(most);
-        Some(state.jobs.drain(..count).collect())
+        let mut inline = 0;
+        let mut fits = |job: &Job| {
+            inline += job.inline_bytes();
+            inline <= BATCH_INLINE_BYTES_MAX
+        };
+        let count = state.jobs.iter().take(BATCH_JOBS_MAX).take_while(|job| fits(job)).count();
+        Some(state.jobs.drain(..count.max(1)).collect())
     }
 
     /// Refuses further changes; those that wait are still committed.

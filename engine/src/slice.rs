@@ -216,7 +216,8 @@ impl Slice {
         Err(EngineError::StorageFull)
     }
 
-    fn wake_keeper(&self) {
+    /// Makes the keeper look.
+    pub(crate) fn wake_keeper(&self) {
         let mut requests = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if !requests.woken {
             requests.woken = true;

@@ -64,6 +64,11 @@ impl StagedPayload {
         self.parts.md5
     }
 
+    /// Bytes that travel with the record.
+    pub(crate) fn inline_bytes(&self) -> usize {
+        self.parts.inline.len()
+    }
+
     pub(crate) fn into_parts(self) -> StagedParts {
         self.parts
     }

@@ -4,7 +4,11 @@ use crate::Error;
 use crate::txn::{ReadTxn, TOTALS_TABLE, WriteTxn};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvOpenOptions, WithTls};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Readers that an environment admits at once: one for each thread that ever reads.
 const READERS_MAX: u32 = 512;
@@ -20,6 +24,11 @@ pub struct EnvironmentOptions {
     pub tables_max: u32,
 }
 
+/// Bytes of an LMDB page.
+const PAGE_BYTES: u64 = 4096;
+/// Zeros that one write adds behind the end of the data file.
+static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
+
 /// A named table of an environment; keys and values are bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Table(pub(crate) Database<Bytes, Bytes>);
@@ -29,6 +38,10 @@ pub struct Table(pub(crate) Database<Bytes, Bytes>);
 pub struct Environment {
     pub(crate) env: Env<WithTls>,
     pub(crate) totals: Table,
+    data: File,
+    /// Length of the data file that is known to be written.
+    length: AtomicU64,
+    extending: Mutex<()>,
 }
 
 impl Environment {
@@ -63,7 +76,48 @@ impl Environment {
         let mut txn = env.write_txn()?;
         let totals = Table(env.create_database(&mut txn, Some(TOTALS_TABLE))?);
         txn.commit()?;
-        Ok(Self { env, totals })
+        let data = File::options().write(true).open(path.join("data.mdb")).map_err(Error::Io)?;
+        let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
+        Ok(Self { env, totals, data, length, extending: Mutex::new(()) })
+    }
+
+    /// Bytes of the data file behind its last used page: written space that a commit can use without the file system
+    /// having to allocate any.
+    #[must_use]
+    pub fn headroom(&self) -> u64 {
+        self.length.load(Ordering::Acquire).saturating_sub(self.used())
+    }
+
+    fn used(&self) -> u64 {
+        (self.env.info().last_page_number as u64 + 1) * PAGE_BYTES
+    }
+
+    /// Writes zeros behind the end of the data file until there are `bytes` bytes of headroom; durable when it returns.
+    /// LMDB takes a file that is longer than it needs. A commit into space that was written before needs no journal commit
+    /// of the file system, which is most of what a small durable commit costs.
+    ///
+    /// Any thread may call this while another commits, as long as that other begins no transaction that could outgrow the
+    /// headroom of that moment: only bytes behind the end of the file are written.
+    ///
+    /// # Errors
+    /// [`Error::Full`] or [`Error::Io`]; the file may have become longer, and is as good as before.
+    pub fn extend(&self, bytes: u64) -> Result<(), Error> {
+        let _one_at_a_time = self.extending.lock().unwrap_or_else(PoisonError::into_inner);
+        // LMDB may have outgrown what was written ahead.
+        let mut at = self.data.metadata().map_err(Error::Io)?.len();
+        self.length.store(at, Ordering::Release);
+        let end = (self.used() + bytes).next_multiple_of(PAGE_BYTES);
+        if at >= end {
+            return Ok(());
+        }
+        while at < end {
+            let piece = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROS.len());
+            self.data.write_all_at(&ZEROS[..piece], at).map_err(heed::Error::Io)?;
+            at += piece as u64;
+        }
+        self.data.sync_all().map_err(heed::Error::Io)?;
+        self.length.store(at, Ordering::Release);
+        Ok(())
     }
 
     /// Opens the table `name`, making it when it is missing.

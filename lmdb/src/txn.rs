@@ -272,6 +272,27 @@ mod tests {
     }
 
     #[test]
+    fn space_written_ahead_is_used_and_survives_a_reopening() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let env = open(folder.path());
+        let table = env.table("t").expect("a table");
+        env.extend(1 << 20).expect("extends");
+        let (before, length) = (env.headroom(), env.env.real_disk_size().expect("measured"));
+        assert!(before >= 1 << 20);
+        let mut txn = env.write().expect("writes");
+        for n in 0..1000u32 {
+            txn.put(table, &n.to_be_bytes(), 1, &[7; 200], b"").expect("puts");
+        }
+        txn.commit().expect("commits");
+        assert!(env.headroom() < before);
+        assert_eq!(env.env.real_disk_size().expect("measured"), length, "the file did not grow");
+        env.env.prepare_for_closing().wait();
+        let env = open(folder.path());
+        let table = env.table("t").expect("a table");
+        assert_eq!(env.read().expect("reads").count(&[table]).expect("whole").records, 1000);
+    }
+
+    #[test]
     fn a_truncated_file_is_refused_instead_of_a_sigbus() {
         let folder = tempfile::tempdir().expect("a folder");
         let env = open(folder.path());
