@@ -117,7 +117,11 @@ async fn exchange<S: Service>(server: &Server<S>, wire: &mut Wire, request: &Req
     let rest = body.into_rest();
     let (response, panicked) = match called {
         Ok(response) => (response, false),
-        Err(_) => (server.service.reject(Rejection::Panic, &request.id), true),
+        Err(_) => {
+            // What the panic said has been told by the panic hook; this says whose request it was.
+            tracing::error!(target: "service", request_id = request.id, "a request ended with a panic");
+            (server.service.reject(Rejection::Panic, &request.id), true)
+        }
     };
     let keep = !panicked && !response.close && may_keep(server, request, &rest);
     let connection = connection_option(request, keep);

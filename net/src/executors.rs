@@ -11,7 +11,7 @@ use std::thread;
 
 use glommio::{LocalExecutorBuilder, Placement};
 
-use crate::limits::{IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, RING_DEPTH, RINGS_PER_EXECUTOR};
+use crate::limits::{IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT, RING_DEPTH, RINGS_PER_EXECUTOR};
 use crate::probe::{StartError, memlock_limit, probe};
 
 const STATUS: &str = "/proc/self/status";
@@ -116,8 +116,12 @@ fn run<W, F>(
     W: Fn(ExecutorIndex) -> F,
     F: Future<Output = ()> + 'static,
 {
-    let builder =
-        |placement| LocalExecutorBuilder::new(placement).io_memory(io_memory).ring_depth(RING_DEPTH);
+    let builder = |placement| {
+        LocalExecutorBuilder::new(placement)
+            .io_memory(io_memory)
+            .ring_depth(RING_DEPTH)
+            .preempt_timer(PREEMPT)
+    };
     let made = catch_unwind(|| {
         let pinned = core.and_then(|core| match builder(Placement::Fixed(core)).make() {
             Ok(pinned) => Some(pinned),

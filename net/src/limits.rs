@@ -27,6 +27,8 @@ pub(crate) const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(5);
 pub(crate) const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// Depth of each io_uring ring of an executor.
 pub(crate) const RING_DEPTH: usize = 256;
+/// How long a task may run before it is asked to yield: one client with endless data must not hold up the others.
+pub(crate) const PREEMPT: Duration = Duration::from_millis(10);
 /// glommio makes three rings per executor and registers the same memory with each; each counts.
 pub(crate) const RINGS_PER_EXECUTOR: u64 = 3;
 /// Below this much lockable memory glommio refuses to start.

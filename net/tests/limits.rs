@@ -1,6 +1,5 @@
 //! Deadlines, limits, the drain, and the spread over executors, over real sockets. Deadlines are set short; no test
 //! waits for the passing of time itself, only for what it brings.
-#![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
 
 mod common;
 
@@ -9,7 +8,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use cairn_net::Limits;
-use common::{Client, TestServer};
+use common::{Client, PATIENCE, TestServer};
 
 const SHORT: Duration = Duration::from_millis(300);
 
@@ -21,14 +20,13 @@ fn a_head_that_does_not_end_is_answered_with_408() {
     let mut feeder = client.stream.try_clone().unwrap();
     std::thread::spawn(move || {
         // A byte now and then must not buy time. Ends when the server has closed.
-        while std::io::Write::write_all(&mut feeder, b"a").is_ok() && began.elapsed() < Duration::from_secs(5)
-        {
+        while std::io::Write::write_all(&mut feeder, b"a").is_ok() && began.elapsed() < PATIENCE / 2 {
             std::thread::park_timeout(Duration::from_millis(20));
         }
     });
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
-    assert!(began.elapsed() >= SHORT && began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    assert!(began.elapsed() >= SHORT && began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
 }
 
 #[test]
@@ -76,7 +74,7 @@ fn connections_past_the_limit_get_503() {
     let mut over = server.connect();
     assert_eq!(over.answer().status, 503);
     drop(clients);
-    let until = Instant::now() + common::PATIENCE;
+    let until = Instant::now() + PATIENCE;
     while server.connect().get("/x").status != 200 {
         assert!(Instant::now() < until, "places are not given back");
     }
@@ -94,27 +92,6 @@ fn few_connections_are_spread_evenly() {
 }
 
 #[test]
-fn a_thousand_idle_connections_do_not_disturb_others() {
-    raise_descriptor_limit();
-    let server = TestServer::with(Limits::default(), 2);
-    let mut idle: Vec<Client> = (0..1000).map(|_| server.connect()).collect();
-    for client in &mut idle {
-        assert_eq!(client.get("/x").status, 200);
-    }
-    let before = resident_bytes();
-    let mut more: Vec<Client> = (0..1000).map(|_| server.connect()).collect();
-    for client in &mut more {
-        assert_eq!(client.get("/x").status, 200);
-    }
-    let each = resident_bytes().saturating_sub(before) / 1000;
-    assert!(each < 16 * 1024, "an idle connection costs {each} bytes on both sides");
-    assert_eq!(server.connect().get("/stream?1000000").body.len(), 1_000_000);
-    for client in idle.iter_mut().chain(&mut more) {
-        assert_eq!(client.get("/y").text(), "/y");
-    }
-}
-
-#[test]
 fn a_drain_lets_requests_finish_and_closes_the_rest() {
     let mut server = TestServer::with(Limits::default(), 2);
     let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
@@ -126,7 +103,8 @@ fn a_drain_lets_requests_finish_and_closes_the_rest() {
     let mut streaming = server.connect();
     streaming.send("GET /stream?50000000 HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_eq!(streaming.head().status, 200);
-    server.drain.begin(Duration::from_secs(20));
+    server.wait_for_calls(10);
+    server.drain.begin(PATIENCE);
     for client in &mut idle {
         assert!(client.is_closed());
     }
@@ -149,7 +127,7 @@ fn the_grace_period_ends_a_drain() {
     let began = Instant::now();
     server.drain.begin(SHORT);
     server.join();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
 }
 
 #[test]
@@ -157,20 +135,10 @@ fn a_second_signal_ends_a_drain_at_once() {
     let mut server = TestServer::start();
     let mut stuck = server.connect();
     stuck.send("GET /slow?60000 HTTP/1.1\r\nHost: h\r\n\r\n");
+    server.wait_for_calls(1);
     let began = Instant::now();
     server.drain.begin(Duration::from_secs(3600));
     server.drain.abort();
     server.join();
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
-}
-
-fn raise_descriptor_limit() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
-}
-
-fn resident_bytes() -> usize {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+    assert!(began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
 }

@@ -11,6 +11,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,12 +23,14 @@ use cairn_net::{
 };
 
 /// Longer than anything a test waits for; a read that takes this long is a failure.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct TestServer {
     pub address: SocketAddr,
     pub drain: Drain,
     pub log: Arc<Mutex<Vec<String>>>,
+    /// Calls of the service that have begun.
+    pub begun: Arc<AtomicUsize>,
     joined: Option<thread::JoinHandle<()>>,
 }
 
@@ -41,15 +44,17 @@ impl TestServer {
         let address = listeners[0].local_addr();
         let listeners = Arc::new(Mutex::new(listeners));
         let (drain, log) = (Drain::new(), Arc::new(Mutex::new(Vec::new())));
-        let (their_drain, their_log) = (drain.clone(), Arc::clone(&log));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let (their_drain, their_log, their_begun) = (drain.clone(), Arc::clone(&log), Arc::clone(&begun));
         let running = start(executors, move |executor| {
             let listener = listeners.lock().unwrap().pop().unwrap();
-            let service = TestService { executor, log: Arc::clone(&their_log) };
+            let service =
+                TestService { executor, log: Arc::clone(&their_log), begun: Arc::clone(&their_begun) };
             serve(listener, Rc::new(service), limits, their_drain.clone())
         })
         .unwrap();
         let joined = Some(thread::spawn(move || running.join().unwrap()));
-        Self { address, drain, log, joined }
+        Self { address, drain, log, begun, joined }
     }
 
     pub fn connect(&self) -> Client {
@@ -63,6 +68,15 @@ impl TestServer {
     pub fn join(&mut self) {
         if let Some(joined) = self.joined.take() {
             joined.join().unwrap();
+        }
+    }
+
+    /// Waits until `count` calls of the service have begun.
+    pub fn wait_for_calls(&self, count: usize) {
+        let until = Instant::now() + PATIENCE;
+        while self.begun.load(Ordering::Relaxed) < count {
+            assert!(Instant::now() < until, "the calls do not begin");
+            thread::yield_now();
         }
     }
 
@@ -92,6 +106,7 @@ impl Drop for TestServer {
 struct TestService {
     executor: ExecutorIndex,
     log: Arc<Mutex<Vec<String>>>,
+    begun: Arc<AtomicUsize>,
 }
 
 fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
@@ -103,6 +118,7 @@ fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
 
 impl Service for TestService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        self.begun.fetch_add(1, Ordering::Relaxed);
         let id = request.id.as_str();
         let number = request.head.query().and_then(|query| query.parse().ok()).unwrap_or(0_u64);
         let full = |text: &str| response(StatusCode::OK, ResponseBody::Full(text.as_bytes().to_vec()), id);
