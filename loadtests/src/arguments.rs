@@ -58,6 +58,7 @@ pub struct Common {
     pub requests: Option<u64>,
     pub seed: u64,
     pub timeout: Span,
+    pub send_buffer: ByteCount,
     pub payload_digest: Digest,
     pub verify: bool,
     pub fail_on_error: bool,
@@ -136,6 +137,9 @@ macro_rules! workload_command {
             /// give up a request that waits longer for bytes (default 60s)
             #[argh(option, default = "Span(std::time::Duration::from_secs(60))")]
             timeout: Span,
+            /// send buffer of each socket; 0 leaves it to the kernel, for networks that are far (default 192KiB)
+            #[argh(option, default = "ByteCount(192 * 1024)")]
+            send_buffer: ByteCount,
             /// what signed uploads say of their body: unsigned or sha256 (default unsigned)
             #[argh(option, default = "Digest::Unsigned")]
             payload_digest: Digest,
@@ -182,6 +186,7 @@ macro_rules! workload_command {
                     requests: self.requests,
                     seed: self.seed,
                     timeout: self.timeout,
+                    send_buffer: self.send_buffer,
                     payload_digest: self.payload_digest,
                     verify: self.verify,
                     fail_on_error: self.fail_on_error,

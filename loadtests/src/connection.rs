@@ -12,12 +12,10 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use crate::content::{Content, Position};
 use crate::failure::Failure;
 use crate::response::{Chunked, Framing, HEAD_BYTES_MAX, Head, parse_head};
+use crate::units::{ByteCount, index};
 
 /// Large enough that a large body costs few system calls, small enough to stay in a core's cache.
 const BUFFER_BYTES: usize = 256 * 1024;
-/// A whole small upload fits, so that sending it does not wait for the server. (The kernel counts twice what is asked
-/// for, and grants up to `net.core.wmem_max`.)
-const SEND_BUFFER_BYTES: usize = 192 * 1024;
 const _: () = assert!(BUFFER_BYTES > HEAD_BYTES_MAX);
 
 /// The body of a request: `length` bytes of the content from `position` on.
@@ -80,9 +78,14 @@ impl Connection {
         Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, parsed: None })
     }
 
-    /// Makes room for a whole small upload in the socket. Not for large ones: it ends the kernel's own tuning.
-    pub(crate) fn reserve_send_buffer(&self) -> Result<(), Failure> {
-        set_socket_send_buffer_size(&self.stream, SEND_BUFFER_BYTES)
+    /// Fixes the socket's send buffer. Enough for a whole small upload, so that sending it does not wait for the server;
+    /// not so much that what waits there has left the cache when the server reads it, as happens with the several MiB
+    /// that the kernel would let wait. (It counts twice what is asked for, and grants up to `net.core.wmem_max`.)
+    pub(crate) fn set_send_buffer(&self, size: ByteCount) -> Result<(), Failure> {
+        if size == ByteCount(0) {
+            return Ok(());
+        }
+        set_socket_send_buffer_size(&self.stream, index(size.0))
             .map_err(|error| Failure::Connect(io::Error::from(error).kind()))
     }
 

@@ -124,9 +124,7 @@ impl<'a> Lane<'a> {
     fn connect(&mut self, tally: &mut Tally) -> Result<Connection, Failure> {
         let plan = &self.shared.plan;
         let connection = Connection::open(plan.address, plan.timeout)?;
-        if plan.threads < plan.connections {
-            connection.reserve_send_buffer()?;
-        }
+        connection.set_send_buffer(plan.send_buffer)?;
         if std::mem::replace(&mut self.opened, true) {
             tally.reconnects += 1;
         }

@@ -151,6 +151,8 @@ pub struct Plan {
     pub time_series: bool,
     /// Longest wait for bytes.
     pub timeout: Duration,
+    /// Send buffer of each socket; 0 for the kernel's own.
+    pub send_buffer: ByteCount,
     /// Seed of content, sizes and choices.
     pub seed: u64,
     /// Process to watch.
@@ -231,6 +233,7 @@ impl Plan {
             json: common.json,
             time_series: common.time_series,
             timeout: common.timeout.0,
+            send_buffer: common.send_buffer,
             seed: common.seed,
             server_pid: common.server_pid,
             touch: own.touch,

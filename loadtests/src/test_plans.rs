@@ -47,6 +47,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         time_series: true,
         timeout: Duration::from_secs(5),
         seed: 1,
+        send_buffer: ByteCount(0),
         server_pid: None,
         touch: false,
     }
