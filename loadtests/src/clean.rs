@@ -28,21 +28,25 @@ pub fn create_bucket(plan: &Plan) -> Result<(), LoadError> {
 /// [`LoadError::Refused`] with the server's answer.
 pub fn list_keys(plan: &Plan) -> Result<Vec<String>, LoadError> {
     let mut requests = Requests::new(&plan.target);
-    let mut keys = Vec::new();
+    let mut keys: Vec<String> = Vec::new();
     let mut token: Option<String> = None;
     loop {
         let mut query = vec![("list-type", "2"), ("prefix", plan.keys.prefix.as_str())];
-        if let Some(token) = &token {
-            query.push(("continuation-token", token));
+        match (&token, keys.last()) {
+            (Some(token), _) => query.push(("continuation-token", token.as_str())),
+            (None, Some(last)) => query.push(("start-after", last)),
+            (None, None) => {}
         }
         let (status, page) = exchange(plan, &mut requests, "GET", &query)
             .map_err(|failure| refused(plan, "listing", failure))?;
         if status != 200 {
             return Err(refused(plan, "listing", status_failure(status, &page)));
         }
+        let before = keys.len();
         keys.extend(xml::elements(&page, "Key").map(xml::unescape));
         token = xml::element(&page, "NextContinuationToken");
-        if token.is_none() {
+        // Some servers cut a page short without giving a token: only an empty page is the end.
+        if token.is_none() && keys.len() == before {
             return Ok(keys);
         }
     }

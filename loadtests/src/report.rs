@@ -140,7 +140,7 @@ pub enum Verdict {
     Good,
     /// Exit code 2: something came back wrong.
     Corrupt,
-    /// Exit code 3: requests failed and that was asked to matter, or none succeeded.
+    /// Exit code 3: requests failed and that was asked to matter, or not one succeeded in the window.
     Errors,
 }
 
@@ -200,7 +200,7 @@ impl Report {
     pub fn verdict(&self, fail_on_error: bool) -> Verdict {
         if self.verification.as_ref().is_some_and(|verification| verification.failures > 0) {
             Verdict::Corrupt
-        } else if self.error_count > 0 && (fail_on_error || self.total.requests == 0) {
+        } else if (fail_on_error && self.error_count > 0) || (self.keys > 0 && self.total.requests == 0) {
             Verdict::Errors
         } else {
             Verdict::Good
