@@ -61,6 +61,17 @@ enum ChunkBytes {
     Inline(Vec<u8>),
 }
 
+impl PayloadChunk {
+    /// The bytes as a buffer of their own; not copied when they are a whole inline payload.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<u8> {
+        match self {
+            Self { bytes: ChunkBytes::Inline(bytes), range } if range == (0..bytes.len()) => bytes,
+            other => other.as_ref().to_vec(),
+        }
+    }
+}
+
 impl AsRef<[u8]> for PayloadChunk {
     fn as_ref(&self) -> &[u8] {
         let bytes: &[u8] = match &self.bytes {

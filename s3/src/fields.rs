@@ -28,16 +28,6 @@ const SINGLE: &[&str] = &[
     "x-amz-sdk-checksum-algorithm",
 ];
 
-/// The parameters that make a presigned URL; they stand for no header.
-const SIGNATURE: &[&str] = &[
-    "X-Amz-Algorithm",
-    "X-Amz-Credential",
-    "X-Amz-Date",
-    "X-Amz-Expires",
-    "X-Amz-SignedHeaders",
-    "X-Amz-Signature",
-];
-
 /// A borrowed view of the header fields, names in lower case, values trimmed, in the order sent.
 #[derive(Clone, Copy)]
 pub(crate) struct Fields<'a> {
@@ -69,16 +59,12 @@ impl<'a> Fields<'a> {
 
     /// The value of an `x-amz-*` field, from the headers or hoisted into the query.
     pub(crate) fn amz(&self, name: &str) -> Option<&'a str> {
-        self.text(name).or_else(|| self.hoisted().find(|(found, _)| found == name).map(|(_, value)| value))
+        self.text(name).or_else(|| self.hoisted().find(|(found, _)| *found == name).map(|(_, value)| value))
     }
 
     /// The `X-Amz-*` query parameters but those of the signature itself, names in lower case.
-    pub(crate) fn hoisted(&self) -> impl Iterator<Item = (String, &'a str)> + use<'a> {
-        self.query.iter().filter_map(|(name, value)| {
-            let amz = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
-            let signature = || SIGNATURE.iter().any(|own| name.eq_ignore_ascii_case(own));
-            (amz && !signature()).then(|| (name.to_ascii_lowercase(), value))
-        })
+    pub(crate) fn hoisted(&self) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
+        self.query.hoisted()
     }
 
     /// Refuses a request that has one of the single fields twice.

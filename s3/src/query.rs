@@ -10,10 +10,30 @@ use std::borrow::Cow;
 /// Most parameters in one query. AWS's longest operation has a dozen; the head's limit bounds the bytes.
 const PARAMETERS_MAX: usize = 256;
 
+/// The parameters that make a presigned URL; they stand for no header.
+const SIGNATURE: &[&str] = &[
+    "X-Amz-Algorithm",
+    "X-Amz-Credential",
+    "X-Amz-Date",
+    "X-Amz-Expires",
+    "X-Amz-SignedHeaders",
+    "X-Amz-Signature",
+];
+
 /// A decoded query.
 #[derive(Debug, Default)]
 pub(crate) struct Query<'a> {
     parameters: Vec<(Cow<'a, str>, Cow<'a, str>)>,
+    /// Names in lower case, with their parameters' places, of those that stand for a header. Found once: they are asked
+    /// for by every check of a header.
+    hoisted: Vec<(String, usize)>,
+}
+
+/// The header that a parameter stands for.
+fn hoisted_name(name: &str) -> Option<String> {
+    let amz = name.get(..6).is_some_and(|start| start.eq_ignore_ascii_case("x-amz-"));
+    let signature = || SIGNATURE.iter().any(|own| name.eq_ignore_ascii_case(own));
+    (amz && !signature()).then(|| name.to_ascii_lowercase())
 }
 
 impl<'a> Query<'a> {
@@ -22,7 +42,7 @@ impl<'a> Query<'a> {
     /// # Errors
     /// `InvalidURI` for a broken escape, for what is not UTF-8, and for more parameters than anyone needs.
     pub(crate) fn parse(raw: Option<&'a str>) -> S3Result<Self> {
-        let mut parameters = Vec::new();
+        let mut parameters: Vec<(Cow<'a, str>, Cow<'a, str>)> = Vec::new();
         for pair in query_pairs(raw.unwrap_or_default()) {
             if parameters.len() == PARAMETERS_MAX {
                 return Err(S3Error::with_message(
@@ -32,7 +52,15 @@ impl<'a> Query<'a> {
             }
             parameters.push(pair.map_err(|_| ErrorCode::InvalidURI)?);
         }
-        Ok(Self { parameters })
+        let numbered = parameters.iter().enumerate();
+        let hoisted = numbered.filter_map(|(at, (name, _))| Some((hoisted_name(name)?, at))).collect();
+        Ok(Self { parameters, hoisted })
+    }
+
+    /// The `X-Amz-*` parameters but those of the signature itself, names in lower case.
+    pub(crate) fn hoisted(&self) -> impl Iterator<Item = (&str, &str)> {
+        let value = |at: usize| self.parameters.get(at).map_or("", |(_, value)| &**value);
+        self.hoisted.iter().map(move |(name, at)| (name.as_str(), value(*at)))
     }
 
     /// The value of the first parameter of this name; empty when it was sent without `=`.

@@ -14,9 +14,9 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-/// Bodies up to this size are copied into a plain buffer: so few bytes cost less than the boxes of a stream. Both
-/// leave together with the head.
-const ONE_BUFFER_BYTES_MAX: u64 = 8 * 1024;
+/// Bodies up to this size, which are inline payloads, leave as one buffer: cheaper than the boxes of a stream. Either
+/// leaves together with the head.
+const ONE_BUFFER_BYTES_MAX: u64 = cairn_engine::limits::INLINE_BYTES_MAX;
 
 pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
@@ -33,9 +33,8 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     }
     let mut reader = object.read(range);
     let first = reader.next().await?.ok_or(ErrorCode::InternalError)?;
-    let bytes = first.as_ref();
-    let body = if length <= ONE_BUFFER_BYTES_MAX && bytes.len() as u64 == length {
-        ResponseBody::Full(bytes.to_vec())
+    let body = if length <= ONE_BUFFER_BYTES_MAX && first.as_ref().len() as u64 == length {
+        ResponseBody::Full(first.into_vec())
     } else {
         ResponseBody::Stream { length, source: Box::new(ObjectSource { first: Some(first), reader }) }
     };
