@@ -16,6 +16,7 @@ mod call;
 mod conditions;
 mod errors;
 mod fields;
+mod hosts;
 mod operations;
 mod ops;
 mod query;

@@ -5,12 +5,13 @@ use crate::auth;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
+use crate::hosts::OwnHosts;
 use crate::operations::Handling;
 use crate::ops;
 use crate::query::Query;
 use crate::reply::{self, AnswerIds, Asked, Reply};
 use crate::routing::{Route, route};
-use crate::target::{Resource, Target, is_virtual_hosted};
+use crate::target::{Resource, Target};
 use crate::unsupported;
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method};
@@ -18,7 +19,7 @@ use cairn_identity::{Authenticator, Credentials};
 use cairn_model::Clock;
 use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{Plane, RequestOutcome, RequestRecord, log_request};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -28,8 +29,8 @@ pub struct S3Options {
     pub credentials: Arc<dyn Credentials>,
     /// Gives the time that signatures are judged by.
     pub clock: Arc<dyn Clock>,
-    /// The server's own host names (`server.base_hosts`). A host with a label in front of one of them is
-    /// virtual-hosted style and refused.
+    /// The server's own host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. A port
+    /// counts for nothing. A host with a label in front of one of them is virtual-hosted style and refused.
     pub base_hosts: Vec<String>,
     /// The address that the listener is bound to; it counts as one of the base hosts.
     pub bound_address: SocketAddr,
@@ -40,7 +41,7 @@ pub struct S3Service {
     engine: Rc<Engine>,
     authenticator: Authenticator<Arc<dyn Credentials>>,
     clock: Arc<dyn Clock>,
-    base_hosts: Vec<String>,
+    own_hosts: OwnHosts,
     /// `x-amz-id-2`: tells which store answered.
     host_id: String,
 }
@@ -66,13 +67,11 @@ impl S3Service {
     /// A service over `engine`.
     #[must_use]
     pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
-        let S3Options { credentials, clock, mut base_hosts, bound_address } = options;
-        if !bound_address.ip().is_unspecified() {
-            base_hosts.push(host_of(bound_address.ip()));
-        }
+        let S3Options { credentials, clock, base_hosts, bound_address } = options;
+        let own_hosts = OwnHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
         let authenticator = Authenticator::new(credentials);
-        Rc::new(Self { engine, authenticator, clock, base_hosts, host_id })
+        Rc::new(Self { engine, authenticator, clock, own_hosts, host_id })
     }
 
     /// The path of every request.
@@ -119,10 +118,7 @@ impl S3Service {
 
     fn refuse_virtual_hosts(&self, fields: Fields<'_>, local: SocketAddr) -> S3Result<()> {
         let Some(host) = fields.text("host") else { return Ok(()) };
-        let names_an_address = host.ends_with(|last: char| last.is_ascii_digit());
-        let virtual_hosted = is_virtual_hosted(host, &self.base_hosts)
-            || (names_an_address && is_virtual_hosted(host, &[host_of(local.ip())]));
-        if virtual_hosted {
+        if self.own_hosts.is_virtual_hosted(host, local) {
             return Err(S3Error::not_implemented(
                 "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
                  (force_path_style, addressing_style = path).",
@@ -133,13 +129,6 @@ impl S3Service {
 
     fn ids<'a>(&'a self, request: &'a str) -> AnswerIds<'a> {
         AnswerIds { request, host: &self.host_id }
-    }
-}
-
-fn host_of(address: IpAddr) -> String {
-    match address {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
     }
 }
 

@@ -83,28 +83,9 @@ impl Target {
     }
 }
 
-/// Whether `host`, the value of a `Host` header, puts a bucket in front of one of the server's own names.
-/// Any other host is taken as it comes.
-pub(crate) fn is_virtual_hosted(host: &str, base_hosts: &[String]) -> bool {
-    let name = without_port(host);
-    base_hosts.iter().any(|base| {
-        let Some(at) = name.len().checked_sub(base.len()) else { return false };
-        at > 1
-            && name.as_bytes()[at - 1] == b'.'
-            && name.as_bytes()[at..].eq_ignore_ascii_case(base.as_bytes())
-    })
-}
-
-fn without_port(host: &str) -> &str {
-    match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Resource, Target, is_virtual_hosted};
+    use super::{Resource, Target};
 
     fn parsed(path: &str) -> (String, String) {
         let target = Target::parse(path).expect(path);
@@ -137,18 +118,5 @@ mod tests {
         let long = Target::parse(&format!("/photos/{}", "k".repeat(1025))).expect("parses");
         assert_eq!(long.key().expect_err("too long").code(), "KeyTooLongError");
         assert_eq!(Target::parse("//key").expect("parses").bucket().expect_err("none").status(), 400);
-    }
-
-    #[test]
-    fn only_a_label_in_front_of_a_base_host_is_virtual_hosted() {
-        let bases = ["s3.example.org".to_owned(), "127.0.0.1".to_owned(), "localhost".to_owned()];
-        for host in ["b.s3.example.org", "B.S3.Example.Org:7600", "photos.localhost:1", "x.127.0.0.1:7600"] {
-            assert!(is_virtual_hosted(host, &bases), "{host}");
-        }
-        for host in
-            ["s3.example.org", "localhost:7600", "xs3.example.org", ".localhost", "other.org", "[::1]:80"]
-        {
-            assert!(!is_virtual_hosted(host, &bases), "{host}");
-        }
     }
 }

@@ -107,6 +107,22 @@ fn methods_hosts_owners_and_repeated_headers() {
     send(twice).expect(400);
 }
 
+/// To a server on 127.0.0.1, `Host: photos.localhost` was any other host and the request path style, so that deleting
+/// the object `other` of the bucket `photos` deleted the bucket `other`, and putting it created one. A dot at the end of
+/// the host had the same effect for every own name.
+#[test]
+fn virtual_hosted_requests_to_localhost_touch_no_bucket() {
+    let server = Server::with_bucket("other");
+    let mut client = server.client();
+    for host in ["photos.localhost:7700", "photos.LOCALHOST", "photos.127.0.0.1.:7700", "photos.s3.test."] {
+        for (method, target) in [("DELETE", "/other"), ("PUT", "/created"), ("GET", "/other?location")] {
+            client.send(Call::new(method, target).header("host", host)).refused(501, "NotImplemented");
+        }
+    }
+    client.send(Call::new("HEAD", "/created").header("host", "localhost.:7700")).expect(404);
+    client.send(Call::new("HEAD", "/other").header("host", "localhost:7700")).expect(200);
+}
+
 #[test]
 fn a_connection_survives_refusals_and_answers_in_order() {
     let server = Server::with_bucket("photos");
