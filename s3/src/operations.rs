@@ -36,6 +36,23 @@ pub(crate) enum Handler {
     DeleteObject,
 }
 
+impl Handler {
+    /// Whether the operation has a use for the request's body, and checks its digests itself.
+    pub(crate) const fn takes_body(self) -> bool {
+        match self {
+            Self::CreateBucket | Self::PutObject => true,
+            Self::ListBuckets
+            | Self::HeadBucket
+            | Self::DeleteBucket
+            | Self::GetBucketLocation
+            | Self::ListObjectsV2
+            | Self::GetObject
+            | Self::HeadObject
+            | Self::DeleteObject => false,
+        }
+    }
+}
+
 /// What becomes of a request for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handling {

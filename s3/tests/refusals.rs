@@ -123,6 +123,45 @@ fn virtual_hosted_requests_to_localhost_touch_no_bucket() {
     client.send(Call::new("HEAD", "/other").header("host", "localhost:7700")).expect(200);
 }
 
+/// The digest in `x-amz-content-sha256` was signed, and compared with the body only where the operation reads one: a
+/// DELETE with the digest of another body, or with a body that was swapped on the way, was carried out.
+#[test]
+fn a_signed_digest_that_is_not_the_bodys_changes_nothing() {
+    const NOTHING: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    client.send(Call::new("PUT", "/photos/a").body("kept")).expect(200);
+    client.send(Call::new("PUT", "/empty")).expect(200);
+    for (method, target) in [
+        ("DELETE", "/photos/a"),
+        ("DELETE", "/empty"),
+        ("GET", "/photos/a"),
+        ("GET", "/photos?list-type=2"),
+        ("GET", "/photos?location"),
+        ("GET", "/"),
+    ] {
+        let call = Call::new(method, target);
+        let other = call.clone().payload(&"0".repeat(64));
+        let refused = client.send(other.clone()).refused(400, "XAmzContentSHA256Mismatch");
+        assert_eq!(refused.element("S3ComputedContentSHA256").as_deref(), Some(NOTHING));
+        client.send(other.length("0")).refused(400, "XAmzContentSHA256Mismatch");
+        let swapped = call.payload(NOTHING).body("x".repeat(100_000));
+        client.send(swapped).refused(400, "XAmzContentSHA256Mismatch");
+    }
+    for target in ["/photos", "/photos/a"] {
+        client.send(Call::new("HEAD", target).payload(&"0".repeat(64))).expect(400);
+    }
+    let long = Call::new("DELETE", "/photos/a").length("1048577");
+    server.client().send(long).refused(400, "InvalidRequest");
+
+    // What clients send: no body with its digest, a body with its digest, a body that is not signed.
+    assert_eq!(client.send(Call::new("GET", "/photos/a").length("0")).expect(200).body, b"kept");
+    client.send(Call::new("GET", "/photos/a").body("x".repeat(100_000))).expect(200);
+    client.send(Call::new("DELETE", "/empty").body("x")).expect(204);
+    client.send(Call::new("DELETE", "/photos/a").payload("UNSIGNED-PAYLOAD").body("x")).expect(204);
+    client.send(Call::new("GET", "/photos/a")).refused(404, "NoSuchKey");
+}
+
 #[test]
 fn a_connection_survives_refusals_and_answers_in_order() {
     let server = Server::with_bucket("photos");

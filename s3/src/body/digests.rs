@@ -62,9 +62,7 @@ impl BodyDigests {
         if let (Some(declared), Some(computed)) = (self.declared.payload_sha256, sha256)
             && declared != computed
         {
-            return Err(S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
-                .element("ClientComputedContentSHA256", hex::encode(declared))
-                .element("S3ComputedContentSHA256", hex::encode(computed)));
+            return Err(payload_mismatch(declared, computed));
         }
         if let Some(declared) = self.declared.md5
             && declared != md5
@@ -91,6 +89,13 @@ impl BodyDigests {
         }
         Ok(self.declared.checksum)
     }
+}
+
+/// The error of a body that has not the digest that was signed, with the digests that AWS sends.
+pub(crate) fn payload_mismatch(declared: [u8; 32], computed: [u8; 32]) -> S3Error {
+    S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
+        .element("ClientComputedContentSHA256", hex::encode(declared))
+        .element("S3ComputedContentSHA256", hex::encode(computed))
 }
 
 #[cfg(test)]

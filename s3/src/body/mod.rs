@@ -1,8 +1,11 @@
-//! The bodies of requests: their declared and computed digests, and small bodies read whole.
+//! The bodies of requests: their declared and computed digests, small bodies read whole, and bodies
+//! that nothing is done with.
 
 pub(crate) mod declared;
 pub(crate) mod digests;
 mod small;
 pub(crate) mod turns;
+mod unused;
 
 pub(crate) use small::read_xml_body;
+pub(crate) use unused::check_unused_body;

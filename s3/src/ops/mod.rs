@@ -13,13 +13,15 @@ mod names;
 mod object_answer;
 mod put_object;
 
+use crate::body::check_unused_body;
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::operations::Handler;
 use crate::reply::Reply;
 use cairn_net::RequestBody;
 
-/// Carries out an operation.
+/// Carries out an operation. Every body is compared with its signed digest: by the operation that takes it, or here,
+/// before anything is changed.
 ///
 /// # Errors
 /// Each operation's own; nothing has been changed when one fails.
@@ -28,6 +30,9 @@ pub(crate) async fn carry_out(
     call: &Call<'_>,
     body: &mut RequestBody<'_>,
 ) -> S3Result<Reply> {
+    if !handler.takes_body() {
+        check_unused_body(call.authentication.payload, body).await?;
+    }
     match handler {
         Handler::ListBuckets => list_buckets::list_buckets(call),
         Handler::CreateBucket => create_bucket::create_bucket(call, body).await,
