@@ -49,33 +49,41 @@ impl FreeMapEdit {
         owned: bool,
     ) -> Result<(), EngineError> {
         for extent in extents {
-            self.each_bit(txn, table, extent, &mut |byte, bit| *byte & bit == if owned { 0 } else { bit })?;
+            self.each_byte(txn, table, extent, &mut |byte, mask| *byte & mask == if owned { 0 } else { mask })?;
         }
         for extent in extents {
-            self.each_bit(txn, table, extent, &mut |byte, bit| {
-                *byte ^= bit;
+            self.each_byte(txn, table, extent, &mut |byte, mask| {
+                *byte ^= mask;
                 true
             })?;
         }
         Ok(())
     }
 
-    fn each_bit(
+    /// Visits every byte that holds bits of `extent`, with a mask of these bits.
+    fn each_byte(
         &mut self,
         txn: &WriteTxn<'_>,
         table: Table,
         extent: &Extent,
         visit: &mut dyn FnMut(&mut u8, u8) -> bool,
     ) -> Result<(), EngineError> {
-        for unit in extent.start..extent.start.saturating_add(extent.units) {
-            let bits = self.chunk(txn, table, extent.volume, unit / CHUNK_UNITS)?;
-            let within = unit % CHUNK_UNITS;
-            let Some(byte) = bits.get_mut(within as usize / 8) else { continue };
-            if !visit(byte, 1 << (within % 8)) {
-                return Err(EngineError::Corrupt(format!(
-                    "unit {unit} of volume {} is taken or free twice",
-                    extent.volume
-                )));
+        let end = extent.start.saturating_add(extent.units);
+        let mut unit = extent.start;
+        while unit < end {
+            let chunk = unit / CHUNK_UNITS;
+            let bits = self.chunk(txn, table, extent.volume, chunk)?;
+            let chunk_end = end.min((chunk + 1).saturating_mul(CHUNK_UNITS));
+            while unit < chunk_end {
+                let (byte, bit) = (unit % CHUNK_UNITS / 8, unit % 8);
+                let count = (8 - bit).min(chunk_end - unit);
+                let mask = (0xFF_u8 >> (8 - count)) << bit;
+                let Some(byte) = bits.get_mut(byte as usize) else { break };
+                if !visit(byte, mask) {
+                    let what = format!("unit {unit} of volume {} is taken or free twice", extent.volume);
+                    return Err(EngineError::Corrupt(what));
+                }
+                unit += count;
             }
         }
         Ok(())

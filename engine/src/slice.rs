@@ -18,8 +18,8 @@ use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
 use crate::queue::Queue;
 use crate::space::{Reservation, Space};
-use crate::superblock::Superblock;
-use crate::volume::{Volume, volume_path};
+use crate::superblock::{Superblock, sync_folder};
+use crate::volume::{Volume, volume_numbers, volume_path};
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use futures_channel::oneshot;
 use std::path::{Path, PathBuf};
@@ -98,10 +98,7 @@ impl Slice {
         let path = volume_path(&folder, 0);
         Volume::create(&folder, superblock.store, number, 0, GROWTH_BYTES_MIN)
             .doing("creating with direct I/O", &path)?;
-        for path in [folder.join("meta"), folder.clone()] {
-            std::fs::File::open(&path).and_then(|f| f.sync_all()).doing("flushing", &path)?;
-        }
-        Ok(())
+        [folder.join("meta"), folder].iter().try_for_each(|path| sync_folder(path))
     }
 
     /// Opens a slice, checks that it belongs here, and reads its free map.
@@ -110,10 +107,7 @@ impl Slice {
         let (environment, tables) = open_environment(&folder)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
-        for volume in 0.. {
-            if volume > 0 && !volume_path(&folder, volume).exists() {
-                break;
-            }
+        for volume in volume_numbers(&folder)? {
             volumes.push(Arc::new(Volume::open(&folder, superblock.store, number, volume)?));
         }
         let slice = Self {

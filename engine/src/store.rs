@@ -308,6 +308,9 @@ fn create(data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenErr
     for number in 0..slices {
         Slice::create(data_dir, superblock, number)?;
     }
+    for made in ["slices", "control"] {
+        superblock::sync_folder(&data_dir.join(made))?;
+    }
     superblock::create(data_dir, &options.master_key, superblock.store, slices)?;
     Ok(superblock)
 }

@@ -91,6 +91,9 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
     if key_check(master_key, store) != file.master_key_check {
         return Err(OpenError::WrongMasterKey);
     }
+    // A cut right after the store was made may have brought the marker back. It must not outlive this: were the superblock
+    // lost later, the marker would say that nothing of value is here.
+    remove_marker(folder)?;
     Ok(Some(Superblock { store, slices: file.slices }))
 }
 
@@ -108,7 +111,7 @@ fn missing(folder: &Path) -> Result<Option<Superblock>, OpenError> {
 pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
     let marker = folder.join(MARKER);
     File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
-    File::open(folder).and_then(|f| f.sync_all()).doing("flushing", folder)?;
+    sync_folder(folder)?;
     for left in ["slices", "control"].map(|name| folder.join(name)) {
         match std::fs::remove_dir_all(&left) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -135,9 +138,22 @@ pub(crate) fn create(folder: &Path, master_key: &[u8], store: StoreId, slices: u
     out.write_all(text.as_bytes()).doing("writing", &temporary)?;
     out.sync_all().doing("flushing", &temporary)?;
     std::fs::rename(&temporary, &path).doing("renaming", &temporary)?;
-    File::open(folder).and_then(|f| f.sync_all()).doing("flushing", folder)?;
+    sync_folder(folder)?;
+    remove_marker(folder)
+}
+
+fn remove_marker(folder: &Path) -> Result<(), OpenError> {
     let marker = folder.join(MARKER);
-    std::fs::remove_file(&marker).doing("removing", &marker)
+    match std::fs::remove_file(&marker) {
+        Ok(()) => sync_folder(folder),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).doing("removing", &marker),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), OpenError> {
+    File::open(folder).and_then(|file| file.sync_all()).doing("flushing", folder)
 }
 
 #[cfg(test)]
@@ -159,6 +175,20 @@ mod tests {
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
         let text = std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
         assert!(!text.contains("long enough"));
+    }
+
+    /// A power cut brought the marker of the creation back, and much later the superblock was lost: the marker that the
+    /// starts in between had left standing made the next one clear the whole store.
+    #[test]
+    fn a_marker_does_not_outlive_the_next_start() {
+        let folder = tempfile::tempdir().expect("a folder");
+        begin_creation(folder.path()).expect("marks");
+        create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
+        std::fs::write(folder.path().join(super::MARKER), b"").expect("writes");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        std::fs::remove_file(folder.path().join("superblock.json")).expect("removes");
+        assert!(matches!(read(folder.path(), b"key"), Err(OpenError::Damaged { .. })));
     }
 
     #[test]

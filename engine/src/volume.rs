@@ -48,6 +48,28 @@ pub(crate) struct Volume {
     failed: AtomicBool,
 }
 
+/// Numbers of the volumes in a slice's folder, which must follow one another. What an interrupted creation left is removed.
+pub(crate) fn volume_numbers(slice_folder: &Path) -> Result<std::ops::Range<u32>, OpenError> {
+    let folder = slice_folder.join("volumes");
+    let mut numbers = std::collections::BTreeSet::new();
+    for entry in std::fs::read_dir(&folder).doing("reading", &folder)? {
+        let path = entry.doing("reading", &folder)?.path();
+        if path.extension().is_some_and(|extension| extension == "new") {
+            std::fs::remove_file(&path).doing("removing", &path)?;
+        } else if let Some(number) = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok()) {
+            numbers.insert(number);
+        }
+    }
+    let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
+    match (0..count).find(|number| !numbers.contains(number)) {
+        None if count > 0 => Ok(0..count),
+        missing => Err(OpenError::Damaged {
+            path: volume_path(slice_folder, missing.unwrap_or(0)),
+            what: "the volume is missing".to_owned(),
+        }),
+    }
+}
+
 /// Path of volume `number` in a slice's folder.
 pub(crate) fn volume_path(slice_folder: &Path, number: u32) -> PathBuf {
     slice_folder.join("volumes").join(format!("{number:06}.vol"))
@@ -78,7 +100,8 @@ fn open_direct(path: &Path, create: bool) -> io::Result<File> {
 }
 
 impl Volume {
-    /// Makes a new volume of `bytes` bytes; durable when this returns, its name included.
+    /// Makes a new volume of `bytes` bytes; durable when this returns, its name included. It gets its name last: a crash
+    /// leaves a file that the next start removes.
     pub(crate) fn create(
         folder: &Path,
         store: StoreId,
@@ -87,15 +110,18 @@ impl Volume {
         bytes: u64,
     ) -> io::Result<Self> {
         let path = volume_path(folder, number);
-        let file = open_direct(&path, true)?;
+        let unnamed = path.with_extension("new");
+        let file = open_direct(&unnamed, true)?;
         let volume = Self { number, path, file, units: AtomicU64::new(0), failed: AtomicBool::new(false) };
         let made = volume.grow_to(bytes).and_then(|()| {
             volume.file.write_all_at(&header(store, slice, number).0, 0)?;
             volume.file.sync_all()?;
+            std::fs::rename(&unnamed, &volume.path)?;
             File::open(folder.join("volumes"))?.sync_all()
         });
         if let Err(error) = made {
-            // Half-made, it would be refused at the next start as damaged; no record names it yet.
+            // No record names it yet. Under either name it would stand in the way of the next attempt.
+            let _ = std::fs::remove_file(&unnamed);
             let _ = std::fs::remove_file(&volume.path);
             return Err(error);
         }
@@ -129,6 +155,7 @@ impl Volume {
 
     /// Preallocates up to `bytes` bytes, durably.
     pub(crate) fn grow_to(&self, bytes: u64) -> io::Result<()> {
+        self.usable()?;
         let bytes = bytes / UNIT_BYTES * UNIT_BYTES;
         let now = self.units() * UNIT_BYTES;
         match rustix::fs::fallocate(
@@ -148,29 +175,41 @@ impl Volume {
                 return Err(error.into());
             }
         }
-        self.file.sync_all()?;
+        self.synced(self.file.sync_all())?;
         self.units.store(bytes / UNIT_BYTES, Ordering::Release);
         Ok(())
     }
 
     /// Writes zeros over units that nobody owns, so that a later flush of them needs no journal commit.
     pub(crate) fn write_ahead(&self, first_unit: u64, units: u64) -> io::Result<()> {
+        self.usable()?;
         let (mut at, end) = (first_unit * UNIT_BYTES, (first_unit + units) * UNIT_BYTES);
         while at < end {
             let piece = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROS.0.len());
             self.file.write_all_at(&ZEROS.0[..piece], at)?;
             at += piece as u64;
         }
-        self.file.sync_data()
+        self.synced(self.file.sync_data())
     }
 
     /// Makes all completed writes durable. After a failure the volume takes no more writes: the kernel reports a
     /// failed write-back once, and a second flush that succeeds says nothing about it.
     pub(crate) fn flush(&self) -> io::Result<()> {
+        self.usable()?;
+        self.synced(self.file.sync_data())
+    }
+
+    fn usable(&self) -> io::Result<()> {
         if self.failed() {
             return Err(io::Error::other("the volume is read-only after a failed flush"));
         }
-        self.file.sync_data().inspect_err(|error| {
+        Ok(())
+    }
+
+    /// Notes a failed flush, whoever asked for it: the kernel reports a failed write-back to a file once, so an error
+    /// that one flush swallowed would let the next one succeed.
+    fn synced(&self, flushed: io::Result<()>) -> io::Result<()> {
+        flushed.inspect_err(|error| {
             self.failed.store(true, Ordering::Release);
             tracing::error!(target: "service::engine", path = %self.path.display(), %error, "flush failed: the volume is read-only now");
         })

@@ -24,8 +24,6 @@ pub struct EnvironmentOptions {
     pub tables_max: u32,
 }
 
-/// Bytes of an LMDB page.
-const PAGE_BYTES: u64 = 4096;
 /// Zeros that one write adds behind the end of the data file.
 static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
 
@@ -39,6 +37,7 @@ pub struct Environment {
     pub(crate) env: Env<WithTls>,
     pub(crate) totals: Table,
     data: File,
+    page_bytes: u64,
     /// Length of the data file that is known to be written.
     length: AtomicU64,
     extending: Mutex<()>,
@@ -76,9 +75,10 @@ impl Environment {
         let mut txn = env.write_txn()?;
         let totals = Table(env.create_database(&mut txn, Some(TOTALS_TABLE))?);
         txn.commit()?;
-        let data = File::options().write(true).open(path.join("data.mdb")).map_err(Error::Io)?;
+        let data = File::options().read(true).write(true).open(path.join("data.mdb")).map_err(Error::Io)?;
         let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
-        Ok(Self { env, totals, data, length, extending: Mutex::new(()) })
+        let page_bytes = page_bytes(path)?;
+        Ok(Self { env, totals, data, page_bytes, length, extending: Mutex::new(()) })
     }
 
     /// Bytes of the data file behind its last used page: written space that a commit can use without the file system
@@ -89,31 +89,29 @@ impl Environment {
     }
 
     fn used(&self) -> u64 {
-        (self.env.info().last_page_number as u64 + 1) * PAGE_BYTES
+        (self.env.info().last_page_number as u64 + 1) * self.page_bytes
     }
 
     /// Writes zeros behind the end of the data file until there are `bytes` bytes of headroom; durable when it returns.
     /// LMDB takes a file that is longer than it needs. A commit into space that was written before needs no journal commit
     /// of the file system, which is most of what a small durable commit costs.
     ///
-    /// Any thread may call this while another commits, as long as that other begins no transaction that could outgrow the
-    /// headroom of that moment: only bytes behind the end of the file are written.
+    /// Any thread but one that has a write transaction may call this. Each piece is written under LMDB's writer lock and
+    /// behind the end of the file as it is then, so it can never meet the pages of a commit.
     ///
     /// # Errors
     /// [`Error::Full`] or [`Error::Io`]; the file may have become longer, and is as good as before.
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.extending.lock().unwrap_or_else(PoisonError::into_inner);
-        // LMDB may have outgrown what was written ahead.
-        let mut at = self.data.metadata().map_err(Error::Io)?.len();
-        self.length.store(at, Ordering::Release);
-        let end = (self.used() + bytes).next_multiple_of(PAGE_BYTES);
-        if at >= end {
-            return Ok(());
-        }
+        let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
+        let mut at = 0;
         while at < end {
-            let piece = usize::try_from(end - at).unwrap_or(usize::MAX).min(ZEROS.len());
+            let writer_lock = self.env.write_txn()?;
+            at = self.data.metadata().map_err(heed::Error::Io)?.len();
+            let piece = usize::try_from(end.saturating_sub(at)).unwrap_or(usize::MAX).min(ZEROS.len());
             self.data.write_all_at(&ZEROS[..piece], at).map_err(heed::Error::Io)?;
             at += piece as u64;
+            writer_lock.abort();
         }
         self.data.sync_all().map_err(heed::Error::Io)?;
         self.length.store(at, Ordering::Release);
@@ -155,30 +153,51 @@ impl Environment {
     }
 }
 
+/// Offsets in a meta page, behind its header of 16 bytes (mdb.c, `MDB_meta`): magic 4, version 4, address 8, map size 8,
+/// then two tables of 48 bytes, the first of which begins with the page size; last page 8, transaction 8.
+const PAGE_SIZE_AT: usize = 16 + 4 + 4 + 8 + 8;
+const LAST_PAGE_AT: usize = PAGE_SIZE_AT + 2 * 48;
+const META_BYTES: usize = LAST_PAGE_AT + 16;
+
 /// The last meta page names the last used page; a file that ends before it would be SIGBUS under the map.
 fn refuse_truncated(path: &Path) -> Result<(), Error> {
     use std::io::Read as _;
-    /// Offset of `mm_last_pg` in a page: page header 16, magic 4, version 4, address 8, map size 8, two tables of 48.
-    const LAST_PAGE_AT: usize = 16 + 4 + 4 + 8 + 8 + 2 * 48;
     const MAGIC: u32 = 0xBEEF_C0DE;
-    let Ok(mut file) = std::fs::File::open(path.join("data.mdb")) else { return Ok(()) };
+    let Ok(mut file) = File::open(path.join("data.mdb")) else { return Ok(()) };
     let found = file.metadata().map_err(Error::Io)?.len();
     if found == 0 {
         return Ok(());
     }
-    let mut metas = vec![0u8; 8192];
-    if file.read_exact(&mut metas).is_err() {
-        return Err(Error::Truncated { expected: 8192, found });
-    }
-    let word = |at: usize| {
-        metas.get(at..at + 8).and_then(|b| b.first_chunk::<8>()).map_or(0, |b| u64::from_le_bytes(*b))
-    };
-    let last_page = [0usize, 4096]
+    let mut first = [0u8; META_BYTES];
+    file.read_exact(&mut first).map_err(|_| Error::Truncated { expected: META_BYTES as u64, found })?;
+    let page_bytes = page_bytes_in(&first);
+    let mut second = [0u8; META_BYTES];
+    file.read_exact_at(&mut second, page_bytes).map_err(|_| Error::Truncated { expected: 2 * page_bytes, found })?;
+    let last_page = [&first, &second]
         .into_iter()
-        .filter(|page| word(page + 16) & 0xFFFF_FFFF == u64::from(MAGIC))
-        .map(|page| (word(page + LAST_PAGE_AT + 8), word(page + LAST_PAGE_AT)))
+        .filter(|meta| field::<4>(&meta[..], 16).map(u32::from_le_bytes) == Some(MAGIC))
+        .map(|meta| {
+            let number = |at| field::<8>(&meta[..], at).map_or(0, u64::from_le_bytes);
+            (number(LAST_PAGE_AT + 8), number(LAST_PAGE_AT))
+        })
         .max()
         .map_or(0, |(_, last_page)| last_page);
-    let expected = (last_page + 1).saturating_mul(4096);
+    let expected = last_page.saturating_add(1).saturating_mul(page_bytes);
     if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
+}
+
+/// Size of the pages of the data file in a folder: the host's page size when the file was made.
+fn page_bytes(path: &Path) -> Result<u64, Error> {
+    let mut first = [0u8; META_BYTES];
+    let file = File::open(path.join("data.mdb")).map_err(Error::Io)?;
+    file.read_exact_at(&mut first, 0).map_err(Error::Io)?;
+    Ok(page_bytes_in(&first))
+}
+
+fn page_bytes_in(meta: &[u8]) -> u64 {
+    u64::from(field::<4>(meta, PAGE_SIZE_AT).map_or(0, u32::from_le_bytes)).max(512)
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk::<N>().copied()
 }

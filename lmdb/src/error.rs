@@ -45,8 +45,8 @@ impl std::error::Error for Error {}
 
 impl From<heed::Error> for Error {
     fn from(error: heed::Error) -> Self {
-        /// `ENOSPC` and `EDQUOT` of Linux.
-        const NO_SPACE: [i32; 2] = [28, 122];
+        /// `EFBIG`, `ENOSPC` and `EDQUOT` of Linux.
+        const NO_SPACE: [i32; 3] = [27, 28, 122];
         match error {
             heed::Error::Io(io) if io.raw_os_error().is_some_and(|code| NO_SPACE.contains(&code)) => {
                 Self::Full
