@@ -26,7 +26,7 @@ pub(crate) enum Phase {
 pub(crate) enum Signal {
     /// Nothing to say.
     Quiet,
-    /// The deadline of this wait has passed.
+    /// This wait has lasted long enough: its deadline has passed, or it is for a request and the process drains.
     Expired,
     /// The process stops; nothing further may be waited for.
     Aborted,
@@ -54,18 +54,25 @@ impl Watch {
         }
     }
 
-    /// Begins a wait that ends at `deadline`. An earlier deadline that has passed is forgotten, an abort is not.
+    /// Begins a wait that ends at `deadline`.
     pub(crate) fn arm(&self, phase: Phase, deadline: Instant) {
         self.phase.set(phase);
         self.deadline.set(deadline);
-        if self.signal.get() == Signal::Expired {
-            self.signal.set(Signal::Quiet);
-        }
+        self.forget_expiry();
     }
 
     /// The wait is over; the service is at work.
     pub(crate) fn disarm(&self) {
         self.phase.set(Phase::Serving);
+        self.forget_expiry();
+    }
+
+    /// An expiry is about one wait. What was waited for may have come together with it, and the next wait looks at the
+    /// signal before it arms: an expiry left behind would end that wait at once. An abort is for good.
+    fn forget_expiry(&self) {
+        if self.signal.get() == Signal::Expired {
+            self.signal.set(Signal::Quiet);
+        }
     }
 
     /// Ready when the wait has to end; else the task is woken when it has to.
@@ -129,9 +136,10 @@ impl Registry {
         });
     }
 
-    /// Ends the connections that wait for a request.
+    /// Ends the waits for a request, and the connection with each. One whose request has just arrived does not wait any
+    /// more, even if nobody has read it yet: it is answered.
     pub(crate) fn close_idle(&self) {
-        self.give_where(Signal::Aborted, |watch| watch.phase.get() == Phase::Idle);
+        self.give_where(Signal::Expired, |watch| watch.phase.get() == Phase::Idle);
     }
 
     /// Ends all connections: those whose service is at work end when it first waits for the client again.
@@ -239,6 +247,30 @@ mod tests {
         registry.abort_all();
         waiting.arm(Phase::Waiting, now);
         assert_eq!(waiting.signal.get(), Signal::Aborted, "an abort is for good");
+    }
+
+    /// Connections that waited for a request were given an abort when a drain began, and an abort is for good. One whose
+    /// request arrived in the same moment was served, but its first wait for the client failed at once, with the whole
+    /// grace period left: a PUT was answered with 400, a large GET was cut. An idle timeout in the same moment did the
+    /// same, for `disarm` left the signal as it was.
+    #[test]
+    fn a_request_that_arrives_as_its_wait_is_ended_has_its_own_time() {
+        let registry = Registry::default();
+        let now = Instant::now();
+        let watch = Rc::new(Watch::new(now));
+        registry.add(&watch);
+        let end_wait: [&dyn Fn(); 2] = [&|| registry.close_idle(), &|| registry.expire(now + TICK_FOR_TEST)];
+        for end_wait in end_wait {
+            watch.arm(Phase::Idle, now);
+            end_wait();
+            assert_eq!(watch.signal.get(), Signal::Expired, "who still waits is woken");
+            watch.disarm();
+            let context = Context::from_waker(Waker::noop());
+            assert!(watch.poll_signal(&context).is_pending(), "the body may be waited for");
+        }
+        registry.abort_all();
+        watch.disarm();
+        assert_eq!(watch.signal.get(), Signal::Aborted, "an abort is for good");
     }
 
     const TICK_FOR_TEST: Duration = Duration::from_millis(1);

@@ -5,6 +5,7 @@
 //!
 //! This crate and the engine's disk are the only places that name glommio.
 
+mod ahead;
 mod balance;
 mod body;
 mod connection;

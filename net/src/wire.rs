@@ -17,6 +17,7 @@ use futures_lite::io::{AsyncRead, AsyncWrite};
 use glommio::net::TcpStream;
 use socket2::SockRef;
 
+use crate::ahead::Ahead;
 use crate::deadline::{Pace, Phase, Signal, Watch};
 
 /// Why a read or write ended without its bytes.
@@ -41,14 +42,12 @@ impl From<io::Error> for WireError {
 pub(crate) struct Wire {
     stream: TcpStream,
     watch: Rc<Watch>,
-    /// Bytes read past what has been consumed; `at` is where they begin.
-    ahead: Vec<u8>,
-    at: usize,
+    ahead: Ahead,
 }
 
 impl Wire {
     pub(crate) const fn new(stream: TcpStream, watch: Rc<Watch>) -> Self {
-        Self { stream, watch, ahead: Vec::new(), at: 0 }
+        Self { stream, watch, ahead: Ahead::new() }
     }
 
     pub(crate) fn watch(&self) -> &Watch {
@@ -61,23 +60,17 @@ impl Wire {
 
     /// Bytes that have arrived and were not consumed.
     pub(crate) fn ahead(&self) -> &[u8] {
-        &self.ahead[self.at..]
+        self.ahead.bytes()
     }
 
-    /// Takes the next `count` bytes of [`Wire::ahead`] away; the memory goes with the last of them.
+    /// Takes the next `count` bytes of [`Wire::ahead`] away.
     pub(crate) fn consume(&mut self, count: usize) {
-        self.at = (self.at + count).min(self.ahead.len());
-        if self.at == self.ahead.len() {
-            self.ahead = Vec::new();
-            self.at = 0;
-        }
+        self.ahead.consume(count);
     }
 
     /// Keeps bytes that were read from the socket for later.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        if !bytes.is_empty() {
-            self.ahead.extend_from_slice(bytes);
-        }
+        self.ahead.keep(bytes);
     }
 
     /// Reads from the socket, past [`Wire::ahead`]; 0 at its end. Ready also when the watch ends the wait.
