@@ -185,16 +185,28 @@ async fn respond<S: Service>(
 /// Answers what is no readable request.
 async fn refuse<S: Service>(server: &Server<S>, wire: &mut Wire, rejection: Rejection) -> Next {
     let response = server.service.reject(rejection, &server.next_request_id());
-    let manner = response_manner(server, &Method::GET, ConnectionOption::Close);
+    let method = method_ahead(wire.ahead());
+    let manner = response_manner(server, &method, ConnectionOption::Close);
     match respond(server, wire, &manner, response, None).await.outcome {
         Outcome::Complete => Next::Linger,
         _ => Next::Cut,
     }
 }
 
+/// The method of a request that could not be read, as far as it decides how the answer is framed: a client that sent
+/// HEAD reads no body, and would take one for the next response.
+fn method_ahead(bytes: &[u8]) -> Method {
+    if bytes.starts_with(b"HEAD ") { Method::HEAD } else { Method::GET }
+}
+
 /// Refuses a connection before anything was read from it.
 pub(crate) async fn turn_away<S: Service>(server: &Server<S>, wire: &mut Wire) {
-    refuse(server, wire, Rejection::TooManyConnections).await;
+    if refuse(server, wire, Rejection::TooManyConnections).await == Next::Linger
+        && let Some(_slot) = server.linger_slot()
+    {
+        // Its request is on the way or has come already; see [`linger`].
+        linger(server, wire).await;
+    }
     wire.shut_down(Shutdown::Both);
 }
 

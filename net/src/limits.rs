@@ -19,6 +19,9 @@ pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 pub(crate) const LINGER: Duration = Duration::from_secs(2);
 /// Bytes read away while lingering.
 pub(crate) const LINGER_BYTES_MAX: u64 = 4 * 1024 * 1024;
+/// Connections past [`Limits::connections_max`] that may linger at once, per executor and port; further ones are closed
+/// at once, for a flood must not hold descriptors that the limit keeps for others.
+pub(crate) const LINGER_TURNED_AWAY_MAX: usize = 64;
 /// Time given to connections to notice that they were shut down at the end of a drain.
 pub(crate) const ABORT_PATIENCE: Duration = Duration::from_secs(1);
 /// First and longest pause after `accept` has failed for want of descriptors or memory.

@@ -24,7 +24,7 @@ pub(crate) struct Sent {
 
 /// How a response goes out, beside what the service decided.
 pub(crate) struct Manner<'a> {
-    /// The request's method; GET for what answers no readable request.
+    /// The request's method; HEAD or GET for what answers no readable request.
     pub(crate) method: &'a Method,
     pub(crate) connection: ConnectionOption,
     pub(crate) date: HttpDate,

@@ -17,7 +17,7 @@ use crate::balance::Place;
 use crate::connection::{run, turn_away};
 use crate::deadline::{Registry, Watch};
 use crate::drain::Drain;
-use crate::limits::{ABORT_PATIENCE, HEAD_READ_BYTES, Limits, TICK};
+use crate::limits::{ABORT_PATIENCE, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, Limits, TICK};
 use crate::listener::{Accepted, Listener, close, take_handed};
 use crate::service::Service;
 use crate::wire::Wire;
@@ -43,6 +43,8 @@ pub(crate) struct Server<S> {
     date_seconds: Cell<u64>,
     buffers: RefCell<Vec<Vec<u8>>>,
     request_id: Cell<u64>,
+    /// Connections past the limit that linger.
+    lingering: Cell<usize>,
 }
 
 /// Serves `service` on this executor's own listener until the drain ends. Runs on a glommio executor.
@@ -87,6 +89,7 @@ impl<S: Service> Server<S> {
             buffers: RefCell::new(Vec::new()),
             // A random start without a dependency; ids need to be unique, not secret.
             request_id: Cell::new(RandomState::new().hash_one(std::process::id())),
+            lingering: Cell::new(0),
         }
     }
 
@@ -145,6 +148,15 @@ impl<S: Service> Server<S> {
         format!("{id:016X}")
     }
 
+    /// Leave to linger for a connection past the limit; None when enough of them do.
+    pub(crate) fn linger_slot(&self) -> Option<LingerSlot<'_>> {
+        let count = self.lingering.get();
+        (count < LINGER_TURNED_AWAY_MAX).then(|| {
+            self.lingering.set(count + 1);
+            LingerSlot(&self.lingering)
+        })
+    }
+
     /// A buffer for a response head; give it back with [`Server::give_buffer`].
     pub(crate) fn take_buffer(&self) -> Vec<u8> {
         self.buffers.borrow_mut().pop().unwrap_or_default()
@@ -155,6 +167,15 @@ impl<S: Service> Server<S> {
         if buffers.len() < BUFFERS_KEPT {
             buffers.push(buffer);
         }
+    }
+}
+
+/// The right of one connection past the limit to linger. Dropping it gives the right back.
+pub(crate) struct LingerSlot<'s>(&'s Cell<usize>);
+
+impl Drop for LingerSlot<'_> {
+    fn drop(&mut self) {
+        self.0.set(self.0.get() - 1);
     }
 }
 
@@ -183,12 +204,14 @@ fn serve_connection<S: Service>(
     // the option is already dead, and the first read will say so.
     let _ = stream.set_nodelay(true);
     async move {
+        // A connection past the limit takes the place of nobody while its refusal is on the way.
+        let place = (place.group_open() <= server.limits.connections_max).then_some(place);
         let mut wire = Wire::new(stream, watch);
         let serving = async {
-            if place.group_open() > server.limits.connections_max {
-                turn_away(&*server, &mut wire).await;
-            } else {
+            if place.is_some() {
                 run(&server, &mut wire, accepted.peer).await;
+            } else {
+                turn_away(&*server, &mut wire).await;
             }
         };
         // The service's own panics are contained nearer; one that gets here is a fault of this crate, and still must

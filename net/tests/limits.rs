@@ -80,6 +80,46 @@ fn connections_past_the_limit_get_503() {
     }
 }
 
+/// A connection past the limit was closed as soon as its 503 was sent, with its request unread or still on the way:
+/// closing then resets the connection, and a client in the middle of its upload saw a broken pipe instead of the 503.
+#[test]
+fn a_client_past_the_limit_can_finish_sending_and_reads_why() {
+    let server = TestServer::with(Limits { connections_max: 1, ..Limits::default() }, 1);
+    let mut within = server.connect();
+    assert_eq!(within.get("/x").status, 200);
+    let mut over = server.connect();
+    assert!(server.exchanges(2)[1].starts_with("- 503 "), "it is refused before it sends");
+    over.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+    for _ in 0..100 {
+        over.send(vec![b'x'; 10_000]);
+    }
+    assert_eq!(over.answer().status, 503);
+    assert!(over.is_closed());
+    drop(within);
+}
+
+/// An idle timeout that passed in the moment in which a request arrived was left standing: the request was served, and
+/// the first wait for its body answered 408 at once.
+#[test]
+fn an_idle_timeout_that_meets_a_request_is_not_the_timeout_of_its_body() {
+    let server = TestServer::with(Limits { idle_timeout: SHORT, ..Limits::default() }, 1);
+    let mut blocking = server.connect();
+    let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
+    for client in &mut idle {
+        assert_eq!(client.get("/x").status, 200);
+    }
+    blocking.send("GET /block?1000 HTTP/1.1\r\nHost: h\r\n\r\n");
+    server.wait_for_calls(9);
+    for client in &mut idle {
+        client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n");
+    }
+    assert_eq!(blocking.answer().text(), "blocked");
+    for client in &mut idle {
+        client.send("hello");
+        assert_eq!(client.answer().text(), "hello");
+    }
+}
+
 #[test]
 fn few_connections_are_spread_evenly() {
     let server = TestServer::with(Limits::default(), 2);

@@ -193,6 +193,22 @@ fn heads_open_to_two_readings_are_answered_and_closed() {
     assert!(server.exchanges(8).iter().all(|line| line.starts_with("- ")));
 }
 
+/// Whatever could not be read was answered as if it were a GET: a HEAD got a body, which its client takes for the
+/// beginning of the next response.
+#[test]
+fn a_head_request_that_is_refused_gets_no_body() {
+    let server = TestServer::start();
+    for (request, status) in [
+        ("HEAD / HTTP/1.1\r\n\r\n".to_owned(), 400),
+        (format!("HEAD / HTTP/1.1\r\nHost: h\r\nA: {}\r\n\r\n", "x".repeat(40_000)), 431),
+    ] {
+        let mut client = server.connect();
+        client.send(request);
+        assert_eq!(client.head().status, status);
+        assert!(client.is_closed(), "bytes follow the head");
+    }
+}
+
 #[test]
 fn a_chunked_body_is_never_read_as_a_request() {
     let server = TestServer::start();

@@ -142,6 +142,14 @@ impl Service for TestService {
                 response(StatusCode::OK, ResponseBody::Stream { length: 1_000_000, source }, id)
             }
             "/panic" => panic!("on purpose"),
+            "/block" => {
+                // Holds up the whole executor, so that it sees all at once what has happened meanwhile.
+                let until = Instant::now() + Duration::from_millis(number);
+                while Instant::now() < until {
+                    thread::park_timeout(Duration::from_millis(10));
+                }
+                full("blocked")
+            }
             "/slow" => {
                 glommio::timer::sleep(Duration::from_millis(number)).await;
                 full("slow")
