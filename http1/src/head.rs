@@ -14,6 +14,9 @@ use crate::syntax::{is_host_byte, is_target_byte, is_token_byte, is_value_byte, 
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Most header fields by default: S3 metadata may use many short ones.
 pub const HEAD_FIELDS_MAX: usize = 192;
+/// Longest method, in bytes. The longest registered one has 17 (UPDATEREDIRECTREF); logs and error bodies repeat the
+/// method, and must not repeat a whole head of it.
+const METHOD_BYTES_MAX: usize = 32;
 /// Room for fields on the parser's stack; [`HeadLimits::fields_max`] above this counts as this.
 const FIELDS_CAPACITY: usize = 256;
 /// Spans are kept as `u16`, so no head can be longer than this whatever the limits say.
@@ -282,6 +285,9 @@ fn parse_complete(bytes: &[u8], limits: &HeadLimits) -> Result<RequestHead, Head
         (Some(method), Some(target), Some(version)) => (method, target.as_bytes(), version),
         _ => return Err(HeadError::BadRequest("the request line is incomplete")),
     };
+    if method.len() > METHOD_BYTES_MAX {
+        return Err(HeadError::BadRequest("the method is too long"));
+    }
     let method = Method::from_bytes(method.as_bytes())
         .map_err(|_| HeadError::BadRequest("the method is not a token"))?;
     if target.first() != Some(&b'/') {

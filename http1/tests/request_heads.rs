@@ -49,6 +49,16 @@ fn a_head_is_read_whole() {
     assert_eq!(names, ["host", "x-amz-meta-a", "etag", "x-amz-meta-a", "content-length"]);
 }
 
+/// Any token was taken for a method, as long as the whole head: 20 KB of it came back in the error body, and stood in the
+/// log.
+#[test]
+fn a_method_that_no_log_should_repeat_is_refused() {
+    let with_method = |length| format!("{} / HTTP/1.1\r\nHost: h\r\n\r\n", "M".repeat(length));
+    assert_eq!(accepted(&with_method(32)).method().as_str().len(), 32);
+    assert_eq!(refused(with_method(33)), StatusCode::BAD_REQUEST);
+    assert_eq!(refused(with_method(20_000)), StatusCode::BAD_REQUEST);
+}
+
 #[test]
 fn an_empty_query_is_not_a_missing_one() {
     assert_eq!(accepted("GET /? HTTP/1.1\r\nHost: h\r\n\r\n").query(), Some(""));
