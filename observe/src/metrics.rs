@@ -60,7 +60,7 @@ const REQUESTS_HELP: &str = "Requests answered or given up.";
 const BYTES_IN_HELP: &str = "Bytes of request bodies received.";
 const BYTES_OUT_HELP: &str = "Bytes of response bodies sent.";
 
-/// Requests that the service failed: answered with a status of 500 or above, other than 501 and 503.
+/// Requests that the service failed: answered with a status of 500 or above, other than 501, 503 and 505.
 pub static ERRORS: Counter =
     Counter::new("service_errors_total", None, "Requests that failed for a reason inside the service.");
 /// Requests on the data plane.

@@ -107,13 +107,18 @@ fn count(record: &RequestRecord<'_>) {
     requests.add(1);
     bytes_in.add(record.bytes_in);
     bytes_out.add(record.bytes_out);
-    // 501 is a refusal and 503 a state; neither is a defect of the service.
-    if record.status >= 500 && !matches!(record.status, 501 | 503) {
+    if is_failure_of_service(record.status) {
         metrics::ERRORS.add(1);
     }
     if record.outcome != RequestOutcome::Complete {
         metrics::REQUESTS_CUT_SHORT.add(1);
     }
+}
+
+/// Whether a status says that the service failed. 501 and 505 refuse what the client asked for, and 503 is a state;
+/// none of them is a defect of the service.
+const fn is_failure_of_service(status: u16) -> bool {
+    status >= 500 && !matches!(status, 501 | 503 | 505)
 }
 
 fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecord<'_>) {
@@ -190,6 +195,14 @@ mod tests {
         assert_eq!(value["latency_ms"], 12.007);
         assert_eq!(value["error_code"], "NoSuchKey");
         assert_eq!(value["bytes_out"], 4096);
+    }
+
+    /// 505 was counted, so that anyone could raise the alarm of the operators by asking in a version of HTTP that is
+    /// not spoken here.
+    #[test]
+    fn what_a_client_asks_for_is_no_failure_of_the_service() {
+        let failures: Vec<u16> = (200..600).filter(|&status| is_failure_of_service(status)).take(5).collect();
+        assert_eq!(failures, [500, 502, 504, 506, 507]);
     }
 
     proptest! {
