@@ -2,7 +2,8 @@
 //!
 //! Codes and statuses are those of AWS ("Error responses", List of error codes) unless `docs/api.md` says
 //! otherwise. An [`S3Error`] owns what its answer needs; `reply.rs` makes the XML of it. Nothing here may put a
-//! secret into a message: messages go to clients.
+//! secret into a message: messages go to clients. Causes go to the log and never to clients: they name files and
+//! devices.
 
 use cairn_engine::EngineError;
 use cairn_identity::AuthError;
@@ -85,6 +86,8 @@ struct Details {
     elements: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     close: bool,
+    /// What went wrong inside, for the log alone.
+    cause: Option<Cow<'static, str>>,
 }
 
 /// A refusal or a failure, ready to be answered.
@@ -110,6 +113,7 @@ impl S3Error {
             elements: Vec::new(),
             headers: Vec::new(),
             close: false,
+            cause: None,
         }))
     }
 
@@ -145,6 +149,22 @@ impl S3Error {
     pub(crate) fn closing(mut self) -> Self {
         self.0.close = true;
         self
+    }
+
+    /// A failure of this server, with what the log says of it.
+    pub(crate) fn internal(cause: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorCode::InternalError).caused_by(cause)
+    }
+
+    fn caused_by(mut self, cause: impl Into<Cow<'static, str>>) -> Self {
+        self.0.cause = Some(cause.into());
+        self
+    }
+
+    /// What the log says when this server, and not the request, is to blame for the error.
+    pub(crate) fn failure_cause(&self) -> Option<&str> {
+        let own = matches!(self.status(), 500 | 503 | 507);
+        own.then(|| self.0.cause.as_deref().unwrap_or(self.message()))
     }
 
     /// The S3 error code.
@@ -193,6 +213,7 @@ impl From<AuthError> for S3Error {
             elements: error.details(),
             headers: Vec::new(),
             close: false,
+            cause: None,
         }))
     }
 }
@@ -210,7 +231,7 @@ impl From<BodyError> for S3Error {
 
 impl From<EngineError> for S3Error {
     fn from(error: EngineError) -> Self {
-        Self::new(match error {
+        let code = match &error {
             EngineError::NoSuchBucket => ErrorCode::NoSuchBucket,
             EngineError::BucketAlreadyExists => ErrorCode::BucketAlreadyOwnedByYou,
             EngineError::BucketNotEmpty => ErrorCode::BucketNotEmpty,
@@ -223,7 +244,10 @@ impl From<EngineError> for S3Error {
             EngineError::PayloadTooLarge => ErrorCode::EntityTooLarge,
             EngineError::Overloaded => ErrorCode::SlowDown,
             EngineError::Corrupt(_) | EngineError::Io(_) => ErrorCode::InternalError,
-        })
+        };
+        let refused = Self::new(code);
+        // Spares the many 404s a text that nobody reads.
+        if refused.failure_cause().is_some() { refused.caused_by(error.to_string()) } else { refused }
     }
 }
 
@@ -253,11 +277,24 @@ mod tests {
         }
     }
 
+    /// The text of the engine's error was dropped, and a 500 in the request log had no line that said why.
     #[test]
-    fn a_full_disk_is_507_and_a_corrupt_block_tells_the_client_nothing_more() {
-        assert_eq!(S3Error::from(EngineError::StorageFull).status(), 507);
-        let corrupt = S3Error::from(EngineError::Io("/dev/sdb: bad".into()));
-        assert_eq!((corrupt.status(), corrupt.code()), (500, "InternalError"));
-        assert!(!corrupt.message().contains("sdb"));
+    fn a_failure_tells_the_log_its_cause_and_the_client_nothing_more() {
+        for (error, status, code) in [
+            (EngineError::Io("/dev/sdb: bad".into()), 500, "InternalError"),
+            (EngineError::Corrupt("block 3".into()), 500, "InternalError"),
+            (EngineError::StorageFull, 507, "InsufficientStorage"),
+            (EngineError::Overloaded, 503, "SlowDown"),
+            (EngineError::ShuttingDown, 503, "ServiceUnavailable"),
+        ] {
+            let cause = error.to_string();
+            let failure = S3Error::from(error);
+            assert_eq!((failure.status(), failure.code()), (status, code));
+            assert_eq!(failure.failure_cause(), Some(&*cause));
+            assert!(!failure.message().contains("sdb") && !failure.message().contains("block"));
+            assert!(failure.elements().is_empty() && failure.headers().is_empty());
+        }
+        let refusals = [S3Error::from(EngineError::NoSuchKey), S3Error::not_implemented("x: y.")];
+        assert!(refusals.iter().all(|refused| refused.failure_cause().is_none()));
     }
 }

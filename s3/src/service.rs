@@ -100,9 +100,11 @@ impl S3Service {
         if let Some(refusal) = route.refusal(head.method()) {
             return Err(refusal);
         }
-        let Route::Operation(operation) = route else { return Err(ErrorCode::InternalError.into()) };
+        let Route::Operation(operation) = route else {
+            return Err(S3Error::internal("a route without an operation was not refused"));
+        };
         let Handling::Built(handler) = operation.handling else {
-            return Err(ErrorCode::InternalError.into());
+            return Err(S3Error::internal("an operation that is not built was not refused"));
         };
         auth::authorize(&authentication.principal, handler)?;
         let call = Call {
@@ -144,7 +146,13 @@ impl Service for S3Service {
         };
         match result {
             Ok(reply) => reply::success(reply, asked, self.ids(&request.id)),
-            Err(error) => reply::failure(&with_region(error, asked), asked, self.ids(&request.id)),
+            Err(error) => {
+                if let Some(cause) = error.failure_cause() {
+                    // The request log has the status alone; this is what an operator finds under the request's id.
+                    tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");
+                }
+                reply::failure(&with_region(error, asked), asked, self.ids(&request.id))
+            }
         }
     }
 

@@ -5,7 +5,7 @@
 //! for whole. The payload stays pinned until the last piece has been sent.
 
 use crate::call::Call;
-use crate::errors::{ErrorCode, S3Result};
+use crate::errors::{S3Error, S3Result};
 use crate::ops::object_answer::{ObjectAnswer, answer};
 use crate::reply::Reply;
 use cairn_engine::{PayloadChunk, PayloadReader};
@@ -32,7 +32,8 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
         return Ok(Reply { head, body: ResponseBody::Full(Vec::new()) });
     }
     let mut reader = object.read(range);
-    let first = reader.next().await?.ok_or(ErrorCode::InternalError)?;
+    let first =
+        reader.next().await?.ok_or_else(|| S3Error::internal("a payload ended before its first byte"))?;
     let body = if length <= ONE_BUFFER_BYTES_MAX && first.as_ref().len() as u64 == length {
         ResponseBody::Full(first.into_vec())
     } else {

@@ -6,7 +6,7 @@
 use crate::account;
 use crate::attributes::checksum_name;
 use crate::call::Call;
-use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::errors::{S3Error, S3Result};
 use crate::ops::names::NameEncoding;
 use crate::query::Query;
 use crate::reply::Reply;
@@ -111,7 +111,8 @@ fn document(bucket: &str, asked: &Asked<'_>, page: &ListPage) -> S3Result<XmlWri
     }
     for prefix in &page.common_prefixes {
         // Keys and delimiters are UTF-8, hence so is what ends with a delimiter.
-        let prefix = std::str::from_utf8(prefix).map_err(|_| ErrorCode::InternalError)?;
+        let prefix =
+            std::str::from_utf8(prefix).map_err(|_| S3Error::internal("a common prefix is not UTF-8"))?;
         xml.open("CommonPrefixes");
         names.write(&mut xml, "Prefix", prefix)?;
         xml.close("CommonPrefixes");

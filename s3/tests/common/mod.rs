@@ -10,6 +10,7 @@ use cairn_net::{Drain, Limits, bind, serve, start};
 use cairn_s3::{S3Options, S3Service};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -24,13 +25,25 @@ pub struct Server {
     drain: Drain,
     store: Arc<Store>,
     joined: Option<thread::JoinHandle<()>>,
-    _folder: tempfile::TempDir,
+    folder: Arc<tempfile::TempDir>,
 }
 
 impl Server {
     pub fn start() -> Self {
         // On a real disk: direct I/O is what is used.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
+        Self::start_in(Arc::new(folder))
+    }
+
+    /// Stops the server, has `meanwhile` done to the folder of its store, and starts a server on it again.
+    pub fn restarted(self, meanwhile: impl FnOnce(&Path)) -> Self {
+        let folder = Arc::clone(&self.folder);
+        drop(self);
+        meanwhile(folder.path());
+        Self::start_in(folder)
+    }
+
+    fn start_in(folder: Arc<tempfile::TempDir>) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Store::open(StoreOptions {
             data_dir: folder.path().to_owned(),
@@ -62,7 +75,7 @@ impl Server {
         })
         .expect("io_uring");
         let joined = Some(thread::spawn(move || running.join().expect("no executor dies")));
-        Self { address, drain, store, joined, _folder: folder }
+        Self { address, drain, store, joined, folder }
     }
 
     /// A server with one empty bucket.
@@ -245,6 +258,16 @@ impl Client {
             answer.body = self.buffer.drain(..length).collect();
         }
         answer
+    }
+
+    /// Reads until the connection ends: the head of the one answer, and what came of its body.
+    pub fn cut_answer(&mut self) -> Answer {
+        while self.fill() > 0 {}
+        let at = self.buffer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
+        let body = self.buffer.split_off(at);
+        let head = String::from_utf8_lossy(&std::mem::take(&mut self.buffer)).into_owned();
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
+        Answer { status, head, body }
     }
 
     /// Whether the server has closed the connection and nothing more has come.
