@@ -42,7 +42,7 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
         store(&mut headers, name, value);
     }
     for (name, value) in hoisted.filter(|(name, _)| name.starts_with(METADATA_PREFIX)) {
-        store(&mut headers, &name, value.as_bytes());
+        store(&mut headers, name, value.as_bytes());
     }
     let (mut metadata, mut system) = (0, 0);
     for (name, value) in &headers {

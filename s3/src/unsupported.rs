@@ -48,6 +48,8 @@ const LOCK: &str = "Object lock is not implemented: leave the lock headers away.
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret alone.";
 const CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
+const CHECKSUM_TYPE: &str =
+    "Checksum types other than FULL_OBJECT are not implemented: leave x-amz-checksum-type away.";
 
 static TABLE: &[Row] = &[
     row("content-encoding", Refuses::Token("aws-chunked"), CHUNKED),
@@ -55,6 +57,7 @@ static TABLE: &[Row] = &[
     row("x-amz-trailer", Refuses::Any, CHUNKED),
     row("x-amz-decoded-content-length", Refuses::Any, CHUNKED),
     row("x-amz-content-sha256", Refuses::Start("streaming-"), CHUNKED),
+    row("x-amz-checksum-type", Refuses::AllBut("FULL_OBJECT"), CHECKSUM_TYPE),
     row("x-amz-security-token", Refuses::Any, TOKEN),
     row("x-amz-acl", Refuses::Any, ACL),
     row("x-amz-grant-*", Refuses::Any, ACL),
@@ -116,7 +119,7 @@ pub(crate) fn check(fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
         check_one(name, value)?;
     }
     for (name, value) in fields.hoisted() {
-        check_one(&name, value.as_bytes())?;
+        check_one(name, value.as_bytes())?;
     }
     if framing == BodyFraming::Chunked {
         return Err(S3Error::not_implemented(
@@ -196,6 +199,19 @@ mod tests {
             ("x-amz-write-offset-bytes", "0"),
         ] {
             assert_eq!(status(&[(name, value.as_bytes())], ""), Some(501), "{name}: {value}");
+        }
+    }
+
+    /// `x-amz-checksum-type` was a known name and its value was never read: a client that asked for a COMPOSITE checksum
+    /// was answered 200 with one of the full object.
+    #[test]
+    fn a_checksum_type_that_is_not_computed_is_501() {
+        for value in ["COMPOSITE", "composite", "x", ""] {
+            assert_eq!(status(&[("x-amz-checksum-type", value.as_bytes())], ""), Some(501), "{value}");
+        }
+        assert_eq!(status(&[], "x-amz-checksum-type=COMPOSITE"), Some(501));
+        for value in ["FULL_OBJECT", "full_object"] {
+            assert_eq!(status(&[("x-amz-checksum-type", value.as_bytes())], ""), None, "{value}");
         }
     }
 

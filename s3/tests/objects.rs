@@ -60,6 +60,12 @@ fn metadata_system_headers_and_overrides_are_returned() {
     let overridden = client.send(Call::new("HEAD", &format!("/photos/a?{query}"))).expect(200);
     assert_eq!(overridden.header("content-type"), Some("image/png"));
     assert_eq!(overridden.header("content-disposition"), Some("attachment; filename=x"));
+    // Empty ones took the stored headers away: `response-content-type=` gave an answer without a type.
+    let empty = "response-content-type=&response-cache-control&response-expires=";
+    let kept = client.send(Call::new("GET", &format!("/photos/a?{empty}"))).expect(200);
+    assert_eq!(kept.header("content-type"), Some("text/plain"));
+    assert_eq!(kept.header("cache-control"), Some("max-age=5"));
+    assert_eq!(kept.header("expires"), Some("whenever"));
     let large = Call::new("PUT", "/photos/b").header("x-amz-meta-a", "v".repeat(2048));
     client.send(large).refused(400, "MetadataTooLarge");
 }

@@ -71,7 +71,7 @@ pub(crate) fn answer(call: &Call<'_>, info: &ObjectInfo) -> S3Result<ObjectAnswe
     };
     write_validators(&mut head, &etag, info);
     head.header("accept-ranges", "bytes");
-    attributes::write_stored(&mut head, &info.attributes, |name| call.query.get(name));
+    attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
     if part_number.is_some() {
         head.header("x-amz-mp-parts-count", info.etag.parts.max(1).to_string());
     }

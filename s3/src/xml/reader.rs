@@ -2,7 +2,7 @@
 //!
 //! Namespaces and prefixes are dropped, for clients send them or not; attributes, comments and processing
 //! instructions are skipped. Document types and references other than XML's five and to characters are refused:
-//! S3 has no use for them and they are how parsers are attacked. Size and depth are bounded.
+//! S3 has no use for them and they are how parsers are attacked. Size, depth and number of elements are bounded.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -11,6 +11,9 @@ use quick_xml::events::Event;
 pub(crate) const XML_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How deep elements may nest; S3's deepest request document has six levels.
 const DEPTH_MAX: usize = 16;
+/// Most elements of one document. A multipart upload of 10 000 parts is completed with eight for each part; the tree of
+/// this many takes some 10 MB.
+const ELEMENTS_MAX: usize = 100_000;
 
 /// An element: its local name, its text, its children.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -50,7 +53,7 @@ impl<E: std::error::Error> From<E> for NotReadable {
 /// Reads a document.
 ///
 /// # Errors
-/// When it is not well-formed UTF-8 XML of one root, is too large or too deep, or has a document type or an entity.
+/// When it is not well-formed UTF-8 XML of one root, is too large or too deep, has too many elements, or has a document type or an entity.
 pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
     if body.len() > XML_BODY_BYTES_MAX {
         return Err(NotReadable);
@@ -59,18 +62,15 @@ pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
     let mut reader = Reader::from_str(body.strip_prefix('\u{feff}').unwrap_or(body));
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
+    let mut elements = 0;
     loop {
         match reader.read_event()? {
             Event::Start(start) => {
-                if open.len() == DEPTH_MAX || root.is_some() {
-                    return Err(NotReadable);
-                }
+                check_room(&open, root.as_ref(), &mut elements)?;
                 open.push(element(start.local_name().as_ref()));
             }
             Event::Empty(start) => {
-                if open.len() == DEPTH_MAX || root.is_some() {
-                    return Err(NotReadable);
-                }
+                check_room(&open, root.as_ref(), &mut elements)?;
                 close(element(start.local_name().as_ref()), &mut open, &mut root);
             }
             Event::End(_) => close(open.pop().ok_or(NotReadable)?, &mut open, &mut root),
@@ -88,6 +88,13 @@ pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
             Event::Eof => return if open.is_empty() { root.ok_or(NotReadable) } else { Err(NotReadable) },
         }
     }
+}
+
+/// Counts one more element, and refuses it where there may be none.
+fn check_room(open: &[Element], root: Option<&Element>, elements: &mut usize) -> Result<(), NotReadable> {
+    *elements += 1;
+    let fits = *elements <= ELEMENTS_MAX && open.len() < DEPTH_MAX && root.is_none();
+    if fits { Ok(()) } else { Err(NotReadable) }
 }
 
 fn element(name: &str) -> Element {
@@ -123,7 +130,7 @@ fn predefined(entity: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NotReadable, XML_BODY_BYTES_MAX, parse};
+    use super::{ELEMENTS_MAX, NotReadable, XML_BODY_BYTES_MAX, parse};
     use proptest::prelude::*;
 
     #[test]
@@ -162,6 +169,18 @@ mod tests {
         assert!(parse(format!("{}{}", "<A>".repeat(17), "</A>".repeat(17)).as_bytes()).is_err());
         assert!(parse(format!("{}{}", "<A>".repeat(16), "</A>".repeat(16)).as_bytes()).is_ok());
         assert!(parse(format!("<A>{}</A>", "x".repeat(XML_BODY_BYTES_MAX)).as_bytes()).is_err());
+    }
+
+    /// Only bytes were bounded: a body of 1 MiB held 260 000 elements of four bytes, whose tree took more than twenty
+    /// times the room of the body.
+    #[test]
+    fn a_document_has_a_bounded_number_of_elements() {
+        for (empty, count) in [("<a/>", 1), ("<a></a>", 1), ("<a><b/></a>", 2)] {
+            let document = |elements: usize| format!("<A>{}</A>", empty.repeat(elements / count));
+            let most = ELEMENTS_MAX - 1;
+            assert!(parse(document(most).as_bytes()).is_ok(), "{empty}");
+            assert_eq!(parse(document(most + count).as_bytes()), Err(NotReadable), "{empty}");
+        }
     }
 
     proptest! {
