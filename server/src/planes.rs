@@ -72,12 +72,10 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
         .s3_enabled(auth.root_s3_enabled);
     let credentials: Arc<dyn Credentials> = Arc::new(root);
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let options = S3Options {
-        credentials,
-        clock,
-        base_hosts: shared.settings.server.base_hosts.clone(),
-        bound_address: bound,
-    };
+    let server = &shared.settings.server;
+    // Clients know the server by the name it was told to bind to, not only by the address that the name stands for.
+    let base_hosts = [server.base_hosts.as_slice(), std::slice::from_ref(&server.s3_bind.text)].concat();
+    let options = S3Options { credentials, clock, base_hosts, bound_address: bound };
     S3Service::new(engine, options)
 }
 
