@@ -60,6 +60,18 @@ impl Drain {
             _ => true,
         }
     }
+
+    /// What is left of the grace period, which is nothing when it was cut short; None while the signal was not given.
+    #[must_use]
+    pub fn time_left(&self) -> Option<Duration> {
+        match self.shared.state.load(Ordering::Acquire) {
+            RUNNING => None,
+            DRAINING => {
+                self.shared.deadline.get().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+            }
+            _ => Some(Duration::ZERO),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -70,14 +82,16 @@ mod tests {
     fn the_grace_period_ends_by_time_or_by_abort() {
         let drain = Drain::new();
         let now = Instant::now();
-        assert!(!drain.is_begun() && !drain.is_over(now));
+        assert!(!drain.is_begun() && !drain.is_over(now) && drain.time_left().is_none());
         drain.begin(Duration::from_secs(3600));
+        assert!(drain.time_left().is_some_and(|left| left > Duration::from_secs(3500)));
         assert!(drain.clone().is_begun() && !drain.is_over(now));
         drain.begin(Duration::ZERO);
         assert!(!drain.is_over(Instant::now()), "a second begin must not shorten the grace period");
         assert!(drain.is_over(now + Duration::from_secs(3601)));
         drain.abort();
         assert!(drain.is_over(now));
+        assert_eq!(drain.time_left(), Some(Duration::ZERO));
     }
 
     #[test]

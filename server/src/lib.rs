@@ -12,6 +12,7 @@ mod load;
 mod memory;
 mod planes;
 mod serve;
+mod shutdown;
 mod signals;
 
 pub use error::ServeError;

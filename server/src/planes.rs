@@ -9,12 +9,13 @@ use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
 use cairn_identity::{Credentials, RootCredential};
 use cairn_model::{Clock, SystemClock};
-use cairn_net::{Drain, Limits, Listener};
+use cairn_net::{Limits, Listener};
 use cairn_s3::{S3Options, S3Service};
 
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
 use crate::host;
+use crate::shutdown::Shutdown;
 
 /// Most connections of the management port: a few operators and probes, while the data plane may be flooded.
 const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
@@ -24,7 +25,7 @@ const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) settings: Arc<Settings>,
-    pub(crate) drain: Drain,
+    pub(crate) shutdown: Shutdown,
     /// What the limit on open files leaves of `server.connections_max`.
     pub(crate) connections_max: usize,
 }
@@ -46,7 +47,7 @@ pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listener
     Ok(data.into_iter().zip(management).map(|(data, management)| Listeners { data, management }).collect())
 }
 
-/// Serves both planes on this executor until the drain has ended. Says through `started` once that it serves, or
+/// Serves both planes on this executor until the shutdown has ended. Says through `started` once that it serves, or
 /// why not.
 pub(crate) async fn serve(
     listeners: Listeners,
@@ -86,19 +87,21 @@ fn management_service(shared: &Shared) -> Rc<AdminService> {
         root_access_key: auth.root_access_key.clone(),
         root_secret_key: auth.root_secret_key.expose().to_owned(),
     };
-    let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.drain.clone() };
+    let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.shutdown.data.clone() };
     let options = AdminOptions { credentials, readiness: Box::new(readiness) };
     AdminService::new(options)
 }
 
 async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {
     let limits = limits(&shared.settings, shared.connections_max);
-    cairn_net::serve(listener, service, limits, shared.drain.clone()).await;
+    cairn_net::serve(listener, service, limits, shared.shutdown.data.clone()).await;
+    shared.shutdown.data_plane_ended();
 }
 
 async fn serve_management(listener: Listener, service: Rc<AdminService>, shared: &Shared) {
     let most = shared.connections_max.min(MANAGEMENT_CONNECTIONS_MAX);
-    cairn_net::serve(listener, service, limits(&shared.settings, most), shared.drain.clone()).await;
+    let limits = limits(&shared.settings, most);
+    cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
 }
 
 fn limits(settings: &Settings, connections_max: usize) -> Limits {

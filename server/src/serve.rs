@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_engine::{Store, StoreOptions};
 use cairn_model::SystemClock;
-use cairn_net::{Drain, ExecutorIndex, Executors};
+use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{install_panic_hook, start_logging};
 
 use crate::config::{Environment, Settings};
@@ -20,6 +20,7 @@ use crate::error::ServeError;
 use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
+use crate::shutdown::Shutdown;
 use crate::{host, memory, signals};
 
 /// The cache takes this part of the memory when nothing is configured.
@@ -75,11 +76,12 @@ fn serve_store(
     else {
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
-    let drain = Drain::new();
-    signals::watch(drain.clone(), settings.server.shutdown_grace_period).map_err(ServeError::Signals)?;
+    let shutdown = Shutdown::new(executors);
+    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period)
+        .map_err(ServeError::Signals)?;
 
     let connections_max = host::connections_possible(settings.server.connections_max);
-    let shared = Shared { store, settings: Arc::clone(settings), drain, connections_max };
+    let shared = Shared { store, settings: Arc::clone(settings), shutdown, connections_max };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
     let guide = (mode == Mode::Dev).then(|| guide::write(settings, data, management));

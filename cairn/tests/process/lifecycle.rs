@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
@@ -71,6 +71,55 @@ fn a_request_in_flight_is_answered_while_idle_connections_are_closed() {
     in_flight.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("Connection: close"), "{answer}");
     assert_eq!(server.wait(), Some(0));
+}
+
+/// Both planes shared one signal to stop, so the management port was closed in the moment in which the drain began:
+/// readiness said 503 to nobody, and who watched `/health` took a drain for a crash.
+#[test]
+fn management_answers_until_the_data_plane_has_finished() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server = Server::start(&["serve"], &production(folder.path()));
+    let mut in_flight = connect(&server.data);
+    in_flight.write_all(HALF_HEAD).unwrap();
+    ask(&server.data, &get("/bucket"));
+    assert!(ask(&server.management, &get("/ready")).starts_with("HTTP/1.1 200 "));
+
+    server.signal(Signal::TERM);
+    server.logged(|line| line["message"] == "draining");
+    let until = Instant::now() + Duration::from_secs(30);
+    while TcpStream::connect(&server.data).is_ok() {
+        assert!(Instant::now() < until, "the data port stays open");
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
+    let ready = ask(&server.management, &get("/ready"));
+    assert!(ready.starts_with("HTTP/1.1 503 ") && ready.contains("\"listeners\":\"not_ready\""), "{ready}");
+    assert!(ask(&server.management, &get("/health")).starts_with("HTTP/1.1 200 "));
+
+    in_flight.write_all(b"\r\n").unwrap();
+    let mut answer = String::new();
+    in_flight.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403 ") && answer.contains("Connection: close"), "{answer}");
+    assert_eq!(server.wait(), Some(0));
+}
+
+#[test]
+fn requests_that_do_not_end_hold_the_process_no_longer_than_the_grace_period() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut variables = production(folder.path());
+    variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "2".to_owned());
+    variables.insert("SERVICE_SERVER_HEAD_TIMEOUT_SECONDS", "300".to_owned());
+    let mut server = Server::start(&["serve"], &variables);
+    let (mut data, mut management) = (connect(&server.data), connect(&server.management));
+    for (stream, address) in [(&mut data, &server.data), (&mut management, &server.management)] {
+        stream.write_all(HALF_HEAD).unwrap();
+        ask(address, &get("/health"));
+    }
+    server.signal(Signal::TERM);
+    server.logged(|line| line["message"] == "draining");
+    let began = Instant::now();
+    assert_eq!(server.wait(), Some(0));
+    // A busy host may need a few seconds to end it; waiting for the heads would take 300.
+    assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
