@@ -1,7 +1,9 @@
 //! One batch of changes in one transaction: decisions, records, free map, usage, answers.
 //!
-//! A change is first decided without writing anything; only then it is applied. So a refusal leaves the transaction as it
-//! was. An error out of [`Batch::apply`] is one of the transaction itself: all of the batch is then abandoned.
+//! A change is first decided, and all that can go wrong with it alone is found out (conditions, space in the free map, the
+//! record's encoding), before the transaction is touched. So a refusal leaves the transaction as it was; an error out of
+//! [`Batch::apply`] is one of the transaction itself, and all of the batch is then abandoned. Refusals are answered with the
+//! commit too: they may rest on changes of the same batch, which must not have been seen if the commit fails.
 
 use crate::bucket::{Bucket, BucketState};
 use crate::error::EngineError;
@@ -21,9 +23,23 @@ use std::sync::Arc;
 
 /// An answer that waits for the commit.
 enum Answer {
-    Put(Reply<PutOutcome>, PutOutcome),
-    Delete(Reply<DeleteOutcome>, DeleteOutcome),
+    Put(Reply<PutOutcome>, Result<PutOutcome, EngineError>),
+    Delete(Reply<DeleteOutcome>, Result<DeleteOutcome, EngineError>),
     Empty(Reply<bool>, bool),
+}
+
+/// Why a change was not applied.
+enum Failure {
+    /// It alone is refused; the transaction is untouched.
+    Refused(EngineError),
+    /// The transaction cannot go on.
+    Broken(EngineError),
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self::Refused(error)
+    }
 }
 
 /// Change of a bucket's usage in this batch; the numbers wrap.
@@ -79,25 +95,16 @@ impl<'s> Batch<'s> {
         self.sequence
     }
 
-    /// Decides and applies one change. A refusal is answered at once; an error breaks the whole batch.
+    /// Decides and applies one change. An error breaks the whole batch.
     pub(crate) fn apply(&mut self, job: Job) -> Result<(), EngineError> {
         match job {
-            Job::Put(put, reply) => match self.decide(&put.bucket, &put.key, &put.condition) {
-                Ok((versions, current)) => {
-                    let outcome = self.put(*put, &versions, current);
-                    self.settle(outcome, reply, Answer::Put)
-                }
-                Err(refusal) => self.refuse(refusal, reply),
-            },
+            Job::Put(put, reply) => {
+                let outcome = self.put(*put);
+                self.settle(outcome, reply, Answer::Put)
+            }
             Job::Delete(delete, reply) => {
-                let DeleteJob { bucket, key, condition } = *delete;
-                match self.decide(&bucket, &key, &condition) {
-                    Ok((_, current)) => {
-                        let outcome = self.delete(&bucket, current);
-                        self.settle(outcome, reply, Answer::Delete)
-                    }
-                    Err(refusal) => self.refuse(refusal, reply),
-                }
+                let outcome = self.delete(&delete);
+                self.settle(outcome, reply, Answer::Delete)
             }
             Job::ProbeEmpty(bucket, reply) => {
                 let prefix = keys::prefix_of(bucket, &[]);
@@ -111,30 +118,20 @@ impl<'s> Batch<'s> {
 
     fn settle<T>(
         &mut self,
-        outcome: Result<T, EngineError>,
+        outcome: Result<T, Failure>,
         reply: Reply<T>,
-        answer: fn(Reply<T>, T) -> Answer,
+        answer: fn(Reply<T>, Result<T, EngineError>) -> Answer,
     ) -> Result<(), EngineError> {
-        match outcome {
-            Ok(outcome) => {
-                self.answers.push(answer(reply, outcome));
-                Ok(())
-            }
-            Err(error) => {
+        let outcome = match outcome {
+            Ok(outcome) => Ok(outcome),
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Broken(error)) => {
+                // The one who asked may have gone: then there is nobody to tell.
                 let _ = reply.send(Err(error.clone()));
-                Err(error)
+                return Err(error);
             }
-        }
-    }
-
-    /// Answers a change that was refused before anything was written.
-    #[expect(
-        clippy::unnecessary_wraps,
-        clippy::unused_self,
-        reason = "it stands beside settle in the same match"
-    )]
-    fn refuse<T>(&self, refusal: EngineError, reply: Reply<T>) -> Result<(), EngineError> {
-        let _ = reply.send(Err(refusal));
+        };
+        self.answers.push(answer(reply, outcome));
         Ok(())
     }
 
@@ -163,58 +160,65 @@ impl<'s> Batch<'s> {
         Ok((versions, current))
     }
 
-    fn put(
-        &mut self,
-        put: PutJob,
-        versions: &[u8],
-        current: Option<Current>,
-    ) -> Result<PutOutcome, EngineError> {
-        let replaced = current.is_some();
-        if let Some(current) = current {
-            self.remove(&put.bucket, &current)?;
-        }
-        self.sequence += 1;
+    fn put(&mut self, put: PutJob) -> Result<PutOutcome, Failure> {
+        let (versions, current) = self.decide(&put.bucket, &put.key, &put.condition)?;
+        let sequence = self.sequence + 1;
         let StagedParts { size, form, inline, reservation, .. } = put.payload.into_parts();
         let info = ObjectInfo {
             size,
             etag: put.etag,
             last_modified: self.clock.now(),
-            version: VersionId(self.sequence),
+            version: VersionId(sequence),
             attributes: put.attributes,
         };
-        let outcome = PutOutcome { version: info.version, last_modified: info.last_modified, replaced };
+        let (version, last_modified, replaced) = (info.version, info.last_modified, current.is_some());
         let record = ObjectRecord { info, payload: form };
-        if let PayloadForm::Volume(payload) = &record.payload {
-            let owned: Vec<Extent> = payload.owned().collect();
-            self.free_map.mark(&self.txn, self.tables.free_map, &owned, true)?;
+        self.body.clear();
+        record.encode(&mut self.body).map_err(EngineError::from)?;
+        let taken = owned_space(&record);
+        if let Err(error) = self.move_space(&taken, current.as_ref()) {
+            // The map says that somebody owns units which were handed out as free. Whoever is right, nobody else gets them.
+            reservation.into_iter().for_each(Reservation::commit);
+            return Err(Failure::Refused(error));
         }
         self.reservations.extend(reservation);
-        self.body.clear();
-        record.encode(&mut self.body)?;
-        let key = keys::with_sequence(versions, self.sequence);
-        self.txn.insert(self.tables.objects, &key, OBJECT_RECORD_VERSION, &self.body, &inline)?;
+        self.sequence = sequence;
+        let key = keys::with_sequence(&versions, sequence);
+        self.remove_record(&put.bucket, current)?;
+        self.txn
+            .insert(self.tables.objects, &key, OBJECT_RECORD_VERSION, &self.body, &inline)
+            .map_err(|error| Failure::Broken(error.into()))?;
         self.change_usage(&put.bucket, 1, size);
-        Ok(outcome)
+        Ok(PutOutcome { version, last_modified, replaced })
     }
 
-    fn delete(
-        &mut self,
-        bucket: &Arc<Bucket>,
-        current: Option<Current>,
-    ) -> Result<DeleteOutcome, EngineError> {
-        let Some(current) = current else { return Ok(DeleteOutcome { existed: false }) };
-        self.remove(bucket, &current)?;
-        Ok(DeleteOutcome { existed: true })
+    fn delete(&mut self, delete: &DeleteJob) -> Result<DeleteOutcome, Failure> {
+        let (_, current) = self.decide(&delete.bucket, &delete.key, &delete.condition)?;
+        self.move_space(&[], current.as_ref())?;
+        let existed = current.is_some();
+        self.remove_record(&delete.bucket, current)?;
+        Ok(DeleteOutcome { existed })
     }
 
-    fn remove(&mut self, bucket: &Arc<Bucket>, current: &Current) -> Result<(), EngineError> {
-        self.txn.remove(self.tables.objects, &current.encoded_key)?;
-        if let PayloadForm::Volume(payload) = &current.record.payload {
-            let owned: Vec<Extent> = payload.owned().collect();
-            self.free_map.mark(&self.txn, self.tables.free_map, &owned, false)?;
-            self.removed.push((payload.id, owned));
+    /// Marks `taken` as owned and the current object's space as free; on an error nothing has changed.
+    fn move_space(&mut self, taken: &[Extent], current: Option<&Current>) -> Result<(), EngineError> {
+        let given = current.map(|current| owned_space(&current.record)).unwrap_or_default();
+        self.free_map.mark(&self.txn, self.tables.free_map, taken, true)?;
+        let freed = self.free_map.mark(&self.txn, self.tables.free_map, &given, false);
+        if freed.is_err() {
+            self.free_map.mark(&self.txn, self.tables.free_map, taken, false)?;
         }
-        self.change_usage(bucket, 1u64.wrapping_neg(), current.record.info.size.wrapping_neg());
+        freed
+    }
+
+    fn remove_record(&mut self, bucket: &Arc<Bucket>, current: Option<Current>) -> Result<(), Failure> {
+        let Some(Current { encoded_key, record }) = current else { return Ok(()) };
+        let removed = self.txn.remove(self.tables.objects, &encoded_key);
+        removed.map_err(|error| Failure::Broken(error.into()))?;
+        self.change_usage(bucket, 1u64.wrapping_neg(), record.info.size.wrapping_neg());
+        if let PayloadForm::Volume(payload) = &record.payload {
+            self.removed.push((payload.id, payload.owned().collect()));
+        }
         Ok(())
     }
 
@@ -238,11 +242,9 @@ impl<'s> Batch<'s> {
         if let Err(error) = txn.commit() {
             let error = EngineError::from(error);
             fail_all(answers, &error);
-            // Whether the device holds the commit may be unknown: unless it certainly does not, the space must not be
-            // given to anyone else before the store is opened again.
-            if !matches!(error, EngineError::StorageFull) {
-                reservations.into_iter().for_each(Reservation::commit);
-            }
+            // Whether the device holds the commit is unknown, so the space must not be given to anyone else before the
+            // store is opened again.
+            reservations.into_iter().for_each(Reservation::commit);
             return Err(error);
         }
         reservations.into_iter().for_each(Reservation::commit);
@@ -252,8 +254,8 @@ impl<'s> Batch<'s> {
         }
         for answer in answers {
             match answer {
-                Answer::Put(reply, outcome) => drop(reply.send(Ok(outcome))),
-                Answer::Delete(reply, outcome) => drop(reply.send(Ok(outcome))),
+                Answer::Put(reply, outcome) => drop(reply.send(outcome)),
+                Answer::Delete(reply, outcome) => drop(reply.send(outcome)),
                 Answer::Empty(reply, empty) => drop(reply.send(Ok(empty))),
             }
         }
@@ -291,6 +293,14 @@ impl<'s> Batch<'s> {
     /// Drops the transaction and fails every change in it; their space is free again.
     pub(crate) fn abandon(self, error: &EngineError) {
         fail_all(self.answers, error);
+    }
+}
+
+/// Space that a record owns.
+fn owned_space(record: &ObjectRecord) -> Vec<Extent> {
+    match &record.payload {
+        PayloadForm::Volume(payload) => payload.owned().collect(),
+        PayloadForm::Inline { .. } => Vec::new(),
     }
 }
 

@@ -8,7 +8,8 @@
 
 use crate::batch::Batch;
 use crate::error::EngineError;
-use crate::limits::{METADATA_HEADROOM_LOW, METADATA_HEADROOM_MIN};
+use crate::keeper::DiskSpace;
+use crate::limits::{METADATA_HEADROOM_FOR_DELETES, METADATA_HEADROOM_LOW, METADATA_HEADROOM_MIN};
 use crate::queue::Job;
 use crate::slice::Slice;
 use cairn_model::Clock;
@@ -16,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// Runs until the queue is closed and empty.
-pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
+pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut sequence: u64) {
     while let Some(jobs) = slice.queue.take() {
         if let Some(reason) = slice.stopped.get() {
             for job in jobs {
@@ -24,7 +25,7 @@ pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
             }
             continue;
         }
-        let jobs = flush_payloads(slice, jobs);
+        let jobs = flush_payloads(slice, keep_headroom(slice, disk, jobs));
         if jobs.is_empty() {
             continue;
         }
@@ -33,18 +34,29 @@ pub(crate) fn run(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64) {
 }
 
 /// Sees to it that the transaction finds written space behind the metadata's last page. The keeper does so ahead of need;
-/// only when it has fallen behind does the committer wait for it.
-fn keep_headroom(slice: &Slice) {
+/// only when it has fallen behind does the committer do it. On a full disk what is there is kept for deletes, which need a
+/// little space too: puts are refused, and nothing was half-written.
+fn keep_headroom(slice: &Slice, disk: &DiskSpace, jobs: Vec<Job>) -> Vec<Job> {
     let headroom = slice.environment.headroom();
     if headroom < METADATA_HEADROOM_LOW {
         slice.wake_keeper();
     }
-    if headroom < METADATA_HEADROOM_MIN
-        && let Err(error) = slice.environment.extend(METADATA_HEADROOM_MIN)
-    {
-        // Not a failure yet: the transaction may need no new pages, and says so itself when it does.
-        tracing::warn!(target: "service::engine", slice = slice.number, %error, "no space to write ahead for metadata");
+    if headroom >= METADATA_HEADROOM_MIN {
+        return jobs;
     }
+    let extended = if disk.is_low() {
+        Err(EngineError::StorageFull)
+    } else {
+        slice.environment.extend(METADATA_HEADROOM_LOW).map_err(EngineError::from)
+    };
+    let Err(error) = extended else { return jobs };
+    slice.stop_if_broken(&error);
+    let spared = slice.environment.headroom() >= METADATA_HEADROOM_FOR_DELETES;
+    let goes_on =
+        |job: &Job| spared && matches!(error, EngineError::StorageFull) && !matches!(job, Job::Put(..));
+    let (kept, refused): (Vec<_>, Vec<_>) = jobs.into_iter().partition(goes_on);
+    refused.into_iter().for_each(|job| fail(job, &error));
+    kept
 }
 
 /// Answers a change with a failure.
@@ -88,11 +100,10 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
 
 /// Decides, applies and commits the changes; returns the last sequence used.
 fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) -> u64 {
-    keep_headroom(slice);
     let mut batch = match Batch::begin(slice, clock, sequence) {
         Ok(batch) => batch,
         Err(error) => {
-            stop_if_broken(slice, &error);
+            slice.stop_if_broken(&error);
             jobs.into_iter().for_each(|job| fail(job, &error));
             return sequence;
         }
@@ -115,17 +126,7 @@ fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) 
         }
     };
     if let Err(error) = ended {
-        stop_if_broken(slice, &error);
+        slice.stop_if_broken(&error);
     }
     last
-}
-
-/// After a failure of the device the metadata's state on it is unknown: nothing more is written. A lack of space and a
-/// record that fails its check are none: the transaction was dropped, and what was there before stands.
-fn stop_if_broken(slice: &Slice, error: &EngineError) {
-    if matches!(error, EngineError::Io(_)) {
-        let reason = format!("slice {} was stopped after a failed commit: {error}", slice.number);
-        tracing::error!(target: "service::engine", slice = slice.number, %error, "commit failed: the slice takes no more changes until the service is started again");
-        let _ = slice.stopped.set(reason);
-    }
 }

@@ -23,7 +23,7 @@ use futures_channel::oneshot;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 const IDENTITY_KEY: &[u8] = b"identity";
 const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
@@ -43,6 +43,8 @@ pub(crate) struct Control {
     buckets_table: Table,
     control_table: Table,
     store: StoreId,
+    /// Set once, when a change could not be made durable: whether the device holds it is unknown until the next start.
+    stopped: Arc<OnceLock<String>>,
 }
 
 impl Control {
@@ -68,7 +70,7 @@ impl Control {
         let environment = Environment::open(&path, options).doing("opening", &path)?;
         let buckets_table = environment.table("buckets").doing("opening", &path)?;
         let control_table = environment.table("control").doing("opening", &path)?;
-        Ok(Self { environment, buckets_table, control_table, store })
+        Ok(Self { environment, buckets_table, control_table, store, stopped: Arc::default() })
     }
 
     /// Opens the environment of a store and reads its buckets.
@@ -105,6 +107,14 @@ impl Control {
         clock: &dyn Clock,
     ) {
         while let Ok(job) = jobs.recv() {
+            if let Some(reason) = self.stopped.get() {
+                match job {
+                    ControlJob::Create(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
+                    ControlJob::Delete(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
+                    ControlJob::Stop => return,
+                }
+                continue;
+            }
             // The one who asked may have gone: then there is nobody to tell.
             match job {
                 ControlJob::Create(name, reply) => drop(reply.send(self.create_bucket(name, buckets, clock))),
@@ -136,7 +146,7 @@ impl Control {
         body[8..16].copy_from_slice(&created_at.0.to_le_bytes());
         txn.put(self.control_table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &(id + 1).to_le_bytes(), &[])?;
         txn.put(self.buckets_table, name.as_str().as_bytes(), SMALL_RECORD_VERSION, &body, &[])?;
-        txn.commit()?;
+        self.commit(txn)?;
         let bucket = Arc::new(Bucket::new(id, name.clone(), created_at));
         buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
         Ok(bucket)
@@ -152,6 +162,10 @@ impl Control {
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
         bucket.set_state(BucketState::Deleting);
         let removed = self.remove_if_empty(&bucket, slices);
+        if self.stopped.get().is_some() {
+            // The device may hold the removal: nothing may be put where the next start perhaps finds no bucket.
+            return removed;
+        }
         if removed.is_ok() {
             bucket.set_state(BucketState::Deleted);
             buckets.write().unwrap_or_else(PoisonError::into_inner).remove(name);
@@ -176,7 +190,21 @@ impl Control {
         }
         let mut txn = self.environment.write()?;
         txn.remove(self.buckets_table, bucket.name.as_str().as_bytes())?;
-        Ok(txn.commit()?)
+        self.commit(txn)
+    }
+
+    fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
+        let committed = txn.commit().map_err(EngineError::from);
+        if let Err(error @ EngineError::Io(_)) = &committed {
+            tracing::error!(target: "service::engine", %error, "a change of buckets could not be made durable: none is made until the service is started again");
+            let _ = self.stopped.set(format!("buckets cannot be changed after a failure: {error}"));
+        }
+        committed
+    }
+
+    /// Why buckets cannot be changed any more, once that is so.
+    pub(crate) fn stopped(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.stopped)
     }
 }
 

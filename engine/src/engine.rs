@@ -6,7 +6,7 @@ use crate::disk::{Disk, UploadBudget};
 use crate::error::{EngineError, OpenError};
 use crate::hasher::Hasher;
 use crate::keys;
-use crate::limits::PAYLOAD_BYTES_MAX;
+use crate::limits::{BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX, READ_AHEAD_BYTES_PER_EXECUTOR};
 use crate::list;
 use crate::object::{
     Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition,
@@ -21,6 +21,7 @@ use crate::writer::{PayloadWriter, StagedPayload};
 use cairn_model::{Etag, ObjectKey};
 use futures_channel::oneshot;
 use glommio::io::DmaFile;
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,6 +32,8 @@ pub struct Engine {
     disk: Disk,
     pub(crate) upload_budget: UploadBudget,
     pub(crate) hasher: Hasher,
+    /// Bytes that readers hold ahead of what they are sending.
+    pub(crate) read_ahead_bytes: Cell<usize>,
 }
 
 /// A put as it goes to the committer.
@@ -56,7 +59,7 @@ impl Engine {
     /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
         let (disk, upload_budget, hasher) = (Disk::default(), UploadBudget::new(), Hasher::default());
-        let engine = Rc::new(Self { store, disk, upload_budget, hasher });
+        let engine = Rc::new(Self { store, disk, upload_budget, hasher, read_ahead_bytes: Cell::new(0) });
         for slice in &engine.store.slices {
             let path = volume_path(&slice.folder, 0);
             let opened = engine.disk.file(slice.number, 0, &path).await;
@@ -74,7 +77,8 @@ impl Engine {
     /// Begins a payload of exactly `size` bytes for a key.
     ///
     /// # Errors
-    /// [`EngineError::PayloadTooLarge`], [`EngineError::KeyTooLong`], and [`EngineError::StorageFull`] when the disk is below its reserve.
+    /// [`EngineError::PayloadTooLarge`], [`EngineError::KeyTooLong`], and [`EngineError::StorageFull`] when the disk is
+    /// below its reserve and the metadata file has no space to spare.
     #[expect(clippy::unused_async, reason = "the signature leaves room for waiting on admission")]
     pub async fn write_payload(
         self: &Rc<Self>,
@@ -92,7 +96,8 @@ impl Engine {
         if let Some(reason) = slice.stopped.get() {
             return Err(EngineError::Io(reason.clone()));
         }
-        if self.store.disk.is_low() {
+        // Below the reserve, what volumes and metadata hold in free space can still be used; nothing grows.
+        if self.store.disk.is_low() && slice.environment.headroom() < METADATA_HEADROOM_MIN {
             return Err(EngineError::StorageFull);
         }
         PayloadWriter::new(self, slice, size)
@@ -181,6 +186,19 @@ impl Engine {
         list: &ListObjects<'_>,
     ) -> Result<ListPage, EngineError> {
         self.counted(list::list_objects(&self.store.slices, bucket.id, list))
+    }
+
+    /// Whether readers may hold more blocks ahead of what they are sending.
+    pub(crate) fn may_read_ahead(&self) -> bool {
+        self.read_ahead_bytes.get() < READ_AHEAD_BYTES_PER_EXECUTOR
+    }
+
+    /// Notes that a reader holds the blocks up to `now` ahead, where it held those up to `before`... the difference counts,
+    /// either way.
+    pub(crate) fn count_read_ahead(&self, now: u64, before: u64) {
+        let blocks = |count: u64| usize::try_from(count).unwrap_or(0).saturating_mul(BLOCK_BYTES);
+        let held = self.read_ahead_bytes.get().saturating_add(blocks(now.saturating_sub(before)));
+        self.read_ahead_bytes.set(held.saturating_sub(blocks(before.saturating_sub(now))));
     }
 
     /// Counts and logs records that failed their check.

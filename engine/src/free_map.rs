@@ -49,7 +49,9 @@ impl FreeMapEdit {
         owned: bool,
     ) -> Result<(), EngineError> {
         for extent in extents {
-            self.each_byte(txn, table, extent, &mut |byte, mask| *byte & mask == if owned { 0 } else { mask })?;
+            self.each_byte(txn, table, extent, &mut |byte, mask| {
+                *byte & mask == if owned { 0 } else { mask }
+            })?;
         }
         for extent in extents {
             self.each_byte(txn, table, extent, &mut |byte, mask| {

@@ -55,11 +55,11 @@ impl FreeRuns {
         Some(start)
     }
 
-    /// Takes the front of the longest run: at most `units_max`, and a multiple of `step`.
-    pub(crate) fn take_longest(&mut self, units_max: u64, step: u64) -> Option<(u64, u64)> {
+    /// Takes the front of the longest run: at most `units_max`, at least `units_min`, and a multiple of `step`.
+    pub(crate) fn take_longest(&mut self, units_max: u64, step: u64, units_min: u64) -> Option<(u64, u64)> {
         let (length, start) = self.by_length.last().copied()?;
         let units = length.min(units_max) / step * step;
-        if units == 0 {
+        if units == 0 || units < units_min {
             return None;
         }
         self.cut(start, length, units);
@@ -118,9 +118,9 @@ mod tests {
         assert_eq!(runs.take(8), Some(200));
         assert_eq!(runs.take(8), Some(300));
         assert_eq!(runs.take(101), None);
-        assert_eq!(runs.take_longest(64, 16), Some((0, 64)));
-        assert_eq!(runs.take_longest(64, 16), Some((64, 32)));
-        assert_eq!(runs.take_longest(64, 16), None);
+        assert_eq!(runs.take_longest(64, 16, 1), Some((0, 64)));
+        assert_eq!(runs.take_longest(64, 16, 1), Some((64, 32)));
+        assert_eq!(runs.take_longest(64, 16, 1), None);
         assert_eq!(runs.units(), 5);
     }
 
@@ -140,7 +140,7 @@ mod tests {
                         None
                     }
                     1 => runs.take(units).map(|start| (start, units)),
-                    2 => runs.take_longest(units, 4),
+                    2 => runs.take_longest(units, 4, 4),
                     _ => runs.take_first(units),
                 };
                 if let Some((start, units)) = taken {

@@ -11,9 +11,10 @@ use crate::limits::{
 };
 use crate::slice::Slice;
 use crate::volume::Volume;
+use futures_channel::oneshot;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Units that are written ahead between two looks at the requests (8 MiB).
 const WRITE_AHEAD_UNITS: u64 = (8 << 20) / UNIT_BYTES;
@@ -25,12 +26,19 @@ pub(crate) struct DiskSpace {
     reserve_bytes: u64,
     available_bytes: AtomicU64,
     low: AtomicBool,
+    /// One volume grows at a time, each looking at what the others have left: together they must not use up the reserve.
+    growing: Mutex<()>,
 }
 
 impl DiskSpace {
     pub(crate) fn new(path: PathBuf, reserve_bytes: u64) -> Self {
-        let space =
-            Self { path, reserve_bytes, available_bytes: AtomicU64::new(0), low: AtomicBool::new(false) };
+        let space = Self {
+            path,
+            reserve_bytes,
+            available_bytes: AtomicU64::new(0),
+            low: AtomicBool::new(false),
+            growing: Mutex::new(()),
+        };
         space.look();
         space
     }
@@ -64,45 +72,68 @@ impl DiskSpace {
 
 /// Runs until the slice's keeper is told to stop.
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace) {
+    let mut writes_ahead = true;
     loop {
         let state = slice.space.state();
-        let idle = state.wanted_written_units == 0;
+        let wanted_ahead = if writes_ahead { state.wanted_written_units } else { 0 };
         let mut requests = slice.keeper.lock().unwrap_or_else(PoisonError::into_inner);
-        if requests.growth.is_empty() && !requests.woken && !requests.stop && idle {
+        if requests.growth.is_empty() && !requests.woken && !requests.stop && wanted_ahead == 0 {
             let waited = slice.keeper_wake.wait_timeout(requests, SPACE_CHECK_INTERVAL);
             requests = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        if requests.stop {
-            return;
-        }
         let waiting = std::mem::take(&mut requests.growth);
         requests.woken = false;
+        if requests.stop {
+            // Dropping the requests tells those who wait that the store is closing.
+            return;
+        }
         drop(requests);
 
-        let available = disk.look();
-        let wanted = waiting.iter().map(|(bytes, _)| *bytes).sum::<u64>();
-        let grown = if wanted > 0 || state.free_units < FREE_LOW_UNITS {
-            grow(slice, wanted, available)
-        } else {
-            Ok(())
-        };
-        for (_, reply) in waiting {
-            let _ = reply.send(grown.clone());
+        disk.look();
+        if waiting.is_empty() && state.free_units < FREE_LOW_UNITS {
+            // Nobody waits, so nobody is told; who needs the space will ask.
+            let _ = grow(slice, disk, 0);
         }
-        if slice.environment.headroom() < METADATA_HEADROOM_LOW
-            && available > METADATA_HEADROOM
-            && let Err(error) = slice.environment.extend(METADATA_HEADROOM)
-        {
-            tracing::warn!(target: "service::engine", slice = slice.number, %error, "no space to write ahead for metadata");
-        }
-        if state.wanted_written_units > 0 {
-            write_ahead(slice, state.wanted_written_units);
+        answer_growth(slice, disk, waiting);
+        keep_metadata_headroom(slice, disk);
+        if wanted_ahead > 0 {
+            writes_ahead = write_ahead(slice, wanted_ahead);
         }
     }
 }
 
-/// Adds at least `wanted` bytes of free space in one run, or a step when nobody waits.
-fn grow(slice: &Slice, wanted: u64, available: u64) -> Result<(), EngineError> {
+/// Grows for all who wait at once, or, when that is too much, for one after the other while space lasts.
+fn answer_growth(
+    slice: &Slice,
+    disk: &DiskSpace,
+    waiting: Vec<(u64, oneshot::Sender<Result<(), EngineError>>)>,
+) {
+    if waiting.is_empty() {
+        return;
+    }
+    let all = grow(slice, disk, waiting.iter().map(|(bytes, _)| *bytes).sum());
+    let singly = waiting.len() > 1 && matches!(all, Err(EngineError::StorageFull));
+    for (bytes, reply) in waiting {
+        let _ = reply.send(if singly { grow(slice, disk, bytes) } else { all.clone() });
+    }
+}
+
+/// Restores the written space behind the metadata's last page while there is space above the reserve.
+fn keep_metadata_headroom(slice: &Slice, disk: &DiskSpace) {
+    if slice.environment.headroom() >= METADATA_HEADROOM_LOW || disk.look() < METADATA_HEADROOM {
+        return;
+    }
+    if let Err(error) = slice.environment.extend(METADATA_HEADROOM).map_err(EngineError::from) {
+        slice.stop_if_broken(&error);
+        tracing::warn!(target: "service::engine", slice = slice.number, %error, "no space to write ahead for metadata");
+    }
+}
+
+/// Adds at least `wanted` bytes of free space in one run; 0: a step ahead of need, which takes no more than half of
+/// what is above the reserve.
+fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError> {
+    let _one_at_a_time = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
+    let available = if wanted > 0 { disk.look() } else { disk.look() / 2 };
     let block = BLOCK_BYTES as u64;
     let needed = (units_for(wanted) * UNIT_BYTES).next_multiple_of(block) + block;
     let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
@@ -143,18 +174,20 @@ fn add_volume(slice: &Slice, number: u32, bytes: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a piece of fresh space, then gives it back as written.
-fn write_ahead(slice: &Slice, wanted: u64) {
-    let Some((address, units)) = slice.space.take_fresh(wanted.min(WRITE_AHEAD_UNITS)) else { return };
+/// Writes a piece of fresh space, then gives it back as written. `false` when that failed and should not be tried again.
+fn write_ahead(slice: &Slice, wanted: u64) -> bool {
+    let Some((address, units)) = slice.space.take_fresh(wanted.min(WRITE_AHEAD_UNITS)) else { return true };
     let volume = u32::try_from(address >> 32).ok().and_then(|number| slice.volume(number));
-    let written = volume.is_some_and(|volume| match volume.write_ahead(address & 0xFFFF_FFFF, units) {
-        Ok(()) => true,
-        Err(error) => {
-            tracing::error!(target: "service::engine", slice = slice.number, %error, "writing ahead failed: the space is kept out of use");
+    let written = volume.map(|volume| volume.write_ahead(address & 0xFFFF_FFFF, units));
+    match written {
+        Some(Ok(())) => {
+            slice.space.add_written(address, units);
+            true
+        }
+        failed => {
+            let error = failed.and_then(Result::err);
+            tracing::error!(target: "service::engine", slice = slice.number, ?error, "writing ahead failed: the space is kept out of use");
             false
         }
-    });
-    if written {
-        slice.space.add_written(address, units);
     }
 }

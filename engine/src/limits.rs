@@ -35,6 +35,16 @@ pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 4;
 /// Bytes of upload buffers that one executor hands out before further uploads wait (TCP then slows the clients).
 pub(crate) const UPLOAD_BYTES_PER_EXECUTOR: u64 = 128 << 20;
 
+/// Bytes that all readers of one executor may hold ahead of what they are sending. Beyond that each goes block by block.
+pub(crate) const READ_AHEAD_BYTES_PER_EXECUTOR: usize = 64 << 20;
+
+/// Pieces of a large payload have at least this many units (1 MiB) as long as a volume can grow; in a full store they
+/// may be single blocks.
+pub(crate) const LONG_PIECE_UNITS: u64 = (1 << 20) / UNIT_BYTES;
+
+/// Extents that a payload may have: what the record's field holds.
+pub(crate) const EXTENTS_MAX: usize = 65_535;
+
 /// Blocks that a reader has under way ahead of the one being sent.
 pub(crate) const READ_AHEAD_BLOCKS: usize = 8;
 
@@ -68,6 +78,8 @@ pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;
 /// Written space that a slice's metadata file has behind its last page when a transaction begins: more than a batch can
 /// use, whose changes dirty a few pages each beside their inline payloads.
 pub(crate) const METADATA_HEADROOM_MIN: u64 = 16 << 20;
+/// On a full disk deletes go on while there is this much headroom, puts only while there is [`METADATA_HEADROOM_MIN`].
+pub(crate) const METADATA_HEADROOM_FOR_DELETES: u64 = 4 << 20;
 /// Headroom that the keeper restores while others commit ...
 pub(crate) const METADATA_HEADROOM: u64 = 48 << 20;
 /// ... when it has fallen below this.
@@ -91,6 +103,6 @@ pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 /// How often the keeper looks at the file system's free space.
 pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Entries that a list walks over between two looks at the clock... a page ends early after this many steps, so that
-/// one list cannot hold an executor (or freed metadata pages) for long.
-pub(crate) const LIST_STEPS_MAX: usize = 20_000;
+/// Seeks and steps of a list's cursors; a page ends early after so many, so that one list cannot hold an executor (or
+/// freed metadata pages) for long. A page of 1000 keys takes 1000, one of 1000 folders 1000 in each slice.
+pub(crate) const LIST_STEPS_MAX: usize = 10_000;

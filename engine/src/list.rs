@@ -113,7 +113,6 @@ pub(crate) fn list_objects(
             page.next = position;
             return Ok(page);
         }
-        steps += 1;
         let (_, key, _) =
             keys::decode(encoded).ok_or_else(|| EngineError::Corrupt("an object key".to_owned()))?;
         if let Some(common) = common_prefix(&key, list) {
@@ -121,12 +120,14 @@ pub(crate) fn list_objects(
             position = Some(ListPosition::AfterPrefix(common.to_vec()));
             let Some(place) = keys::after_prefix(bucket, common) else { break };
             cursor.skip_to(&place)?;
+            steps += 1;
             push(&mut heap, cursor, &bucket_prefix);
             // Other slices may hold keys of the same prefix.
             let behind = |cursor: &ByKey<'_>| cursor.key() < place.as_slice();
             while heap.peek().is_some_and(behind) {
                 let Some(ByKey(mut cursor)) = heap.pop() else { break };
                 cursor.skip_to(&place)?;
+                steps += 1;
                 push(&mut heap, cursor, &bucket_prefix);
             }
             continue;
@@ -135,8 +136,10 @@ pub(crate) fn list_objects(
         // Older versions of the key stand right behind it, in the same slice.
         let shared = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
         cursor.advance()?;
+        steps += 1;
         while cursor.head.is_some_and(|(key, _)| key.starts_with(shared)) {
             cursor.advance()?;
+            steps += 1;
         }
         push(&mut heap, cursor, &bucket_prefix);
         position = Some(ListPosition::AfterKey(key));

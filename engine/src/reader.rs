@@ -147,11 +147,39 @@ impl PayloadReader {
     }
 }
 
+impl Drop for VolumeReader {
+    fn drop(&mut self) {
+        self.payload.engine.count_read_ahead(self.next, self.ahead);
+    }
+}
+
 impl VolumeReader {
     async fn next(&mut self) -> Result<Option<PayloadChunk>, EngineError> {
         if self.next >= self.end {
             return Ok(None);
         }
+        let block = self.next_block().await;
+        if block.is_err() {
+            // Nothing may follow a piece that is missing.
+            self.end = self.next;
+            self.pending.clear();
+        }
+        let block = block?;
+        let start = self.next * BLOCK_BYTES as u64;
+        self.payload.engine.count_read_ahead(self.next, self.next + 1);
+        self.next += 1;
+        let within =
+            |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(block.len());
+        let range = within(self.range.start)..within(self.range.end);
+        Ok(Some(PayloadChunk { bytes: ChunkBytes::Block(block), range }))
+    }
+
+    fn count_ahead(&mut self, blocks: u64) {
+        self.payload.engine.count_read_ahead(self.ahead + blocks, self.ahead);
+        self.ahead += blocks;
+    }
+
+    async fn next_block(&mut self) -> Result<Arc<[u8]>, EngineError> {
         self.read_ahead();
         if let Some(Pending::Reading(task)) = self.pending.front_mut() {
             let blocks = task.await;
@@ -160,33 +188,32 @@ impl VolumeReader {
                 self.pending.push_front(Pending::Ready(block));
             }
         }
-        let Some(Pending::Ready(block)) = self.pending.pop_front() else {
-            return Err(EngineError::Io("a read gave no block".to_owned()));
-        };
-        let start = self.next * BLOCK_BYTES as u64;
-        self.next += 1;
-        let within =
-            |at: u64| usize::try_from(at.saturating_sub(start)).unwrap_or(usize::MAX).min(block.len());
-        let range = within(self.range.start)..within(self.range.end);
-        Ok(Some(PayloadChunk { bytes: ChunkBytes::Block(block), range }))
+        match self.pending.pop_front() {
+            Some(Pending::Ready(block)) => Ok(block),
+            _ => Err(EngineError::Io("a read gave no block".to_owned())),
+        }
     }
 
-    /// Keeps the next blocks under way.
+    /// Keeps the next blocks under way: several while the executor's readers hold little, else the next one alone.
     fn read_ahead(&mut self) {
-        while self.ahead < self.end && self.ahead - self.next < READ_AHEAD_BLOCKS as u64 {
+        while self.ahead < self.end {
+            let (under_way, plenty) = (self.ahead - self.next, self.payload.engine.may_read_ahead());
+            if under_way >= READ_AHEAD_BLOCKS as u64 || (under_way > 0 && !plenty) {
+                return;
+            }
             if let Some(block) = self.payload.cached(self.ahead) {
                 self.pending.push_back(Pending::Ready(block));
-                self.ahead += 1;
+                self.count_ahead(1);
                 continue;
             }
             let first = self.ahead;
-            let most = (self.end - first).min(RUN_BLOCKS_MAX);
+            let most = if plenty { (self.end - first).min(RUN_BLOCKS_MAX) } else { 1 };
             let mut count = 1;
             while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count)
             {
                 count += 1;
             }
-            self.ahead += count;
+            self.count_ahead(count);
             let payload = Rc::clone(&self.payload);
             let task = glommio::spawn_local(async move { payload.read_blocks(first, count).await });
             self.pending.push_back(Pending::Reading(task));

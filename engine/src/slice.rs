@@ -17,7 +17,7 @@ use crate::extent::Extent;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
 use crate::queue::Queue;
-use crate::space::{Reservation, Space};
+use crate::space::{Pieces, Reservation, Space};
 use crate::superblock::{Superblock, sync_folder};
 use crate::volume::{Volume, volume_numbers, volume_path};
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
@@ -191,23 +191,47 @@ impl Slice {
         volumes.get(usize::try_from(number).ok()?).cloned()
     }
 
+    /// After a failure of the device the metadata's state on it is unknown: nothing more is written. A lack of space and a
+    /// record that fails its check are none: the transaction was dropped, and what was there before stands.
+    pub(crate) fn stop_if_broken(&self, error: &EngineError) {
+        if matches!(error, EngineError::Io(_)) {
+            let reason = format!("slice {} was stopped after a failure: {error}", self.number);
+            tracing::error!(target: "service::engine", slice = self.number, %error, "metadata could not be made durable: the slice takes no more changes until the service is started again");
+            let _ = self.stopped.set(reason);
+        }
+    }
+
     /// Reserves space for `bytes` bytes, waiting for the volume to grow when it must.
     pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, EngineError> {
         /// Others may take what was grown for this request; after so many rounds the store is full in effect.
         const ROUNDS_MAX: usize = 16;
+        let mut pieces = Pieces::Long;
         for _ in 0..ROUNDS_MAX {
-            if let Some(reservation) = self.space.reserve(bytes) {
+            if let Some(reservation) = self.space.reserve(bytes, pieces) {
                 if self.space.wants_keeper() {
                     self.wake_keeper();
                 }
                 return Ok(reservation);
             }
-            let (send, grown) = oneshot::channel();
-            self.keeper.lock().unwrap_or_else(PoisonError::into_inner).growth.push((bytes, send));
-            self.keeper_wake.notify_one();
-            grown.await.map_err(|_| EngineError::ShuttingDown)??;
+            match self.ask_for_growth(bytes)?.await.map_err(|_| EngineError::ShuttingDown)? {
+                Ok(()) => {}
+                // What is left may still do, in short pieces.
+                Err(EngineError::StorageFull) if pieces == Pieces::Long => pieces = Pieces::Any,
+                Err(error) => return Err(error),
+            }
         }
         Err(EngineError::StorageFull)
+    }
+
+    fn ask_for_growth(&self, bytes: u64) -> Result<oneshot::Receiver<Result<(), EngineError>>, EngineError> {
+        let (send, grown) = oneshot::channel();
+        let mut requests = self.keeper.lock().unwrap_or_else(PoisonError::into_inner);
+        if requests.stop {
+            return Err(EngineError::ShuttingDown);
+        }
+        requests.growth.push((bytes, send));
+        self.keeper_wake.notify_one();
+        Ok(grown)
     }
 
     /// Makes the keeper look.

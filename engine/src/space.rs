@@ -11,7 +11,9 @@
 
 use crate::extent::{Extent, push_extent, units_for};
 use crate::free_runs::FreeRuns;
-use crate::limits::{BLOCK_UNITS, FREE_LOW_UNITS, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS};
+use crate::limits::{
+    BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS,
+};
 use crate::record::PayloadId;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -37,6 +39,15 @@ struct State {
     small_demand: bool,
 }
 
+/// How short the pieces of a large payload may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pieces {
+    /// Long ones: better to grow than to scatter.
+    Long,
+    /// Single blocks.
+    Any,
+}
+
 /// What the keeper wants to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpaceState {
@@ -53,7 +64,7 @@ impl Space {
     }
 
     /// Reserves space for `bytes` bytes: all extents but the last hold whole blocks. `None`: the volume must grow.
-    pub(crate) fn reserve(self: &Arc<Self>, bytes: u64) -> Option<Reservation> {
+    pub(crate) fn reserve(self: &Arc<Self>, bytes: u64, pieces: Pieces) -> Option<Reservation> {
         let mut state = self.lock();
         let small = bytes <= SMALL_PAYLOAD_BYTES;
         state.small_demand |= small;
@@ -63,9 +74,13 @@ impl Space {
         let mut missing = units_for(bytes);
         while missing > 0 {
             let whole = first.take(missing).or_else(|| second.take(missing)).map(|start| (start, missing));
+            let least = match pieces {
+                Pieces::Long => LONG_PIECE_UNITS.min(missing),
+                Pieces::Any => BLOCK_UNITS,
+            };
             let piece = whole
-                .or_else(|| first.take_longest(missing, BLOCK_UNITS))
-                .or_else(|| second.take_longest(missing, BLOCK_UNITS));
+                .or_else(|| first.take_longest(missing, BLOCK_UNITS, least))
+                .or_else(|| second.take_longest(missing, BLOCK_UNITS, least));
             let Some((start, units)) = piece else {
                 let taken = std::mem::take(&mut reservation.extents);
                 state.give_back(&taken);
@@ -219,7 +234,7 @@ impl Drop for Pin {
 
 #[cfg(test)]
 mod tests {
-    use super::Space;
+    use super::{Pieces, Space};
     use crate::limits::{BLOCK_UNITS, UNIT_BYTES};
     use crate::record::PayloadId;
     use std::sync::Arc;
@@ -233,11 +248,11 @@ mod tests {
     #[test]
     fn a_dropped_reservation_is_free_again_and_a_committed_one_is_not() {
         let space = space(64);
-        drop(space.reserve(10 * UNIT_BYTES).expect("fits"));
+        drop(space.reserve(10 * UNIT_BYTES, Pieces::Any).expect("fits"));
         assert_eq!(space.state().free_units, 64);
-        space.reserve(10 * UNIT_BYTES).expect("fits").commit();
+        space.reserve(10 * UNIT_BYTES, Pieces::Any).expect("fits").commit();
         assert_eq!(space.state().free_units, 54);
-        assert!(space.reserve(100 * UNIT_BYTES).is_none());
+        assert!(space.reserve(100 * UNIT_BYTES, Pieces::Any).is_none());
         assert_eq!(space.state().free_units, 54, "a reservation that fails gives back what it had");
     }
 
@@ -247,7 +262,9 @@ mod tests {
         for start in [1, 100, 200] {
             space.add_fresh(start, BLOCK_UNITS + 3);
         }
-        let reservation = space.reserve((2 * BLOCK_UNITS + 5) * UNIT_BYTES).expect("fits");
+        let scattered = space.reserve((2 * BLOCK_UNITS + 5) * UNIT_BYTES, Pieces::Long);
+        assert!(scattered.is_none(), "a volume that can grow is not scattered over");
+        let reservation = space.reserve((2 * BLOCK_UNITS + 5) * UNIT_BYTES, Pieces::Any).expect("fits");
         let units: Vec<u64> = reservation.extents().iter().map(|e| u64::from(e.units)).collect();
         assert_eq!(units.iter().sum::<u64>(), 2 * BLOCK_UNITS + 5);
         assert!(units.iter().rev().skip(1).all(|n| n % BLOCK_UNITS == 0), "{units:?}");
@@ -259,24 +276,24 @@ mod tests {
     fn removed_space_waits_for_its_readers() {
         let space = space(16);
         let id = PayloadId([1; 16]);
-        let reservation = space.reserve(16 * UNIT_BYTES).expect("fits");
+        let reservation = space.reserve(16 * UNIT_BYTES, Pieces::Any).expect("fits");
         let extents = reservation.extents().to_vec();
         reservation.commit();
         let pin = space.pin(id, space.removals()).expect("nothing was removed");
         let second = space.pin(id, space.removals()).expect("nothing was removed");
         space.release_removed(vec![(id, extents)]);
-        assert!(space.reserve(UNIT_BYTES).is_none());
+        assert!(space.reserve(UNIT_BYTES, Pieces::Any).is_none());
         drop(pin);
-        assert!(space.reserve(UNIT_BYTES).is_none());
+        assert!(space.reserve(UNIT_BYTES, Pieces::Any).is_none());
         drop(second);
-        assert_eq!(space.reserve(16 * UNIT_BYTES).expect("free again").extents().len(), 1);
+        assert_eq!(space.reserve(16 * UNIT_BYTES, Pieces::Any).expect("free again").extents().len(), 1);
     }
 
     #[test]
     fn a_pin_after_a_removal_is_refused() {
         let space = space(16);
         let before = space.removals();
-        let reservation = space.reserve(UNIT_BYTES).expect("fits");
+        let reservation = space.reserve(UNIT_BYTES, Pieces::Any).expect("fits");
         let extents = reservation.extents().to_vec();
         reservation.commit();
         space.release_removed(vec![(PayloadId([1; 16]), extents)]);

@@ -26,7 +26,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
 
 /// How a store is opened.
@@ -70,6 +70,7 @@ pub struct Store {
     /// Blocks and records that failed their checks since the start.
     pub(crate) corruptions: AtomicU64,
     buckets: Arc<Buckets>,
+    control_stopped: Arc<OnceLock<String>>,
     control: Mutex<Sender<ControlJob>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
@@ -101,6 +102,7 @@ impl Store {
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             corruptions: AtomicU64::new(0),
             buckets: Arc::new(RwLock::new(buckets)),
+            control_stopped: control.stopped(),
             control: Mutex::new(sender),
             threads: Mutex::default(),
             store: superblock.store,
@@ -124,9 +126,9 @@ impl Store {
                 path: slice.folder.clone(),
                 what: error.to_string(),
             })?;
-            let (own, clock) = (Arc::clone(slice), Arc::clone(clock));
+            let (own, clock, disk) = (Arc::clone(slice), Arc::clone(clock), Arc::clone(&self.disk));
             threads.push(spawn(format!("committer-{:02}", slice.number), data_dir, move || {
-                committer::run(&own, &*clock, sequence);
+                committer::run(&own, &disk, &*clock, sequence);
             })?);
             let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
             threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || {
@@ -220,7 +222,9 @@ impl Store {
     /// # Errors
     /// The reason, for people.
     pub fn metadata_health(&self) -> Result<(), String> {
-        self.slices.iter().find_map(|slice| slice.stopped.get()).map_or(Ok(()), |reason| Err(reason.clone()))
+        let stopped =
+            self.slices.iter().find_map(|slice| slice.stopped.get()).or_else(|| self.control_stopped.get());
+        stopped.map_or(Ok(()), |reason| Err(reason.clone()))
     }
 
     /// Figures of the whole store.

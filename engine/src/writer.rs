@@ -11,8 +11,8 @@ use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::hasher::HashStream;
 use crate::limits::{
-    BLOCK_BYTES, EXTENT_UNITS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX, UNIT_BYTES,
-    WRITE_BYTES, WRITES_IN_FLIGHT_MAX,
+    BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX,
+    UNIT_BYTES, WRITE_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::md5::Md5;
 use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
@@ -94,6 +94,7 @@ impl PayloadWriter {
             buffer: None,
             in_flight: VecDeque::new(),
             hash: HashStream::new(&engine.hasher),
+            lost: false,
         }))))
     }
 
@@ -176,6 +177,8 @@ struct VolumeWriter {
     buffer: Option<Filling>,
     in_flight: VecDeque<Write>,
     hash: HashStream,
+    /// A write failed: the payload can never be complete.
+    lost: bool,
 }
 
 impl VolumeWriter {
@@ -202,8 +205,14 @@ impl VolumeWriter {
         self.in_flight.pop_front();
         match ended {
             Some(Ok(())) => Ok(()),
-            Some(Err(error)) => Err(self.io_error("writing", &error)),
-            None => Err(EngineError::ShuttingDown),
+            Some(Err(error)) => {
+                self.lost = true;
+                Err(self.io_error("writing", &error))
+            }
+            None => {
+                self.lost = true;
+                Err(EngineError::ShuttingDown)
+            }
         }
     }
 
@@ -228,8 +237,7 @@ impl VolumeWriter {
         let reservation = self.reservation.as_ref().ok_or_else(missing)?;
         let (volume, offset, in_extent) =
             place(reservation.borrow().extents(), self.taken).ok_or_else(missing)?;
-        let most =
-            if self.taken == 0 && self.size > WRITE_BYTES as u64 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
+        let most = if self.taken == 0 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
         let capacity = (self.size - self.taken).min(in_extent).min(most as u64);
         let capacity = usize::try_from(capacity).map_err(|_| missing())?;
         let grant =
@@ -265,7 +273,7 @@ impl VolumeWriter {
     }
 
     async fn finish(mut self: Box<Self>) -> Result<StagedParts, EngineError> {
-        if self.taken != self.size || self.buffer.is_some() {
+        if self.taken != self.size || self.buffer.is_some() || self.lost {
             return Err(missing());
         }
         let table =
@@ -277,6 +285,10 @@ impl VolumeWriter {
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
         let extents = reservation.extents().to_vec();
+        if extents.len() > EXTENTS_MAX {
+            // Only in a full store of nothing but single free blocks.
+            return Err(EngineError::StorageFull);
+        }
         let checks = match table {
             None => BlockChecks::List(self.checks),
             Some(table) => {
