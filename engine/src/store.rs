@@ -85,6 +85,7 @@ impl Store {
     pub fn open(options: StoreOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = &options.data_dir;
         std::fs::create_dir_all(data_dir).doing("creating", data_dir)?;
+        ignore_file_size_signal();
         refuse_network_file_system(data_dir)?;
         let lock = lock(data_dir)?;
         let superblock = match superblock::read(data_dir, &options.master_key)? {
@@ -275,6 +276,16 @@ fn spawn(
         }
     };
     std::thread::Builder::new().name(name).spawn(guarded).doing("starting the threads of", data_dir)
+}
+
+/// A write beyond the process's file size limit shall fail with `EFBIG`, which is handled like a full disk, instead of
+/// ending the process.
+fn ignore_file_size_signal() {
+    #[expect(unsafe_code, reason = "there is no safe way to set a signal's disposition")]
+    // SAFETY: ignoring a signal runs no code in a handler, and nothing else of this process handles SIGXFSZ.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
 }
 
 fn lock(data_dir: &Path) -> Result<File, OpenError> {

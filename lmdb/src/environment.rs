@@ -172,7 +172,8 @@ fn refuse_truncated(path: &Path) -> Result<(), Error> {
     file.read_exact(&mut first).map_err(|_| Error::Truncated { expected: META_BYTES as u64, found })?;
     let page_bytes = page_bytes_in(&first);
     let mut second = [0u8; META_BYTES];
-    file.read_exact_at(&mut second, page_bytes).map_err(|_| Error::Truncated { expected: 2 * page_bytes, found })?;
+    file.read_exact_at(&mut second, page_bytes)
+        .map_err(|_| Error::Truncated { expected: 2 * page_bytes, found })?;
     let last_page = [&first, &second]
         .into_iter()
         .filter(|meta| field::<4>(&meta[..], 16).map(u32::from_le_bytes) == Some(MAGIC))
