@@ -9,8 +9,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::config::{Key, keys};
+
 /// The name of the file in the data folder.
-pub(crate) const DEV_SECRETS_FILE: &str = "dev-secrets.toml";
+const DEV_SECRETS_FILE: &str = "dev-secrets.toml";
+
+/// What is made up. Where all of it is given, no file is made or read.
+pub(crate) static MADE_UP: [&Key; 4] =
+    [&keys::MASTER_KEY, &keys::ROOT_ACCESS_KEY, &keys::ROOT_SECRET_KEY, &keys::SYSTEM_TOKEN];
 
 /// Permissions that others have; there must be none.
 const OTHERS: u32 = 0o077;

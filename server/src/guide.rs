@@ -3,32 +3,64 @@
 //! The settings in them are those of the strict surface: path-style addressing, checksums only when required, since
 //! trailing checksums are not implemented, and files in one part, since multipart uploads are not in this build.
 
+use std::fmt::Write;
 use std::net::SocketAddr;
 
 use crate::config::Settings;
-use crate::dev_secrets::DEV_SECRETS_FILE;
+use crate::quote::{python_string, shell_word};
+
+/// What the guide names, in the forms that its places need.
+struct Facts {
+    data: SocketAddr,
+    management: SocketAddr,
+    access_key: String,
+    secret_key: String,
+    token: String,
+}
 
 /// The text.
 pub(crate) fn write(settings: &Settings, data: SocketAddr, management: SocketAddr) -> String {
     let auth = &settings.auth;
-    let access_key = &auth.root_access_key;
-    let secret_key = auth.root_secret_key.expose();
-    let token = auth.management_system_token.expose();
-    let secrets = settings.server.data_dir.join(DEV_SECRETS_FILE);
-    let secrets = secrets.display();
+    let facts = Facts {
+        data,
+        management,
+        access_key: auth.root_access_key.clone(),
+        secret_key: auth.root_secret_key.expose().to_owned(),
+        token: auth.management_system_token.expose().to_owned(),
+    };
+    [overview(settings, &facts), command_lines(&facts), boto3(&facts), state(&facts)].concat()
+}
+
+/// Where things are, and the credentials as they are.
+fn overview(settings: &Settings, facts: &Facts) -> String {
+    let Facts { data, management, access_key, secret_key, token } = facts;
+    let mut secrets = String::new();
+    if let Some(file) = &settings.dev_secrets {
+        // Writing to a string does not fail.
+        let _ = write!(secrets, "\n  secrets     {} (keep it with the data)", file.display());
+    }
     format!(
-        r#"
+        r"
 Cairn is ready, for trying out on this machine only.
 
   S3          http://{data}
   management  http://{management}
-  data        {folder}
-  secrets     {secrets} (keep it with the data)
+  data        {folder}{secrets}
 
   access key        {access_key}
   secret key        {secret_key}
   management token  {token}
+",
+        folder = settings.server.data_dir.display(),
+    )
+}
 
+/// The environment and the clients that are command lines.
+fn command_lines(facts: &Facts) -> String {
+    let data = facts.data;
+    let (access_key, secret_key) = (shell_word(&facts.access_key), shell_word(&facts.secret_key));
+    format!(
+        r#"
 Environment for the AWS CLI, s5cmd and the SDKs:
 
 export AWS_ACCESS_KEY_ID={access_key}
@@ -60,7 +92,16 @@ export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET
 export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
 export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_UPLOAD_CUTOFF=5G RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
 rclone copy ./folder cairn:demo/folder
+"#
+    )
+}
 
+/// A program for presigned links. The shell takes nothing in it for its own: the delimiter is quoted.
+fn boto3(facts: &Facts) -> String {
+    let data = facts.data;
+    let (access_key, secret_key) = (python_string(&facts.access_key), python_string(&facts.secret_key));
+    format!(
+        r#"
 boto3, and a link that plain curl downloads:
 
 cat > cairn_presign.py <<'END'
@@ -68,19 +109,82 @@ import sys
 import boto3
 from botocore.config import Config
 s3 = boto3.client("s3", endpoint_url="http://{data}", region_name="us-east-1",
-    aws_access_key_id="{access_key}", aws_secret_access_key="{secret_key}",
+    aws_access_key_id={access_key}, aws_secret_access_key={secret_key},
     config=Config(signature_version="s3v4", s3={{"addressing_style": "path"}},
                   request_checksum_calculation="when_required", response_checksum_validation="when_required"))
 print(s3.generate_presigned_url("get_object", Params={{"Bucket": sys.argv[1], "Key": sys.argv[2]}}, ExpiresIn=600))
 END
 curl -o README.copy "$(python3 cairn_presign.py demo README.md)"
+"#
+    )
+}
 
+fn state(facts: &Facts) -> String {
+    let (management, token) = (facts.management, shell_word(&facts.token));
+    let authorization = shell_word(&format!("Authorization: Bearer {}", facts.token));
+    format!(
+        r"
 State of the service:
 
 SERVICE_MANAGEMENT_TOKEN={token} cairn status --endpoint http://{management}
-curl -H "Authorization: Bearer {token}" http://{management}/api/v1/system/info
+curl -H {authorization} http://{management}/api/v1/system/info
 
-"#,
-        folder = settings.server.data_dir.display(),
+"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::{Environment, Layers};
+
+    /// Visible ASCII that means something to a shell and to Python.
+    const SECRET_KEY: &str = r#"a'b"c$HOME`id`\!0123"#;
+    const TOKEN: &str = r#"t'k"n$(id)\0123456789-0123456789-0123456789"#;
+
+    fn settings() -> Settings {
+        let environment: Environment = [
+            ("SERVICE_CREDENTIAL_MASTER_KEY", "master-key-0123456789-0123456789-x"),
+            ("SERVICE_ROOT_ACCESS_KEY", "ROOTKEY"),
+            ("SERVICE_ROOT_SECRET_KEY", SECRET_KEY),
+            ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", TOKEN),
+        ]
+        .into_iter()
+        .collect();
+        Settings::from_values(Layers::default().environment(&environment).finish().unwrap()).unwrap()
+    }
+
+    fn guide(settings: &Settings) -> String {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        write(settings, address(7600), address(7601))
+    }
+
+    /// Secrets stood in the lines as they are, so that a shell expanded a part of them, and a quote ended the program.
+    #[test]
+    fn what_is_pasted_sends_the_secret_that_was_configured() {
+        let text = guide(&settings());
+        let exports: String = text
+            .lines()
+            .filter(|line| line.starts_with("export AWS_") && !line.contains("CONFIG_FILE"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let script = format!("{exports}printf %s \"$AWS_SECRET_ACCESS_KEY\"");
+        let output = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), SECRET_KEY);
+        assert!(text.contains(r#"aws_secret_access_key="a'b\"c$HOME`id`\\!0123","#), "{text}");
+        assert!(text.contains(&format!("\nSERVICE_MANAGEMENT_TOKEN={} cairn status", shell_word(TOKEN))));
+        assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
+    }
+
+    #[test]
+    fn a_file_of_secrets_is_named_only_when_secrets_come_from_it() {
+        let settings = settings();
+        assert!(!guide(&settings).contains("secrets  "));
+        let settings = Settings { dev_secrets: Some(PathBuf::from("/data/dev-secrets.toml")), ..settings };
+        assert!(
+            guide(&settings).contains("\n  secrets     /data/dev-secrets.toml (keep it with the data)\n")
+        );
+    }
 }

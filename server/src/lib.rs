@@ -11,6 +11,7 @@ mod host;
 mod load;
 mod memory;
 mod planes;
+mod quote;
 mod serve;
 mod shutdown;
 mod signals;

@@ -84,10 +84,15 @@ fn load_dev(layers: Layers) -> Result<Settings, LoadError> {
     let Some(data_dir) = layers.path(&keys::DATA_DIR) else {
         return Ok(Settings::from_values(layers.finish()?)?);
     };
-    if let Some(secrets) = dev_secrets::ensure(&data_dir).map_err(LoadError::DevSecrets)? {
-        layers = layers.file(&secrets);
+    let dev_secrets = if layers.lacks_any(&dev_secrets::MADE_UP) {
+        dev_secrets::ensure(&data_dir).map_err(LoadError::DevSecrets)?
+    } else {
+        None
+    };
+    if let Some(secrets) = &dev_secrets {
+        layers = layers.file(secrets);
     }
-    Ok(Settings::from_values(layers.finish()?)?)
+    Ok(Settings { dev_secrets, ..Settings::from_values(layers.finish()?)? })
 }
 
 /// With secrets that nobody chose, nobody else may connect.

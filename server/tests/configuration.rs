@@ -229,6 +229,19 @@ fn dev_makes_its_secrets_and_finds_them_again() {
     assert_eq!(load_settings(&options, &own).unwrap().auth.root_access_key, "MINE");
 }
 
+/// The file of secrets was made, and shown in the guide as something to keep, also where all secrets were given and it
+/// held a master key that opens nothing.
+#[test]
+fn dev_makes_no_secrets_when_all_are_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let options = ServeOptions { data_dir: Some(data_dir.clone()), ..options(Mode::Dev) };
+    let settings = load_settings(&options, &production(&[])).unwrap();
+    assert_eq!((settings.dev_secrets, data_dir.exists()), (None, false));
+    let settings = load_settings(&options, &Environment::default()).unwrap();
+    assert_eq!(settings.dev_secrets, Some(data_dir.join("dev-secrets.toml")));
+}
+
 #[test]
 fn dev_listens_on_loopback_only_and_touches_nothing_when_refused() {
     let folder = tempfile::tempdir().unwrap();

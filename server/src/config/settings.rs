@@ -27,6 +27,8 @@ pub struct Settings {
     pub warnings: Vec<String>,
     /// All values as given, for the log; secrets redact themselves.
     pub values: Values,
+    /// The file that secrets of `--dev` came from, if any did.
+    pub dev_secrets: Option<PathBuf>,
 }
 
 /// Section `server`.
@@ -211,7 +213,7 @@ impl Settings {
             root_s3_enabled,
             management_system_token: secrets.system_token,
         };
-        Ok(Self { server, storage, auth, log, warnings, values })
+        Ok(Self { server, storage, auth, log, warnings, values, dev_secrets: None })
     }
 }
 

@@ -193,6 +193,10 @@ impl Layers {
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
     }
 
+    pub(crate) fn lacks_any(&self, keys: &[&Key]) -> bool {
+        keys.iter().any(|key| !self.given.contains_key(key.name))
+    }
+
     pub(crate) fn path(&self, key: &Key) -> Option<PathBuf> {
         match &self.given.get(key.name)?.value {
             Value::Path(path) => Some(path.clone()),
