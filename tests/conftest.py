@@ -1,0 +1,98 @@
+"""Fixtures that every suite shares: one server for most tests, own stores for those that stop, kill or damage one."""
+
+import itertools
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from harness.s3 import S3
+from harness.server import RUNS, Cairn, ServerError
+from harness.sigv4 import Credential
+
+FOREIGN_ENDPOINT = "S3_TEST_ENDPOINT"
+_bucket_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="session")
+def run_folder(request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A folder on a real disk for this run; it is kept when a test fails, for the logs in it."""
+    folder = RUNS / f"run-{os.getpid()}"
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    yield folder
+    if request.session.testsfailed == 0:
+        shutil.rmtree(folder, ignore_errors=True)
+    else:
+        print(f"\nserver logs of this run: {folder}")
+
+
+@pytest.fixture(scope="session")
+def shared_store(run_folder: Path) -> Iterator[Cairn]:
+    """The server that most tests talk to. Its output must be free of secrets when all is done."""
+    store = Cairn(run_folder / "shared", {"SERVICE_LOG": "service=debug"}).start()
+    yield store
+    if store.running():
+        code = store.stop()
+        assert code == 0, f"the shared server ended with {code}:\n{store.output()[-4000:]}"
+    assert store.leaked_secrets() == [], f"secrets in {store.log}"
+
+
+@pytest.fixture
+def store(shared_store: Cairn) -> Iterator[Cairn]:
+    """The shared server, seen to be alive before and after each test; a death is charged to the test that saw it."""
+    if not shared_store.running():
+        shared_store.start()
+    yield shared_store
+    if not shared_store.running():
+        raise ServerError(f"the server died during this test:\n{shared_store.output()[-4000:]}")
+
+
+def foreign_client() -> S3 | None:
+    """A client of another server, so that the harness can be tried against one: S3_TEST_ENDPOINT and its keys."""
+    if FOREIGN_ENDPOINT not in os.environ:
+        return None
+    parts = urlsplit(os.environ[FOREIGN_ENDPOINT])
+    keys = Credential(os.environ["S3_TEST_ACCESS_KEY"], os.environ["S3_TEST_SECRET_KEY"])
+    return S3(parts.hostname, parts.port or 80, keys)
+
+
+@pytest.fixture
+def s3(request: pytest.FixtureRequest) -> S3:
+    """A client of the data plane under the root credential."""
+    return foreign_client() or request.getfixturevalue("store").s3
+
+
+@pytest.fixture
+def bucket(s3: S3) -> str:
+    """An empty bucket of the test's own."""
+    name = f"test-{os.getpid()}-{next(_bucket_numbers)}"
+    s3.create_bucket(name)
+    return name
+
+
+@pytest.fixture
+def make_store(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Cairn]]:
+    """Makes stores of the test's own, not started; whatever still runs at the end is killed, data is removed."""
+    made: list[Cairn] = []
+
+    def make(**extra: str | None) -> Cairn:
+        name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:80]
+        made.append(Cairn(run_folder / f"{name}-{len(made)}", extra))
+        return made[-1]
+
+    yield make
+    for own in made:
+        own.kill()
+        shutil.rmtree(own.data, ignore_errors=True)
+    leaks = {str(own.log): own.leaked_secrets() for own in made}
+    assert not any(leaks.values()), f"secrets in the output: {leaks}"
+
+
+@pytest.fixture
+def own_store(make_store: Callable[..., Cairn]) -> Cairn:
+    """A running store of the test's own."""
+    return make_store().start()

@@ -1,0 +1,47 @@
+"""The user's own story: a tree is being copied in, the server is killed in the middle, the copy is finished later."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.server import Cairn
+
+WAIT_SECONDS = 60
+COMMANDS = {
+    "s5cmd": (
+        ["s5cmd", "--log", "error", "sync", "--part-size", "5000", "--concurrency", "1", "{tree}/", "s3://{bucket}/"],
+        ["s5cmd", "--log", "error", "cp", "s3://{bucket}/*", "{out}/"],
+    ),
+    "rclone": (["rclone", "copy", "{tree}", ":s3:{bucket}"], ["rclone", "copy", ":s3:{bucket}", "{out}"]),
+}
+
+
+def wait_for_objects(store: Cairn, bucket: str, count: int) -> None:
+    """Until so many objects have been acknowledged."""
+    give_up = time.monotonic() + WAIT_SECONDS
+    while len(store.s3.list(bucket).keys) < count:
+        assert time.monotonic() < give_up, "the copy does not get on"
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("client", COMMANDS)
+def test_a_copy_survives_kill_9(own_store: Cairn, command_for, tree, out: Path, client: str):
+    """What had been acknowledged is there after the restart, the second run completes the rest, nothing differs."""
+    command, bucket = command_for(own_store), "story"
+    own_store.s3.create_bucket(bucket)
+    names = {"tree": tree.folder, "bucket": bucket, "out": out}
+    copy_in, copy_out = ([part.format(**names) for part in parts] for parts in COMMANDS[client])
+
+    with command.running(*copy_in):
+        wait_for_objects(own_store, bucket, min(150, len(tree.content) // 3))
+        before = own_store.s3.list_all(bucket)
+        own_store.kill()
+    own_store.start()
+    after = own_store.s3.list_all(bucket)
+    assert before.items() <= after.items(), "an acknowledged object is gone"
+    assert len(after) < len(tree.content), "the kill came too late to mean anything"
+
+    command.must(*copy_in)
+    command.must(*copy_out)
+    tree.assert_same(out)

@@ -1,0 +1,178 @@
+"""Attacks stored bytes: one bit flipped anywhere in a volume or in the metadata is found and never served."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from harness.s3 import S3, md5_etag, object_target
+from harness.server import Cairn, ServerError
+from harness.wire import Response, WireError, encode_head
+
+BLOCK_BYTES = 65536
+PROBE_BYTES = 64
+
+
+def find_bytes(files: list[Path], needle: bytes) -> list[tuple[Path, int]]:
+    """Every place in these files that holds the needle."""
+    places = []
+    for path in files:
+        data, at = path.read_bytes(), -1
+        while (at := data.find(needle, at + 1)) >= 0:
+            places.append((path, at))
+    return places
+
+
+def volumes(store: Cairn) -> list[Path]:
+    """The payload volumes of a store."""
+    return sorted(store.data.glob("slices/*/volumes/*.vol"))
+
+
+def flip_bit(path: Path, offset: int, bit: int) -> None:
+    """Turn one bit around in place."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ (1 << bit)]))
+
+
+def read(s3: S3, bucket: str, key: str, headers: list[tuple[str, str]] | None = None) -> tuple[int, bytes, bool]:
+    """Status, the bytes that came, and whether the answer was complete as it had been announced."""
+    target = object_target(bucket, key)
+    with s3.connect() as connection:
+        connection.send_must(encode_head("GET", target, s3.signed_head("GET", target, headers)))
+        response: Response = connection.read_head()
+        length = int(response.get("content-length"))
+        got = b""
+        try:
+            while len(got) < length:
+                got += connection.take(min(4096, length - len(got)))
+        except WireError:
+            return response.status, got + connection.buffer, False
+        return response.status, got, True
+
+
+def seeded_body(seed: int, size: int) -> bytes:
+    """Bytes that occur nowhere else."""
+    return random.Random(seed).randbytes(size)
+
+
+@pytest.mark.parametrize("block", [0, 1, 7, 15])
+def test_a_flipped_bit_in_a_volume_is_never_served(own_store: Cairn, block: int):
+    """In the first block: 500. Later: the answer is cut, and all that came is right. Everything else is unharmed."""
+    s3 = own_store.s3
+    s3.create_bucket("bits")
+    rng, body, other = random.Random(block), seeded_body(block, 16 * BLOCK_BYTES), seeded_body(99, 400_000)
+    s3.put("bits", "hurt", body)
+    s3.put("bits", "other", other)
+    assert own_store.stop() == 0
+    at = block * BLOCK_BYTES + rng.randrange(BLOCK_BYTES - PROBE_BYTES)
+    places = find_bytes(volumes(own_store), body[at : at + PROBE_BYTES])
+    assert len(places) == 1, f"the payload should lie in one place of one volume: {places}"
+    flip_bit(*places[0], rng.randrange(8))
+    own_store.start()
+
+    status, got, complete = read(s3, "bits", "hurt")
+    if status == 200:
+        assert block > 0, "the first block was known to be bad before the first byte"
+        assert not complete, "the announced length was filled with something"
+        assert body.startswith(got) and len(got) <= block * BLOCK_BYTES
+    else:
+        assert status == 500 and b"InternalError" in got
+    hurt_range = [("Range", f"bytes={block * BLOCK_BYTES}-{block * BLOCK_BYTES + 9}")]
+    assert read(s3, "bits", "hurt", hurt_range)[0] == 500
+    whole = (block + 1) % 16
+    fine_range = [("Range", f"bytes={whole * BLOCK_BYTES}-{(whole + 1) * BLOCK_BYTES - 1}")]
+    fine = read(s3, "bits", "hurt", fine_range)
+    assert fine == (206, body[whole * BLOCK_BYTES : (whole + 1) * BLOCK_BYTES], True), "the rest of the object is unharmed"
+    assert read(s3, "bits", "other") == (200, other, True)
+    assert s3.put("bits", "hurt", b"healed").status == 200 and s3.get("bits", "hurt").body == b"healed"
+
+
+def test_random_flips_all_over_a_volume(own_store: Cairn):
+    """60 objects, 40 flips in their payloads: each answer is right, or an error, or cut; never wrong."""
+    s3, rng = own_store.s3, random.Random(3)
+    s3.create_bucket("bits")
+    bodies = {f"k{number}": seeded_body(1000 + number, rng.randrange(20_000, 300_000)) for number in range(60)}
+    for key, body in bodies.items():
+        s3.put("bits", key, body)
+    assert own_store.stop() == 0
+    hurt = rng.sample(sorted(bodies), 40)
+    for key in hurt:
+        at = rng.randrange(len(bodies[key]) - PROBE_BYTES)
+        (path, offset), *_ = find_bytes(volumes(own_store), bodies[key][at : at + PROBE_BYTES])
+        flip_bit(path, offset, rng.randrange(8))
+    own_store.start()
+    for key, body in bodies.items():
+        status, got, complete = read(s3, "bits", key)
+        if key not in hurt:
+            assert (status, got, complete) == (200, body, True), key
+        else:
+            assert status == 500 or (not complete and body.startswith(got)), (key, status, len(got), complete)
+
+
+@pytest.mark.parametrize("part", ["payload", "metadata", "key"])
+def test_a_flipped_bit_in_an_inline_object_is_never_served(own_store: Cairn, part: str):
+    """Small payloads live in the metadata, which LMDB does not check: the records' own checks must."""
+    s3 = own_store.s3
+    s3.create_bucket("bits")
+    body, mark = seeded_body(5, 3000), "mark-" + seeded_body(6, 12).hex()
+    key = "key-" + seeded_body(7, 12).hex()
+    s3.put("bits", key, body, [("x-amz-meta-mark", mark)])
+    s3.put("bits", "other", b"other")
+    assert own_store.stop() == 0
+    needle = {"payload": body[100:164], "metadata": mark.encode(), "key": key.encode()}[part]
+    files = [path for path in own_store.data.rglob("data.mdb")]
+    places = find_bytes(files, needle)
+    assert places, "the record is in LMDB in plain"
+    for path, offset in places:
+        flip_bit(path, offset + 20, 0)
+    try:
+        own_store.start()
+    except ServerError:
+        assert "checksum" in own_store.output() or "corrupt" in own_store.output().lower()
+        return
+    status, got, _ = read(s3, "bits", key)
+    assert (status, got) != (200, body) or part == "payload" or s3.head("bits", key).get("x-amz-meta-mark") == mark
+    if part == "key":
+        assert status in (404, 500)
+        listed = s3.list_page("bits")
+        assert listed.status == 500 or key not in listed.body.decode(), "a damaged key is not listed as good"
+    else:
+        assert status == 500, (status, got[:100])
+    assert read(s3, "bits", "other")[0] in (200, 500)
+
+
+def test_volume_cut_short(own_store: Cairn):
+    """A volume file that lost its end: an error for what was there, not zeros and not a crash."""
+    s3 = own_store.s3
+    s3.create_bucket("bits")
+    body = seeded_body(8, 1_000_000)
+    s3.put("bits", "k", body)
+    assert own_store.stop() == 0
+    (path, offset), *_ = find_bytes(volumes(own_store), body[-PROBE_BYTES:])
+    with path.open("r+b") as file:
+        file.truncate(offset - offset % 4096)
+    try:
+        own_store.start()
+    except ServerError:
+        assert str(path.name) in own_store.output() or "volume" in own_store.output()
+        return
+    status, got, complete = read(s3, "bits", "k")
+    assert status == 500 or (not complete and body.startswith(got))
+    assert own_store.running()
+
+
+def test_what_was_acknowledged_outlives_a_kill(own_store: Cairn):
+    """The plainest promise: 200, kill -9 at once, start, and it is there."""
+    s3 = own_store.s3
+    s3.create_bucket("kept")
+    for number in range(6):
+        body = seeded_body(number, 10 ** (number + 1))
+        s3.put("kept", f"k{number}", body)
+        own_store.kill()
+        own_store.start()
+        answer = s3.get("kept", f"k{number}")
+        assert answer.body == body and answer.get("etag") == md5_etag(body)
+    assert len(s3.list("kept").keys) == 6

@@ -1,0 +1,195 @@
+"""Attacks the management port and the command-line client: health, readiness, request ids, authentication, status."""
+
+import base64
+import json
+import subprocess
+import uuid
+
+import pytest
+import requests
+
+from harness.s3 import object_target
+from harness.server import BINARY, Cairn, clean_environment
+
+TIMEOUT = 10
+
+
+def get(store: Cairn, path: str, method: str = "GET", **options) -> requests.Response:
+    """A request to the management port."""
+    return requests.request(method, store.management + path, timeout=TIMEOUT, **options)
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The token as it is sent."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def assert_problem(response: requests.Response, status: int, code: str) -> None:
+    """The error envelope with the request id of the header."""
+    assert response.status_code == status, (response.status_code, response.text)
+    assert response.headers["content-type"].split(";")[0] == "application/json"
+    error = response.json()["error"]
+    assert error["code"] == code and error["message"]
+    assert error["request_id"] == response.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/health", "ok"), ("/ready", "ready")])
+def test_health_and_readiness_are_public(store: Cairn, path: str, status: str):
+    """For load balancers, without a token; HEAD as well."""
+    response = get(store, path)
+    assert response.status_code == 200 and response.json()["status"] == status
+    assert response.headers["content-type"].split(";")[0] == "application/json"
+    assert get(store, path, "HEAD").status_code == 200
+
+
+def test_request_ids(store: Cairn):
+    """Own ones differ; one that came in is used again, unless it could break a log line or a header."""
+    first, second = (get(store, "/health").headers["x-request-id"] for _ in range(2))
+    assert first and first != second
+    given = f"trace-{uuid.uuid4()}"
+    assert get(store, "/health", headers={"x-request-id": given}).headers["x-request-id"] == given
+    for bad in ("a b\tc", "x" * 5000, "é"):
+        back = get(store, "/health", headers={"x-request-id": bad.encode()}).headers["x-request-id"]
+        assert back and len(back) < 300 and back.isascii() and "\t" not in back
+
+
+def test_system_info(store: Cairn):
+    """With the system token or with the root credential; capabilities are what is built."""
+    root = base64.b64encode(f"{store.secrets.root_access_key}:{store.secrets.root_secret_key}".encode()).decode()
+    for headers in (bearer(store.secrets.system_token), {"Authorization": f"Basic {root}"}):
+        response = get(store, "/api/v1/system/info", headers=headers)
+        assert response.status_code == 200, response.text
+        info = response.json()
+        assert info["name"] and info["version"] and info["status"]
+        names = {"versioning", "webhooks", "events", "lifecycle", "object_browser", "erasure_coding"}
+        assert names <= set(info["capabilities"])
+        assert all(isinstance(value, bool) for value in info["capabilities"].values())
+        assert info["capabilities"]["erasure_coding"] is False
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {}, bearer("wrong"), bearer(""), {"Authorization": "Bearer"}, {"Authorization": "Basic eDp5"},
+        {"Authorization": "Basic !!!"}, {"Authorization": "Digest x"},
+    ],
+)
+def test_authentication_is_demanded(store: Cairn, headers: dict[str, str]):
+    """401 with a challenge."""
+    response = get(store, "/api/v1/system/info", headers=headers)
+    assert_problem(response, 401, "UNAUTHENTICATED")
+    assert response.headers["www-authenticate"]
+
+
+def test_secrets_of_one_kind_do_not_open_the_other(store: Cairn):
+    """The root secret is no bearer token, the token no S3 key, a prefix of the token no token."""
+    token = store.secrets.system_token
+    for wrong in (store.secrets.root_secret_key, store.secrets.master_key, token[:-1], token + "x", token.upper()):
+        assert get(store, "/api/v1/system/info", headers=bearer(wrong)).status_code == 401
+
+
+def test_unknown_routes_and_methods(store: Cairn):
+    """404 and 405 in the management API's own form."""
+    headers = bearer(store.secrets.system_token)
+    assert_problem(get(store, "/api/v1/nonsense", headers=headers), 404, "NOT_FOUND")
+    response = get(store, "/health", "DELETE", headers=headers)
+    assert_problem(response, 405, "METHOD_NOT_ALLOWED")
+    assert "GET" in response.headers["allow"]
+
+
+def test_administration_never_travels_over_the_data_port(store: Cairn):
+    """/health, /ready and /api on the data plane are bucket names without a signature."""
+    for path in ("/health", "/ready", "/api/v1/system/info"):
+        response = requests.get(store.endpoint + path, headers=bearer(store.secrets.system_token), timeout=TIMEOUT)
+        assert response.status_code in (400, 403), (path, response.status_code)
+
+
+def test_s3_is_not_served_on_the_management_port(store: Cairn):
+    """A signed S3 request there finds nothing."""
+    s3 = store.s3
+    s3.create_bucket("not-managed")
+    head = dict(s3.signed_head("GET", "/not-managed?list-type=2"))
+    assert get(store, "/not-managed?list-type=2", headers=head).status_code in (401, 404)
+
+
+# Logs
+
+
+def log_lines(store: Cairn) -> list[dict]:
+    """The JSON lines of the output."""
+    lines = []
+    for line in store.output().splitlines():
+        try:
+            lines.append(json.loads(line))
+        except ValueError:
+            continue
+    return lines
+
+
+def test_request_log(make_store):
+    """JSON lines with request id, method, route pattern, status and latency; never the key or the query."""
+    store = make_store(SERVICE_LOG_JSON="true", SERVICE_LOG="service=info").start()
+    s3 = store.s3
+    s3.create_bucket("log-bucket")
+    secret_key_name = "private-name-7f21"
+    put = s3.put("log-bucket", secret_key_name, b"1")
+    url = s3.presigned("GET", object_target("log-bucket", secret_key_name))
+    got = s3.use_presigned("GET", url)
+    managed = get(store, "/ready", headers={"x-request-id": "given-id-1"})
+    assert managed.status_code == 200 and store.stop() == 0
+    text = store.output()
+    for request_id, method in ((put.get("x-amz-request-id"), "PUT"), (got.get("x-amz-request-id"), "GET"), ("given-id-1", "GET")):
+        lines = [line for line in log_lines(store) if request_id in json.dumps(line)]
+        assert lines, f"no line for {request_id}:\n{text[-3000:]}"
+        flat = json.dumps(lines)
+        assert f'"{method}"' in flat and "200" in flat and "latency" in flat, flat
+    assert secret_key_name not in text, "route patterns only"
+    assert url.rpartition("=")[2] not in text and "X-Amz-Signature" not in text
+
+
+def test_text_log_is_one_line_a_request(make_store):
+    """The default; readable, without colours when it is not a terminal."""
+    store = make_store(SERVICE_LOG="service=info").start()
+    answer = store.s3.request("GET", "/")
+    assert store.stop() == 0
+    lines = [line for line in store.output().splitlines() if answer.get("x-amz-request-id") in line]
+    assert len(lines) == 1 and "\x1b[" not in store.output()
+
+
+# `cairn status`
+
+
+def status(*arguments: str, **variables: str) -> subprocess.CompletedProcess:
+    """The command with these variables only."""
+    return subprocess.run(
+        [BINARY, "status", *arguments], env=clean_environment() | variables, capture_output=True, text=True, timeout=30
+    )
+
+
+def test_status_follows_readiness(store: Cairn):
+    """0 when ready."""
+    done = status("--endpoint", store.management)
+    assert done.returncode == 0, done.stderr
+    assert "ready" in done.stdout.lower()
+
+
+def test_status_prints_system_information(store: Cairn):
+    """When a token is there; the token itself is not printed. A wrong token is said, readiness still counts."""
+    done = status("--endpoint", store.management, SERVICE_MANAGEMENT_TOKEN=store.secrets.system_token)
+    assert done.returncode == 0, done.stderr
+    info = get(store, "/api/v1/system/info", headers=bearer(store.secrets.system_token)).json()
+    assert info["version"] in done.stdout
+    assert store.secrets.system_token not in done.stdout + done.stderr
+
+
+def test_status_of_nobody(make_store):
+    """Not 0 when nothing answers, with a message instead of a panic."""
+    done = status("--endpoint", make_store().management)
+    assert done.returncode != 0 and done.stderr and "panicked" not in done.stderr
+
+
+def test_status_with_a_bad_endpoint():
+    """An endpoint that is no address."""
+    for endpoint in ("nonsense", "ftp://127.0.0.1:1", "http://127.0.0.1:99999"):
+        done = status("--endpoint", endpoint)
+        assert done.returncode != 0 and "panicked" not in done.stderr

@@ -1,0 +1,227 @@
+"""Attacks everything that is not implemented: each item answers 501 NotImplemented, and nothing has changed.
+
+A server that ignores what it does not know stores an object where the client asked for an ACL, or reads one where it
+asked for a torrent. So the visible state is compared before and after every single request.
+"""
+
+import pytest
+
+from harness.expect import assert_error
+from harness.s3 import S3, md5_etag, object_target
+
+BODY = b"kept as it is"
+XML_BODY = b"<Anything/>"
+
+BUCKET_SUBRESOURCES = [
+    "accelerate", "acl", "analytics", "analytics&id=x", "encryption", "intelligent-tiering", "inventory", "lifecycle",
+    "logging", "metrics", "notification", "ownershipControls", "policy", "policyStatus", "publicAccessBlock",
+    "replication", "requestPayment", "tagging", "website", "metadataTable", "metadataConfiguration",
+]
+LATER_BUCKET_SUBRESOURCES = ["cors", "object-lock", "versioning", "versions", "uploads"]
+OBJECT_SUBRESOURCES = ["acl", "tagging", "torrent", "attributes", "restore", "select&select-type=2", "renameObject"]
+LATER_OBJECT_SUBRESOURCES = ["retention", "legal-hold", "uploads", "uploadId=x", "partNumber=1&uploadId=x", "versionId=x"]
+
+PUT_HEADERS = [
+    ("x-amz-tagging", "a=b"), ("x-amz-acl", "public-read"), ("x-amz-acl", "private"), ("x-amz-grant-read", "id=x"),
+    ("x-amz-grant-write", "id=x"), ("x-amz-grant-read-acp", "id=x"), ("x-amz-grant-write-acp", "id=x"),
+    ("x-amz-grant-full-control", "id=x"), ("x-amz-server-side-encryption", "AES256"),
+    ("x-amz-server-side-encryption", "aws:kms"), ("x-amz-server-side-encryption-aws-kms-key-id", "x"),
+    ("x-amz-server-side-encryption-context", "x"), ("x-amz-server-side-encryption-bucket-key-enabled", "true"),
+    ("x-amz-server-side-encryption-customer-algorithm", "AES256"),
+    ("x-amz-server-side-encryption-customer-key", "a2V5"), ("x-amz-server-side-encryption-customer-key-md5", "a2V5"),
+    ("x-amz-storage-class", "GLACIER"), ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+    ("x-amz-website-redirect-location", "/other"), ("x-amz-trailer", "x-amz-checksum-crc32"),
+    ("Content-Encoding", "aws-chunked"), ("x-amz-security-token", "t"), ("x-amz-write-offset-bytes", "13"),
+    ("x-amz-checksum-sha512", "eA=="),
+]
+READ_HEADERS = [
+    ("x-amz-server-side-encryption-customer-algorithm", "AES256"),
+    ("x-amz-server-side-encryption-customer-key", "a2V5"), ("x-amz-security-token", "t"),
+]
+LATER_PUT_HEADERS = [
+    ("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", "2099-01-01T00:00:00Z"),
+    ("x-amz-object-lock-legal-hold", "ON"),
+]
+
+
+def state(s3: S3, bucket: str) -> object:
+    """All that a client can see: the buckets, this bucket's objects, and the one object whole."""
+    buckets = s3.request("GET", "/").body
+    listed = s3.list_page(bucket).body
+    kept = s3.get(bucket, "kept")
+    seen = [pair for pair in kept.headers if pair[0].lower() not in ("date", "x-amz-request-id", "x-amz-id-2")]
+    return buckets, listed, kept.status, seen, kept.body
+
+
+@pytest.fixture
+def kept_bucket(s3: S3, bucket: str) -> str:
+    """A bucket with one object in it."""
+    s3.put(bucket, "kept", BODY, [("x-amz-meta-a", "b"), ("Content-Type", "text/plain")])
+    return bucket
+
+
+def assert_untouched(s3: S3, bucket: str, method: str, target: str, headers=None, body: bytes = b"", **signing) -> None:
+    """501 with a helpful message, and the same state as before; on a write also for a key that is not there yet."""
+    before = state(s3, bucket)
+    response = s3.request(method, target, headers, body, **signing)
+    if method == "HEAD":
+        assert response.status == 501
+    else:
+        assert_error(response, 501, "NotImplemented")
+    assert state(s3, bucket) == before, f"{method} {target} changed something"
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("name", BUCKET_SUBRESOURCES)
+def test_bucket_subresources(s3: S3, kept_bucket: str, method: str, name: str):
+    """PUT must not make or change a bucket, DELETE must not remove it, GET must not list it."""
+    body = XML_BODY if method == "PUT" else b""
+    assert_untouched(s3, kept_bucket, method, f"/{kept_bucket}?{name}", body=body)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("name", OBJECT_SUBRESOURCES)
+def test_object_subresources(s3: S3, kept_bucket: str, method: str, name: str):
+    """PUT must not overwrite the object with the subresource's XML, DELETE must not remove the object."""
+    body = XML_BODY if method == "PUT" else b""
+    assert_untouched(s3, kept_bucket, method, object_target(kept_bucket, "kept", name), body=body)
+
+
+@pytest.mark.parametrize("name", ["restore", "select&select-type=2"])
+def test_object_posts(s3: S3, kept_bucket: str, name: str):
+    """The two subresources that are posted."""
+    assert_untouched(s3, kept_bucket, "POST", object_target(kept_bucket, "kept", name), body=XML_BODY)
+
+
+@pytest.mark.parametrize("name", LATER_BUCKET_SUBRESOURCES)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_bucket_subresources_of_later(s3: S3, kept_bucket: str, method: str, name: str):
+    """What is not built yet is not implemented: it never falls through to the bucket itself."""
+    before = state(s3, kept_bucket)
+    response = s3.request(method, f"/{kept_bucket}?{name}", body=XML_BODY if method == "PUT" else b"")
+    assert_error(response, response.status, "NotImplemented", "MethodNotAllowed")
+    assert response.status in (501, 405)
+    assert state(s3, kept_bucket) == before
+
+
+@pytest.mark.parametrize("name", LATER_OBJECT_SUBRESOURCES)
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST"])
+def test_object_subresources_of_later(s3: S3, kept_bucket: str, method: str, name: str):
+    """An UploadPart must not become a PutObject, a DELETE of a version not a DELETE of the object."""
+    before = state(s3, kept_bucket)
+    response = s3.request(method, object_target(kept_bucket, "kept", name), body=XML_BODY if method == "PUT" else b"")
+    assert response.status in (501, 405, 400), (response.status, response.body)
+    assert state(s3, kept_bucket) == before
+
+
+@pytest.mark.parametrize("query", ["", "?prefix=k", "?marker=a", "?list-type=1", "?delimiter=/", "?list-type=", "?list-type=3"])
+def test_lists_of_the_first_version(s3: S3, kept_bucket: str, query: str):
+    """ListObjects V1; the message names what would work."""
+    root = assert_error(s3.request("GET", f"/{kept_bucket}{query}"), 501, "NotImplemented")
+    assert "list-type=2" in root.findtext("Message")
+
+
+def test_batch_delete(s3: S3, kept_bucket: str):
+    """DeleteObjects deletes nothing."""
+    body = b"<Delete><Object><Key>kept</Key></Object></Delete>"
+    assert_untouched(s3, kept_bucket, "POST", f"/{kept_bucket}?delete", body=body)
+
+
+def test_form_upload(s3: S3, kept_bucket: str):
+    """A browser form posted at the bucket stores nothing."""
+    body = (
+        b'--x\r\nContent-Disposition: form-data; name="key"\r\n\r\nkept\r\n'
+        b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nevil\r\n--x--\r\n'
+    )
+    headers = [("Content-Type", "multipart/form-data; boundary=x")]
+    assert_untouched(s3, kept_bucket, "POST", f"/{kept_bucket}", headers, body)
+
+
+def test_sts(s3: S3, kept_bucket: str):
+    """AssumeRole at the root of the service."""
+    headers = [("Content-Type", "application/x-www-form-urlencoded")]
+    body = b"Action=AssumeRole&Version=2011-06-15&RoleArn=x&RoleSessionName=y"
+    assert_untouched(s3, kept_bucket, "POST", "/", headers, body)
+
+
+def test_sessions(s3: S3, kept_bucket: str):
+    """CreateSession of directory buckets."""
+    assert_untouched(s3, kept_bucket, "GET", f"/{kept_bucket}?session")
+
+
+@pytest.mark.parametrize("key", ["kept", "new"])
+@pytest.mark.parametrize(("name", "value"), PUT_HEADERS)
+def test_headers_on_put(s3: S3, kept_bucket: str, name: str, value: str, key: str):
+    """A header that asks for more than is given: no object is written or overwritten."""
+    assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, key), [(name, value)], XML_BODY)
+
+
+@pytest.mark.parametrize(("name", "value"), LATER_PUT_HEADERS)
+def test_lock_headers_on_put(s3: S3, kept_bucket: str, name: str, value: str):
+    """A lock that is asked for and not kept would be a broken promise: 501, or 400 without a lock on the bucket."""
+    before = state(s3, kept_bucket)
+    response = s3.request("PUT", object_target(kept_bucket, "kept"), [(name, value)], XML_BODY)
+    assert response.status in (501, 400), (response.status, response.body)
+    assert state(s3, kept_bucket) == before
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(("name", "value"), READ_HEADERS)
+def test_headers_on_reads(s3: S3, kept_bucket: str, method: str, name: str, value: str):
+    """Who sends a key expects what was sealed with it."""
+    assert_untouched(s3, kept_bucket, method, object_target(kept_bucket, "kept"), [(name, value)])
+
+
+@pytest.mark.parametrize("header", ["x-amz-bucket-object-lock-enabled", "x-amz-object-ownership"])
+def test_headers_on_bucket_creation(s3: S3, kept_bucket: str, header: str):
+    """A lock that is not there yet must not be promised; no bucket is made."""
+    before = state(s3, kept_bucket)
+    value = "true" if header.endswith("enabled") else "ObjectWriter"
+    response = s3.request("PUT", f"/{kept_bucket}-new", [(header, value)])
+    assert_error(response, 501, "NotImplemented")
+    assert state(s3, kept_bucket) == before
+
+
+def test_copies(s3: S3, kept_bucket: str):
+    """A copy source must never become an empty object; nor on UploadPart, nor on other methods."""
+    source = [("x-amz-copy-source", f"/{kept_bucket}/kept")]
+    for key in ("kept", "new"):
+        assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, key), source)
+    assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, "new", "partNumber=1&uploadId=x"), source)
+    before = state(s3, kept_bucket)
+    for method in ("GET", "HEAD", "DELETE"):
+        assert s3.request(method, object_target(kept_bucket, "kept"), source).status in (400, 501), method
+    assert state(s3, kept_bucket) == before
+
+
+def test_virtual_hosts(s3: S3, kept_bucket: str):
+    """A bucket in the host name; the first path segment must not be taken for a bucket or key."""
+    host = f"{kept_bucket}.{s3.authority}"
+    for method, target in (("GET", "/kept"), ("PUT", "/kept"), ("DELETE", "/kept"), ("GET", "/?list-type=2"), ("PUT", "/")):
+        before = state(s3, kept_bucket)
+        body = XML_BODY if method == "PUT" else b""
+        assert_error(s3.request(method, target, body=body, host=host), 501, "NotImplemented")
+        assert state(s3, kept_bucket) == before
+
+
+def test_other_hosts_are_taken_as_they_come(s3: S3, kept_bucket: str):
+    """Behind a proxy the host is any name."""
+    for host in ("storage.example.org", "localhost:1", "[::1]:7600"):
+        response = s3.request("GET", object_target(kept_bucket, "kept"), host=host)
+        assert response.status == 200 and response.get("etag") == md5_etag(BODY), host
+
+
+def test_messages_help(s3: S3, kept_bucket: str):
+    """A 501 names the setting or operation that would work instead."""
+    expected = {
+        ("PUT", "x-amz-acl"): ("polic", "acl"), ("PUT", "x-amz-tagging"): ("metadata", "x-amz-meta", "tag"),
+    }
+    for (method, header), words in expected.items():
+        root = assert_error(
+            s3.request(method, object_target(kept_bucket, "new"), [(header, "a=b")], BODY), 501, "NotImplemented"
+        )
+        assert any(word in root.findtext("Message").lower() for word in words), root.findtext("Message")
+    streaming = s3.request(
+        "PUT", object_target(kept_bucket, "new"), body=BODY, payload="STREAMING-UNSIGNED-PAYLOAD-TRAILER"
+    )
+    assert "required" in assert_error(streaming, 501, "NotImplemented").findtext("Message").lower().replace("_", " ")

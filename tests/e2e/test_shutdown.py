@@ -1,0 +1,184 @@
+"""Attacks the end: SIGTERM drains what is in flight and refuses what is new; a second one ends at once."""
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from harness.s3 import S3, object_target
+from harness.server import LOOPBACK, POLL_SECONDS, Cairn
+from harness.sigv4 import UNSIGNED_PAYLOAD
+from harness.wire import Connection, encode_head
+
+HALF = b"h" * 500_000
+AT_ONCE_SECONDS = 5.0
+MakeStore = Callable[..., Cairn]
+
+
+def begin_upload(s3: S3, bucket: str, key: str) -> Connection:
+    """An upload of twice HALF whose first half is on the way; the server has answered 100, so it is in flight."""
+    target = object_target(bucket, key)
+    head = s3.signed_head(
+        "PUT", target, [("Expect", "100-continue")], payload=UNSIGNED_PAYLOAD, content_length=2 * len(HALF)
+    )
+    connection = s3.connect()
+    connection.send_must(encode_head("PUT", target, head))
+    assert connection.read_head().status == 100
+    connection.send_must(HALF)
+    return connection
+
+
+def wait_refused(port: int) -> None:
+    """Wait until no new connection is taken."""
+    give_up = time.monotonic() + 10
+    while time.monotonic() < give_up:
+        try:
+            with socket.create_connection((LOOPBACK, port), timeout=1) as probe:
+                probe.settimeout(1)
+                probe.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+                if not probe.recv(1):
+                    return
+        except OSError:
+            return
+        time.sleep(POLL_SECONDS)
+    raise AssertionError("new connections are still served after SIGTERM")
+
+
+def test_a_running_upload_is_drained(own_store: Cairn):
+    """It is finished, acknowledged and durable; nothing new is served meanwhile; the exit status is 0."""
+    s3 = own_store.s3
+    s3.create_bucket("kept")
+    connection = begin_upload(s3, "kept", "k")
+    own_store.terminate()
+    wait_refused(own_store.s3_port)
+    assert own_store.running()
+    connection.send_must(HALF)
+    response = connection.read_response("PUT")
+    assert response.status == 200
+    assert own_store.process.wait(AT_ONCE_SECONDS) == 0
+    own_store.start()
+    assert s3.get("kept", "k").body == HALF + HALF
+
+
+def test_a_running_download_is_drained(own_store: Cairn):
+    """A slow reader gets every byte that was announced."""
+    s3, body = own_store.s3, bytes(range(256)) * 80_000
+    s3.create_bucket("kept")
+    s3.put("kept", "k", body)
+    connection = s3.connect(receive_buffer_bytes=4096)
+    target = object_target("kept", "k")
+    connection.send_must(encode_head("GET", target, s3.signed_head("GET", target)))
+    head = connection.read_head()
+    assert head.status == 200
+    own_store.terminate()
+    wait_refused(own_store.s3_port)
+    assert connection.take(len(body)) == body
+    assert own_store.process.wait(AT_ONCE_SECONDS) == 0
+
+
+def test_idle_connections_do_not_hold_up_the_end(own_store: Cairn):
+    """Kept-alive connections with nothing on them are closed at once."""
+    s3 = own_store.s3
+    idle = [s3.connect() for _ in range(20)]
+    for connection in idle[:10]:
+        assert s3.request("GET", "/", connection=connection).status == 200
+    begin = time.monotonic()
+    own_store.terminate()
+    assert own_store.process.wait(AT_ONCE_SECONDS) == 0
+    assert time.monotonic() - begin < AT_ONCE_SECONDS
+    for connection in idle:
+        connection.wait_closed(1)
+        connection.close()
+
+
+def test_not_ready_while_draining(own_store: Cairn):
+    """The management port says 503 or is closed, so that load balancers turn away."""
+    own_store.s3.create_bucket("kept")
+    connection = begin_upload(own_store.s3, "kept", "k")
+    own_store.terminate()
+    wait_refused(own_store.s3_port)
+    assert own_store.ready_status() in (503, None)
+    connection.close()
+    assert own_store.process.wait(AT_ONCE_SECONDS) == 0
+
+
+def test_the_grace_period_ends_stuck_requests(make_store: MakeStore):
+    """An upload that never goes on cannot keep the process; nothing of it is stored."""
+    store = make_store(SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS="2").start()
+    store.s3.create_bucket("kept")
+    connection = begin_upload(store.s3, "kept", "k")
+    begin = time.monotonic()
+    store.terminate()
+    store.process.wait(2 + AT_ONCE_SECONDS)
+    assert time.monotonic() - begin >= 1.5, "the grace period was not given"
+    connection.close()
+    store.start()
+    assert store.s3.head("kept", "k").status == 404
+
+
+def insist(store: Cairn) -> None:
+    """SIGTERM again and again, as an impatient operator does; signals that come almost together may count as one."""
+    give_up = time.monotonic() + AT_ONCE_SECONDS
+    while store.running():
+        assert time.monotonic() < give_up, "a second SIGTERM does not end it"
+        store.terminate()
+        try:
+            store.process.wait(0.5)
+        except subprocess.TimeoutExpired:
+            continue
+
+
+def test_a_second_sigterm_ends_at_once(own_store: Cairn):
+    """Whatever is in flight; what was acknowledged is there at the next start, the torn upload is not."""
+    s3 = own_store.s3
+    s3.create_bucket("kept")
+    s3.put("kept", "whole", HALF)
+    connection = begin_upload(s3, "kept", "torn")
+    own_store.terminate()
+    wait_refused(own_store.s3_port)
+    insist(own_store)
+    connection.close()
+    own_store.start()
+    assert s3.get("kept", "whole").body == HALF and s3.head("kept", "torn").status == 404
+
+
+def test_interrupt_is_like_terminate(own_store: Cairn):
+    """Ctrl-C in a terminal drains as well."""
+    own_store.process.send_signal(signal.SIGINT)
+    assert own_store.process.wait(AT_ONCE_SECONDS) == 0
+
+
+def test_sigterm_under_load_loses_nothing(own_store: Cairn):
+    """Writers on kept connections until the server closes them: every 200 is there afterwards, exit status 0."""
+    s3 = own_store.s3
+    s3.create_bucket("kept")
+
+    def write(writer: int) -> list[str]:
+        done: list[str] = []
+        try:
+            with s3.connect() as connection:
+                for number in range(100_000):
+                    key = f"w{writer}-{number}"
+                    body = key.encode() * (200 if number % 2 else 5000)
+                    if s3.request("PUT", object_target("kept", key), body=body, connection=connection).status != 200:
+                        return done
+                    done.append(key)
+        except (AssertionError, OSError):
+            pass
+        return done
+
+    with ThreadPoolExecutor(8) as pool:
+        writers = [pool.submit(write, writer) for writer in range(8)]
+        give_up = time.monotonic() + 20
+        while time.monotonic() < give_up and len(s3.list("kept").keys) < 200:
+            time.sleep(POLL_SECONDS)
+        assert own_store.stop() == 0
+        done = [key for writer in writers for key in writer.result()]
+    assert len(done) >= 200
+    own_store.start()
+    listed = s3.list_all("kept")
+    assert set(done) <= set(listed)
+    for key in done:
+        assert listed[key][0] == len(key) * (200 if int(key.split("-")[1]) % 2 else 5000)

@@ -1,0 +1,203 @@
+"""The server's process: started with its own folder and ports, watched, stopped or killed, its output kept."""
+
+import http.client
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .s3 import S3
+from .sigv4 import Credential
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
+BINARY = Path(os.environ.get("CAIRN_BIN", TARGET / "release" / "cairn"))
+RUNS = Path(os.environ.get("CAIRN_TEST_DIR", TARGET / "e2e"))
+LOOPBACK = "127.0.0.1"
+PORT_MIN = 12_000
+START_SECONDS = 30.0
+STOP_SECONDS = 40.0
+POLL_SECONDS = 0.02
+
+
+class ServerError(AssertionError):
+    """The server did not start, or ended when it should not have."""
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now, and that no outgoing connection will be given.
+
+    A port of the ephemeral range may be taken as the local port of some client between a kill and the next start,
+    and then the server cannot bind to it again.
+    """
+    ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    ports: list[int] = []
+    while len(ports) < count:
+        port = random.randrange(PORT_MIN, max(ephemeral, PORT_MIN + 1000))
+        with socket.socket() as probe:
+            if port not in ports and probe.connect_ex((LOOPBACK, port)) != 0:
+                ports.append(port)
+    return ports
+
+
+@dataclass(frozen=True)
+class Secrets:
+    """What a store needs to be told; made anew for every store so that a leak into a log can be recognised."""
+
+    master_key: str = field(default_factory=lambda: "master" + secrets.token_hex(24), repr=False)
+    root_access_key: str = field(default_factory=lambda: "AKROOT" + secrets.token_hex(7).upper())
+    root_secret_key: str = field(default_factory=lambda: "rootsecret" + secrets.token_hex(15), repr=False)
+    system_token: str = field(default_factory=lambda: "systemtoken" + secrets.token_hex(24), repr=False)
+
+    def hidden(self) -> list[str]:
+        """What no output may ever hold."""
+        return [self.master_key, self.root_secret_key, self.system_token]
+
+    def environment(self) -> dict[str, str]:
+        """The variables that hand them over."""
+        return {
+            "SERVICE_CREDENTIAL_MASTER_KEY": self.master_key,
+            "SERVICE_ROOT_ACCESS_KEY": self.root_access_key,
+            "SERVICE_ROOT_SECRET_KEY": self.root_secret_key,
+            "SERVICE_MANAGEMENT_SYSTEM_TOKEN": self.system_token,
+        }
+
+
+def clean_environment() -> dict[str, str]:
+    """The caller's environment without anything that would configure the server or a client."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "AWS_", "RCLONE_", "S3_"))}
+
+
+class Cairn:
+    """One store: a data folder, its secrets and ports, and the process that serves it while there is one."""
+
+    def __init__(self, folder: Path, extra: dict[str, str] | None = None, binary: Path = BINARY):
+        self.folder, self.binary = folder, binary
+        self.data = folder / "data"
+        self.log = folder / "server.log"
+        self.secrets = Secrets()
+        self.s3_port, self.api_port, self.console_port = free_ports(3)
+        self.extra = dict(extra or {})
+        self.process: subprocess.Popen | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def credential(self) -> Credential:
+        """The root credential."""
+        return Credential(self.secrets.root_access_key, self.secrets.root_secret_key)
+
+    @property
+    def s3(self) -> S3:
+        """A client of the data plane under the root credential."""
+        return S3(LOOPBACK, self.s3_port, self.credential)
+
+    @property
+    def endpoint(self) -> str:
+        """The data plane's address as clients take it."""
+        return f"http://{LOOPBACK}:{self.s3_port}"
+
+    @property
+    def management(self) -> str:
+        """The management plane's address."""
+        return f"http://{LOOPBACK}:{self.api_port}"
+
+    def environment(self) -> dict[str, str]:
+        """Everything that the server is told; a value of None in `extra` takes a variable away."""
+        told = clean_environment() | self.secrets.environment()
+        told |= {
+            "SERVICE_DATA_DIR": str(self.data),
+            "SERVICE_S3_BIND": f"{LOOPBACK}:{self.s3_port}",
+            "SERVICE_API_BIND": f"{LOOPBACK}:{self.api_port}",
+            "SERVICE_CONSOLE_BIND": f"{LOOPBACK}:{self.console_port}",
+        }
+        told |= self.extra
+        return {name: value for name, value in told.items() if value is not None}
+
+    def spawn(self, prefix: list[str] | None = None, arguments: list[str] | None = None) -> subprocess.Popen:
+        """Start the process without waiting for anything."""
+        if not self.binary.is_file():
+            raise ServerError(f"{self.binary} is missing; `cargo build --release -p cairn` makes it")
+        command = [*(prefix or []), str(self.binary), *(arguments or ["serve"])]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command, env=self.environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log
+            )
+        return self.process
+
+    def start(self, prefix: list[str] | None = None, arguments: list[str] | None = None) -> "Cairn":
+        """Start and wait until the store says that it is ready."""
+        self.spawn(prefix, arguments)
+        self.wait_ready()
+        return self
+
+    def ready_status(self) -> int | None:
+        """The status of GET /ready, or None while nobody answers."""
+        connection = http.client.HTTPConnection(LOOPBACK, self.api_port, timeout=5)
+        try:
+            connection.request("GET", "/ready")
+            return connection.getresponse().status
+        except OSError:
+            return None
+        finally:
+            connection.close()
+
+    def wait_ready(self) -> None:
+        """Poll until ready; fail with the log when the process ends or the time is up."""
+        give_up = time.monotonic() + START_SECONDS
+        while time.monotonic() < give_up:
+            if self.process.poll() is not None:
+                raise ServerError(f"the server ended with {self.process.returncode}:\n{self.output()[-4000:]}")
+            if self.ready_status() == 200:
+                return
+            time.sleep(POLL_SECONDS)
+        raise ServerError(f"not ready after {START_SECONDS} s:\n{self.output()[-4000:]}")
+
+    def output(self) -> str:
+        """Everything that the process has written so far."""
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def wait_output(self, text: str) -> str:
+        """Poll until the process has written a text; everything written by then."""
+        give_up = time.monotonic() + START_SECONDS
+        while text not in (output := self.output()):
+            if time.monotonic() > give_up:
+                raise ServerError(f"{text!r} was never written:\n{output[-4000:]}")
+            time.sleep(POLL_SECONDS)
+        return output
+
+    def running(self) -> bool:
+        """Whether the process is there."""
+        return self.process is not None and self.process.poll() is None
+
+    def terminate(self) -> None:
+        """Ask it to drain."""
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self) -> int:
+        """SIGTERM and wait; the exit status."""
+        self.terminate()
+        return self.process.wait(STOP_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL and wait until it is gone."""
+        if self.running():
+            self.process.kill()
+        if self.process is not None:
+            self.process.wait(STOP_SECONDS)
+
+    def restart(self) -> None:
+        """Stop in good order and start again."""
+        code = self.stop()
+        if code != 0:
+            raise ServerError(f"the server ended with {code} on SIGTERM:\n{self.output()[-4000:]}")
+        self.start()
+
+    def leaked_secrets(self) -> list[str]:
+        """The secrets that the output holds; whole ones and their first halves."""
+        text = self.output()
+        return [value for value in self.secrets.hidden() if value[: len(value) // 2] in text]

@@ -1,0 +1,191 @@
+"""HTTP/1.1 over a plain socket, with nothing between the test and the bytes.
+
+HTTP libraries repair what they send and forgive what they receive; both would hide what these suites look for. The
+reader here is strict: CRLF line ends, exact framing, nothing after the body that was not asked for.
+"""
+
+import select
+import socket
+import time
+from dataclasses import dataclass
+
+DEADLINE_SECONDS = 30.0
+CHUNK_BYTES = 256 * 1024
+HEAD_BYTES_MAX = 256 * 1024
+
+
+class WireError(AssertionError):
+    """The peer broke HTTP: wrong framing, an early end, or no answer within the deadline."""
+
+
+@dataclass
+class Response:
+    """One answer as it came."""
+
+    status: int
+    reason: str
+    headers: list[tuple[str, str]]
+    body: bytes = b""
+
+    def all(self, name: str) -> list[str]:
+        """Every value of a header, in order."""
+        return [value for sent, value in self.headers if sent.lower() == name.lower()]
+
+    def get(self, name: str) -> str | None:
+        """The value of a header that may come at most once."""
+        values = self.all(name)
+        if len(values) > 1:
+            raise WireError(f"{name} came {len(values)} times: {values}")
+        return values[0] if values else None
+
+
+def encode_head(method: str, target: str, headers: list[tuple[str, str]]) -> bytes:
+    """The bytes of a request head; values go out as UTF-8, exactly as given."""
+    lines = [f"{method} {target} HTTP/1.1"] + [f"{name}: {value}" for name, value in headers]
+    return ("\r\n".join(lines) + "\r\n\r\n").encode()
+
+
+class Connection:
+    """One TCP connection; also a context manager."""
+
+    def __init__(self, host: str, port: int, *, receive_buffer_bytes: int | None = None):
+        self.sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        if receive_buffer_bytes is not None:
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
+        self.sock.settimeout(DEADLINE_SECONDS)
+        self.sock.connect((host, port))
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = b""
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close at once."""
+        self.sock.close()
+
+    def send(self, data: bytes) -> None:
+        """Send all of it; a reset by the peer is left for the reader to find."""
+        try:
+            self.sock.sendall(data)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+
+    def send_must(self, data: bytes) -> None:
+        """Send all of it, or fail."""
+        self.sock.sendall(data)
+
+    def _fill(self) -> bool:
+        try:
+            data = self.sock.recv(CHUNK_BYTES)
+        except TimeoutError:
+            raise WireError(f"no bytes within {self.sock.gettimeout()} s; so far: {self.buffer[:200]!r}") from None
+        except ConnectionResetError:
+            return False
+        self.buffer += data
+        return bool(data)
+
+    def take(self, count: int) -> bytes:
+        """Exactly so many bytes of a body."""
+        pieces, have = [self.buffer], len(self.buffer)
+        self.buffer = b""
+        while have < count:
+            try:
+                data = self.sock.recv(min(CHUNK_BYTES, count - have + 65536))
+            except TimeoutError:
+                raise WireError(f"the body stopped after {have} of {count} bytes") from None
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                raise WireError(f"the connection ended after {have} of {count} body bytes")
+            pieces.append(data)
+            have += len(data)
+        whole = b"".join(pieces)
+        self.buffer = whole[count:]
+        return whole[:count]
+
+    def read_head(self) -> Response:
+        """The status line and headers of the next answer, interim ones included."""
+        while b"\r\n\r\n" not in self.buffer:
+            if len(self.buffer) > HEAD_BYTES_MAX:
+                raise WireError("a response head without end")
+            if not self._fill():
+                raise WireError(f"the connection ended before a response head: {self.buffer[:200]!r}")
+        head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
+        return parse_head(head)
+
+    def read_body(self, response: Response) -> bytes:
+        """The body as the head frames it."""
+        if response.get("transfer-encoding") == "chunked":
+            return self._read_chunked()
+        length = response.get("content-length")
+        if length is None:
+            raise WireError(f"{response.status} is not framed: {response.headers}")
+        return self.take(int(length))
+
+    def _read_chunked(self) -> bytes:
+        body = b""
+        while True:
+            while b"\r\n" not in self.buffer:
+                if not self._fill():
+                    raise WireError("the connection ended inside a chunked body")
+            size, _, self.buffer = self.buffer.partition(b"\r\n")
+            chunk = self.take(int(size, 16) + 2)
+            if int(size, 16) == 0:
+                return body
+            body += chunk[:-2]
+
+    def read_response(self, method: str = "GET") -> Response:
+        """The next final answer, with its body where the method and the status allow one."""
+        response = self.read_head()
+        while response.status == 100:
+            response = self.read_head()
+        if method != "HEAD" and response.status not in (204, 304):
+            response.body = self.read_body(response)
+        return response
+
+    def assert_quiet(self, seconds: float = 0.2) -> None:
+        """Fail if the peer sends anything more: a body after HEAD, or an answer to a request that was not made."""
+        if self.buffer:
+            raise WireError(f"bytes nobody asked for: {self.buffer[:200]!r}")
+        readable, _, _ = select.select([self.sock], [], [], seconds)
+        if readable and (data := self.sock.recv(CHUNK_BYTES)):
+            raise WireError(f"bytes nobody asked for: {data[:200]!r}")
+
+    def wait_closed(self, seconds: float = DEADLINE_SECONDS) -> bytes:
+        """Wait until the peer closes and return what it still sent; fail if it does not close in time."""
+        give_up = time.monotonic() + seconds
+        rest, self.buffer = self.buffer, b""
+        while (left := give_up - time.monotonic()) > 0:
+            self.sock.settimeout(left)
+            try:
+                data = self.sock.recv(CHUNK_BYTES)
+            except TimeoutError:
+                break
+            except ConnectionResetError:
+                return rest
+            if not data:
+                return rest
+            rest += data
+        raise WireError(f"the connection is still open after {seconds} s; it sent {rest[:200]!r}")
+
+
+def parse_head(head: bytes) -> Response:
+    """Parse a response head, refusing what HTTP does not allow."""
+    lines = head.split(b"\r\n")
+    if any(b"\n" in line or b"\r" in line for line in lines):
+        raise WireError(f"a bare CR or LF in a response head: {head!r}")
+    version, _, rest = lines[0].partition(b" ")
+    status, _, reason = rest.partition(b" ")
+    if version not in (b"HTTP/1.1", b"HTTP/1.0") or not status.isdigit() or len(status) != 3:
+        raise WireError(f"not a status line: {lines[0]!r}")
+    headers = []
+    for line in lines[1:]:
+        name, colon, value = line.partition(b":")
+        if not colon or not name or name.strip() != name:
+            raise WireError(f"not a header line: {line!r}")
+        headers.append((name.decode("ascii"), value.strip().decode("utf-8", "surrogateescape")))
+    return Response(int(status), reason.decode("ascii"), headers)
