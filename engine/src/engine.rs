@@ -193,8 +193,7 @@ impl Engine {
         self.read_ahead_bytes.get() < READ_AHEAD_BYTES_PER_EXECUTOR
     }
 
-    /// Notes that a reader holds the blocks up to `now` ahead, where it held those up to `before`... the difference counts,
-    /// either way.
+    /// Notes that a reader's place ahead moved from block `before` to block `now`: the difference counts, either way.
     pub(crate) fn count_read_ahead(&self, now: u64, before: u64) {
         let blocks = |count: u64| usize::try_from(count).unwrap_or(0).saturating_mul(BLOCK_BYTES);
         let held = self.read_ahead_bytes.get().saturating_add(blocks(now.saturating_sub(before)));
