@@ -9,11 +9,6 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// Connections that wait in the kernel to be accepted, per executor and port; the kernel cuts it to
 /// `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 1024;
-/// Bytes of a response that may wait in the kernel without having been sent (`TCP_NOTSENT_LOWAT`), per connection. The
-/// send buffer grows to megabytes by itself, and what waits there has left the processor's cache by the time it is sent;
-/// this is still several times what a fast link takes between two wake-ups. What is sent and not acknowledged does not
-/// count, so long links keep their window. Chosen without a measurement of its effect on throughput.
-pub(crate) const UNSENT_BYTES_MAX: u32 = 256 * 1024;
 /// Bytes asked for when a head is expected. One buffer per executor, not per connection; a usual head with a small
 /// body fits, and of a large body no more than this is copied once.
 pub(crate) const HEAD_READ_BYTES: usize = 16 * 1024;

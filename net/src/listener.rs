@@ -16,7 +16,7 @@ use glommio::net::{AcceptedTcpStream, TcpListener as RingListener};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::balance::{Group, Place};
-use crate::limits::{ACCEPT_PAUSE_MAX, ACCEPT_PAUSE_MIN, BACKLOG, UNSENT_BYTES_MAX};
+use crate::limits::{ACCEPT_PAUSE_MAX, ACCEPT_PAUSE_MIN, BACKLOG};
 
 /// A connection between `accept` and its executor. Plain numbers: it is closed only by being bound to an executor.
 #[derive(Clone, Copy, Debug)]
@@ -78,8 +78,6 @@ fn bind_one(address: SocketAddr) -> io::Result<TcpListener> {
     // A restart must not wait for connections of the last run to time out.
     socket.set_reuse_address(true)?;
     socket.set_reuse_port(true)?;
-    // Accepted sockets inherit it, so it costs them no system call. A system without the option loses nothing else.
-    let _ = socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX);
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -164,22 +162,5 @@ pub(crate) async fn take_handed(
     loop {
         let (accepted, place) = poll_fn(|context| group.poll_handed(seat, context)).await;
         take(accepted, place);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::net::TcpStream;
-
-    use socket2::SockRef;
-
-    use super::*;
-
-    #[test]
-    fn accepted_sockets_inherit_the_limit_on_unsent_bytes() {
-        let listener = bind_one(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
-        let _client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (accepted, _) = listener.accept().unwrap();
-        assert_eq!(SockRef::from(&accepted).tcp_notsent_lowat().unwrap(), UNSENT_BYTES_MAX);
     }
 }
