@@ -9,6 +9,11 @@ pub(crate) const TICK: Duration = Duration::from_millis(250);
 /// Connections that wait in the kernel to be accepted, per executor and port; the kernel cuts it to
 /// `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 1024;
+/// Send buffer of a connection from this host, in bytes; the kernel doubles it for its own needs. Without a network in
+/// between nothing is gained by more bytes in flight: the kernel would queue up to 4 MiB, which have left the processor's cache
+/// when the client reads them. Connections from elsewhere keep the kernel's own sizing, for they need a buffer as large as
+/// what is in flight.
+pub(crate) const LOOPBACK_SEND_BYTES: usize = 128 * 1024;
 /// Bytes asked for when a head is expected. One buffer per executor, not per connection; a usual head with a small
 /// body fits, and of a large body no more than this is copied once.
 pub(crate) const HEAD_READ_BYTES: usize = 16 * 1024;

@@ -17,7 +17,9 @@ use crate::balance::Place;
 use crate::connection::{run, turn_away};
 use crate::deadline::{Registry, Watch};
 use crate::drain::Drain;
-use crate::limits::{ABORT_PATIENCE, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, Limits, TICK};
+use crate::limits::{
+    ABORT_PATIENCE, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, LOOPBACK_SEND_BYTES, Limits, TICK,
+};
 use crate::listener::{Accepted, Listener, close, take_handed};
 use crate::service::Service;
 use crate::wire::Wire;
@@ -199,6 +201,7 @@ fn serve_connection<S: Service>(
     let watch = Rc::new(Watch::new(server.now()));
     server.registry.add(&watch);
     let registered = Registered { server: Rc::clone(&server), watch: Rc::clone(&watch) };
+    let peer = accepted.peer;
     let stream = accepted.stream.bind_to_executor();
     // Without it the last small segment of a response waits for the client's acknowledgement. A socket that refuses
     // the option is already dead, and the first read will say so.
@@ -207,9 +210,12 @@ fn serve_connection<S: Service>(
         // A connection past the limit takes the place of nobody while its refusal is on the way.
         let place = (place.group_open() <= server.limits.connections_max).then_some(place);
         let mut wire = Wire::new(stream, watch);
+        if peer.ip().to_canonical().is_loopback() {
+            wire.limit_send_buffer(LOOPBACK_SEND_BYTES);
+        }
         let serving = async {
             if place.is_some() {
-                run(&server, &mut wire, accepted.peer).await;
+                run(&server, &mut wire, peer).await;
             } else {
                 turn_away(&*server, &mut wire).await;
             }

@@ -193,6 +193,12 @@ impl Wire {
         unsafe { BorrowedFd::borrow_raw(self.stream.as_raw_fd()) }
     }
 
+    /// Caps what the kernel queues for this connection.
+    pub(crate) fn limit_send_buffer(&self, bytes: usize) {
+        // A socket that refuses works all the same.
+        let _ = SockRef::from(&self.descriptor()).set_send_buffer_size(bytes);
+    }
+
     /// Closes one or both directions. That the client has gone already is no failure.
     pub(crate) fn shut_down(&self, how: Shutdown) {
         let _ = SockRef::from(&self.descriptor()).shutdown(how);
