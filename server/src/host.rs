@@ -64,7 +64,12 @@ mod tests {
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = taken.local_addr().unwrap();
         assert!(refuse_taken(address).unwrap_err().to_string().contains(&address.to_string()));
-        drop(taken);
-        refuse_taken(address).unwrap();
+    }
+
+    /// Another process may take a port in the moment after it was let go, as happened on a busy machine: several are tried.
+    #[test]
+    fn a_port_that_was_let_go_is_not_refused() {
+        let let_go = || TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
+        assert!((0..20).any(|_| refuse_taken(let_go()).is_ok()));
     }
 }
