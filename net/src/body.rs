@@ -71,7 +71,9 @@ impl<'c> RequestBody<'c> {
             remaining,
             read: 0,
             chunked: framing == BodyFraming::Chunked,
-            continue_is_owed: head.expects_continue() && framing != BodyFraming::None && remaining > 0,
+            // Also for an empty body: a client that still waits when the final answer comes may take it for the answer to
+            // its next request, as the botocore in AWS CLI 1.46 does. Owing the 100 closes the connection behind it.
+            continue_is_owed: head.expects_continue() && framing != BodyFraming::None,
             failed: false,
         }
     }

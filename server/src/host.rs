@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::time::{Duration, Instant};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -36,15 +37,29 @@ fn possible_with(descriptors: u64) -> usize {
     usize::try_from(possible).unwrap_or(usize::MAX)
 }
 
-/// Refuses a port that another process listens on. The listeners proper share their port among executors
-/// (`SO_REUSEPORT`), and would silently share it with another server of the same user.
-pub(crate) fn refuse_taken(address: SocketAddr) -> io::Result<()> {
+/// How long a start waits for a port. The kernel takes a killed process's rings apart after it has reaped the process, and
+/// its listeners with them: for some tenths of a second, longer under load, the port of a server that is gone is taken.
+pub(crate) const PORT_PATIENCE: Duration = Duration::from_secs(10);
+const PORT_RETRY: Duration = Duration::from_millis(50);
+
+/// Refuses a port that another process listens on and still does after `patience`. The listeners proper share their
+/// port among executors (`SO_REUSEPORT`), and would silently share it with another server of the same user.
+pub(crate) fn refuse_taken(address: SocketAddr, patience: Duration) -> io::Result<()> {
     if address.port() == 0 {
         return Ok(());
     }
-    match TcpListener::bind(address) {
-        Ok(_) => Ok(()),
-        Err(error) => Err(io::Error::new(error.kind(), format!("cannot listen on {address}: {error}"))),
+    let give_up = Instant::now() + patience;
+    loop {
+        match TcpListener::bind(address) {
+            Ok(_) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && Instant::now() < give_up => {
+                #[expect(clippy::disallowed_methods, reason = "executors have not started yet")]
+                std::thread::sleep(PORT_RETRY);
+            }
+            Err(error) => {
+                return Err(io::Error::new(error.kind(), format!("cannot listen on {address}: {error}")));
+            }
+        }
     }
 }
 
@@ -63,13 +78,14 @@ mod tests {
     fn a_port_that_somebody_listens_on_is_refused_by_name() {
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = taken.local_addr().unwrap();
-        assert!(refuse_taken(address).unwrap_err().to_string().contains(&address.to_string()));
+        let refused = refuse_taken(address, Duration::from_millis(120));
+        assert!(refused.unwrap_err().to_string().contains(&address.to_string()));
     }
 
     /// Another process may take a port in the moment after it was let go, as happened on a busy machine: several are tried.
     #[test]
     fn a_port_that_was_let_go_is_not_refused() {
         let let_go = || TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap();
-        assert!((0..20).any(|_| refuse_taken(let_go()).is_ok()));
+        assert!((0..20).any(|_| refuse_taken(let_go(), Duration::ZERO).is_ok()));
     }
 }

@@ -39,7 +39,8 @@ pub(crate) struct Listeners {
 /// Binds every port, once per executor.
 pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listeners>, ServeError> {
     let bind_one = |address: SocketAddr, variable: String| {
-        let bound = host::refuse_taken(address).and_then(|()| cairn_net::bind(address, executors));
+        let bound = host::refuse_taken(address, host::PORT_PATIENCE)
+            .and_then(|()| cairn_net::bind(address, executors));
         bound.map_err(|error| ServeError::Listen { variable, error })
     };
     let data = bind_one(settings.server.s3_bind.address, keys::S3_BIND.variable())?;
