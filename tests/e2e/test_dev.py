@@ -75,9 +75,13 @@ PASTED_SIZES = {"small": 10, "empty": 0, "over-8-MiB": 9_000_000, "over-256-MiB"
 
 
 def printed_commands(output: str, without: str) -> str:
-    """Everything from the first command on, without the headings (they end with a colon) and without one client."""
+    """Everything from the first command on, without the headings (they end with a colon) and without one client.
+
+    The log goes to the same place as the guide here, and its lines may come before or behind: they begin with a time.
+    """
     lines = output[output.index("export AWS_ACCESS_KEY_ID") :].splitlines()
-    return "\n".join(line for line in lines if not line.endswith(":") and not line.startswith(without))
+    printed = (line for line in lines if not re.match(r"\d{4}-\d\d-\d\dT", line))
+    return "\n".join(line for line in printed if not line.endswith(":") and not line.startswith(without))
 
 
 @pytest.mark.parametrize("without", ["s5cmd ", "nothing "])
