@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use cairn_http1::{HeadError, RequestHead};
-use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{Plane, RequestOutcome, RequestRecord, client_request_id, log_request};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
+use cairn_observe::{Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
 
 use crate::access::{Caller, ManagementCredentials};
@@ -98,23 +98,7 @@ impl Service for AdminService {
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        log_request(&RequestRecord {
-            request_id: &exchange.response.request_id,
-            plane: Plane::Management,
-            method: exchange.request.map_or("", |request| request.head.method().as_str()),
-            route: exchange.response.route,
-            status: exchange.response.status.as_u16(),
-            latency: exchange.latency,
-            bytes_in: exchange.bytes_in,
-            bytes_out: exchange.bytes_out,
-            outcome: match exchange.outcome {
-                Outcome::Complete => RequestOutcome::Complete,
-                Outcome::ClientGone => RequestOutcome::ClientGone,
-                Outcome::BodyFailed => RequestOutcome::BodyFailed,
-                Outcome::DeadlinePassed => RequestOutcome::DeadlinePassed,
-            },
-            error_code: exchange.response.error_code,
-        });
+        log_exchange(Plane::Management, exchange);
     }
 }
 

@@ -22,4 +22,4 @@ pub use format::LogFormat;
 pub use logging::{LogGuard, LogStartError, flush_logs, start_logging};
 pub use panic_hook::install_panic_hook;
 pub use request_id::{REQUEST_ID_BYTES_MAX, client_request_id};
-pub use request_log::{Plane, RequestOutcome, RequestRecord, log_request};
+pub use request_log::{Plane, RequestOutcome, RequestRecord, log_exchange, log_request};

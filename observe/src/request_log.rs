@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use cairn_net::{Exchange, Outcome};
 use tracing::Level;
 
 use crate::format::{
@@ -60,6 +61,33 @@ impl RequestOutcome {
             Self::DeadlinePassed => "deadline_passed",
         }
     }
+}
+
+impl From<Outcome> for RequestOutcome {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Complete => Self::Complete,
+            Outcome::ClientGone => Self::ClientGone,
+            Outcome::BodyFailed => Self::BodyFailed,
+            Outcome::DeadlinePassed => Self::DeadlinePassed,
+        }
+    }
+}
+
+/// Writes the line of an exchange that has ended on a plane's listener, and counts it: see [`log_request`].
+pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>) {
+    log_request(&RequestRecord {
+        request_id: &exchange.response.request_id,
+        plane,
+        method: exchange.request.map_or("", |request| request.head.method().as_str()),
+        route: exchange.response.route,
+        status: exchange.response.status.as_u16(),
+        latency: exchange.latency,
+        bytes_in: exchange.bytes_in,
+        bytes_out: exchange.bytes_out,
+        outcome: exchange.outcome.into(),
+        error_code: exchange.response.error_code,
+    });
 }
 
 /// What the log says about one request.

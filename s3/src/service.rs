@@ -17,8 +17,8 @@ use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method};
 use cairn_identity::{Authenticator, Credentials};
 use cairn_model::Clock;
-use cairn_net::{Exchange, Outcome, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{Plane, RequestOutcome, RequestRecord, log_request};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
+use cairn_observe::{Plane, log_exchange};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -163,23 +163,7 @@ impl Service for S3Service {
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        log_request(&RequestRecord {
-            request_id: &exchange.response.request_id,
-            plane: Plane::Data,
-            method: exchange.request.map_or("", |request| request.head.method().as_str()),
-            route: exchange.response.route,
-            status: exchange.response.status.as_u16(),
-            latency: exchange.latency,
-            bytes_in: exchange.bytes_in,
-            bytes_out: exchange.bytes_out,
-            outcome: match exchange.outcome {
-                Outcome::Complete => RequestOutcome::Complete,
-                Outcome::ClientGone => RequestOutcome::ClientGone,
-                Outcome::BodyFailed => RequestOutcome::BodyFailed,
-                Outcome::DeadlinePassed => RequestOutcome::DeadlinePassed,
-            },
-            error_code: exchange.response.error_code,
-        });
+        log_exchange(Plane::Data, exchange);
     }
 }
 
