@@ -74,7 +74,7 @@ pub struct Store {
     control: Mutex<Sender<ControlJob>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
-    _lock: File,
+    lock: File,
 }
 
 impl Store {
@@ -108,7 +108,7 @@ impl Store {
             threads: Mutex::default(),
             store: superblock.store,
             slices,
-            _lock: lock,
+            lock,
         });
         store.start_threads(control, receiver, &options.clock, data_dir)?;
         Ok(store)
@@ -143,8 +143,8 @@ impl Store {
         Ok(())
     }
 
-    /// Commits what waits and ends the store's threads. Blocks. Later changes are refused with
-    /// [`EngineError::ShuttingDown`].
+    /// Commits what waits, ends the store's threads and lets go of the data folder. Blocks. Later changes are refused with
+    /// [`EngineError::ShuttingDown`]. For when the executors have ended: nothing may write to volumes any more.
     pub fn close(&self) {
         let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(ControlJob::Stop);
         for slice in &self.slices {
@@ -155,6 +155,10 @@ impl Store {
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             // A thread that panicked has ended the process already.
             let _ = thread.join();
+        }
+        // Not left to the last owner: a task that its executor never ran to the end keeps the store alive for good.
+        if let Err(error) = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock) {
+            tracing::warn!(target: "service::engine", %error, "the lock of the store could not be released");
         }
     }
 
