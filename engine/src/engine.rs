@@ -6,22 +6,28 @@ use crate::disk::{Disk, UploadBudget};
 use crate::error::{EngineError, OpenError};
 use crate::hasher::Hasher;
 use crate::keys;
-use crate::limits::{BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX, READ_AHEAD_BYTES_PER_EXECUTOR};
+use crate::limits::{
+    BACKGROUND_SHARES, BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX, READ_AHEAD_BYTES_PER_EXECUTOR,
+};
 use crate::list;
 use crate::object::{
     Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition,
 };
+use crate::pace::Activity;
 use crate::queue::{DeleteJob, Job, PutJob};
-use crate::reader::{OpenObject, PinnedPayload, Source};
+use crate::reader::{OpenObject, PinnedPayload, Purpose, Source};
 use crate::record::{ObjectRecord, PayloadForm};
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::volume::volume_path;
 use crate::writer::{PayloadWriter, StagedPayload};
+use cairn_lmdb::Record;
 use cairn_model::{Etag, ObjectKey};
 use futures_channel::oneshot;
 use glommio::io::DmaFile;
+use glommio::{Latency, Shares, TaskQueueHandle};
 use std::cell::Cell;
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -34,6 +40,10 @@ pub struct Engine {
     pub(crate) hasher: Hasher,
     /// Bytes that readers hold ahead of what they are sending.
     pub(crate) read_ahead_bytes: Cell<usize>,
+    /// Requests of this executor, seen by whoever reads in the background.
+    activity: Arc<Activity>,
+    /// Where background reading runs, behind all requests.
+    background: TaskQueueHandle,
 }
 
 /// A put as it goes to the committer.
@@ -59,7 +69,12 @@ impl Engine {
     /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
         let (disk, upload_budget, hasher) = (Disk::default(), UploadBudget::new(), Hasher::default());
-        let engine = Rc::new(Self { store, disk, upload_budget, hasher, read_ahead_bytes: Cell::new(0) });
+        let activity = store.activities.add();
+        let shares = Shares::Static(BACKGROUND_SHARES);
+        let background = glommio::executor().create_task_queue(shares, Latency::NotImportant, "background");
+        let read_ahead_bytes = Cell::new(0);
+        let engine =
+            Rc::new(Self { store, disk, upload_budget, hasher, read_ahead_bytes, activity, background });
         for slice in &engine.store.slices {
             let path = volume_path(&slice.folder, 0);
             let opened = engine.disk.file(slice.number, 0, &path).await;
@@ -86,6 +101,7 @@ impl Engine {
         key: &ObjectKey,
         size: u64,
     ) -> Result<PayloadWriter, EngineError> {
+        self.activity.note();
         if size > PAYLOAD_BYTES_MAX {
             return Err(EngineError::PayloadTooLarge);
         }
@@ -128,6 +144,7 @@ impl Engine {
         key: &ObjectKey,
         condition: WriteCondition,
     ) -> Result<DeleteOutcome, EngineError> {
+        self.activity.note();
         let slice = self.store.slice_of(bucket, key)?;
         let (reply, answer) = oneshot::channel();
         let job = DeleteJob { bucket: Arc::clone(bucket), key: key.clone(), condition };
@@ -153,26 +170,52 @@ impl Engine {
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
     ) -> Result<OpenObject, EngineError> {
+        self.activity.note();
         let slice = self.store.slice_of(bucket, key)?;
+        let name = |info: &ObjectInfo| format!("{}/{} version {}", bucket.name, key, info.version.0);
+        self.counted(self.open_found(slice, Purpose::Serve, name, || lookup(slice, bucket, key)))
+    }
+
+    /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
+    pub(crate) fn open_found(
+        self: &Rc<Self>,
+        slice: &Arc<Slice>,
+        purpose: Purpose,
+        name: impl Fn(&ObjectInfo) -> String,
+        look_up: impl Fn() -> Result<(ObjectRecord, Vec<u8>), EngineError>,
+    ) -> Result<OpenObject, EngineError> {
         loop {
             let removals = slice.space.removals();
-            let (record, inline) = self.counted(lookup(slice, bucket, key))?;
-            let ObjectRecord { info, payload } = record;
+            let (ObjectRecord { info, payload }, inline) = look_up()?;
             let payload = match payload {
                 PayloadForm::Inline { .. } => return Ok(OpenObject { info, source: Source::Inline(inline) }),
                 PayloadForm::Volume(payload) => payload,
             };
-            // A removal between the look-up and the pin may have given the space away: then look again.
             let Some(pin) = slice.space.pin(payload.id, removals) else { continue };
             let pinned = PinnedPayload {
                 engine: Rc::clone(self),
                 slice: Arc::clone(slice),
                 size: info.size,
-                name: format!("{}/{} version {}", bucket.name, key, info.version.0),
+                name: name(&info),
+                purpose,
                 payload,
                 _pin: pin,
             };
             return Ok(OpenObject { info, source: Source::Volume(Rc::new(pinned)) });
+        }
+    }
+
+    /// Runs a future behind all requests of this executor; dropping what is returned ends it.
+    pub(crate) fn in_background<T: 'static>(
+        &self,
+        work: impl Future<Output = Result<T, EngineError>> + 'static,
+    ) -> impl Future<Output = Result<T, EngineError>> {
+        let spawned = glommio::spawn_local_into(work, self.background);
+        async move {
+            match spawned {
+                Ok(task) => task.await,
+                Err(error) => Err(EngineError::Io(format!("background work could not be begun: {error}"))),
+            }
         }
     }
 
@@ -224,10 +267,14 @@ fn lookup(slice: &Slice, bucket: &Bucket, key: &ObjectKey) -> Result<(ObjectReco
     let txn = slice.environment.read()?;
     let found = txn.first_at_or_after(slice.tables.objects, &versions)?;
     let (_, stored) = found.filter(|(key, _)| key.starts_with(&versions)).ok_or(EngineError::NoSuchKey)?;
+    decode_checked(stored)?
+        .ok_or_else(|| EngineError::Corrupt(format!("the inline payload of {}/{key}", bucket.name)))
+}
+
+/// A record, and its payload when it is inline; `None` when the inline payload fails its check.
+pub(crate) fn decode_checked(stored: Record<'_>) -> Result<Option<(ObjectRecord, Vec<u8>)>, EngineError> {
     let record = ObjectRecord::decode(stored.version, stored.body)?;
-    let PayloadForm::Inline { check } = record.payload else { return Ok((record, Vec::new())) };
-    if stored.tail.len() as u64 != record.info.size || block_check(stored.tail) != check {
-        return Err(EngineError::Corrupt(format!("the inline payload of {}/{key}", bucket.name)));
-    }
-    Ok((record, stored.tail.to_vec()))
+    let PayloadForm::Inline { check } = record.payload else { return Ok(Some((record, Vec::new()))) };
+    let whole = stored.tail.len() as u64 == record.info.size && block_check(stored.tail) == check;
+    Ok(whole.then(|| (record, stored.tail.to_vec())))
 }

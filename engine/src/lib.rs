@@ -30,6 +30,7 @@ pub mod limits;
 mod list;
 mod md5;
 mod object;
+mod pace;
 mod queue;
 mod reader;
 mod record;
@@ -37,6 +38,7 @@ mod slice;
 mod space;
 mod store;
 mod superblock;
+mod verify;
 mod volume;
 mod writer;
 
@@ -53,4 +55,5 @@ pub use object::{
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use superblock::{FORMAT_VERSION, StoreId};
+pub use verify::{BucketVerification, VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress};
 pub use writer::{PayloadWriter, StagedPayload};

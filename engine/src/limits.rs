@@ -106,3 +106,29 @@ pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Seeks and steps of a list's cursors; a page ends early after so many, so that one list cannot hold an executor (or
 /// freed metadata pages) for long. A page of 1000 keys takes 1000, one of 1000 folders 1000 in each slice.
 pub(crate) const LIST_STEPS_MAX: usize = 10_000;
+
+/// Shares of the executor that background reading (verification, scrub) gets; requests have 1000.
+pub(crate) const BACKGROUND_SHARES: usize = 20;
+
+/// Blocks that background reading fetches at once in an idle store.
+pub(crate) const BACKGROUND_RUN_BLOCKS: u64 = 4;
+
+/// The store counts as busy for so long after a request began.
+pub(crate) const BACKGROUND_BUSY: Duration = Duration::from_millis(200);
+
+/// Beside requests background reading rests so many times as long as its last read took: it has a tenth of the device's
+/// time at most ...
+pub(crate) const BACKGROUND_REST_FACTOR: u32 = 9;
+/// ... but at least so long, for a fast device answers a read sooner than a processor's caches recover from it ...
+pub(crate) const BACKGROUND_REST_MIN: Duration = Duration::from_millis(2);
+/// ... and at most so long, however slow the device is.
+pub(crate) const BACKGROUND_REST_MAX: Duration = Duration::from_secs(1);
+
+/// Records whose keys a walk over a slice takes from one snapshot.
+pub(crate) const WALK_PAGE_RECORDS: usize = 256;
+
+/// Findings of one version that are written out; the rest is counted.
+pub(crate) const FINDINGS_OF_VERSION_MAX: usize = 16;
+
+/// Damaged versions that one verification of a bucket lists; the rest is counted.
+pub const CORRUPT_VERSIONS_MAX: usize = 1000;

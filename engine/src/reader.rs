@@ -35,6 +35,15 @@ pub(crate) enum Source {
     Volume(Rc<PinnedPayload>),
 }
 
+/// Why a payload is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// For a client: from the cache where it holds the block, which is filled; damage is counted and logged.
+    Serve,
+    /// To see what the device holds: the cache is neither asked nor filled, and whoever verifies reports the damage.
+    Verify,
+}
+
 /// A payload in volumes with all that reading it takes.
 pub(crate) struct PinnedPayload {
     pub(crate) engine: Rc<Engine>,
@@ -43,6 +52,7 @@ pub(crate) struct PinnedPayload {
     pub(crate) size: u64,
     /// Bucket, key and version, for the log when a block fails its check.
     pub(crate) name: String,
+    pub(crate) purpose: Purpose,
     pub(crate) _pin: Pin,
 }
 
@@ -227,7 +237,20 @@ impl PinnedPayload {
     }
 
     fn cached(&self, block: u64) -> Option<Arc<[u8]>> {
-        self.engine.store().cache.get(self.payload.id, Self::piece(block))
+        self.ask_cache(Self::piece(block))
+    }
+
+    fn ask_cache(&self, piece: Piece) -> Option<Arc<[u8]>> {
+        match self.purpose {
+            Purpose::Serve => self.engine.store().cache.get(self.payload.id, piece),
+            Purpose::Verify => None,
+        }
+    }
+
+    fn fill_cache(&self, piece: Piece, bytes: &Arc<[u8]>) {
+        if self.purpose == Purpose::Serve {
+            self.engine.store().cache.insert(self.payload.id, piece, Arc::clone(bytes));
+        }
     }
 
     fn is_cached(&self, block: u64) -> bool {
@@ -235,7 +258,7 @@ impl PinnedPayload {
     }
 
     /// Whether block `first + count` lies right behind block `first` and those between.
-    fn follows(&self, first: u64, count: u64) -> bool {
+    pub(crate) fn follows(&self, first: u64, count: u64) -> bool {
         let place = |block: u64| locate(&self.payload.extents, block * BLOCK_UNITS);
         match (place(first), place(first + count)) {
             (Some((v1, o1)), Some((v2, o2))) => {
@@ -246,7 +269,7 @@ impl PinnedPayload {
     }
 
     /// Reads `count` blocks that lie one behind the other, checks each, and puts them into the cache.
-    async fn read_blocks(&self, first: u64, count: u64) -> Result<Vec<Arc<[u8]>>, EngineError> {
+    pub(crate) async fn read_blocks(&self, first: u64, count: u64) -> Result<Vec<Arc<[u8]>>, EngineError> {
         let checks = self.checks(first, count).await?;
         let start = first * BLOCK_BYTES as u64;
         let bytes = (self.size - start).min(count * BLOCK_BYTES as u64);
@@ -258,7 +281,7 @@ impl PinnedPayload {
                 return Err(self.corrupt(&format!("block {number}")));
             }
             let block: Arc<[u8]> = bytes.into();
-            self.engine.store().cache.insert(self.payload.id, Self::piece(number), Arc::clone(&block));
+            self.fill_cache(Self::piece(number), &block);
             blocks.push(block);
         }
         Ok(blocks)
@@ -305,18 +328,29 @@ impl PinnedPayload {
 
     async fn table_page(&self, table: &[crate::extent::Extent], page: u64) -> Result<Arc<[u8]>, EngineError> {
         let piece = Piece::TablePage(u32::try_from(page).unwrap_or(u32::MAX));
-        if let Some(bytes) = self.engine.store().cache.get(self.payload.id, piece) {
+        if let Some(bytes) = self.ask_cache(piece) {
             return Ok(bytes);
         }
         let read = self.read_units(table, page, UNIT_BYTES).await?;
         let bytes: Arc<[u8]> = read.as_ref().get(..4096).unwrap_or_default().into();
         if read_table_page(self.payload.id, page, &bytes).is_some() {
-            self.engine.store().cache.insert(self.payload.id, piece, Arc::clone(&bytes));
+            self.fill_cache(piece, &bytes);
         }
         Ok(bytes)
     }
 
+    /// Whether the volume of a block is gone, or ends before the block does.
+    pub(crate) async fn is_missing(&self, block: u64) -> bool {
+        let Some((volume, offset)) = locate(&self.payload.extents, block * BLOCK_UNITS) else { return false };
+        let Ok(file) = self.engine.volume_file(&self.slice, volume).await else { return true };
+        let bytes = self.size.saturating_sub(block * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
+        file.file_size().await.is_ok_and(|size| size < offset + bytes)
+    }
+
     fn corrupt(&self, what: &str) -> EngineError {
+        if self.purpose == Purpose::Verify {
+            return EngineError::Corrupt(what.to_owned());
+        }
         self.engine.store().corruptions.fetch_add(1, Ordering::Relaxed);
         tracing::error!(target: "service::engine", object = %self.name, slice = self.slice.number, what, "stored data failed its check: it is not served");
         EngineError::Corrupt(format!("{what} of {}", self.name))

@@ -16,6 +16,7 @@ use crate::error::{EngineError, OpenContext, OpenError};
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
 use crate::limits::SLICES_MAX;
+use crate::pace::Activities;
 use crate::slice::Slice;
 use crate::superblock::{self, StoreId, Superblock};
 use cairn_model::{BucketName, Clock, ObjectKey};
@@ -69,6 +70,7 @@ pub struct Store {
     pub(crate) disk: Arc<DiskSpace>,
     /// Blocks and records that failed their checks since the start.
     pub(crate) corruptions: AtomicU64,
+    pub(crate) activities: Activities,
     buckets: Arc<Buckets>,
     control_stopped: Arc<OnceLock<String>>,
     control: Mutex<Sender<ControlJob>>,
@@ -102,6 +104,7 @@ impl Store {
             cache: BlockCache::new(options.cache_bytes),
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             corruptions: AtomicU64::new(0),
+            activities: Activities::default(),
             buckets: Arc::new(RwLock::new(buckets)),
             control_stopped: control.stopped(),
             control: Mutex::new(sender),

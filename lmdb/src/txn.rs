@@ -52,6 +52,19 @@ impl<'t> Iterator for Scan<'t> {
     }
 }
 
+/// Keys in order, their values unread: also those of records whose checks are wrong.
+pub struct Keys<'t> {
+    inner: heed::RoRange<'t, heed::types::Bytes, heed::types::DecodeIgnore>,
+}
+
+impl<'t> Iterator for Keys<'t> {
+    type Item = Result<&'t [u8], Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.inner.next()?.map(|(key, ())| key).map_err(Error::from))
+    }
+}
+
 fn scan<'t>(txn: &'t RoTxn<'_>, table: Table, from: &[u8]) -> Result<Scan<'t>, Error> {
     // LMDB has no empty keys and refuses to look for one.
     let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
@@ -82,6 +95,16 @@ impl ReadTxn<'_> {
     /// What LMDB answers.
     pub fn scan(&self, table: Table, from: &[u8]) -> Result<Scan<'_>, Error> {
         scan(&self.txn, table, from)
+    }
+
+    /// All keys from `from` on, in order.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn keys(&self, table: Table, from: &[u8]) -> Result<Keys<'_>, Error> {
+        let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
+        let bounds = (first, Bound::Unbounded);
+        Ok(Keys { inner: table.0.remap_data_type::<heed::types::DecodeIgnore>().range(&self.txn, &bounds)? })
     }
 
     /// Record count and hash as of this snapshot.

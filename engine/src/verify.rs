@@ -1,0 +1,423 @@
+//! Verification: what the device holds is read and held against its checks, version by version.
+//!
+//! It goes the way of every read ([`PinnedPayload::read_blocks`]), but past the cache, which it neither asks nor fills: a
+//! cached block says nothing of the device. It runs behind all requests of its executor, one read at a time, at the pace
+//! of `pace.rs`, and pins what it reads, so that no change meanwhile looks like damage. Walks over many versions take
+//! their keys from short snapshots and hold none while they read. Dropping the future ends it.
+//!
+//! Damage is reported here and nowhere else: counted, and one log line for each finding with bucket, key, version, block.
+
+use crate::bucket::Bucket;
+use crate::engine::{Engine, decode_checked};
+use crate::error::EngineError;
+use crate::extent::blocks_for;
+use crate::keys;
+use crate::limits::{BLOCK_BYTES, CORRUPT_VERSIONS_MAX, FINDINGS_OF_VERSION_MAX, WALK_PAGE_RECORDS};
+use crate::pace::Pace;
+use crate::reader::{PinnedPayload, Purpose, Source};
+use crate::slice::Slice;
+use cairn_model::{ObjectKey, VersionId};
+use std::collections::VecDeque;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// What verification says of a version.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerificationStatus {
+    /// Record and payload are what was written.
+    Ok,
+    /// A check does not fit its bytes, or the device fails to read them.
+    Corrupt,
+    /// The record is right, but a volume does not have the place that it names.
+    Missing,
+}
+
+/// A version that was verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifiedVersion {
+    /// The key, as far as its record's key can be read.
+    pub key: String,
+    /// The version.
+    pub version: VersionId,
+    /// Bytes of the payload; 0 when the record cannot be read.
+    pub size: u64,
+    /// The verdict.
+    pub status: VerificationStatus,
+    /// Blocks that were read; an inline payload counts as one, an empty payload as none.
+    pub blocks_checked: u64,
+    /// What was found, for people: the places of the damage, `None` when there is none.
+    pub detail: Option<String>,
+}
+
+/// How far a verification is; shared with whoever wants to know.
+#[derive(Debug, Default)]
+pub struct VerifyProgress {
+    versions: AtomicU64,
+    bytes: AtomicU64,
+    corrupt: AtomicU64,
+}
+
+impl VerifyProgress {
+    /// Versions verified.
+    #[must_use]
+    pub fn versions(&self) -> u64 {
+        self.versions.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of payloads read from the device.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Versions found corrupt or missing.
+    #[must_use]
+    pub fn corrupt(&self) -> u64 {
+        self.corrupt.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, version: &VerifiedVersion) {
+        self.versions.fetch_add(1, Ordering::Relaxed);
+        if version.status != VerificationStatus::Ok {
+            self.corrupt.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A place between two versions in a walk over the store, slice by slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifyPosition {
+    /// The slice.
+    pub slice: u16,
+    /// The encoded key of the last version that was verified there; empty: none yet.
+    pub after: Vec<u8>,
+}
+
+impl VerifyPosition {
+    /// In front of everything.
+    pub const START: Self = Self { slice: 0, after: Vec::new() };
+}
+
+/// What a verification of a bucket found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BucketVerification {
+    /// Versions verified.
+    pub versions_verified: u64,
+    /// Bytes of payloads read from the device.
+    pub bytes_verified: u64,
+    /// Versions found corrupt or missing.
+    pub corrupt_versions: u64,
+    /// The first [`CORRUPT_VERSIONS_MAX`] of them.
+    pub corrupt: Vec<VerifiedVersion>,
+    /// Where to go on; `None`: every version was verified.
+    pub next: Option<VerifyPosition>,
+}
+
+impl Engine {
+    /// Verifies one version of an object, by default the current one.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchKey`] when there is no such version, and failures that say nothing of it.
+    pub async fn verify_object(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionId>,
+        progress: &Arc<VerifyProgress>,
+    ) -> Result<VerifiedVersion, EngineError> {
+        let slice = Arc::clone(self.store().slice_of(bucket, key)?);
+        let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
+        let encoded = match version {
+            Some(version) => keys::with_sequence(&versions, version.0),
+            None => newest_key(&slice, &versions)?,
+        };
+        let (engine, name) = (Rc::clone(self), bucket.name.to_string());
+        let progress = Arc::clone(progress);
+        self.in_background(async move {
+            let mut verifier = Verifier::new(engine, progress, None);
+            verifier.verify(&slice, &name, &encoded).await?.ok_or(EngineError::NoSuchKey)
+        })
+        .await
+    }
+
+    /// Verifies every version in a bucket behind `from`, `versions_max` of them at most.
+    ///
+    /// # Errors
+    /// Failures that say nothing of the stored data.
+    pub async fn verify_bucket(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        from: VerifyPosition,
+        versions_max: u64,
+        progress: &Arc<VerifyProgress>,
+    ) -> Result<BucketVerification, EngineError> {
+        let (engine, bucket, progress) = (Rc::clone(self), Arc::clone(bucket), Arc::clone(progress));
+        self.in_background(async move {
+            let bytes_before = progress.bytes();
+            let mut walk = Walk::new(Rc::clone(&engine), keys::prefix_of(bucket.id, &[]), from);
+            let mut verifier = Verifier::new(engine, Arc::clone(&progress), None);
+            let mut found = BucketVerification::default();
+            while let Some((slice, encoded)) = walk.next()? {
+                // Removed meanwhile: nothing to verify.
+                let verified = verifier.verify(&slice, bucket.name.as_str(), &encoded).await?;
+                if let Some(verified) = verified {
+                    found.add(verified);
+                }
+                if found.versions_verified >= versions_max {
+                    found.next = Some(walk.position().clone());
+                    break;
+                }
+            }
+            found.bytes_verified = progress.bytes() - bytes_before;
+            Ok(found)
+        })
+        .await
+    }
+}
+
+impl BucketVerification {
+    fn add(&mut self, verified: VerifiedVersion) {
+        self.versions_verified += 1;
+        if verified.status == VerificationStatus::Ok {
+            return;
+        }
+        self.corrupt_versions += 1;
+        if self.corrupt.len() < CORRUPT_VERSIONS_MAX {
+            self.corrupt.push(verified);
+        }
+    }
+}
+
+/// Encoded key of the newest version of a key.
+fn newest_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let txn = slice.environment.read()?;
+    let first = txn.keys(slice.tables.objects, versions)?.next().transpose()?;
+    let found = first.filter(|key| key.starts_with(versions));
+    found.map(<[u8]>::to_vec).ok_or(EngineError::NoSuchKey)
+}
+
+/// A slice and the encoded key of a version in it.
+type Place = (Arc<Slice>, Vec<u8>);
+
+/// Gives the encoded keys of all versions whose keys begin with a prefix, slice by slice, a page from each snapshot.
+pub(crate) struct Walk {
+    engine: Rc<Engine>,
+    prefix: Vec<u8>,
+    position: VerifyPosition,
+    page: VecDeque<Vec<u8>>,
+}
+
+impl Walk {
+    pub(crate) const fn new(engine: Rc<Engine>, prefix: Vec<u8>, from: VerifyPosition) -> Self {
+        Self { engine, prefix, position: from, page: VecDeque::new() }
+    }
+
+    /// The place behind what was given last.
+    pub(crate) const fn position(&self) -> &VerifyPosition {
+        &self.position
+    }
+
+    /// The next version; `None` at the end of the last slice.
+    pub(crate) fn next(&mut self) -> Result<Option<Place>, EngineError> {
+        loop {
+            let slices = &self.engine.store().slices;
+            let Some(slice) = slices.get(usize::from(self.position.slice)) else { return Ok(None) };
+            if let Some(encoded) = self.page.pop_front() {
+                self.position.after.clone_from(&encoded);
+                return Ok(Some((Arc::clone(slice), encoded)));
+            }
+            self.page = keys_behind(slice, &self.prefix, &self.position.after)?;
+            if self.page.is_empty() {
+                self.position = VerifyPosition { slice: self.position.slice + 1, after: Vec::new() };
+            }
+        }
+    }
+}
+
+/// The next keys of a slice behind `after` that begin with `prefix`.
+fn keys_behind(slice: &Slice, prefix: &[u8], after: &[u8]) -> Result<VecDeque<Vec<u8>>, EngineError> {
+    // The least key that is greater than `after`.
+    let behind = [after, &[0][..]].concat();
+    let from = if after.is_empty() { prefix } else { behind.as_slice() };
+    let txn = slice.environment.read()?;
+    let mut page = VecDeque::new();
+    for key in txn.keys(slice.tables.objects, from)?.take(WALK_PAGE_RECORDS) {
+        let key = key?;
+        if !key.starts_with(prefix) {
+            break;
+        }
+        page.push_back(key.to_vec());
+    }
+    Ok(page)
+}
+
+/// Verifies versions one after the other at a pace.
+pub(crate) struct Verifier {
+    engine: Rc<Engine>,
+    progress: Arc<VerifyProgress>,
+    pace: Pace,
+}
+
+impl Verifier {
+    pub(crate) fn new(
+        engine: Rc<Engine>,
+        progress: Arc<VerifyProgress>,
+        bytes_per_second: Option<u64>,
+    ) -> Self {
+        let pace = Pace::new(engine.store(), bytes_per_second);
+        Self { engine, progress, pace }
+    }
+
+    /// Verifies the version of an encoded key; `None` when there is none any more.
+    pub(crate) async fn verify(
+        &mut self,
+        slice: &Arc<Slice>,
+        bucket: &str,
+        encoded: &[u8],
+    ) -> Result<Option<VerifiedVersion>, EngineError> {
+        let (key, sequence) = match keys::decode(encoded) {
+            Some((_, key, sequence)) => (String::from_utf8_lossy(&key).into_owned(), sequence),
+            None => (format!("a key that cannot be decoded: {encoded:02x?}"), 0),
+        };
+        let mut findings = Findings::new(format!("{bucket}/{key} version {sequence}"));
+        let begun = Instant::now();
+        let mut size = 0;
+        let opened = self.engine.open_found(
+            slice,
+            Purpose::Verify,
+            |_| String::new(),
+            || {
+                let txn = slice.environment.read()?;
+                let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
+                let inline_is_damaged = || EngineError::Corrupt("the inline payload".to_owned());
+                decode_checked(stored)?.ok_or_else(inline_is_damaged)
+            },
+        );
+        let blocks_checked = match opened {
+            Ok(open) => {
+                size = open.info.size;
+                match open.source {
+                    Source::Inline(bytes) => {
+                        self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                        self.pace.rest(begun, bytes.len() as u64).await;
+                        u64::from(!bytes.is_empty())
+                    }
+                    Source::Volume(payload) => self.verify_blocks(&payload, &mut findings).await?,
+                }
+            }
+            Err(EngineError::NoSuchKey) => return Ok(None),
+            Err(EngineError::Corrupt(what)) => {
+                findings.add(&self.engine, VerificationStatus::Corrupt, what);
+                0
+            }
+            Err(error) => return Err(error),
+        };
+        let (status, detail) = findings.end();
+        let verified =
+            VerifiedVersion { key, version: VersionId(sequence), size, status, blocks_checked, detail };
+        self.progress.count(&verified);
+        Ok(Some(verified))
+    }
+
+    /// Reads every block of a payload; gives their number.
+    async fn verify_blocks(
+        &mut self,
+        payload: &PinnedPayload,
+        findings: &mut Findings,
+    ) -> Result<u64, EngineError> {
+        let blocks = blocks_for(payload.size);
+        let mut first = 0;
+        while first < blocks {
+            let most = self.pace.run_blocks().min(blocks - first);
+            let mut count = 1;
+            while count < most && payload.follows(first, count) {
+                count += 1;
+            }
+            let begun = Instant::now();
+            if payload.read_blocks(first, count).await.is_err() {
+                // One by one, to know which.
+                for block in first..first + count {
+                    self.verify_block(payload, block, findings).await?;
+                }
+            }
+            let end = ((first + count) * BLOCK_BYTES as u64).min(payload.size);
+            let bytes = end - first * BLOCK_BYTES as u64;
+            self.progress.bytes.fetch_add(bytes, Ordering::Relaxed);
+            self.pace.rest(begun, bytes).await;
+            first += count;
+        }
+        Ok(blocks)
+    }
+
+    async fn verify_block(
+        &self,
+        payload: &PinnedPayload,
+        block: u64,
+        findings: &mut Findings,
+    ) -> Result<(), EngineError> {
+        match payload.read_blocks(block, 1).await {
+            Ok(_) => {}
+            Err(EngineError::Corrupt(what)) => {
+                findings.add(&self.engine, VerificationStatus::Corrupt, what);
+            }
+            Err(EngineError::Io(_)) if payload.is_missing(block).await => {
+                let what = format!("block {block} is missing");
+                findings.add(&self.engine, VerificationStatus::Missing, what);
+            }
+            Err(EngineError::Io(error)) => {
+                let what = format!("block {block} cannot be read ({error})");
+                findings.add(&self.engine, VerificationStatus::Corrupt, what);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// What was found in one version.
+struct Findings {
+    /// Bucket, key and version, for the log.
+    name: String,
+    status: VerificationStatus,
+    texts: Vec<String>,
+    more: u64,
+    last: String,
+}
+
+impl Findings {
+    const fn new(name: String) -> Self {
+        Self { name, status: VerificationStatus::Ok, texts: Vec::new(), more: 0, last: String::new() }
+    }
+
+    /// Counts and logs a finding. A page of a check table is found again with each of its blocks, and counts once.
+    fn add(&mut self, engine: &Engine, status: VerificationStatus, what: String) {
+        if self.last == what {
+            return;
+        }
+        engine.store().corruptions.fetch_add(1, Ordering::Relaxed);
+        tracing::error!(target: "service::engine", object = %self.name, what, "verification found damage");
+        // Damage is worse than absence: what is corrupt may still look whole to someone.
+        if self.status != VerificationStatus::Corrupt {
+            self.status = status;
+        }
+        self.last.clone_from(&what);
+        if self.texts.len() < FINDINGS_OF_VERSION_MAX {
+            self.texts.push(what);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    fn end(self) -> (VerificationStatus, Option<String>) {
+        if self.texts.is_empty() {
+            return (self.status, None);
+        }
+        let mut detail = self.texts.join(", ");
+        if self.more > 0 {
+            detail.push_str(&format!(" and {} more", self.more));
+        }
+        (self.status, Some(detail))
+    }
+}
