@@ -1,12 +1,15 @@
-"""What the crash test knows: every key's acknowledged state, and the one change that may be under way.
+"""What the crash tests know: every key's acknowledged state, and the changes that may be under way.
 
 Each key belongs to one writer, which makes one change at a time. So after a kill a key is in the state of its last
-acknowledged change, or in that of the single change that was not answered; anything else is a broken promise.
-The bytes of an object follow from the seed, its key and its generation, so nothing large has to be remembered.
+acknowledged change, or in that of the single change that was not answered; anything else is a broken promise. A power
+cut has no such sharp moment: answers may be on their way while the disk is cut. `freeze` marks the moment before; what
+was acknowledged then must be there, what was asked for later may be there.
 """
 
+import functools
 import hashlib
 import random
+import threading
 from dataclasses import dataclass, field
 
 # The share of each size class; the classes lie around the borders of inline payloads, units, blocks and writes.
@@ -14,6 +17,10 @@ SIZE_CLASSES = [
     (30, 0, 4_000), (15, 15_000, 18_000), (20, 18_000, 70_000), (20, 60_000, 300_000), (10, 300_000, 1_500_000),
     (5, 1_500_000, 6_000_000),
 ]
+# Bodies are pieces of one text of random bytes, each from an offset of its own: made as fast as memory is copied, and
+# no two of them have a byte range in common at the same place.
+POOL_BYTES = 32 << 20
+ETAGS_KEPT = 4096
 
 
 @dataclass(frozen=True)
@@ -30,6 +37,8 @@ class KeyState:
 
     acknowledged: Version | None = None
     pending: list[Version | None] = field(default_factory=list)
+    # What the last answer said, also after a freeze: the writer's own view.
+    seen: Version | None = None
 
     def allowed(self) -> list[Version | None]:
         """What a reader may find now."""
@@ -46,6 +55,10 @@ class Model:
             for writer in range(writers)
         }
         self.generation = {writer: 0 for writer in range(writers)}
+        self.pool = random.Random(f"{seed}-bodies").randbytes(POOL_BYTES)
+        self.frozen = False
+        self.lock = threading.Lock()
+        self.etag = functools.lru_cache(ETAGS_KEPT)(self._etag)
 
     def all(self) -> dict[str, KeyState]:
         """Every key with its state."""
@@ -60,12 +73,43 @@ class Model:
     def body(self, key: str, version: Version) -> bytes:
         """The bytes of a version."""
         name = f"{self.seed}:{key}:{version.generation}:{version.size}".encode()
-        return hashlib.shake_128(name).digest(version.size)
+        start = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) % (POOL_BYTES - version.size)
+        return self.pool[start : start + version.size]
 
-    def etag(self, key: str, version: Version) -> str:
-        """Its entity tag with quotes."""
+    def _etag(self, key: str, version: Version) -> str:
         return f'"{hashlib.md5(self.body(key, version)).hexdigest()}"'
 
     def live_bytes(self) -> int:
         """The sizes of all acknowledged objects."""
         return sum(state.acknowledged.size for state in self.all().values() if state.acknowledged)
+
+    # A change under way
+
+    def begin(self, state: KeyState, wish: Version | None) -> None:
+        """A writer is about to ask for this: from now on both outcomes are allowed."""
+        with self.lock:
+            state.pending.append(wish)
+
+    def refused(self, state: KeyState) -> None:
+        """The change was refused: it has not happened."""
+        with self.lock:
+            state.pending.pop()
+
+    def acknowledge(self, state: KeyState, wish: Version | None) -> None:
+        """The change was answered: it is the truth, unless the answer came after the freeze."""
+        with self.lock:
+            state.seen = wish
+            if not self.frozen:
+                state.acknowledged, state.pending = wish, []
+
+    def freeze(self) -> None:
+        """What is acknowledged now is what must outlive the cut."""
+        with self.lock:
+            self.frozen = True
+
+    def settle(self, state: KeyState, found: Version | None) -> bool:
+        """Take what was found for the truth of the next cycle; whether an unanswered change had been done."""
+        landed = found != state.acknowledged
+        state.acknowledged, state.pending, state.seen = found, [], found
+        self.frozen = False
+        return landed

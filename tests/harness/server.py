@@ -81,10 +81,14 @@ class Cairn:
         self.data = folder / "data"
         self.log = folder / "server.log"
         self.secrets = Secrets()
-        self.s3_port, self.api_port, self.console_port = free_ports(3)
+        self.take_ports()
         self.extra = dict(extra or {})
         self.process: subprocess.Popen | None = None
         folder.mkdir(parents=True, exist_ok=True)
+
+    def take_ports(self) -> None:
+        """Listen on other ports from the next start on."""
+        self.s3_port, self.api_port, self.console_port = free_ports(3)
 
     @property
     def credential(self) -> Credential:

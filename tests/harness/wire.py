@@ -56,6 +56,8 @@ class Connection:
         self.sock.connect((host, port))
         self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = b""
+        # The last head announced that the peer closes after it.
+        self.closing = False
 
     def __enter__(self) -> "Connection":
         return self
@@ -115,7 +117,9 @@ class Connection:
             if not self._fill():
                 raise WireError(f"the connection ended before a response head: {self.buffer[:200]!r}")
         head, _, self.buffer = self.buffer.partition(b"\r\n\r\n")
-        return parse_head(head)
+        response = parse_head(head)
+        self.closing = (response.get("connection") or "").lower() == "close"
+        return response
 
     def read_body(self, response: Response) -> bytes:
         """The body as the head frames it."""

@@ -19,7 +19,7 @@ LAYERS = [
     {"cairn-model"},
 ]
 # They look at the others from outside, and nobody names them.
-APART = {"cairn-benches", "cairn-loadtests"}
+APART = {"cairn-benches", "cairn-forgetful-disk", "cairn-loadtests"}
 # Crates that only some of ours may name, so that they can be replaced in one place.
 RESERVED = {
     "heed": {"cairn-lmdb"},

@@ -1,0 +1,116 @@
+"""The judge of the crash tests: holds a store against the model, from outside and as files."""
+
+import json
+import os
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from .crash_model import Model, Version
+from .load import BUCKET, Broken
+from .s3 import object_target
+from .server import TARGET, Cairn
+from .wire import Response
+
+# The engine's own checker of a stopped store; CAIRN_CHECK names another build of it.
+CHECKER = Path(os.environ.get("CAIRN_CHECK", TARGET / "release" / "examples" / "check_store"))
+# Volumes grow in steps and free space lies in pieces; what is beyond this has been lost by crashes.
+SPACE_FACTOR = 4
+SPACE_FLOOR_BYTES = 1 << 30
+
+
+@dataclass
+class Report:
+    """What a run has done."""
+
+    cycles: int = 0
+    acknowledged: int = 0
+    unanswered: int = 0
+    landed: int = 0
+    compared_bytes: int = 0
+    offline_checks: int = 0
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        """For people."""
+        return (
+            f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
+            f"{self.unanswered} unanswered ({self.landed} of them found done), {self.compared_bytes >> 20} MiB "
+            f"compared, {self.offline_checks} offline checks, no difference"
+        )
+
+    def figures(self) -> dict[str, float]:
+        """For programs."""
+        return asdict(self)
+
+
+def match_listed(model: Model, key: str, allowed: list[Version | None], listed: tuple[int, str] | None) -> Version | None:
+    """Which allowed version the list shows; fails when it shows none of them."""
+    for version in allowed:
+        if version is None and listed is None:
+            return None
+        if version is not None and listed == (version.size, model.etag(key, version)):
+            return version
+    raise Broken(f"{key}: the list shows {listed}, allowed are {allowed}")
+
+
+def compare(store: Cairn, model: Model, report: Report) -> None:
+    """List and read everything back and hold it against the model."""
+    s3, states = store.s3, model.all()
+    listed = s3.list_all(BUCKET)
+    if strangers := set(listed) - set(states):
+        raise Broken(f"keys that nobody wrote: {sorted(strangers)[:5]}")
+    found = {key: match_listed(model, key, state.allowed(), listed.get(key)) for key, state in states.items()}
+    with s3.connect() as connection:
+        for key, version in found.items():
+            response = s3.request("GET", object_target(BUCKET, key), connection=connection)
+            compare_object(model, key, version, response)
+            report.compared_bytes += len(response.body)
+    for key, state in states.items():
+        report.unanswered += len(state.pending)
+        report.landed += model.settle(state, found[key])
+
+
+def compare_object(model: Model, key: str, version: Version | None, response: Response) -> None:
+    """One object is what the list said, byte for byte, or is not there."""
+    if version is None:
+        if response.status != 404:
+            raise Broken(f"{key}: deleted or never written, but GET says {response.status}")
+    elif response.status != 200 or response.body != model.body(key, version):
+        raise Broken(f"{key}: GET says {response.status}, {len(response.body)} bytes, expected {version}")
+
+
+def volume_bytes(data: Path) -> int:
+    """What the volumes occupy on the disk."""
+    return sum(path.stat().st_blocks * 512 for path in data.glob("slices/*/volumes/*.vol"))
+
+
+def check_space(store: Cairn, model: Model) -> None:
+    """The working set is bounded, so the volumes must be too: space that crashes lose would make them grow on."""
+    bound = max(SPACE_FLOOR_BYTES, SPACE_FACTOR * model.live_bytes())
+    used = volume_bytes(store.data)
+    if used > bound:
+        raise Broken(f"the volumes hold {used} bytes for {model.live_bytes()} live ones: space is being lost")
+
+
+def check_offline(store: Cairn, report: Report) -> dict:
+    """Hold free map, records, counters and payloads of the stopped store against each other; what the checker said."""
+    if not CHECKER.is_file():
+        raise Broken(f"{CHECKER} is missing; `cargo build --release -p cairn-engine --example check_store` makes it")
+    done = subprocess.run(
+        [CHECKER, str(store.data)], env=store.environment(), capture_output=True, text=True, timeout=300
+    )
+    if done.returncode != 0 or json.loads(done.stdout)["orphaned_units"] != 0:
+        raise Broken(f"the offline check found:\n{done.stdout[-4000:]}{done.stderr[-2000:]}")
+    report.offline_checks += 1
+    return json.loads(done.stdout)
+
+
+def empty_and_check(store: Cairn, model: Model) -> None:
+    """Delete everything: nothing is left, and the bucket agrees that it is empty."""
+    s3 = store.s3
+    with s3.connect() as connection:
+        for key in model.all():
+            s3.request("DELETE", object_target(BUCKET, key), connection=connection)
+    if s3.list(BUCKET).keys or s3.request("DELETE", f"/{BUCKET}").status != 204:
+        raise Broken("the bucket is not empty after everything was deleted")

@@ -1,0 +1,262 @@
+"""Disks of the tests' own, on loop devices: an ordinary small one, one that forgets, one that is copied in an instant.
+
+All need root and loop devices, the forgetful one FUSE too. Where the machine does not give them, `Unavailable` says
+what is missing; everything else that goes wrong is an error. What was mounted and attached is undone by `close`.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from .server import TARGET
+
+FORGETFUL_DISK = Path(os.environ.get("CAIRN_FORGETFUL_DISK", TARGET / "release" / "forgetful-disk"))
+COMMAND_SECONDS = 60
+UNMOUNT_SECONDS = 20.0
+POLL_SECONDS = 0.01
+IMAGE_BYTES = 2 << 30
+# Few inodes: the store has a dozen files, and the tables need not be written.
+FORMATS = {
+    "ext4": ["mkfs.ext4", "-q", "-F", "-N", "4096", "-E", "lazy_itable_init=0,nodiscard"],
+    "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
+}
+# The forgetful disk stands for hardware, which does not wait for its turn on the processor.
+DISK_NICENESS = -10
+# ioctl(2) number of linux/fs.h: share all blocks of another file, at one instant.
+FICLONE = 0x4004_9409
+
+
+class Unavailable(Exception):
+    """The machine does not have what a disk of the tests needs; the text says what."""
+
+
+def command(*arguments: str | Path) -> str:
+    """Run a tool of the system; its output."""
+    done = subprocess.run(
+        [str(argument) for argument in arguments], capture_output=True, text=True, timeout=COMMAND_SECONDS
+    )
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, arguments))}: {done.stderr.strip() or done.returncode}")
+    return done.stdout.strip()
+
+
+def need(*tools: str, fuse: bool = False) -> None:
+    """Raise Unavailable unless the machine gives root, loop devices, these tools, and FUSE if it is asked for."""
+    if os.geteuid() != 0:
+        raise Unavailable("mounting needs root")
+    for tool in ("losetup", "mount", "umount", *tools):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"{tool} is not installed (Debian: e2fsprogs, xfsprogs, util-linux, mount)")
+    for device in ["/dev/loop-control", *(["/dev/fuse"] if fuse else [])]:
+        try:
+            os.close(os.open(device, os.O_RDWR))
+        except OSError as error:
+            raise Unavailable(f"{device}: {error.strerror}") from None
+
+
+def attach(image: Path) -> str:
+    """Attach a file to a loop device with direct I/O."""
+    try:
+        return command("losetup", "--find", "--show", "--direct-io=on", image)
+    except RuntimeError as error:
+        raise Unavailable(f"no loop device can be had: {error}") from None
+
+
+def detach(device: str) -> None:
+    """Free a loop device, and wait until it is free."""
+    command("losetup", "--detach", device)
+    wait_until(lambda: not command("losetup", "--list", "--noheadings", device) if exists(device) else True)
+
+
+def exists(device: str) -> bool:
+    """Whether a loop device is attached to anything."""
+    return Path(f"/sys/block/{Path(device).name}/loop").exists()
+
+
+def wait_until(holds: "callable") -> None:
+    """Poll for what the kernel does in its own time."""
+    give_up = time.monotonic() + UNMOUNT_SECONDS
+    while not holds():
+        if time.monotonic() > give_up:
+            raise RuntimeError("the kernel does not let go")
+        time.sleep(POLL_SECONDS)
+
+
+def make_image(path: Path, file_system: str, size: int = IMAGE_BYTES) -> None:
+    """A sparse file with an empty file system."""
+    with path.open("wb") as file:
+        file.truncate(size)
+    command(*FORMATS[file_system], path)
+
+
+def mount(device: str, file_system: str, folder: Path) -> None:
+    """Mount a device."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        command("mount", "-t", file_system, "-o", "noatime", device, folder)
+    except RuntimeError as error:
+        if "unknown filesystem" in str(error) or "permission denied" in str(error).lower():
+            raise Unavailable(str(error)) from None
+        raise
+
+
+def unmount(folder: Path) -> None:
+    """Unmount; a process that was killed may hold its files for a moment longer."""
+    give_up = time.monotonic() + UNMOUNT_SECONDS
+    while True:
+        try:
+            command("umount", folder)
+            return
+        except RuntimeError as error:
+            if "busy" not in str(error) or time.monotonic() > give_up:
+                raise
+        time.sleep(POLL_SECONDS)
+
+
+class SmallDisk:
+    """An ordinary file system of a given size on a loop device, mounted."""
+
+    def __init__(self, folder: Path, size: int, file_system: str = "ext4"):
+        need(FORMATS[file_system][0])
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder / "mounted"
+        make_image(folder / "disk.img", file_system, size)
+        with contextlib.ExitStack() as undo:
+            self.device = attach(folder / "disk.img")
+            undo.callback(detach, self.device)
+            mount(self.device, file_system, self.folder)
+            undo.callback(unmount, self.folder)
+            self.undo = undo.pop_all()
+
+    def free_bytes(self) -> int:
+        """What an ordinary user may still allocate."""
+        stat = os.statvfs(self.folder)
+        return stat.f_bavail * stat.f_frsize
+
+    def close(self) -> None:
+        """Unmount and detach."""
+        self.undo.close()
+
+
+class ForgetfulDisk:
+    """A file system on a disk that forgets at a cut what was not flushed (tests/power-cut/forgetful-disk)."""
+
+    def __init__(self, folder: Path, file_system: str):
+        need(FORMATS[file_system][0], fuse=True)
+        if not FORGETFUL_DISK.is_file():
+            raise RuntimeError(f"{FORGETFUL_DISK} is missing; `cargo build --release -p cairn-forgetful-disk` makes it")
+        self.kind, self.folder, self.file_system = file_system, folder / "mounted", file_system
+        served = folder / "served"
+        served.mkdir(parents=True)
+        make_image(folder / "durable.img", file_system)
+        command("cp", "--sparse=always", folder / "durable.img", folder / "current.img")
+        with contextlib.ExitStack() as undo:
+            self.process = self._serve(folder, served)
+            undo.callback(self._end)
+            self.device = attach(served / "disk")
+            undo.callback(detach, self.device)
+            self.undo = undo.pop_all()
+        self.mounted = False
+
+    def _serve(self, folder: Path, served: Path) -> subprocess.Popen:
+        images = ["--current", folder / "current.img", "--durable", folder / "durable.img"]
+        process = subprocess.Popen(
+            ["nice", "-n", str(DISK_NICENESS), FORGETFUL_DISK, *images, "--mount", served],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1,
+        )
+        if process.stdout.readline() != "ready\n":
+            process.wait(COMMAND_SECONDS)
+            raise Unavailable(f"FUSE cannot be mounted: {process.stderr.read().strip()}")
+        return process
+
+    def _end(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(COMMAND_SECONDS)
+        self.process.stdout.close()
+        self.process.stderr.close()
+
+    def tell(self, line: str) -> str:
+        """Give the disk a command; its answer."""
+        self.process.stdin.write(line + "\n")
+        answer = self.process.stdout.readline().strip()
+        if not answer.startswith("ok"):
+            raise RuntimeError(f"{line}: {answer or 'the disk has ended'}")
+        return answer[2:].strip()
+
+    def mount(self) -> None:
+        """Mount what the disk holds."""
+        mount(self.device, self.file_system, self.folder)
+        self.mounted = True
+
+    def cut(self, seed: int, mode: str) -> str:
+        """The power fails; what became of the writes that were not flushed."""
+        return f"{mode} {self.tell(f'cut {seed} {mode}')}"
+
+    def restore(self) -> None:
+        """The power is back: unmount what went on without it, and mount what the cut left."""
+        self.unmount()
+        self.tell("restore")
+        self.mount()
+
+    def unmount(self) -> None:
+        """Unmount if it is mounted."""
+        if self.mounted:
+            unmount(self.folder)
+            self.mounted = False
+
+    def close(self) -> None:
+        """Unmount, detach, end."""
+        self.unmount()
+        self.undo.close()
+
+
+class SnapshotDisk:
+    """ext4 in an image on XFS, which copies the whole image in an instant: all that had reached the device."""
+
+    def __init__(self, folder: Path):
+        need("mkfs.ext4", "mkfs.xfs")
+        folder.mkdir(parents=True, exist_ok=True)
+        self.kind, self.folder, self.host = "snapshot", folder / "mounted", folder / "host"
+        self.image, self.copy = self.host / "disk.img", self.host / "copy.img"
+        make_image(folder / "host.img", "xfs", 4 * IMAGE_BYTES)
+        with contextlib.ExitStack() as undo:
+            host_device = attach(folder / "host.img")
+            undo.callback(detach, host_device)
+            mount(host_device, "xfs", self.host)
+            undo.callback(unmount, self.host)
+            make_image(self.image, "ext4")
+            self.undo = undo.pop_all()
+        self.device: str | None = None
+
+    def mount(self) -> None:
+        """Mount what the image holds."""
+        self.device = attach(self.image)
+        mount(self.device, "ext4", self.folder)
+
+    def cut(self, _seed: int, _mode: str) -> str:
+        """Copy the image as it is now."""
+        with self.image.open("rb") as source, self.copy.open("wb") as copy:
+            fcntl.ioctl(copy, FICLONE, source.fileno())
+        return "snapshot"
+
+    def restore(self) -> None:
+        """Go on with the copy."""
+        self.unmount()
+        self.copy.rename(self.image)
+        self.mount()
+
+    def unmount(self) -> None:
+        """Unmount if it is mounted."""
+        if self.device is not None:
+            unmount(self.folder)
+            detach(self.device)
+            self.device = None
+
+    def close(self) -> None:
+        """Unmount and detach all."""
+        self.unmount()
+        self.undo.close()

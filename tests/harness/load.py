@@ -1,0 +1,199 @@
+"""The mixed load of the crash tests: writers that know what they wrote, and readers that trust no answer.
+
+Each writer owns its keys, so every answer to it is known in advance: puts, overwrites, conditional puts that must be
+taken or refused, deletes, ranged reads and lists of its own folder. A wrong answer ends the run at once.
+"""
+
+import hashlib
+import random
+import subprocess
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+from .crash_model import KeyState, Model, Version
+from .s3 import S3, object_target, parse_listing
+from .server import Cairn
+from .wire import Connection, WireError
+
+BUCKET = "crash"
+WRITERS = 8
+READERS = 2
+# What a writer does, with its share.
+ACTIONS = {"put": 45, "conditional": 15, "delete": 20, "range": 14, "list": 6}
+# When a cycle's strike comes: after up to so many acknowledged changes, or so many seconds, and a moment more.
+CHANGES_MAX = 200
+LOAD_SECONDS_MAX = 3.0
+BETWEEN_SECONDS_MAX = 0.05
+POLL_SECONDS = 0.005
+ABSENT_ETAG = '"00000000000000000000000000000000"'
+
+
+class Broken(AssertionError):
+    """A promise that was not kept."""
+
+
+class Client:
+    """Requests on one connection until the store is struck; before that every failure of the connection is a defect."""
+
+    def __init__(self, model: Model, name: str):
+        self.model, self.name = model, name
+        self.rng = random.Random(f"{model.seed}-{name}")
+        self.done = 0
+
+    def run(self, s3: S3, struck: threading.Event) -> None:
+        """One request after the other, on a new connection when the server announced that it closes the last one."""
+        try:
+            while not struck.is_set():
+                with s3.connect() as connection:
+                    while not struck.is_set() and not connection.closing:
+                        self.step(s3, connection)
+        except (WireError, OSError) as error:
+            if not struck.is_set():
+                raise Broken(f"{self.name}: the connection failed before anything struck: {error!r}") from error
+
+    def step(self, s3: S3, connection: Connection) -> None:
+        """One request."""
+        raise NotImplementedError
+
+
+class Writer(Client):
+    """One client with keys of its own."""
+
+    def __init__(self, model: Model, number: int):
+        super().__init__(model, f"writer-{number}")
+        self.number, self.keys = number, model.keys[number]
+
+    def step(self, s3: S3, connection: Connection) -> None:
+        """One action of the mix."""
+        key = self.rng.choice(list(self.keys))
+        action = self.rng.choices(list(ACTIONS), ACTIONS.values())[0]
+        getattr(self, f"do_{action}")(s3, connection, key, self.keys[key])
+
+    def do_put(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """A new object, or a new content."""
+        self.put(s3, connection, key, state, [], taken=True)
+
+    def do_conditional(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """A put under a condition whose outcome is known."""
+        if self.rng.random() < 0.5:
+            self.put(s3, connection, key, state, [("If-None-Match", "*")], taken=state.seen is None)
+        elif state.seen is None or self.rng.random() < 0.3:
+            self.put(s3, connection, key, state, [("If-Match", ABSENT_ETAG)], taken=False)
+        else:
+            self.put(s3, connection, key, state, [("If-Match", self.model.etag(key, state.seen))], taken=True)
+
+    def put(
+        self, s3: S3, connection: Connection, key: str, state: KeyState, headers: list[tuple[str, str]], *, taken: bool
+    ) -> None:
+        """One put that must be taken or refused."""
+        wish = self.model.new_version(self.number, self.rng)
+        self.model.begin(state, wish)
+        target = object_target(BUCKET, key)
+        response = s3.request("PUT", target, headers, self.model.body(key, wish), connection=connection)
+        refusal = 404 if state.seen is None and headers and headers[0][0] == "If-Match" else 412
+        if response.status != (200 if taken else refusal):
+            raise Broken(f"PUT {key} {headers}: {response.status} {response.body[:500]!r}, it was {state.seen}")
+        if not taken:
+            self.model.refused(state)
+        elif response.get("etag") != self.model.etag(key, wish):
+            raise Broken(f"PUT {key}: {response.get('etag')} is not the entity tag of what was sent")
+        else:
+            self.model.acknowledge(state, wish)
+            self.done += 1
+
+    def do_delete(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """Delete, whether it is there or not."""
+        self.model.begin(state, None)
+        response = s3.request("DELETE", object_target(BUCKET, key), connection=connection)
+        if response.status != 204:
+            raise Broken(f"DELETE {key}: {response.status} {response.body[:500]!r}")
+        self.model.acknowledge(state, None)
+        self.done += 1
+
+    def do_range(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """A piece of what this writer wrote last."""
+        first = self.rng.randrange(state.seen.size) if state.seen and state.seen.size else 0
+        last = first + self.rng.randrange(200_000)
+        response = s3.request("GET", object_target(BUCKET, key), [("Range", f"bytes={first}-{last}")], connection=connection)
+        check_range(self.model, key, state.seen, first, last, response.status, response.body)
+
+    def do_list(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """The writer's own folder shows exactly what it holds."""
+        response = s3.list_page(BUCKET, connection, prefix=f"w{self.number:02}/")
+        if response.status != 200:
+            raise Broken(f"list of w{self.number:02}/: {response.status} {response.body[:500]!r}")
+        shown, held = parse_listing(response).keys, sorted(key for key, state in self.keys.items() if state.seen)
+        if shown != held:
+            raise Broken(f"list of w{self.number:02}/ shows {shown}, it holds {held}")
+
+
+def check_range(
+    model: Model, key: str, seen: Version | None, first: int, last: int, status: int, body: bytes
+) -> None:
+    """A ranged answer against what is known."""
+    if seen is None:
+        expected = (404, None)
+    elif seen.size == 0:
+        expected = (416, None)
+    else:
+        expected = (206, model.body(key, seen)[first : last + 1])
+    if status != expected[0] or (expected[1] is not None and body != expected[1]):
+        raise Broken(f"GET {key} bytes {first}-{last}: {status}, {len(body)} bytes; it is {seen}")
+
+
+class Reader(Client):
+    """Reads while others write: any answer of 200 must be a whole version of its key."""
+
+    def step(self, s3: S3, connection: Connection) -> None:
+        """One whole object of anybody."""
+        key = self.rng.choice(list(self.model.all()))
+        response = s3.request("GET", object_target(BUCKET, key), connection=connection)
+        if response.status not in (200, 404):
+            raise Broken(f"reading {key} under load: {response.status} {response.body[:300]!r}")
+        if response.status == 200 and response.get("etag") != f'"{hashlib.md5(response.body).hexdigest()}"':
+            raise Broken(f"{key}: {len(response.body)} bytes that are not those of {response.get('etag')}")
+
+
+class Load:
+    """All clients of a run; they live through its cycles."""
+
+    def __init__(self, model: Model):
+        self.model = model
+        self.writers = [Writer(model, number) for number in range(WRITERS)]
+        self.readers = [Reader(model, f"reader-{number}") for number in range(READERS)]
+
+    def acknowledged(self) -> int:
+        """Changes that were answered, over all cycles."""
+        return sum(writer.done for writer in self.writers)
+
+    def run(self, store: Cairn, rng: random.Random, strike: Callable[[], None]) -> None:
+        """Run all clients, strike at a random moment, and pass on what any client found broken.
+
+        The moment is a number of acknowledged changes and a little more, so that a busy machine has as much done in a
+        cycle as an idle one. The strike must leave the process dead: then every client's connection ends.
+        """
+        struck, target = threading.Event(), self.acknowledged() + rng.randrange(CHANGES_MAX)
+        give_up = time.monotonic() + LOAD_SECONDS_MAX
+        with ThreadPoolExecutor(WRITERS + READERS) as pool:
+            jobs = [pool.submit(client.run, store.s3, struck) for client in [*self.writers, *self.readers]]
+            ended = False
+            while not ended and self.acknowledged() < target and time.monotonic() < give_up:
+                ended = ends_within(store, POLL_SECONDS)
+            ended = ended or ends_within(store, rng.uniform(0, BETWEEN_SECONDS_MAX))
+            struck.set()
+            if ended:
+                raise Broken(f"the server ended by itself with {store.process.returncode}:\n{store.output()[-2000:]}")
+            strike()
+            for job in jobs:
+                job.result()
+
+
+def ends_within(store: Cairn, seconds: float) -> bool:
+    """Whether the process ends by itself within this time."""
+    try:
+        store.process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""The power-cut test: load, cut the power at a random moment, mount what the disk kept, start, compare everything.
+
+What was acknowledged before the cut must be there, on whatever the disk kept of the writes that were not flushed. The
+cut images are checked as files before the server sees them. A failure names the seed and the cycle.
+"""
+
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .compare import Report, check_offline, check_space, compare, empty_and_check
+from .crash_model import Model
+from .disks import ForgetfulDisk, SnapshotDisk
+from .load import BUCKET, WRITERS, Broken, Load, ends_within
+from .server import Cairn
+
+KEYS_PER_WRITER = 8
+# What a cut of the forgetful disk does to writes that were not flushed, with the share of each.
+MODES = {"mix": 60, "lose": 30, "keep": 10}
+# How often the power fails again while the store starts.
+START_CUT_SHARE = 0.15
+START_SECONDS = (0.0, 0.3)
+# How often another store is made beside, and the power fails in the middle of that.
+CREATION_CUT_SHARE = 0.05
+CREATION_SECONDS = (0.0, 1.0)
+
+Disk = ForgetfulDisk | SnapshotDisk
+
+
+@dataclass
+class Run:
+    """One run: its disk, its store, its dice."""
+
+    disk: Disk
+    store: Cairn
+    rng: random.Random
+    report: Report = field(default_factory=Report)
+    cuts: dict[str, int] = field(default_factory=dict)
+    last_cut: str = ""
+
+    def cut(self, mode: str | None = None) -> None:
+        """The power fails now, in a mode of the mix if none is given."""
+        mode = mode or self.rng.choices(list(MODES), MODES.values())[0]
+        self.last_cut = self.disk.cut(self.rng.getrandbits(63), mode)
+        name = self.last_cut.split()[0]
+        self.cuts[name] = self.cuts.get(name, 0) + 1
+
+    def strike(self, model: Model, mode: str | None = None) -> None:
+        """Freeze the truth, cut, and end the process, whose machine is gone."""
+        model.freeze()
+        self.cut(mode)
+        self.store.kill()
+
+    def start(self) -> None:
+        """Start, now and then losing the power in the middle of it."""
+        while self.rng.random() < START_CUT_SHARE:
+            self.interrupted(self.store, self.rng.uniform(*START_SECONDS))
+        self.store.take_ports()
+        self.store.start()
+
+    def interrupted(self, store: Cairn, seconds: float) -> None:
+        """Start a store and cut the power after so many seconds."""
+        store.take_ports()
+        store.spawn()
+        ends_within(store, seconds)
+        self.cut()
+        store.kill()
+        self.disk.restore()
+
+    def create_another(self) -> None:
+        """A store whose making was interrupted is made anew, or was done; in both cases it serves."""
+        other = Cairn(self.store.folder.parent / "other", self.store.extra)
+        other.data = self.disk.folder / "other"
+        try:
+            self.interrupted(other, self.rng.uniform(*CREATION_SECONDS))
+            other.take_ports()
+            other.start()
+            other.s3.create_bucket(BUCKET)
+            other.s3.put(BUCKET, "k", b"x" * 100_000)
+        finally:
+            other.kill()
+        shutil.rmtree(other.data)
+
+
+def one_cycle(run: Run, load: Load) -> None:
+    """Load, cut, mount, check the files, start, compare."""
+    before, model = load.acknowledged(), load.model
+    load.run(run.store, run.rng, lambda: run.strike(model))
+    run.report.acknowledged += load.acknowledged() - before
+    run.disk.restore()
+    check_offline(run.store, run.report)
+    if run.rng.random() < CREATION_CUT_SHARE:
+        run.create_another()
+    run.start()
+    compare(run.store, model, run.report)
+    check_space(run.store, model)
+    run.report.cycles += 1
+
+
+def run(
+    disk: Disk, folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable[[str], None] = print
+) -> Run:
+    """Cycles on one store until it is enough; raises Broken with the seed and cycle at the first difference."""
+    disk.mount()
+    model = Model(seed, WRITERS, KEYS_PER_WRITER)
+    going = Run(disk, Cairn(folder / "server"), random.Random(f"{seed}-cuts"))
+    going.store.data = disk.folder / "data"
+    load, report, began = Load(model), going.report, time.monotonic()
+    try:
+        going.store.start()
+        going.store.s3.create_bucket(BUCKET)
+        while not enough(report):
+            one_cycle(going, load)
+            report.seconds = time.monotonic() - began
+            say(f"cut {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged, {going.last_cut}")
+        empty_and_check(going.store, model)
+        if going.store.stop() != 0:
+            raise Broken("the last stop was not clean")
+        check_offline(going.store, report)
+    except AssertionError as error:
+        raise Broken(
+            f"{disk.kind}, seed {seed}, after cut {report.cycles} ({going.last_cut}), in {folder}: {error}"
+        ) from error
+    finally:
+        going.store.kill()
+    return going

@@ -1,0 +1,82 @@
+"""A short slice of the power-cut test for every run of `./test`; `tests/power-cut/run` is the long one.
+
+It needs root, loop devices, FUSE and mkfs of both file systems. What a machine does not have is said, not failed.
+"""
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness import power_cut
+from harness.compare import Report, compare
+from harness.crash_model import Model
+from harness.disks import ForgetfulDisk, SnapshotDisk, Unavailable
+from harness.load import BUCKET, WRITERS, Broken, Load
+from harness.server import Cairn
+
+SEED = int(os.environ.get("POWER_CUT_SEED", "1"))
+SECONDS = float(os.environ.get("POWER_CUT_SECONDS", "40"))
+CYCLES_MIN = 2
+# The share of the time that each kind of disk gets.
+KINDS = {"ext4": 0.5, "xfs": 0.25, "snapshot": 0.25}
+MakeDisk = Callable[[str], power_cut.Disk]
+
+
+@pytest.fixture
+def make_disk(run_folder: Path) -> Iterator[MakeDisk]:
+    """Makes disks of the test's own; a machine that cannot have one skips the test and says why."""
+    made: list[power_cut.Disk] = []
+    folder = run_folder / "power-cut"
+
+    def make(kind: str) -> power_cut.Disk:
+        try:
+            made.append(SnapshotDisk(folder) if kind == "snapshot" else ForgetfulDisk(folder, kind))
+        except Unavailable as missing:
+            pytest.skip(f"no power is cut on this machine ({kind}): {missing}")
+        return made[-1]
+
+    yield make
+    for disk in made:
+        disk.close()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_acknowledged_change_outlives_a_power_cut(make_disk: MakeDisk, run_folder: Path, kind: str):
+    """Objects whole, deletes done, lists exact, files consistent, on whatever the disk kept."""
+    disk, give_up = make_disk(kind), time.monotonic() + SECONDS * KINDS[kind]
+    done = power_cut.run(
+        disk, run_folder / "power-cut", SEED, lambda so_far: time.monotonic() > give_up and so_far.cycles >= CYCLES_MIN
+    )
+    assert done.report.acknowledged > 0, f"no load: {done.report.line()}"
+    print(f"{kind}, cuts {done.cuts}: {done.report.line()}")
+
+
+def test_a_disk_that_ignores_flushes_is_found_out(make_disk: MakeDisk, run_folder: Path):
+    """The test of the test: on a disk that lies about flushes acknowledged changes are lost, and the judge says so."""
+    disk = make_disk("ext4")
+    disk.mount()
+    store = Cairn(run_folder / "power-cut" / "server")
+    store.data = disk.folder / "data"
+    model = Model(SEED, WRITERS, power_cut.KEYS_PER_WRITER)
+    run, load = power_cut.Run(disk, store, random.Random(SEED)), Load(model)
+    try:
+        store.start()
+        store.s3.create_bucket(BUCKET)
+        assert store.stop() == 0
+        disk.tell("ignore flushes")
+        store.start()
+        load.run(store, random.Random(SEED), lambda: run.strike(model, "lose"))
+        assert load.acknowledged() > 0, "nothing to lose"
+        disk.restore()
+        store.take_ports()
+        store.start()
+        with pytest.raises(Broken, match="the list shows"):
+            compare(store, model, Report())
+    finally:
+        store.kill()
