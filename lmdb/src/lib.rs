@@ -24,4 +24,4 @@ mod txn;
 pub use environment::{Environment, EnvironmentOptions, Table};
 pub use error::Error;
 pub use record::{RECORD_HEAD_BYTES, Record};
-pub use txn::{Keys, ReadTxn, Scan, Totals, WriteTxn};
+pub use txn::{Keys, ReadTxn, Scan, ScanBack, Totals, WriteTxn};

@@ -65,6 +65,20 @@ impl<'t> Iterator for Keys<'t> {
     }
 }
 
+/// Records in descending order of their keys, each key with its record or what is wrong with that.
+pub struct ScanBack<'t> {
+    inner: heed::RoRevRange<'t, heed::types::Bytes, heed::types::Bytes>,
+}
+
+impl<'t> Iterator for ScanBack<'t> {
+    type Item = Result<(&'t [u8], Result<Record<'t>, Error>), Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let item = self.inner.next()?;
+        Some(item.map(|(key, value)| (key, record::open(key, value))).map_err(Error::from))
+    }
+}
+
 fn scan<'t>(txn: &'t RoTxn<'_>, table: Table, from: &[u8]) -> Result<Scan<'t>, Error> {
     // LMDB has no empty keys and refuses to look for one.
     let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
@@ -105,6 +119,15 @@ impl ReadTxn<'_> {
         let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let bounds = (first, Bound::Unbounded);
         Ok(Keys { inner: table.0.remap_data_type::<heed::types::DecodeIgnore>().range(&self.txn, &bounds)? })
+    }
+
+    /// All records whose key is less than `before`, the greatest first. A damaged record does not end the scan.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn scan_back(&self, table: Table, before: &[u8]) -> Result<ScanBack<'_>, Error> {
+        let bounds = (Bound::Unbounded, Bound::Excluded(before));
+        Ok(ScanBack { inner: table.0.rev_range(&self.txn, &bounds)? })
     }
 
     /// Record count and hash as of this snapshot.
@@ -173,6 +196,20 @@ impl<'e> WriteTxn<'e> {
     /// As [`ReadTxn::get`].
     pub fn first_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
         first_at_or_after(&self.txn, table, key)
+    }
+
+    /// The first key that is `key` or greater, whatever its record is like.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn first_key_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        Ok(table.0.get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
+    }
+
+    /// Record count and hash with the changes of this transaction.
+    #[must_use]
+    pub const fn totals(&self) -> Totals {
+        self.totals
     }
 
     /// Writes the record of `key`, replacing one that is there.
@@ -292,6 +329,26 @@ mod tests {
         txn.put(table, b"a", 1, b"1", b"").expect("puts");
         drop(txn);
         assert!(env.read().expect("reads").get(table, b"a").expect("reads").is_none());
+    }
+
+    #[test]
+    fn a_scan_back_gives_what_lies_before_its_bound_in_descending_order() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let env = open(folder.path());
+        let table = env.table("t").expect("a table");
+        let mut txn = env.write().expect("writes");
+        for key in [b"a", b"b", b"c"] {
+            txn.put(table, key, 1, b"body", b"").expect("puts");
+        }
+        txn.commit().expect("commits");
+        let txn = env.read().expect("reads");
+        let before = |bound: &[u8]| -> Vec<Vec<u8>> {
+            let scan = txn.scan_back(table, bound).expect("scans");
+            scan.map(|item| item.expect("an item").0.to_vec()).collect()
+        };
+        assert_eq!(before(b"c"), [b"b", b"a"]);
+        assert_eq!(before(b"z"), [b"c", b"b", b"a"]);
+        assert!(before(b"a").is_empty());
     }
 
     #[test]
