@@ -1,12 +1,13 @@
-//! Logs, request ids and metrics: what both planes need to say what they did.
+//! Logs, request ids, metrics and the audit trail: what both planes need to say what they did.
 //!
-//! Nothing here waits for a file, a terminal or a lock that is held for longer than a copy takes: an executor
-//! may call every function of this crate. Log lines go to a background thread ([`sink`]) and are dropped, and
+//! Nothing here waits for a file, a terminal or a lock that is held for longer than a copy takes, but what says that it
+//! blocks: an executor may call every other function of this crate. Log lines go to a background thread ([`sink`]) and are dropped, and
 //! counted, when that thread falls behind.
 //!
 //! All events of the service have the target `service` or one below it (`service::request` is the request log).
 #![forbid(unsafe_code)]
 
+mod audit;
 mod event_layer;
 mod filter;
 mod format;
@@ -17,6 +18,10 @@ mod request_id;
 mod request_log;
 mod sink;
 
+pub use audit::{
+    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditLog,
+    AuditOpenError, AuditOptions, AuditPage, AuditQuery, AuditRecord, AuditResult, Source,
+};
 pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
 pub use format::LogFormat;
 pub use logging::{LogGuard, LogStartError, flush_logs, start_logging};

@@ -91,9 +91,21 @@ pub static LOG_LINES_DROPPED: Counter = Counter::new(
 /// Failed writes of log lines.
 pub static LOG_WRITES_FAILED: Counter =
     Counter::new("service_log_writes_failed_total", None, "Writes to the log output that failed.");
+/// Audit records made durable.
+pub static AUDIT_RECORDS: Counter =
+    Counter::new("service_audit_records_total", None, "Audit records made durable.");
+/// Audit records that could not be written, on a full disk or after a failure.
+pub static AUDIT_RECORDS_FAILED: Counter =
+    Counter::new("service_audit_records_failed_total", None, "Audit records that could not be written.");
+/// Audit records left out because their source caused too many.
+pub static AUDIT_RECORDS_LEFT_OUT: Counter = Counter::new(
+    "service_audit_records_left_out_total",
+    None,
+    "Audit records left out because one source caused too many.",
+);
 
 /// Every metric, in the order in which they are shown.
-pub static ALL: [&Counter; 11] = [
+pub static ALL: [&Counter; 14] = [
     &ERRORS,
     &REQUESTS_DATA,
     &REQUESTS_MANAGEMENT,
@@ -105,6 +117,9 @@ pub static ALL: [&Counter; 11] = [
     &PANICS,
     &LOG_LINES_DROPPED,
     &LOG_WRITES_FAILED,
+    &AUDIT_RECORDS,
+    &AUDIT_RECORDS_FAILED,
+    &AUDIT_RECORDS_LEFT_OUT,
 ];
 
 #[cfg(test)]
