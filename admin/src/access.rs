@@ -49,6 +49,8 @@ pub struct ManagementCredentials {
     pub root_access_key: String,
     /// The root credential's secret key.
     pub root_secret_key: String,
+    /// The token of `/metrics`; without one nobody gets them.
+    pub scrape_token: Option<String>,
 }
 
 impl ManagementCredentials {
@@ -66,6 +68,14 @@ impl ManagementCredentials {
             None
         };
         known.ok_or(AdminError::Unauthenticated)
+    }
+
+    /// Whether the scrape token was sent, as a bearer token.
+    pub(crate) fn is_scraper(&self, head: &RequestHead) -> bool {
+        let sent = head.header_str("authorization").and_then(|value| value.split_once(' '));
+        let token = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let secret = self.scrape_token.as_deref().unwrap_or_default();
+        token.is_some_and(|(_, token)| is_secret(token.trim_start_matches(' ').as_bytes(), secret))
     }
 
     fn by_token(&self, token: &str) -> Option<Caller> {

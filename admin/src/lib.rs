@@ -9,13 +9,19 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod call;
 mod error;
+mod limits;
+mod metrics;
+mod proof;
 mod readiness;
 mod reply;
 mod routes;
 mod service;
 mod system;
+mod verify;
 
 pub use access::{ManagementCredentials, Role};
 pub use readiness::{Readiness, StoreReadiness, SubsystemState};
 pub use service::{AdminOptions, AdminService};
+pub use verify::Verifications;

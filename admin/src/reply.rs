@@ -12,7 +12,12 @@ use crate::error::AdminError;
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) body: Vec<u8>,
+    pub(crate) content_type: &'static str,
 }
+
+/// When to try again after a 429.
+const RETRY_AFTER_SECONDS: &str = "5";
+const JSON: &str = "application/json";
 
 impl Reply {
     /// A JSON answer.
@@ -21,7 +26,7 @@ impl Reply {
             tracing::error!(target: "service", %error, "an answer could not be written as JSON");
             AdminError::Internal
         })?;
-        Ok(Self { status, body })
+        Ok(Self { status, body, content_type: JSON })
     }
 }
 
@@ -53,9 +58,14 @@ pub(crate) fn respond(
     body_wanted: BodyWanted,
 ) -> Response {
     match result {
-        Ok(reply) => finish(ResponseHead::new(reply.status), reply.body, None, route, id, body_wanted),
+        Ok(reply) => {
+            let mut head = ResponseHead::new(reply.status);
+            head.header("content-type", reply.content_type);
+            finish(head, reply.body, None, route, id, body_wanted)
+        }
         Err(error) => {
             let mut head = ResponseHead::new(error.status());
+            head.header("content-type", JSON);
             add_error_headers(&mut head, &error);
             let detail = ErrorDetail { code: error.code(), message: &error.message(), request_id: id };
             // Three strings cannot fail to be written.
@@ -70,6 +80,9 @@ fn add_error_headers(head: &mut ResponseHead, error: &AdminError) {
         AdminError::Unauthenticated => {
             head.header("www-authenticate", "Bearer realm=\"management\"");
             head.header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
+        }
+        AdminError::TooManyRequests(_) => {
+            head.header("retry-after", RETRY_AFTER_SECONDS);
         }
         AdminError::MethodNotAllowed(allow) => {
             head.header("allow", allow);
@@ -86,7 +99,6 @@ fn finish(
     id: &str,
     body_wanted: BodyWanted,
 ) -> Response {
-    head.header("content-type", "application/json");
     head.header("cache-control", "no-store");
     head.header("x-content-type-options", "nosniff");
     head.header("x-request-id", id);

@@ -3,17 +3,21 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use cairn_engine::Engine;
 use cairn_http1::{HeadError, RequestHead};
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
+use cairn_net::{Drain, Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
 
 use crate::access::{Caller, ManagementCredentials};
+use crate::call::Call;
 use crate::error::AdminError;
+use crate::metrics;
 use crate::readiness::{Readiness, SubsystemState};
 use crate::reply::{BodyWanted, Reply, respond};
 use crate::routes::{Access, Handler, Route, find};
 use crate::system;
+use crate::verify::{self, Verifications};
 
 /// What the plane needs.
 pub struct AdminOptions {
@@ -21,6 +25,12 @@ pub struct AdminOptions {
     pub credentials: ManagementCredentials,
     /// What `/ready` looks at.
     pub readiness: Box<dyn Readiness>,
+    /// The store on this executor; without one, routes that need it are answered 503.
+    pub engine: Option<Rc<Engine>>,
+    /// The verifications that run, on all executors.
+    pub verifications: Verifications,
+    /// The signal to stop: what takes long ends early.
+    pub drain: Drain,
 }
 
 /// The management plane on one executor.
@@ -37,34 +47,60 @@ impl AdminService {
         Rc::new(Self { options, was_ready: Cell::new(true) })
     }
 
-    /// The path of every request. No route of today reads a body or waits for anything.
-    fn answer(&self, head: &RequestHead, made_id: &str) -> Response {
+    /// The path of every request.
+    async fn answer(
+        &self,
+        head: &RequestHead,
+        made_id: &str,
+        body: Option<&mut RequestBody<'_>>,
+    ) -> Response {
         let mut sent_ids = head.header_values("x-request-id");
         let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
         let id = sent_id.and_then(client_request_id).unwrap_or(made_id);
         let found = find(head.method(), head.path());
-        let result = found.route.and_then(|route| self.admit(route, head));
+        let result = match found.route {
+            Ok((route, segments)) => self.admit(route, Call { head, segments, body }).await,
+            Err(refusal) => Err(refusal),
+        };
         let body_wanted =
             if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
         respond(result, found.pattern, id, body_wanted)
     }
 
-    fn admit(&self, route: &Route, head: &RequestHead) -> Result<Reply, AdminError> {
+    async fn admit(&self, route: &Route, call: Call<'_, '_, '_>) -> Result<Reply, AdminError> {
+        let credentials = &self.options.credentials;
         let caller = match route.access {
             Access::Public => None,
-            Access::Authenticated => Some(self.options.credentials.authenticate(head)?),
+            Access::Scraper if credentials.is_scraper(call.head) => None,
+            Access::Scraper => return Err(AdminError::Unauthenticated),
+            Access::Authenticated => Some(credentials.authenticate(call.head)?),
         };
-        self.handle(route.handler, caller.as_ref())
+        self.handle(route.handler, caller.as_ref(), call).await
     }
 
-    fn handle(&self, handler: Handler, caller: Option<&Caller>) -> Result<Reply, AdminError> {
+    async fn handle(
+        &self,
+        handler: Handler,
+        caller: Option<&Caller>,
+        call: Call<'_, '_, '_>,
+    ) -> Result<Reply, AdminError> {
+        let AdminOptions { verifications, drain, .. } = &self.options;
         match handler {
             Handler::Health => system::health(),
             Handler::Ready => system::ready(&self.look()),
             Handler::SystemInfo => system::system_info(&self.look()),
             // The table lets nobody in here who is not known.
             Handler::Session => system::session(caller.ok_or(AdminError::Unauthenticated)?),
+            Handler::Metrics => Ok(metrics::text(self.engine()?.store())),
+            Handler::SystemMetrics => metrics::json(self.engine()?.store()),
+            Handler::VerifyObject => verify::object(call, self.engine()?, verifications, drain).await,
+            Handler::VerifyBucket => verify::bucket(call, self.engine()?, verifications, drain).await,
+            Handler::VerifyProgress => verify::progress(verifications),
         }
+    }
+
+    fn engine(&self) -> Result<&Rc<Engine>, AdminError> {
+        self.options.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
     }
 
     /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer
@@ -87,8 +123,8 @@ impl AdminService {
 }
 
 impl Service for AdminService {
-    async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
-        self.answer(&request.head, &request.id)
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        self.answer(&request.head, &request.id, Some(body)).await
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {

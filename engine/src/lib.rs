@@ -31,6 +31,7 @@ mod list;
 mod md5;
 mod object;
 mod pace;
+mod proof;
 mod queue;
 mod reader;
 mod record;
@@ -52,6 +53,7 @@ pub use object::{
     Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,
     ListedObject, ObjectInfo, PutOutcome, WriteCondition,
 };
+pub use proof::ProofKey;
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use superblock::{FORMAT_VERSION, StoreId};

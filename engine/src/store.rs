@@ -17,6 +17,7 @@ use crate::keeper::{self, DiskSpace};
 use crate::keys;
 use crate::limits::SLICES_MAX;
 use crate::pace::Activities;
+use crate::proof::ProofKey;
 use crate::slice::Slice;
 use crate::superblock::{self, StoreId, Superblock};
 use cairn_model::{BucketName, Clock, ObjectKey};
@@ -57,6 +58,8 @@ pub struct StoreUsage {
     pub volume_bytes: u64,
     /// Bytes in the volumes that nobody owns or has reserved.
     pub free_volume_bytes: u64,
+    /// Bytes of the used pages of all slices' metadata, inline payloads included.
+    pub metadata_bytes: u64,
     /// Bytes of the cached blocks.
     pub cached_bytes: u64,
     /// Free bytes of the file system, as of the last look.
@@ -76,6 +79,7 @@ pub struct Store {
     control: Mutex<Sender<ControlJob>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
+    proof_key: ProofKey,
     lock: File,
 }
 
@@ -110,6 +114,7 @@ impl Store {
             control: Mutex::new(sender),
             threads: Mutex::default(),
             store: superblock.store,
+            proof_key: ProofKey::derive(&options.master_key, superblock.store, data_dir)?,
             slices,
             lock,
         });
@@ -169,6 +174,12 @@ impl Store {
     #[must_use]
     pub fn id(&self) -> StoreId {
         self.store
+    }
+
+    /// The key that signs proofs of verification.
+    #[must_use]
+    pub fn proof_key(&self) -> &ProofKey {
+        &self.proof_key
     }
 
     /// The bucket of this name.
@@ -250,6 +261,7 @@ impl Store {
         }
         for slice in &self.slices {
             usage.volume_bytes += slice.volume_bytes();
+            usage.metadata_bytes += slice.environment.used();
             usage.free_volume_bytes += slice.space.state().free_units * crate::limits::UNIT_BYTES;
         }
         usage

@@ -88,7 +88,9 @@ impl Environment {
         self.length.load(Ordering::Acquire).saturating_sub(self.used())
     }
 
-    fn used(&self) -> u64 {
+    /// Bytes up to the end of the last used page; pages in between may be free.
+    #[must_use]
+    pub fn used(&self) -> u64 {
         (self.env.info().last_page_number as u64 + 1) * self.page_bytes
     }
 

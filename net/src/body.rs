@@ -8,7 +8,8 @@ use std::io;
 use cairn_http1::{BodyFraming, RequestHead};
 
 use crate::deadline::Pace;
-use crate::limits::Limits;
+use crate::drain::Drain;
+use crate::limits::{CLIENT_LOOK, Limits};
 use crate::wire::{Wire, WireError};
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
@@ -36,6 +37,15 @@ impl std::fmt::Display for BodyError {
 }
 
 impl std::error::Error for BodyError {}
+
+/// Why nobody needs an answer any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Abandoned {
+    /// The client has closed the connection.
+    ClientGone,
+    /// The process stops.
+    Draining,
+}
 
 /// The request's body as it arrives from the socket.
 #[derive(Debug)]
@@ -127,6 +137,20 @@ impl<'c> RequestBody<'c> {
             Ok(0) => Err(BodyError::Incomplete),
             Ok(count) => Ok(count),
             Err(error) => Err(body_error(error)),
+        }
+    }
+
+    /// Waits until nobody needs the answer any more: the client has closed the connection, or `drain` has begun. For
+    /// requests that take long; to be raced with the work. A client that only closes its sending side counts as gone.
+    pub async fn abandoned(&self, drain: &Drain) -> Abandoned {
+        loop {
+            if drain.is_begun() {
+                return Abandoned::Draining;
+            }
+            if self.wire.is_closed_by_client() {
+                return Abandoned::ClientGone;
+            }
+            glommio::timer::sleep(CLIENT_LOOK).await;
         }
     }
 

@@ -20,7 +20,7 @@ mod server;
 mod service;
 mod wire;
 
-pub use body::{BodyError, RequestBody};
+pub use body::{Abandoned, BodyError, RequestBody};
 pub use drain::Drain;
 pub use executors::{ExecutorFailure, ExecutorIndex, Executors, start};
 pub use limits::Limits;

@@ -6,6 +6,8 @@ use cairn_http1::HeadLimits;
 
 /// How often deadlines and the drain signal are looked at. A deadline may pass by this much.
 pub(crate) const TICK: Duration = Duration::from_millis(250);
+/// How often a request that takes long looks whether somebody still waits for its answer.
+pub(crate) const CLIENT_LOOK: Duration = Duration::from_millis(250);
 /// Connections that wait in the kernel to be accepted, per executor and port; the kernel cuts it to
 /// `net.core.somaxconn`.
 pub(crate) const BACKLOG: i32 = 1024;

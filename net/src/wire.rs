@@ -6,6 +6,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::pin::Pin;
@@ -191,6 +192,16 @@ impl Wire {
         // SAFETY: the stream owns the descriptor and keeps it open for as long as it lives, which is longer than the
         // borrow of `self` that the result carries.
         unsafe { BorrowedFd::borrow_raw(self.stream.as_raw_fd()) }
+    }
+
+    /// Whether the client has closed its side or is gone. A client that has sent its next request already counts as there.
+    pub(crate) fn is_closed_by_client(&self) -> bool {
+        let mut byte = [MaybeUninit::uninit()];
+        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
+        match SockRef::from(&self.descriptor()).recv_with_flags(&mut byte, flags) {
+            Ok(count) => count == 0,
+            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
+        }
     }
 
     /// Caps what the kernel queues for this connection.

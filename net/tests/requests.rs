@@ -257,3 +257,15 @@ fn a_client_that_goes_away_is_noticed() {
     let log = server.exchanges(2);
     assert!(log[1].starts_with("/echo 400 in=4 "), "{log:?}");
 }
+
+#[test]
+fn a_long_request_learns_that_its_client_has_gone() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send(b"GET /abandoned HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.wait_for_calls(1);
+    assert_eq!(server.connect().get("/x").status, 200, "and holds up nobody while it waits");
+    drop(client);
+    let log = server.exchanges(2);
+    assert!(log[1].starts_with("/abandoned 200"), "{log:?}");
+}

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cairn_admin::{AdminOptions, AdminService, ManagementCredentials, StoreReadiness};
+use cairn_admin::{AdminOptions, AdminService, ManagementCredentials, StoreReadiness, Verifications};
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
 use cairn_identity::{Credentials, RootCredential};
@@ -28,6 +28,7 @@ pub(crate) struct Shared {
     pub(crate) shutdown: Shutdown,
     /// What the limit on open files leaves of `server.connections_max`.
     pub(crate) connections_max: usize,
+    pub(crate) verifications: Verifications,
 }
 
 /// The listeners of one executor.
@@ -57,8 +58,8 @@ pub(crate) async fn serve(
 ) {
     match Engine::open(Arc::clone(&shared.store)).await {
         Ok(engine) => {
+            let management = management_service(Rc::clone(&engine), &shared);
             let data = data_service(engine, listeners.data.local_addr(), &shared);
-            let management = management_service(&shared);
             started(Ok(()));
             let serve_data = serve_data(listeners.data, data, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
@@ -81,15 +82,22 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
     S3Service::new(engine, options)
 }
 
-fn management_service(shared: &Shared) -> Rc<AdminService> {
+fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
     let auth = &shared.settings.auth;
     let credentials = ManagementCredentials {
         system_token: auth.management_system_token.expose().to_owned(),
         root_access_key: auth.root_access_key.clone(),
         root_secret_key: auth.root_secret_key.expose().to_owned(),
+        scrape_token: auth.metrics_scrape_token.as_ref().map(|token| token.expose().to_owned()),
     };
     let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.shutdown.data.clone() };
-    let options = AdminOptions { credentials, readiness: Box::new(readiness) };
+    let options = AdminOptions {
+        credentials,
+        readiness: Box::new(readiness),
+        engine: Some(engine),
+        verifications: shared.verifications.clone(),
+        drain: shared.shutdown.data.clone(),
+    };
     AdminService::new(options)
 }
 

@@ -10,6 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cairn_admin::Verifications;
 use cairn_engine::{Store, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
@@ -81,7 +82,8 @@ fn serve_store(
         .map_err(ServeError::Signals)?;
 
     let connections_max = host::connections_possible(settings.server.connections_max);
-    let shared = Shared { store, settings: Arc::clone(settings), shutdown, connections_max };
+    let verifications = Verifications::default();
+    let shared = Shared { store, settings: Arc::clone(settings), shutdown, connections_max, verifications };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
     let guide = (mode == Mode::Dev).then(|| guide::write(settings, data, management));

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use base64::Engine as _;
 use cairn_http1::{HeadLimits, parse_head};
-use cairn_net::{Rejection, Response, ResponseBody, Service};
+use cairn_net::{Drain, Rejection, Response, ResponseBody, Service};
 use serde_json::{Value, json};
 
 use super::*;
@@ -12,6 +12,7 @@ use crate::readiness::{Readiness, SubsystemState};
 
 const MADE_ID: &str = "0123456789ABCDEF";
 const TOKEN: &str = "system-token-of-at-least-32-bytes";
+const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
 
 /// Subsystems whose states the test sets.
 #[derive(Clone, Default)]
@@ -33,9 +34,16 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         system_token: TOKEN.to_owned(),
         root_access_key: "ROOT".to_owned(),
         root_secret_key: "root:secret".to_owned(),
+        scrape_token: Some(SCRAPE_TOKEN.to_owned()),
     };
-    let readiness = Box::new(subsystems.clone());
-    (AdminService::new(AdminOptions { credentials, readiness }), subsystems)
+    let options = AdminOptions {
+        credentials,
+        readiness: Box::new(subsystems.clone()),
+        engine: None,
+        verifications: Verifications::default(),
+        drain: Drain::new(),
+    };
+    (AdminService::new(options), subsystems)
 }
 
 fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response {
@@ -45,7 +53,7 @@ fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response
     }
     bytes.push_str("\r\n");
     let (head, _) = parse_head(bytes.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
-    service.answer(&head, MADE_ID)
+    futures_lite::future::block_on(service.answer(&head, MADE_ID, None))
 }
 
 fn body(response: &Response) -> Value {
@@ -130,6 +138,41 @@ fn everything_but_health_needs_a_credential() {
     }
 }
 
+/// A scraper learns nothing else, and a manager has no business with the scraper's token.
+#[test]
+fn metrics_take_the_scrape_token_and_nothing_else_does() {
+    let (service, _) = service();
+    let scraper = format!("Bearer {SCRAPE_TOKEN}");
+    let status = |path: &str, authorization: &str| {
+        ask(&service, &format!("GET {path}"), &[("authorization", authorization)]).head.status.as_u16()
+    };
+    // Let in; there is no store behind this service.
+    assert_eq!(status("/metrics", &scraper), 503);
+    assert_eq!(status("/api/v1/system/metrics", &bearer()), 503);
+    for (path, authorization) in [
+        ("/metrics", bearer()),
+        ("/metrics", basic("ROOT:root:secret")),
+        ("/metrics", format!("Basic {SCRAPE_TOKEN}")),
+        ("/metrics", format!("{scraper}x")),
+        ("/metrics", "Bearer ".to_owned()),
+        ("/api/v1/system/metrics", scraper.clone()),
+        ("/api/v1/auth/session", scraper.clone()),
+    ] {
+        assert_eq!(status(path, &authorization), 401, "{path} {authorization}");
+    }
+    let without = AdminService::new(AdminOptions {
+        credentials: ManagementCredentials { scrape_token: None, ..service.options.credentials.clone() },
+        readiness: Box::new(Subsystems::default()),
+        engine: None,
+        verifications: Verifications::default(),
+        drain: Drain::new(),
+    });
+    for authorization in ["Bearer ", "Bearer x", &scraper] {
+        let answer = ask(&without, "GET /metrics", &[("authorization", authorization)]);
+        assert_eq!(answer.head.status, 401, "{authorization}");
+    }
+}
+
 #[test]
 fn system_information_claims_nothing_that_is_not_built() {
     let (service, _) = service();
@@ -146,7 +189,7 @@ fn system_information_claims_nothing_that_is_not_built() {
 fn what_is_not_in_the_table_does_not_exist() {
     let (service, _) = service();
     for path in
-        ["/", "/api/v1/buckets", "/health/", "/Health", "/api/v1/system/info/", "/metrics", "/api/v1/%2e"]
+        ["/", "/api/v1/buckets", "/health/", "/Health", "/api/v1/system/info/", "/metrics/", "/api/v1/%2e"]
     {
         let response = ask(&service, &format!("GET {path}"), &[("authorization", &bearer())]);
         assert_eq!(response.head.status, 404, "{path}");

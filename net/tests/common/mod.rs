@@ -154,6 +154,7 @@ impl Service for TestService {
                 glommio::timer::sleep(Duration::from_millis(number)).await;
                 full("slow")
             }
+            "/abandoned" => full(&format!("{:?}", body.abandoned(&Drain::new()).await)),
             "/omitted" => response(StatusCode::OK, ResponseBody::Omitted { length: Some(number) }, id),
             "/empty" => response(StatusCode::OK, ResponseBody::Empty, id),
             "/204" => response(StatusCode::NO_CONTENT, ResponseBody::Empty, id),

@@ -124,6 +124,6 @@ keys! {
      "Which log lines are written: `level` or `target=level`, separated by commas.";
     LOG_JSON: "observability.json", Some("SERVICE_LOG_JSON"), Kind::Flag, Some("false"), Built,
      "Whether the log is newline-delimited JSON instead of text.";
-    SCRAPE_TOKEN: "observability.metrics_scrape_token", Some("SERVICE_METRICS_SCRAPE_TOKEN"), Kind::Secret, None, NotBuilt,
-     "The bearer token of `/metrics`.";
+    SCRAPE_TOKEN: "observability.metrics_scrape_token", Some("SERVICE_METRICS_SCRAPE_TOKEN"), Kind::Secret, None, Built,
+     "The bearer token of `/metrics`, at least 16 bytes. Without one nobody gets the metrics there.";
 }

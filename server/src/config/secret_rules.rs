@@ -32,6 +32,8 @@ pub struct AuthSettings {
     pub root_s3_enabled: bool,
     /// The management plane's system token.
     pub management_system_token: Secret,
+    /// The token of `/metrics`.
+    pub metrics_scrape_token: Option<Secret>,
 }
 
 /// What the rules found besides problems.
@@ -40,6 +42,7 @@ pub(super) struct Checked {
     pub(super) root_access_key: String,
     pub(super) root_secret_key: Secret,
     pub(super) system_token: Secret,
+    pub(super) scrape_token: Option<Secret>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -83,6 +86,7 @@ pub(super) fn check(values: &Values, problems: &mut Vec<Problem>) -> Option<Chec
         root_access_key: root_access_key?.to_owned(),
         root_secret_key: secret(root_secret_key)?,
         system_token: secret(system_token)?,
+        scrape_token: secret(scrape_token),
         warnings,
     })
 }

@@ -212,6 +212,7 @@ impl Settings {
             root_secret_key: secrets.root_secret_key,
             root_s3_enabled,
             management_system_token: secrets.system_token,
+            metrics_scrape_token: secrets.scrape_token,
         };
         Ok(Self { server, storage, auth, log, warnings, values, dev_secrets: None })
     }
