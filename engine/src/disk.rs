@@ -1,9 +1,15 @@
 //! Direct I/O on volumes from an executor: the engine's only use of glommio's files.
 //!
+//! With the feature `simulation` the files can be images in memory instead (`simulation/disk.rs`); without it every enum here
+//! has one variant, and nothing is chosen. The side of plain threads is `files.rs`.
+//!
 //! A write runs in a task of its own that nothing cancels: a write whose future is dropped may be lost or land later,
 //! so the space that it goes to stays reserved until the task has ended, whatever becomes of the client.
 
+use crate::files::Files;
 use crate::limits::{UNIT_BYTES, UPLOAD_BYTES_PER_EXECUTOR};
+#[cfg(feature = "simulation")]
+use crate::simulation::disk::SimulatedFile;
 use glommio::io::{DmaBuffer, DmaFile, OpenOptions, ReadResult};
 use glommio::sync::Semaphore;
 use glommio::task::JoinHandle;
@@ -42,91 +48,182 @@ impl UploadBudget {
 }
 
 /// The volumes that an executor has open.
-#[derive(Default)]
 pub(crate) struct Disk {
-    files: RefCell<HashMap<(u16, u32), Rc<DmaFile>>>,
+    files: Files,
+    open: RefCell<HashMap<(u16, u32), Rc<DiskFile>>>,
+}
+
+/// One volume as an executor has it open.
+pub(crate) enum DiskFile {
+    /// On the executor's ring.
+    Direct(DmaFile),
+    /// In memory.
+    #[cfg(feature = "simulation")]
+    Simulated(SimulatedFile),
 }
 
 /// A write under way.
 pub(crate) type Write = JoinHandle<io::Result<()>>;
 
 /// What a read gave: at least the bytes asked for, from an aligned start.
-pub(crate) struct ReadBytes(ReadResult);
+pub(crate) enum ReadBytes {
+    Direct(ReadResult),
+    #[cfg(feature = "simulation")]
+    Simulated(Vec<u8>),
+}
 
 impl AsRef<[u8]> for ReadBytes {
     fn as_ref(&self) -> &[u8] {
-        &self.0
+        match self {
+            Self::Direct(read) => read,
+            #[cfg(feature = "simulation")]
+            Self::Simulated(read) => read,
+        }
     }
 }
 
 /// An aligned buffer that a write takes.
-pub(crate) struct WriteBuffer(DmaBuffer);
+pub(crate) enum WriteBuffer {
+    Direct(DmaBuffer),
+    #[cfg(feature = "simulation")]
+    Simulated(Vec<u8>),
+}
 
 /// A full buffer, shared by its write and its digest.
-pub(crate) type SharedBuffer = Rc<DmaBuffer>;
+#[derive(Clone)]
+pub(crate) enum SharedBuffer {
+    Direct(Rc<DmaBuffer>),
+    #[cfg(feature = "simulation")]
+    Simulated(Rc<Vec<u8>>),
+}
 
 impl WriteBuffer {
     /// No more changes: the buffer can be shared.
     pub(crate) fn share(self) -> SharedBuffer {
-        Rc::new(self.0)
+        match self {
+            Self::Direct(buffer) => SharedBuffer::Direct(Rc::new(buffer)),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(buffer) => SharedBuffer::Simulated(Rc::new(buffer)),
+        }
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        self.0.as_bytes_mut()
+        match self {
+            Self::Direct(buffer) => buffer.as_bytes_mut(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(buffer) => buffer,
+        }
+    }
+}
+
+impl SharedBuffer {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Direct(buffer) => buffer.as_bytes(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(buffer) => buffer,
+        }
     }
 }
 
 impl Disk {
+    pub(crate) fn new(files: Files) -> Self {
+        Self { files, open: RefCell::default() }
+    }
+
     /// The file of a volume, opened when it is first used.
-    pub(crate) async fn file(&self, slice: u16, volume: u32, path: &Path) -> io::Result<Rc<DmaFile>> {
-        if let Some(file) = self.files.borrow().get(&(slice, volume)) {
+    pub(crate) async fn file(&self, slice: u16, volume: u32, path: &Path) -> io::Result<Rc<DiskFile>> {
+        if let Some(file) = self.open.borrow().get(&(slice, volume)) {
             return Ok(Rc::clone(file));
         }
-        let path: PathBuf = path.to_owned();
-        let file = OpenOptions::new().read(true).write(true).dma_open(path).await.map_err(io::Error::from)?;
-        let file = Rc::new(file);
+        let file = Rc::new(self.open_file(path).await?);
         // Another task may have opened it meanwhile: either of the two will do.
-        Ok(Rc::clone(self.files.borrow_mut().entry((slice, volume)).or_insert(file)))
+        Ok(Rc::clone(self.open.borrow_mut().entry((slice, volume)).or_insert(file)))
+    }
+
+    async fn open_file(&self, path: &Path) -> io::Result<DiskFile> {
+        match &self.files {
+            Files::System => {
+                let path: PathBuf = path.to_owned();
+                let file = OpenOptions::new().read(true).write(true).dma_open(path).await;
+                Ok(DiskFile::Direct(file.map_err(io::Error::from)?))
+            }
+            #[cfg(feature = "simulation")]
+            Files::Simulated(simulation) => simulation.disk.open(path).map(DiskFile::Simulated),
+        }
+    }
+}
+
+impl DiskFile {
+    /// Length in bytes.
+    pub(crate) async fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::Direct(file) => file.file_size().await.map_err(io::Error::from),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => Ok(file.length()),
+        }
     }
 }
 
 /// A buffer of `bytes` bytes, rounded up to whole units.
-pub(crate) fn write_buffer(file: &DmaFile, bytes: usize) -> WriteBuffer {
+pub(crate) fn write_buffer(file: &DiskFile, bytes: usize) -> WriteBuffer {
     let unit = usize::try_from(UNIT_BYTES).unwrap_or(4096);
-    WriteBuffer(file.alloc_dma_buffer(bytes.next_multiple_of(unit)))
+    let bytes = bytes.next_multiple_of(unit);
+    match file {
+        DiskFile::Direct(file) => WriteBuffer::Direct(file.alloc_dma_buffer(bytes)),
+        #[cfg(feature = "simulation")]
+        DiskFile::Simulated(_) => WriteBuffer::Simulated(vec![0; bytes]),
+    }
 }
 
 /// Begins to write `buffer`, whole units, at `offset`. `keep` lives until the write has ended.
 pub(crate) fn write(
-    file: &Rc<DmaFile>,
+    file: &Rc<DiskFile>,
     offset: u64,
     buffer: SharedBuffer,
     keep: impl Sized + 'static,
 ) -> Write {
     let file = Rc::clone(file);
     glommio::spawn_local(async move {
-        let bytes = buffer.len();
-        let written = file.write_rc_at(buffer, offset).await;
+        let bytes = buffer.as_bytes().len();
+        let written = write_now(&file, offset, buffer).await;
         drop(keep);
-        match written {
-            Ok(count) if count == bytes => Ok(()),
-            Ok(count) => {
+        match written? {
+            count if count == bytes => Ok(()),
+            count => {
                 Err(io::Error::new(io::ErrorKind::WriteZero, format!("{count} of {bytes} bytes written")))
             }
-            Err(error) => Err(error.into()),
         }
     })
     .detach()
 }
 
+async fn write_now(file: &DiskFile, offset: u64, buffer: SharedBuffer) -> io::Result<usize> {
+    match (file, buffer) {
+        (DiskFile::Direct(file), SharedBuffer::Direct(buffer)) => {
+            file.write_rc_at(buffer, offset).await.map_err(io::Error::from)
+        }
+        #[cfg(feature = "simulation")]
+        (DiskFile::Simulated(file), buffer) => file.write_in_turn(buffer.as_bytes(), offset).await,
+        #[cfg(feature = "simulation")]
+        _ => Err(io::Error::other("a simulated buffer for a real file")),
+    }
+}
+
 /// Reads `bytes` bytes (a multiple of a unit) at `offset`.
-pub(crate) async fn read(file: &DmaFile, offset: u64, bytes: usize) -> io::Result<ReadBytes> {
-    let read = file.read_at_aligned(offset, bytes).await.map_err(io::Error::from)?;
-    if read.len() < bytes {
+pub(crate) async fn read(file: &DiskFile, offset: u64, bytes: usize) -> io::Result<ReadBytes> {
+    let read = match file {
+        DiskFile::Direct(file) => {
+            ReadBytes::Direct(file.read_at_aligned(offset, bytes).await.map_err(io::Error::from)?)
+        }
+        #[cfg(feature = "simulation")]
+        DiskFile::Simulated(file) => ReadBytes::Simulated(file.read_in_turn(offset, bytes).await?),
+    };
+    if read.as_ref().len() < bytes {
         return Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
-            format!("{} of {bytes} bytes read", read.len()),
+            format!("{} of {bytes} bytes read", read.as_ref().len()),
         ));
     }
-    Ok(ReadBytes(read))
+    Ok(read)
 }

@@ -2,7 +2,7 @@
 
 use crate::block::block_check;
 use crate::bucket::Bucket;
-use crate::disk::{Disk, UploadBudget};
+use crate::disk::{Disk, DiskFile, UploadBudget};
 use crate::error::{EngineError, OpenError};
 use crate::hasher::Hasher;
 use crate::keys;
@@ -24,7 +24,6 @@ use crate::writer::{PayloadWriter, StagedPayload};
 use cairn_lmdb::Record;
 use cairn_model::{Etag, ObjectKey};
 use futures_channel::oneshot;
-use glommio::io::DmaFile;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::cell::Cell;
 use std::future::Future;
@@ -68,7 +67,8 @@ impl Engine {
     /// # Errors
     /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
-        let (disk, upload_budget, hasher) = (Disk::default(), UploadBudget::new(), Hasher::default());
+        let disk = Disk::new(store.files.clone());
+        let (upload_budget, hasher) = (UploadBudget::new(), Hasher::default());
         let activity = store.activities.add();
         let shares = Shares::Static(BACKGROUND_SHARES);
         let background = glommio::executor().create_task_queue(shares, Latency::NotImportant, "background");
@@ -252,7 +252,7 @@ impl Engine {
         result
     }
 
-    pub(crate) async fn volume_file(&self, slice: &Slice, volume: u32) -> Result<Rc<DmaFile>, EngineError> {
+    pub(crate) async fn volume_file(&self, slice: &Slice, volume: u32) -> Result<Rc<DiskFile>, EngineError> {
         let path = volume_path(&slice.folder, volume);
         self.disk.file(slice.number, volume, &path).await.map_err(|error| {
             tracing::error!(target: "service::engine", path = %path.display(), %error, "a volume could not be opened");

@@ -177,7 +177,7 @@ fn hash_together(states: &mut [std::cell::RefMut<'_, State>]) {
 }
 
 /// Lets all other ready tasks run once.
-async fn yield_once() {
+pub(crate) async fn yield_once() {
     let mut yielded = false;
     poll_fn(|context| {
         if std::mem::replace(&mut yielded, true) {

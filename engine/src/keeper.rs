@@ -167,7 +167,8 @@ fn extend(slice: &Slice, volume: &Volume, step: u64) -> std::io::Result<()> {
 }
 
 fn add_volume(slice: &Slice, number: u32, bytes: u64) -> std::io::Result<()> {
-    let volume = Volume::create(&slice.folder, slice.superblock.store, slice.number, number, bytes)?;
+    let volume =
+        Volume::create(&slice.files, &slice.folder, slice.superblock.store, slice.number, number, bytes)?;
     let units = volume.units();
     slice.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
     slice.space.add_fresh((u64::from(number) << 32) | 1, units - 1);

@@ -21,6 +21,7 @@ mod disk;
 mod engine;
 mod error;
 mod extent;
+mod files;
 mod free_map;
 mod free_runs;
 mod hasher;
@@ -35,6 +36,8 @@ mod proof;
 mod queue;
 mod reader;
 mod record;
+#[cfg(feature = "simulation")]
+pub mod simulation;
 mod slice;
 mod space;
 mod store;

@@ -2,6 +2,11 @@
 
 use std::time::Duration;
 
+/// In a simulation volumes, pools and payload forms are scaled down, so that small stores grow, fill and take every form.
+const fn scaled(real: u64, simulated: u64) -> u64 {
+    if cfg!(feature = "simulation") { simulated } else { real }
+}
+
 /// Bytes of a unit: the smallest piece of a volume that is handed out, and the alignment of all direct I/O.
 /// Devices want 512 or 4096; 4096 suits both.
 pub const UNIT_BYTES: u64 = 4096;
@@ -21,7 +26,7 @@ pub const PAYLOAD_BYTES_MAX: u64 = 5 << 30;
 
 /// Payload checks up to this number stand in the record; more go behind the payload as table pages. 256 checks are
 /// 2 KiB and serve payloads of up to 16 MiB.
-pub(crate) const INLINE_CHECKS_MAX: usize = 256;
+pub(crate) const INLINE_CHECKS_MAX: usize = if cfg!(feature = "simulation") { 4 } else { 256 };
 
 /// Bytes that one write to a volume carries.
 pub(crate) const WRITE_BYTES: usize = 256 * 1024;
@@ -40,7 +45,7 @@ pub(crate) const READ_AHEAD_BYTES_PER_EXECUTOR: usize = 64 << 20;
 
 /// Pieces of a large payload have at least this many units (1 MiB) as long as a volume can grow; in a full store they
 /// may be single blocks.
-pub(crate) const LONG_PIECE_UNITS: u64 = (1 << 20) / UNIT_BYTES;
+pub(crate) const LONG_PIECE_UNITS: u64 = scaled(1 << 20, 128 << 10) / UNIT_BYTES;
 
 /// Extents that a payload may have: what the record's field holds.
 pub(crate) const EXTENTS_MAX: usize = 65_535;
@@ -49,25 +54,25 @@ pub(crate) const EXTENTS_MAX: usize = 65_535;
 pub(crate) const READ_AHEAD_BLOCKS: usize = 8;
 
 /// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
-pub(crate) const EXTENT_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES;
+pub(crate) const EXTENT_UNITS_MAX: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
 
 /// Payloads up to this size prefer space that was written before, where a flush needs no journal commit.
 pub(crate) const SMALL_PAYLOAD_BYTES: u64 = 128 * 1024;
 
 /// Written free space of a slice that the keeper keeps ready for small payloads, in units (64 MiB) ...
-pub(crate) const WRITTEN_POOL_UNITS: u64 = (64 << 20) / UNIT_BYTES;
+pub(crate) const WRITTEN_POOL_UNITS: u64 = scaled(64 << 20, 512 << 10) / UNIT_BYTES;
 /// ... and the level below which it writes more.
 pub(crate) const WRITTEN_POOL_LOW_UNITS: u64 = WRITTEN_POOL_UNITS / 2;
 
 /// A volume grows in steps of a quarter of its size, but at least and at most this many bytes.
-pub(crate) const GROWTH_BYTES_MIN: u64 = 64 << 20;
+pub(crate) const GROWTH_BYTES_MIN: u64 = scaled(64 << 20, 1 << 20);
 /// See [`GROWTH_BYTES_MIN`].
 pub(crate) const GROWTH_BYTES_MAX: u64 = 1 << 30;
 /// The keeper grows a volume ahead of need when less than this many units are free (32 MiB).
-pub(crate) const FREE_LOW_UNITS: u64 = (32 << 20) / UNIT_BYTES;
+pub(crate) const FREE_LOW_UNITS: u64 = scaled(32 << 20, 256 << 10) / UNIT_BYTES;
 
 /// Largest volume file; the next volume follows it. Far below ext4's 16 TiB.
-pub(crate) const VOLUME_BYTES_MAX: u64 = 1 << 40;
+pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 4 << 20);
 
 /// Changes that the committer takes into one transaction.
 pub(crate) const BATCH_JOBS_MAX: usize = 512;
@@ -77,13 +82,13 @@ pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;
 
 /// Written space that a slice's metadata file has behind its last page when a transaction begins: more than a batch can
 /// use, whose changes dirty a few pages each beside their inline payloads.
-pub(crate) const METADATA_HEADROOM_MIN: u64 = 16 << 20;
+pub(crate) const METADATA_HEADROOM_MIN: u64 = scaled(16 << 20, 1 << 20);
 /// On a full disk deletes go on while there is this much headroom, puts only while there is [`METADATA_HEADROOM_MIN`].
-pub(crate) const METADATA_HEADROOM_FOR_DELETES: u64 = 4 << 20;
+pub(crate) const METADATA_HEADROOM_FOR_DELETES: u64 = scaled(4 << 20, 256 << 10);
 /// Headroom that the keeper restores while others commit ...
-pub(crate) const METADATA_HEADROOM: u64 = 48 << 20;
+pub(crate) const METADATA_HEADROOM: u64 = scaled(48 << 20, 3 << 20);
 /// ... when it has fallen below this.
-pub(crate) const METADATA_HEADROOM_LOW: u64 = 32 << 20;
+pub(crate) const METADATA_HEADROOM_LOW: u64 = scaled(32 << 20, 2 << 20);
 
 /// Changes that may wait for a committer before further ones are refused.
 pub(crate) const QUEUE_JOBS_MAX: usize = 65_536;

@@ -344,7 +344,7 @@ impl PinnedPayload {
         let Some((volume, offset)) = locate(&self.payload.extents, block * BLOCK_UNITS) else { return false };
         let Ok(file) = self.engine.volume_file(&self.slice, volume).await else { return true };
         let bytes = self.size.saturating_sub(block * BLOCK_BYTES as u64).min(BLOCK_BYTES as u64);
-        file.file_size().await.is_ok_and(|size| size < offset + bytes)
+        file.length().await.is_ok_and(|length| length < offset + bytes)
     }
 
     fn corrupt(&self, what: &str) -> EngineError {

@@ -14,6 +14,7 @@
 
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::extent::Extent;
+use crate::files::Files;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
 use crate::queue::Queue;
@@ -59,6 +60,7 @@ pub(crate) struct Slice {
     pub(crate) number: u16,
     pub(crate) folder: PathBuf,
     pub(crate) superblock: Superblock,
+    pub(crate) files: Files,
     pub(crate) environment: Environment,
     pub(crate) tables: Tables,
     pub(crate) space: Arc<Space>,
@@ -80,7 +82,12 @@ impl Slice {
     }
 
     /// Makes the folders, the metadata and the first volume of a slice of a new store.
-    pub(crate) fn create(data_dir: &Path, superblock: Superblock, number: u16) -> Result<(), OpenError> {
+    pub(crate) fn create(
+        files: &Files,
+        data_dir: &Path,
+        superblock: Superblock,
+        number: u16,
+    ) -> Result<(), OpenError> {
         let folder = Self::folder_of(data_dir, number);
         for part in ["meta", "volumes"] {
             let path = folder.join(part);
@@ -96,23 +103,29 @@ impl Slice {
             .doing("writing", &meta)?;
         txn.commit().doing("writing", &meta)?;
         let path = volume_path(&folder, 0);
-        Volume::create(&folder, superblock.store, number, 0, GROWTH_BYTES_MIN)
+        Volume::create(files, &folder, superblock.store, number, 0, GROWTH_BYTES_MIN)
             .doing("creating with direct I/O", &path)?;
         [folder.join("meta"), folder].iter().try_for_each(|path| sync_folder(path))
     }
 
     /// Opens a slice, checks that it belongs here, and reads its free map.
-    pub(crate) fn open(data_dir: &Path, superblock: Superblock, number: u16) -> Result<Arc<Self>, OpenError> {
+    pub(crate) fn open(
+        files: &Files,
+        data_dir: &Path,
+        superblock: Superblock,
+        number: u16,
+    ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
         let (environment, tables) = open_environment(&folder)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
-        for volume in volume_numbers(&folder)? {
-            volumes.push(Arc::new(Volume::open(&folder, superblock.store, number, volume)?));
+        for volume in volume_numbers(files, &folder)? {
+            volumes.push(Arc::new(Volume::open(files, &folder, superblock.store, number, volume)?));
         }
         let slice = Self {
             number,
             superblock,
+            files: files.clone(),
             environment,
             tables,
             space: Arc::new(Space::default()),

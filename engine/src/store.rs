@@ -13,6 +13,7 @@ use crate::cache::BlockCache;
 use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
 use crate::error::{EngineError, OpenContext, OpenError};
+use crate::files::Files;
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
 use crate::limits::SLICES_MAX;
@@ -69,6 +70,7 @@ pub struct StoreUsage {
 /// An open store.
 pub struct Store {
     pub(crate) slices: Vec<Arc<Slice>>,
+    pub(crate) files: Files,
     pub(crate) cache: BlockCache,
     pub(crate) disk: Arc<DiskSpace>,
     /// Blocks and records that failed their checks since the start.
@@ -89,6 +91,11 @@ impl Store {
     /// # Errors
     /// [`OpenError`], whose text says what to do. Nothing of an existing store has been changed.
     pub fn open(options: StoreOptions) -> Result<Arc<Self>, OpenError> {
+        Self::open_on(Files::System, options)
+    }
+
+    /// As [`Store::open`], with the volumes in `files`.
+    pub(crate) fn open_on(files: Files, options: StoreOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = &options.data_dir;
         std::fs::create_dir_all(data_dir).doing("creating", data_dir)?;
         ignore_file_size_signal();
@@ -96,12 +103,13 @@ impl Store {
         let lock = lock(data_dir)?;
         let superblock = match superblock::read(data_dir, &options.master_key)? {
             Some(superblock) => superblock,
-            None => create(data_dir, &options)?,
+            None => create(&files, data_dir, &options)?,
         };
         let (control, buckets) = Control::open(data_dir, superblock.store)?;
         let numbers = 0..superblock.slices;
-        let slices: Vec<_> =
-            numbers.map(|number| Slice::open(data_dir, superblock, number)).collect::<Result<_, _>>()?;
+        let slices: Vec<_> = numbers
+            .map(|number| Slice::open(&files, data_dir, superblock, number))
+            .collect::<Result<_, _>>()?;
         load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
         let store = Arc::new(Self {
@@ -115,6 +123,7 @@ impl Store {
             threads: Mutex::default(),
             store: superblock.store,
             proof_key: ProofKey::derive(&options.master_key, superblock.store, data_dir)?,
+            files,
             slices,
             lock,
         });
@@ -330,7 +339,7 @@ fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-fn create(data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenError> {
+fn create(files: &Files, data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenError> {
     let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
     let by_cores = u16::try_from(cores).unwrap_or(SLICES_MAX).max(2);
     let slices = options.slices.unwrap_or(by_cores).clamp(1, SLICES_MAX);
@@ -340,7 +349,7 @@ fn create(data_dir: &Path, options: &StoreOptions) -> Result<Superblock, OpenErr
     superblock::begin_creation(data_dir)?;
     Control::create(data_dir, superblock.store)?;
     for number in 0..slices {
-        Slice::create(data_dir, superblock, number)?;
+        Slice::create(files, data_dir, superblock, number)?;
     }
     for made in ["slices", "control"] {
         superblock::sync_folder(&data_dir.join(made))?;

@@ -16,11 +16,10 @@
 
 use crate::block::block_check;
 use crate::error::{OpenContext, OpenError};
+use crate::files::{Files, VolumeFile};
 use crate::limits::{UNIT_BYTES, VOLUME_BYTES_MAX};
 use crate::superblock::StoreId;
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -41,7 +40,7 @@ struct HeaderUnit([u8; 4096]);
 pub(crate) struct Volume {
     pub(crate) number: u32,
     pub(crate) path: PathBuf,
-    file: File,
+    file: VolumeFile,
     /// Length in units; all of them may be handed out but unit 0.
     units: AtomicU64,
     /// A flush failed: what the device holds is unknown, so nothing is written here any more.
@@ -49,13 +48,12 @@ pub(crate) struct Volume {
 }
 
 /// Numbers of the volumes in a slice's folder, which must follow one another. What an interrupted creation left is removed.
-pub(crate) fn volume_numbers(slice_folder: &Path) -> Result<std::ops::Range<u32>, OpenError> {
+pub(crate) fn volume_numbers(files: &Files, slice_folder: &Path) -> Result<std::ops::Range<u32>, OpenError> {
     let folder = slice_folder.join("volumes");
     let mut numbers = std::collections::BTreeSet::new();
-    for entry in std::fs::read_dir(&folder).doing("reading", &folder)? {
-        let path = entry.doing("reading", &folder)?.path();
+    for path in files.list(&folder).doing("reading", &folder)? {
         if path.extension().is_some_and(|extension| extension == "new") {
-            std::fs::remove_file(&path).doing("removing", &path)?;
+            files.remove(&path).doing("removing", &path)?;
         } else if let Some(number) = path.file_stem().and_then(|name| name.to_str()?.parse::<u32>().ok()) {
             numbers.insert(number);
         }
@@ -89,20 +87,11 @@ fn header(store: StoreId, slice: u16, number: u32) -> HeaderUnit {
     unit
 }
 
-fn open_direct(path: &Path, create: bool) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(create)
-        .custom_flags(libc::O_DIRECT)
-        .mode(0o600)
-        .open(path)
-}
-
 impl Volume {
     /// Makes a new volume of `bytes` bytes; durable when this returns, its name included. It gets its name last: a crash
     /// leaves a file that the next start removes.
     pub(crate) fn create(
+        files: &Files,
         folder: &Path,
         store: StoreId,
         slice: u16,
@@ -111,27 +100,33 @@ impl Volume {
     ) -> io::Result<Self> {
         let path = volume_path(folder, number);
         let unnamed = path.with_extension("new");
-        let file = open_direct(&unnamed, true)?;
+        let file = files.create(&unnamed)?;
         let volume = Self { number, path, file, units: AtomicU64::new(0), failed: AtomicBool::new(false) };
         let made = volume.grow_to(bytes).and_then(|()| {
             volume.file.write_all_at(&header(store, slice, number).0, 0)?;
             volume.file.sync_all()?;
-            std::fs::rename(&unnamed, &volume.path)?;
-            File::open(folder.join("volumes"))?.sync_all()
+            files.rename(&unnamed, &volume.path)?;
+            files.sync_folder(&folder.join("volumes"))
         });
         if let Err(error) = made {
             // No record names it yet. Under either name it would stand in the way of the next attempt.
-            let _ = std::fs::remove_file(&unnamed);
-            let _ = std::fs::remove_file(&volume.path);
+            let _ = files.remove(&unnamed);
+            let _ = files.remove(&volume.path);
             return Err(error);
         }
         Ok(volume)
     }
 
     /// Opens a volume and checks that it is the one that belongs here.
-    pub(crate) fn open(folder: &Path, store: StoreId, slice: u16, number: u32) -> Result<Self, OpenError> {
+    pub(crate) fn open(
+        files: &Files,
+        folder: &Path,
+        store: StoreId,
+        slice: u16,
+        number: u32,
+    ) -> Result<Self, OpenError> {
         let path = volume_path(folder, number);
-        let file = open_direct(&path, false).doing("opening with direct I/O", &path)?;
+        let file = files.open(&path).doing("opening with direct I/O", &path)?;
         let mut found = HeaderUnit([0; 4096]);
         file.read_exact_at(&mut found.0, 0).doing("reading the header of", &path)?;
         if found.0 != header(store, slice, number).0 {
@@ -139,7 +134,7 @@ impl Volume {
                 "the header is damaged, or the volume belongs to another store, slice or place".to_owned();
             return Err(OpenError::Damaged { path, what });
         }
-        let units = file.metadata().doing("measuring", &path)?.len() / UNIT_BYTES;
+        let units = file.length().doing("measuring", &path)? / UNIT_BYTES;
         Ok(Self { number, path, file, units: AtomicU64::new(units), failed: AtomicBool::new(false) })
     }
 
@@ -158,22 +153,12 @@ impl Volume {
         self.usable()?;
         let bytes = bytes / UNIT_BYTES * UNIT_BYTES;
         let now = self.units() * UNIT_BYTES;
-        match rustix::fs::fallocate(
-            &self.file,
-            rustix::fs::FallocateFlags::empty(),
-            now,
-            bytes.saturating_sub(now),
-        ) {
-            Ok(()) => {}
-            // A file system that cannot preallocate still works, slower.
-            Err(rustix::io::Errno::OPNOTSUPP) => self.file.set_len(bytes)?,
-            Err(error) => {
-                // What was allocated before the failure goes back; the length has not been announced.
-                if now > 0 {
-                    let _ = self.file.set_len(now);
-                }
-                return Err(error.into());
+        if let Err(error) = self.file.allocate(now, bytes) {
+            // What was allocated before the failure goes back; the length has not been announced.
+            if now > 0 {
+                let _ = self.file.set_length(now);
             }
+            return Err(error);
         }
         self.synced(self.file.sync_all())?;
         self.units.store(bytes / UNIT_BYTES, Ordering::Release);
@@ -225,25 +210,26 @@ impl Volume {
 mod tests {
     use super::Volume;
     use crate::error::OpenError;
+    use crate::files::Files;
     use crate::superblock::StoreId;
 
     #[test]
     fn a_volume_of_another_store_slice_or_place_is_refused() {
         let folder = tempfile::tempdir_in(".").expect("a folder");
         std::fs::create_dir(folder.path().join("volumes")).expect("a folder");
-        let store = StoreId([7; 16]);
-        let volume = Volume::create(folder.path(), store, 1, 0, 1 << 20).expect("makes");
+        let (files, store) = (Files::System, StoreId([7; 16]));
+        let volume = Volume::create(&files, folder.path(), store, 1, 0, 1 << 20).expect("makes");
         assert_eq!(volume.units(), 256);
         volume.write_ahead(1, 255).expect("writes");
         volume.grow_to(2 << 20).expect("grows");
         drop(volume);
-        assert_eq!(Volume::open(folder.path(), store, 1, 0).expect("opens").units(), 512);
+        assert_eq!(Volume::open(&files, folder.path(), store, 1, 0).expect("opens").units(), 512);
         for (store, slice) in [(StoreId([8; 16]), 1), (store, 2)] {
-            let refused = Volume::open(folder.path(), store, slice, 0);
+            let refused = Volume::open(&files, folder.path(), store, slice, 0);
             assert!(matches!(refused, Err(OpenError::Damaged { .. })), "{refused:?}");
         }
         std::fs::rename(super::volume_path(folder.path(), 0), super::volume_path(folder.path(), 3))
             .expect("renames");
-        assert!(Volume::open(folder.path(), store, 1, 3).is_err());
+        assert!(Volume::open(&files, folder.path(), store, 1, 3).is_err());
     }
 }

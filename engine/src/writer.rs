@@ -5,7 +5,7 @@
 //! dropping the writer, or what it staged, gives the space back once the last write has ended.
 
 use crate::block::{block_check, table_pages, write_table};
-use crate::disk::{self, Grant, Write, WriteBuffer};
+use crate::disk::{self, DiskFile, Grant, Write, WriteBuffer};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::extent::Extent;
@@ -156,7 +156,7 @@ fn missing() -> EngineError {
 struct Filling {
     buffer: WriteBuffer,
     grant: Grant,
-    file: Rc<glommio::io::DmaFile>,
+    file: Rc<DiskFile>,
     offset: u64,
     capacity: usize,
     filled: usize,
@@ -266,7 +266,7 @@ impl VolumeWriter {
         padding.fill(0);
         self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
         let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
-        self.hash.push(Rc::clone(&buffer), filling.capacity, Rc::clone(&grant));
+        self.hash.push(buffer.clone(), filling.capacity, Rc::clone(&grant));
         let write = disk::write(&filling.file, filling.offset, buffer, (grant, reservation));
         self.in_flight.push_back(write);
         Ok(())

@@ -1,0 +1,169 @@
+//! The files that volumes lie in, as plain threads use them: making, naming, growing, writing and flushing.
+//!
+//! In the service they are files of the operating system opened for direct I/O. With the feature `simulation` they can be
+//! images in memory instead, which forget what was not flushed (`simulation/disk.rs`); without it there is only one
+//! variant, and nothing to choose between. The side of the executors is `disk.rs`.
+
+#[cfg(feature = "simulation")]
+use crate::simulation::{Simulation, disk::SimulatedFile};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+#[cfg(feature = "simulation")]
+use std::sync::Arc;
+
+/// Where the volumes of a store are.
+#[derive(Clone, Default)]
+pub(crate) enum Files {
+    /// In the file system.
+    #[default]
+    System,
+    /// In memory.
+    #[cfg(feature = "simulation")]
+    Simulated(Arc<Simulation>),
+}
+
+impl Files {
+    /// Paths of the files in a folder.
+    pub(crate) fn list(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        match self {
+            Self::System => std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => Ok(simulation.disk.list(folder)),
+        }
+    }
+
+    /// Makes a file that must not be there yet.
+    pub(crate) fn create(&self, path: &Path) -> io::Result<VolumeFile> {
+        match self {
+            Self::System => open_direct(path, true).map(VolumeFile::System),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => simulation.disk.create(path).map(VolumeFile::Simulated),
+        }
+    }
+
+    /// Opens a file that is there.
+    pub(crate) fn open(&self, path: &Path) -> io::Result<VolumeFile> {
+        match self {
+            Self::System => open_direct(path, false).map(VolumeFile::System),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => simulation.disk.open(path).map(VolumeFile::Simulated),
+        }
+    }
+
+    /// Gives a file another name in its folder; durable after [`Files::sync_folder`].
+    pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        match self {
+            Self::System => std::fs::rename(from, to),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => simulation.disk.rename(from, to),
+        }
+    }
+
+    /// Removes a name.
+    pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::System => std::fs::remove_file(path),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => simulation.disk.remove(path),
+        }
+    }
+
+    /// Makes the names in a folder durable.
+    pub(crate) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
+        match self {
+            Self::System => File::open(folder)?.sync_all(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(simulation) => simulation.disk.sync_folder(folder),
+        }
+    }
+}
+
+fn open_direct(path: &Path, create: bool) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(create)
+        .custom_flags(libc::O_DIRECT)
+        .mode(0o600)
+        .open(path)
+}
+
+/// One open file. All offsets, lengths and buffers are whole, aligned units.
+#[derive(Debug)]
+pub(crate) enum VolumeFile {
+    /// Of the operating system, for direct I/O.
+    System(File),
+    /// In memory.
+    #[cfg(feature = "simulation")]
+    Simulated(SimulatedFile),
+}
+
+impl VolumeFile {
+    /// Length in bytes.
+    pub(crate) fn length(&self) -> io::Result<u64> {
+        match self {
+            Self::System(file) => Ok(file.metadata()?.len()),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => Ok(file.length()),
+        }
+    }
+
+    pub(crate) fn read_exact_at(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => file.read_exact_at(bytes, offset),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.read_exact_at(bytes, offset),
+        }
+    }
+
+    pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => file.write_all_at(bytes, offset),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.write_all_at(bytes, offset),
+        }
+    }
+
+    /// Preallocates from `from` up to a length of `to` bytes. A file system that cannot preallocate still works, slower.
+    pub(crate) fn allocate(&self, from: u64, to: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => {
+                let flags = rustix::fs::FallocateFlags::empty();
+                match rustix::fs::fallocate(file, flags, from, to.saturating_sub(from)) {
+                    Err(rustix::io::Errno::OPNOTSUPP) => file.set_len(to),
+                    done => Ok(done?),
+                }
+            }
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.allocate(to),
+        }
+    }
+
+    pub(crate) fn set_length(&self, bytes: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => file.set_len(bytes),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.set_length(bytes),
+        }
+    }
+
+    /// Makes contents and length durable, and all else that the file system keeps of the file.
+    pub(crate) fn sync_all(&self) -> io::Result<()> {
+        match self {
+            Self::System(file) => file.sync_all(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.sync(),
+        }
+    }
+
+    /// Makes contents, and the length that they need, durable.
+    pub(crate) fn sync_data(&self) -> io::Result<()> {
+        match self {
+            Self::System(file) => file.sync_data(),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.sync(),
+        }
+    }
+}
