@@ -7,45 +7,16 @@
 //! so the space that it goes to stays reserved until the task has ended, whatever becomes of the client.
 
 use crate::files::Files;
-use crate::limits::{UNIT_BYTES, UPLOAD_BYTES_PER_EXECUTOR};
+use crate::limits::UNIT_BYTES;
 #[cfg(feature = "simulation")]
 use crate::simulation::disk::SimulatedFile;
 use glommio::io::{DmaBuffer, DmaFile, OpenOptions, ReadResult};
-use glommio::sync::Semaphore;
 use glommio::task::JoinHandle;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-
-/// A bound on how much memory uploads take on one executor: counted in KiB, for glommio's semaphores count in units.
-pub(crate) struct UploadBudget(Rc<Semaphore>);
-
-/// Memory that was granted; given back when dropped.
-pub(crate) struct Grant {
-    budget: Rc<Semaphore>,
-    kib: u64,
-}
-
-impl Drop for Grant {
-    fn drop(&mut self) {
-        self.budget.signal(self.kib);
-    }
-}
-
-impl UploadBudget {
-    pub(crate) fn new() -> Self {
-        Self(Rc::new(Semaphore::new(UPLOAD_BYTES_PER_EXECUTOR / 1024)))
-    }
-
-    /// Waits until `bytes` bytes may be used.
-    pub(crate) async fn grant(&self, bytes: usize) -> io::Result<Grant> {
-        let kib = (bytes as u64).div_ceil(1024);
-        self.0.acquire(kib).await.map_err(|_| io::Error::other("the executor is closing"))?;
-        Ok(Grant { budget: Rc::clone(&self.0), kib })
-    }
-}
 
 /// The volumes that an executor has open.
 pub(crate) struct Disk {

@@ -2,7 +2,7 @@
 
 use crate::block::block_check;
 use crate::bucket::Bucket;
-use crate::disk::{Disk, DiskFile, UploadBudget};
+use crate::disk::{Disk, DiskFile};
 use crate::error::{EngineError, OpenError};
 use crate::hasher::Hasher;
 use crate::keys;
@@ -19,6 +19,7 @@ use crate::reader::{OpenObject, PinnedPayload, Purpose, Source};
 use crate::record::{ObjectRecord, PayloadForm};
 use crate::slice::Slice;
 use crate::store::Store;
+use crate::upload_budget::UploadBudget;
 use crate::volume::volume_path;
 use crate::writer::{PayloadWriter, StagedPayload};
 use cairn_lmdb::Record;

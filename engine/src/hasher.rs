@@ -5,9 +5,10 @@
 //! stream is hashed alone. Work and memory are bounded by the writers, which hand over no further buffer while
 //! [`WRITES_IN_FLIGHT_MAX`] of theirs wait.
 
-use crate::disk::{Grant, SharedBuffer};
+use crate::disk::SharedBuffer;
 use crate::limits::WRITES_IN_FLIGHT_MAX;
 use crate::md5::{LANES, Lane, MD5_BLOCK_BYTES, Md5, lanes_pay, update_lanes};
+use crate::upload_budget::Grant;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;

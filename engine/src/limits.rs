@@ -40,6 +40,17 @@ pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 4;
 /// Bytes of upload buffers that one executor hands out before further uploads wait (TCP then slows the clients).
 pub(crate) const UPLOAD_BYTES_PER_EXECUTOR: u64 = 128 << 20;
 
+/// How long a buffer may fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Nobody is held to
+/// it while there is memory for all, which is enough for 2048 uploads of an executor at once.
+pub(crate) const FILL_PATIENCE: Duration = Duration::from_secs(4);
+
+/// How often an upload that waits for memory looks for buffers that have been filling for too long.
+pub(crate) const RECALL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Space reserved for the beginning of a payload; later reservations double what there is, so that an upload which is
+/// announced but never sent keeps little space from others. Whole blocks.
+pub(crate) const FIRST_RESERVATION_BYTES: u64 = 4 << 20;
+
 /// Bytes that all readers of one executor may hold ahead of what they are sending. Beyond that each goes block by block.
 pub(crate) const READ_AHEAD_BYTES_PER_EXECUTOR: usize = 64 << 20;
 

@@ -5,19 +5,20 @@
 //! dropping the writer, or what it staged, gives the space back once the last write has ended.
 
 use crate::block::{block_check, table_pages, write_table};
-use crate::disk::{self, DiskFile, Grant, Write, WriteBuffer};
+use crate::disk::{self, DiskFile, Write, WriteBuffer};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::hasher::HashStream;
 use crate::limits::{
-    BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_WRITE_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX,
-    UNIT_BYTES, WRITE_BYTES, WRITES_IN_FLIGHT_MAX,
+    BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_RESERVATION_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX,
+    UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::md5::Md5;
 use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
 use crate::slice::Slice;
 use crate::space::Reservation;
+use crate::upload_budget::{Grant, Recall};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -92,6 +93,7 @@ impl PayloadWriter {
             reservation: None,
             checks: Vec::new(),
             buffer: None,
+            recall: Recall::default(),
             in_flight: VecDeque::new(),
             hash: HashStream::new(&engine.hasher),
             lost: false,
@@ -107,6 +109,16 @@ impl PayloadWriter {
         match &mut self.0 {
             Form::Inline { bytes, filled } => Ok(bytes.get_mut(*filled..).unwrap_or_default()),
             Form::Volume(writer) => writer.room().await,
+        }
+    }
+
+    /// Tells when the memory that the payload's bytes are waited for with is wanted by others and its sender has been too
+    /// slow: then the payload should be given up.
+    #[must_use]
+    pub fn recall(&self) -> Recall {
+        match &self.0 {
+            Form::Inline { .. } => Recall::default(),
+            Form::Volume(writer) => writer.recall.clone(),
         }
     }
 
@@ -175,6 +187,7 @@ struct VolumeWriter {
     reservation: Option<Rc<RefCell<Reservation>>>,
     checks: Vec<u64>,
     buffer: Option<Filling>,
+    recall: Recall,
     in_flight: VecDeque<Write>,
     hash: HashStream,
     /// A write failed: the payload can never be complete.
@@ -222,7 +235,8 @@ impl VolumeWriter {
     }
 
     async fn reserve_more(&mut self) -> Result<(), EngineError> {
-        let bytes = (self.size - self.reserved).min(EXTENT_UNITS_MAX * UNIT_BYTES);
+        let most = self.reserved.clamp(FIRST_RESERVATION_BYTES, EXTENT_UNITS_MAX * UNIT_BYTES);
+        let bytes = (self.size - self.reserved).min(most);
         let more = self.slice.reserve(bytes).await?;
         self.reserved += bytes;
         match &self.reservation {
@@ -237,11 +251,10 @@ impl VolumeWriter {
         let reservation = self.reservation.as_ref().ok_or_else(missing)?;
         let (volume, offset, in_extent) =
             place(reservation.borrow().extents(), self.taken).ok_or_else(missing)?;
-        let most = if self.taken == 0 { FIRST_WRITE_BYTES } else { WRITE_BYTES };
+        let most = self.engine.upload_budget.buffer_bytes(self.taken);
         let capacity = (self.size - self.taken).min(in_extent).min(most as u64);
         let capacity = usize::try_from(capacity).map_err(|_| missing())?;
-        let grant =
-            self.engine.upload_budget.grant(capacity).await.map_err(|e| self.io_error("buffering", &e))?;
+        let grant = self.engine.upload_budget.grant(capacity, &self.recall).await;
         let file = self.engine.volume_file(&self.slice, volume).await?;
         let buffer = disk::write_buffer(&file, capacity);
         Ok(Filling { buffer, grant, file, offset, capacity, filled: 0 })
@@ -265,6 +278,7 @@ impl VolumeWriter {
         let (payload, padding) = filling.buffer.bytes_mut().split_at_mut(filling.capacity);
         padding.fill(0);
         self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
+        filling.grant.filled();
         let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
         self.hash.push(buffer.clone(), filling.capacity, Rc::clone(&grant));
         let write = disk::write(&filling.file, filling.offset, buffer, (grant, reservation));

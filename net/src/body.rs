@@ -154,6 +154,11 @@ impl<'c> RequestBody<'c> {
         }
     }
 
+    /// Ends the wait of a read whose future was dropped.
+    pub(crate) fn end_wait(&self) {
+        self.wire.watch().disarm();
+    }
+
     pub(crate) const fn into_rest(self) -> BodyRest {
         BodyRest {
             remaining: self.remaining,

@@ -114,6 +114,8 @@ async fn exchange<S: Service>(server: &Server<S>, wire: &mut Wire, request: &Req
     // Boxed, so that a connection that waits for its next request does not hold room for the largest of all calls.
     let call = Box::pin(server.service.call(request, &mut body));
     let called = AssertUnwindSafe(call).catch_unwind().await;
+    // A read that the service gave up has left its deadline behind.
+    body.end_wait();
     let rest = body.into_rest();
     let (response, panicked) = match called {
         Ok(response) => (response, false),

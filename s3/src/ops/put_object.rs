@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
-use cairn_engine::{Attributes, PutObject};
+use cairn_engine::{Attributes, PutObject, Recall};
 use cairn_http1::{BodyFraming, StatusCode};
 use cairn_model::Etag;
 use cairn_net::RequestBody;
@@ -33,11 +33,12 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     }
 
     let mut writer = call.engine.write_payload(&bucket, &key, size).await?;
+    let recall = writer.recall();
     let mut digests = BodyDigests::new(declared);
     let mut turns = Turns::default();
     while body.remaining() > 0 {
         let buffer = writer.buffer().await?;
-        let count = body.read(buffer).await?;
+        let count = read_unless_recalled(body, buffer, &recall).await?;
         if count == 0 {
             return Err(S3Error::new(ErrorCode::IncompleteBody).closing());
         }
@@ -56,6 +57,20 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let put = PutObject { bucket, key, payload, etag, attributes, condition };
     call.engine.put_object(put).await.map_err(|error| conditions::write_error(error, conditional))?;
     Ok(reply)
+}
+
+/// Reads from the body; ends the upload when it is too slow for the memory that it holds.
+async fn read_unless_recalled(
+    body: &mut RequestBody<'_>,
+    buffer: &mut [u8],
+    recall: &Recall,
+) -> S3Result<usize> {
+    let recalled = async {
+        recall.asked().await;
+        let message = "The body arrived too slowly while other uploads waited for memory; try again.";
+        Err(S3Error::with_message(ErrorCode::RequestTimeout, message).closing())
+    };
+    futures_lite::future::or(async { Ok(body.read(buffer).await?) }, recalled).await
 }
 
 /// The declared size of the body.
