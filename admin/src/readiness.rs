@@ -18,6 +18,11 @@ pub struct SubsystemState {
 pub trait Readiness {
     /// All subsystems and their states now.
     fn look(&self) -> Vec<SubsystemState>;
+
+    /// What anybody may be told of why the service is not ready. Other reasons go to the log alone.
+    fn public_reason(&self) -> Option<String> {
+        None
+    }
 }
 
 /// Readiness of object storage and metadata, and whether the process is on its way out.

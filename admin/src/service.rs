@@ -87,7 +87,7 @@ impl AdminService {
         let AdminOptions { verifications, drain, .. } = &self.options;
         match handler {
             Handler::Health => system::health(),
-            Handler::Ready => system::ready(&self.look()),
+            Handler::Ready => system::ready(&self.look(), self.options.readiness.public_reason()),
             Handler::SystemInfo => system::system_info(&self.look()),
             // The table lets nobody in here who is not known.
             Handler::Session => system::session(caller.ok_or(AdminError::Unauthenticated)?),

@@ -33,16 +33,18 @@ pub(crate) fn health() -> Result<Reply, AdminError> {
 struct NotReady {
     status: &'static str,
     subsystems: std::collections::BTreeMap<&'static str, &'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
 }
 
-/// `GET /ready`: 503 when any subsystem cannot work, with the state of each.
-pub(crate) fn ready(subsystems: &[SubsystemState]) -> Result<Reply, AdminError> {
+/// `GET /ready`: 503 when any subsystem cannot work, with the state of each, and the reason when all may know it.
+pub(crate) fn ready(subsystems: &[SubsystemState], reason: Option<String>) -> Result<Reply, AdminError> {
     if all_ready(subsystems) {
         return Reply::json(StatusCode::OK, &Status { status: READY });
     }
     let subsystems =
         subsystems.iter().map(|subsystem| (subsystem.name, word(subsystem.state.is_ok()))).collect();
-    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &NotReady { status: NOT_READY, subsystems })
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &NotReady { status: NOT_READY, subsystems, reason })
 }
 
 #[derive(Serialize)]

@@ -39,6 +39,9 @@ fn readiness_text(readiness: &Answer) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {}: {}", plain(name), word(state));
     }
+    if let Some(reason) = readiness.body["reason"].as_str() {
+        let _ = writeln!(text, "  reason: {}", plain(reason));
+    }
     text
 }
 
@@ -70,6 +73,9 @@ mod tests {
         let body = json!({"status": "not_ready", "subsystems": {"storage": "not_ready", "meta\u{1b}[2Jdata": "ready"}});
         let text = readiness_text(&Answer { status: NOT_READY, body });
         assert_eq!(text, "status: not_ready\n  meta[2Jdata: ready\n  storage: not_ready\n");
+        let body = json!({"status": "not_ready", "reason": "too\u{1b} new"});
+        let text = readiness_text(&Answer { status: NOT_READY, body });
+        assert_eq!(text, "status: not_ready\n  reason: too new\n");
         let info = json!({"name": "cairn", "version": "1.2.3", "capabilities": {"versioning": false}});
         assert_eq!(info_text(&info), "name: cairn\nversion: 1.2.3\ncapabilities:\n  versioning: false\n");
     }

@@ -97,6 +97,7 @@ impl Store {
     /// As [`Store::open`], with the volumes in `files`.
     pub(crate) fn open_on(files: Files, options: StoreOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = &options.data_dir;
+        superblock::refuse_later_format(data_dir)?;
         std::fs::create_dir_all(data_dir).doing("creating", data_dir)?;
         ignore_file_size_signal();
         refuse_network_file_system(data_dir)?;

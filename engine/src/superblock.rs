@@ -69,6 +69,18 @@ fn key_check(master_key: &[u8], store: StoreId) -> String {
     StoreId(check).to_hex()
 }
 
+/// Refuses a store of a later format. Touches nothing, so it comes before the lock is taken: whatever else is wrong
+/// with the file is found under the lock.
+pub(crate) fn refuse_later_format(folder: &Path) -> Result<(), OpenError> {
+    let Ok(bytes) = std::fs::read(folder.join(FILE)) else { return Ok(()) };
+    match serde_json::from_slice(&bytes) {
+        Ok(VersionOnly { format_version: found }) if found > FORMAT_VERSION => {
+            Err(OpenError::FormatTooNew { found, known: FORMAT_VERSION })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Reads the superblock; `None` when the folder holds no store yet.
 pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
     let path = folder.join(FILE);
@@ -78,10 +90,7 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
         Err(error) => return Err(error).doing("reading", &path),
     };
     let damaged = |what: String| OpenError::Damaged { path: path.clone(), what };
-    let version: VersionOnly = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
-    if version.format_version > FORMAT_VERSION {
-        return Err(OpenError::FormatTooNew { found: version.format_version, known: FORMAT_VERSION });
-    }
+    refuse_later_format(folder)?;
     let file: File1 = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
     let store =
         StoreId::from_hex(&file.store_id).ok_or_else(|| damaged("a store id that is none".to_owned()))?;

@@ -25,7 +25,9 @@ mod routing;
 mod service;
 mod target;
 mod token;
+mod unavailable;
 mod unsupported;
 mod xml;
 
 pub use service::{S3Options, S3Service};
+pub use unavailable::UnavailableService;

@@ -175,7 +175,7 @@ fn with_region(error: S3Error, asked: Asked<'_>) -> S3Error {
 }
 
 /// What is answered when there is no request to answer.
-fn rejection_error(reason: &Rejection) -> S3Error {
+pub(crate) fn rejection_error(reason: &Rejection) -> S3Error {
     match reason {
         Rejection::Head(HeadError::BadRequest(what)) => S3Error::with_message(
             ErrorCode::BadRequest,

@@ -10,6 +10,7 @@ mod guide;
 mod host;
 mod load;
 mod memory;
+mod not_ready;
 mod planes;
 mod quote;
 mod serve;

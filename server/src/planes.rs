@@ -18,7 +18,7 @@ use crate::host;
 use crate::shutdown::Shutdown;
 
 /// Most connections of the management port: a few operators and probes, while the data plane may be flooded.
-const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
+pub(crate) const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
 
 /// What all executors share. Cloned to each.
 #[derive(Clone)]
@@ -83,13 +83,7 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
 }
 
 fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
-    let auth = &shared.settings.auth;
-    let credentials = ManagementCredentials {
-        system_token: auth.management_system_token.expose().to_owned(),
-        root_access_key: auth.root_access_key.clone(),
-        root_secret_key: auth.root_secret_key.expose().to_owned(),
-        scrape_token: auth.metrics_scrape_token.as_ref().map(|token| token.expose().to_owned()),
-    };
+    let credentials = management_credentials(&shared.settings);
     let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.shutdown.data.clone() };
     let options = AdminOptions {
         credentials,
@@ -99,6 +93,16 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         drain: shared.shutdown.data.clone(),
     };
     AdminService::new(options)
+}
+
+pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentials {
+    let auth = &settings.auth;
+    ManagementCredentials {
+        system_token: auth.management_system_token.expose().to_owned(),
+        root_access_key: auth.root_access_key.clone(),
+        root_secret_key: auth.root_secret_key.expose().to_owned(),
+        scrape_token: auth.metrics_scrape_token.as_ref().map(|token| token.expose().to_owned()),
+    }
 }
 
 async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {
@@ -113,7 +117,7 @@ async fn serve_management(listener: Listener, service: Rc<AdminService>, shared:
     cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
 }
 
-fn limits(settings: &Settings, connections_max: usize) -> Limits {
+pub(crate) fn limits(settings: &Settings, connections_max: usize) -> Limits {
     let server = &settings.server;
     Limits {
         head: HeadLimits::default(),

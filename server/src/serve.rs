@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_admin::Verifications;
-use cairn_engine::{Store, StoreOptions};
+use cairn_engine::{OpenError, Store, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{install_panic_hook, start_logging};
@@ -22,7 +22,7 @@ use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
-use crate::{host, memory, signals};
+use crate::{host, memory, not_ready, signals};
 
 /// The cache takes this part of the memory when nothing is configured.
 const CACHE_PART_OF_MEMORY: u64 = 4;
@@ -53,7 +53,12 @@ pub fn serve(
     announce(&settings);
     cairn_net::probe()?;
 
-    let store = open_store(&settings)?;
+    let store = match open_store(&settings) {
+        Err(ServeError::Store(why @ OpenError::FormatTooNew { .. })) => {
+            return not_ready::serve(&settings, &why);
+        }
+        opened => opened?,
+    };
     let served = serve_store(&settings, options.mode, Arc::clone(&store), on_ready);
     // Also when serving failed: what was acknowledged is durable, but a clean end leaves nothing to recover.
     store.close();

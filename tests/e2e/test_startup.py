@@ -1,5 +1,6 @@
 """Attacks the start: every wrong setting ends it with an error that names the setting and never its value."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -12,7 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import requests
 
+from harness.s3 import error_code
 from harness.server import BINARY, Cairn, clean_environment
 
 END_SECONDS = 20
@@ -184,6 +187,12 @@ def change_superblock(store: Cairn, change: Callable[[dict], None]) -> bytes:
     return path.read_bytes()
 
 
+def folder_digests(folder: Path) -> dict[str, str]:
+    """A digest of every file in a folder, by its name in it."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
 def raise_version(content: dict) -> None:
     """A format of the future."""
     names = [name for name in content if "version" in name]
@@ -192,12 +201,30 @@ def raise_version(content: dict) -> None:
 
 
 def test_a_store_of_a_newer_format(make_store: MakeStore):
-    """Refused or not ready, with the reason, and not a byte rewritten."""
+    """Not ready, with the reason; every request is refused, and the folder is byte for byte what it was.
+
+    It used to end at once: a supervisor started it again and again, and nothing told the probes why.
+    """
     store = make_store().start()
+    store.s3.create_bucket("kept")
+    store.s3.put("kept", "k", b"x" * 100_000)
     assert store.stop() == 0
-    changed = change_superblock(store, raise_version)
-    assert "version" in refused(store)
-    assert (store.data / "superblock.json").read_bytes() == changed
+    change_superblock(store, raise_version)
+    (store.data / "lock").unlink()
+    before = folder_digests(store.data)
+    store.log.unlink()
+    store.spawn()
+    store.wait_output("not opened")
+    ready = requests.get(f"{store.management}/ready", timeout=END_SECONDS)
+    assert ready.status_code == 503 and "version 1001" in ready.json()["reason"], ready.text
+    assert requests.get(f"{store.management}/health", timeout=END_SECONDS).status_code == 200
+    for answer in (store.s3.get("kept", "k"), store.s3.request("PUT", "/kept/new", body=b"1"), store.s3.list_page("kept")):
+        assert (answer.status, error_code(answer)) == (503, "ServiceUnavailable")
+    shown = run("status", "--endpoint", store.management)
+    assert shown.returncode == 1 and "version 1001" in shown.stdout, shown
+    assert store.stop() == 0
+    assert folder_digests(store.data) == before
+    assert not store.leaked_secrets()
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "nonsense"])

@@ -1,0 +1,46 @@
+//! The data plane of a server that does not open its store: every request is answered 503 `ServiceUnavailable`.
+
+use crate::errors::{ErrorCode, S3Error};
+use crate::reply::{self, AnswerIds, Asked};
+use crate::service::rejection_error;
+use cairn_http1::Method;
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
+use cairn_observe::{Plane, log_exchange};
+use std::rc::Rc;
+
+const MESSAGE: &str = "The server does not open its store, which a newer program has made; its operator must start that program.";
+
+/// Refuses everything, and closes each connection: the next request may find a server that serves.
+pub struct UnavailableService(());
+
+impl UnavailableService {
+    /// A service on this executor.
+    #[must_use]
+    pub fn new() -> Rc<Self> {
+        Rc::new(Self(()))
+    }
+}
+
+/// The answer to anybody, authenticated or not: it says nothing about what is stored.
+fn refusal(error: &S3Error, method: Option<&Method>, path: &str, id: &str) -> Response {
+    reply::failure(
+        error,
+        Asked { method, path, target: None, route: "" },
+        AnswerIds { request: id, host: "" },
+    )
+}
+
+impl Service for UnavailableService {
+    async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
+        let error = S3Error::with_message(ErrorCode::ServiceUnavailable, MESSAGE).closing();
+        refusal(&error, Some(request.head.method()), request.head.path(), &request.id)
+    }
+
+    fn reject(&self, reason: Rejection, request_id: &str) -> Response {
+        refusal(&rejection_error(&reason).closing(), None, "", request_id)
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_exchange(Plane::Data, exchange);
+    }
+}
