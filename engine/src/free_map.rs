@@ -141,27 +141,60 @@ pub(crate) fn owned_runs(
             ([volume, chunk], []) => (u32::from_be_bytes(*volume), u32::from_be_bytes(*chunk)),
             _ => return Err(EngineError::Corrupt("a free map key of a wrong length".to_owned())),
         };
-        let first = chunk.saturating_mul(CHUNK_UNITS);
-        for (byte, unit) in bits.iter().zip((first..).step_by(8)) {
-            if *byte == 0 {
-                continue;
-            }
-            for bit in (0..8).filter(|bit| byte & (1 << bit) != 0) {
-                match &mut run {
-                    Some((v, start, units)) if *v == volume && *start + *units == unit + bit => *units += 1,
-                    _ => {
-                        if let Some((v, start, units)) = run.replace((volume, unit + bit, 1)) {
-                            found(v, start, units);
-                        }
-                    }
-                }
-            }
-        }
+        runs_of_chunk(&mut run, volume, chunk, bits, &mut found)?;
     }
     if let Some((volume, start, units)) = run {
         found(volume, start, units);
     }
     Ok(())
+}
+
+/// Goes on with the run so far through one more chunk; gives those that have ended to `found`.
+fn runs_of_chunk(
+    run: &mut Option<(u32, u32, u32)>,
+    volume: u32,
+    chunk: u32,
+    bits: &Bits,
+    found: &mut impl FnMut(u32, u32, u32),
+) -> Result<(), EngineError> {
+    // The last chunk is left out: with it the end of a run would not fit its number.
+    let first =
+        chunk.checked_add(1).and_then(|next| next.checked_mul(CHUNK_UNITS)).map(|end| end - CHUNK_UNITS);
+    let first =
+        first.ok_or_else(|| EngineError::Corrupt("a free map chunk behind all volumes".to_owned()))?;
+    for (byte, unit) in bits.iter().zip((first..).step_by(8)) {
+        if *byte == 0 {
+            continue;
+        }
+        for bit in (0..8).filter(|bit| byte & (1 << bit) != 0) {
+            match run {
+                Some((v, start, units)) if *v == volume && *start + *units == unit + bit => *units += 1,
+                _ => {
+                    if let Some((v, start, units)) = run.replace((volume, unit + bit, 1)) {
+                        found(v, start, units);
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The runs of a single record of the map.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn runs_of_record(
+    version: u8,
+    volume: u32,
+    chunk: u32,
+    body: &[u8],
+) -> Result<Vec<Extent>, EngineError> {
+    let (mut run, mut runs) = (None, Vec::new());
+    let mut found = |volume, start, units| runs.push(Extent { volume, start, units });
+    runs_of_chunk(&mut run, volume, chunk, bits_of(version, body)?, &mut found)?;
+    if let Some((volume, start, units)) = run {
+        found(volume, start, units);
+    }
+    Ok(runs)
 }
 
 #[cfg(test)]

@@ -24,6 +24,8 @@ mod extent;
 mod files;
 mod free_map;
 mod free_runs;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod hasher;
 mod keeper;
 mod keys;

@@ -7,6 +7,8 @@
 
 pub mod conditional;
 pub mod date;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 pub mod head;
 pub mod percent;
 pub mod query;

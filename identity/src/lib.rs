@@ -21,6 +21,8 @@
 #![forbid(unsafe_code)]
 
 mod credential;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod request;
 mod sigv4;
 

@@ -18,6 +18,8 @@
 
 mod environment;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod record;
 mod txn;
 

@@ -16,6 +16,8 @@ mod call;
 mod conditions;
 mod errors;
 mod fields;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod hosts;
 mod operations;
 mod ops;

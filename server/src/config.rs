@@ -23,3 +23,5 @@ pub use secret_rules::AuthSettings;
 pub use settings::{LogSettings, ServerSettings, Settings, StorageSettings};
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
 pub use value::BindAddress;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use value::{Value, expected, parse_text};

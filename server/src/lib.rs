@@ -6,6 +6,8 @@
 pub mod config;
 mod dev_secrets;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod guide;
 mod host;
 mod load;

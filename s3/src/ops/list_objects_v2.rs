@@ -81,6 +81,23 @@ fn parse_max(text: &str) -> Option<usize> {
     digits.then(|| text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
 }
 
+/// What must hold of a list's query, whatever it is.
+///
+/// # Panics
+/// When it does not.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_query(query: &Query<'_>) {
+    let Ok(asked) = asked(query) else { return };
+    assert!(asked.max <= KEYS_MAX);
+    assert!(asked.after.is_some() || asked.token.is_none());
+    let page = ListPage { next: asked.after.clone(), ..ListPage::default() };
+    if let Ok(xml) = document("bucket", &asked, &page) {
+        let root = crate::xml::reader::parse(&xml.finish()).expect("an answer is well-formed");
+        let next = root.child("NextContinuationToken").map(|token| token::to_position(token.text()));
+        assert!(next.is_none_or(|next| next == asked.after) || asked.token.is_none());
+    }
+}
+
 fn document(bucket: &str, asked: &Asked<'_>, page: &ListPage) -> S3Result<XmlWriter> {
     let names = asked.encoding;
     let entries = page.objects.len() + page.common_prefixes.len();

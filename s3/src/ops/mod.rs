@@ -8,7 +8,7 @@ mod get_object;
 mod head_bucket;
 mod head_object;
 mod list_buckets;
-mod list_objects_v2;
+pub(crate) mod list_objects_v2;
 mod names;
 mod object_answer;
 mod put_object;

@@ -10,7 +10,7 @@ use quick_xml::events::Event;
 /// The longest body that is read as XML (as for the management API's JSON bodies).
 pub(crate) const XML_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How deep elements may nest; S3's deepest request document has six levels.
-const DEPTH_MAX: usize = 16;
+pub(crate) const DEPTH_MAX: usize = 16;
 /// Most elements of one document. A multipart upload of 10 000 parts is completed with eight for each part; the tree of
 /// this many takes some 10 MB.
 const ELEMENTS_MAX: usize = 100_000;
@@ -32,6 +32,12 @@ impl Element {
     /// The text directly inside, as written.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// All children, in order.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn children(&self) -> &[Self] {
+        &self.children
     }
 
     /// The first child of this name.

@@ -61,6 +61,12 @@ impl XmlWriter {
         self.close(name);
     }
 
+    /// Text inside the element that is open.
+    #[cfg(any(test, feature = "fuzzing"))]
+    pub(crate) fn only_text(&mut self, text: &str) {
+        escape_into(&mut self.out, text);
+    }
+
     /// An element with a value whose text needs no escaping, such as a number or a date.
     pub(crate) fn value(&mut self, name: &str, value: impl fmt::Display) {
         self.open(name);

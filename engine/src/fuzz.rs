@@ -1,0 +1,85 @@
+//! What must hold of the decoders of stored forms for any bytes: the bodies of the fuzz targets in `fuzz/`, which
+//! `cargo test` runs on the kept corpora and on mutations of them.
+
+use crate::extent::{Extent, push_extent};
+use crate::free_map::{CHUNK_UNITS, runs_of_record};
+use crate::keys;
+use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
+
+/// The bodies of this crate, by the names of their targets.
+pub const BODIES: &[(&str, fn(&[u8]))] =
+    &[("object_record", object_record), ("object_key", object_key), ("free_map_chunk", free_map_chunk)];
+
+/// The body of an object record, behind a byte that is added to its version: what decodes encodes to a record that
+/// decodes to the same, its head says the same as the whole, and no later version is read.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn object_record(data: &[u8]) {
+    let Some((&later, body)) = data.split_first() else { return };
+    let version = OBJECT_RECORD_VERSION.wrapping_add(later);
+    let Ok(record) = ObjectRecord::decode(version, body) else { return };
+    assert!(version <= OBJECT_RECORD_VERSION, "a version of the future was read");
+    let head = RecordHead::decode(version, body).expect("the whole was decoded");
+    assert_eq!((head.size, head.sequence), (record.info.size, record.info.version.0));
+    let mut encoded = Vec::new();
+    record.encode(&mut encoded).expect("what was decoded fits its fields");
+    let again = ObjectRecord::decode(OBJECT_RECORD_VERSION, &encoded).expect("what was encoded decodes");
+    assert!(again == record);
+}
+
+/// A key as stored, and as sent: one encoding for each key, in the order of the keys.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn object_key(data: &[u8]) {
+    if let Some((bucket, key, sequence)) = keys::decode(data) {
+        let versions = keys::versions_of(bucket, &key);
+        // Longer ones decode, though none was ever written.
+        if let Some(versions) = versions {
+            assert_eq!(keys::with_sequence(&versions, sequence), data);
+            assert_eq!(keys::shared_length(data), versions.len());
+        }
+    }
+    let (one, other) = data.split_at(data.len() / 2);
+    let (Some(a), Some(b)) = (keys::versions_of(7, one), keys::versions_of(7, other)) else { return };
+    assert_eq!(a.cmp(&b), one.cmp(other), "the order of encodings is the order of keys");
+    assert!(a == b || !a.starts_with(&b) && !b.starts_with(&a));
+    let newest = keys::with_sequence(&a, u64::MAX);
+    assert_eq!(keys::decode(&newest), Some((7, one.to_vec(), u64::MAX)));
+    assert!(newest.starts_with(&keys::prefix_of(7, one)) && newest < keys::after_key(7, one));
+    if let Some(after) = keys::after_prefix(7, one) {
+        assert!(newest < after);
+        assert_eq!(b.starts_with(&keys::prefix_of(7, one)), other.starts_with(one));
+        assert_eq!(b >= after, other > one && !other.starts_with(one));
+    }
+    assert!(keys::slice_of(7, one, 3) < 3);
+}
+
+/// A chunk of the free map: its runs lie in it, touch nowhere, and cover exactly the units whose bits are set.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn free_map_chunk(data: &[u8]) {
+    let Some((head, body)) = data.split_first_chunk::<6>() else { return };
+    let [version, volume, chunk @ ..] = *head;
+    let (volume, chunk) = (u32::from(volume), u32::from_le_bytes(chunk));
+    // Whole chunks are long for a fuzzer: what is missing repeats what is there.
+    let whole: Vec<u8> = body.iter().copied().cycle().take(CHUNK_UNITS as usize / 8).collect();
+    let bits = if body.is_empty() { body } else { &whole };
+    let Ok(runs) = runs_of_record(version, volume, chunk, bits) else { return };
+    let owned: u32 = bits.iter().map(|byte| byte.count_ones()).sum();
+    assert_eq!(runs.iter().map(|run| run.units).sum::<u32>(), owned);
+    let mut joined: Vec<Extent> = Vec::new();
+    for run in &runs {
+        assert!(run.volume == volume && run.start / CHUNK_UNITS == chunk && run.units > 0);
+        assert!((run.start + run.units - 1) / CHUNK_UNITS == chunk);
+        push_extent(&mut joined, *run);
+    }
+    assert!(joined.len() == runs.len(), "runs that touch are one run");
+    assert!(runs.windows(2).all(|pair| pair[0].start + pair[0].units < pair[1].start));
+}
+
+#[cfg(test)]
+#[path = "../../fuzz/slice.rs"]
+mod slice;

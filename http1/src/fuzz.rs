@@ -1,0 +1,150 @@
+//! What must hold of this crate's parsers for any bytes: the bodies of the fuzz targets in `fuzz/`, which `cargo test`
+//! runs on the kept corpora and on mutations of them.
+
+use crate::conditional::{Comparison, entity_tag_matches};
+use crate::date::{http_date, parse_http_date};
+use crate::head::{HeadLimits, HeadParser, RequestHead, parse_head};
+use crate::percent::{decode, encode_path, encode_strict};
+use crate::query::query_pairs;
+use crate::range::{RangeOutcome, resolve_range};
+
+/// The bodies of this crate, by the names of their targets.
+pub const BODIES: &[(&str, fn(&[u8]))] =
+    &[("http_head", http_head), ("http_range", http_range), ("http_date", dates), ("http_uri", http_uri)];
+
+/// A request head, cut anywhere: the same answer as in one piece, within its limits, and read again from what was
+/// understood of it the same head. The first byte chooses limits and cuts.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn http_head(data: &[u8]) {
+    let Some((&choice, bytes)) = data.split_first() else { return };
+    let small = HeadLimits { bytes_max: 512, fields_max: 8 };
+    let limits = if choice & 1 == 0 { HeadLimits::default() } else { small };
+    let whole = parse_head(bytes, &limits);
+    let (mut parser, mut end) = (HeadParser::new(limits), 0);
+    let piecemeal = loop {
+        match parser.parse(&bytes[..end]) {
+            Ok(None) if end < bytes.len() => {}
+            decided => break decided,
+        }
+        // Steps of 1 to 128 bytes that are neither all the same nor in any relation to the lines.
+        end = bytes.len().min(end + 1 + (end.wrapping_mul(31) ^ usize::from(choice >> 1)) % 128);
+    };
+    match (&whole, &piecemeal) {
+        (Ok(Some((head, length))), Ok(Some((other, other_length)))) => {
+            assert_eq!(length, other_length);
+            assert!(is_same(head, other));
+            assert!(*length <= limits.bytes_max && head.headers().count() <= limits.fields_max);
+            check_head(head);
+        }
+        (Ok(None), Ok(None)) => {}
+        (Err(error), Err(other)) => assert_eq!(error, other),
+        _ => panic!("cut, it is another request: {whole:?}, {piecemeal:?}"),
+    }
+}
+
+fn is_same(head: &RequestHead, other: &RequestHead) -> bool {
+    head.method() == other.method()
+        && (head.path(), head.query()) == (other.path(), other.query())
+        && head.headers().eq(other.headers())
+        && head.framing() == other.framing()
+        && head.keep_alive() == other.keep_alive()
+        && head.expects_continue() == other.expects_continue()
+        && head.is_version_1_1() == other.is_version_1_1()
+}
+
+/// What was understood, written plainly, is understood again: nothing depends on how it was spelt.
+fn check_head(head: &RequestHead) {
+    assert!(head.path().starts_with('/') && !head.path().contains('?'));
+    let query = head.query().map_or(String::new(), |query| format!("?{query}"));
+    let version = u8::from(head.is_version_1_1());
+    let line = format!("{} {}{query} HTTP/1.{version}\r\n", head.method(), head.path());
+    let mut plain = line.into_bytes();
+    for (name, value) in head.headers() {
+        assert!(!name.bytes().any(|byte| byte.is_ascii_uppercase()));
+        assert!(!value.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)));
+        plain.extend([name.as_bytes(), b": ", value, b"\r\n"].concat());
+    }
+    plain.extend(b"\r\n");
+    let roomy = HeadLimits { bytes_max: usize::MAX, fields_max: usize::MAX };
+    let again = parse_head(&plain, &roomy).expect("what was accepted is accepted again");
+    let (again, length) = again.expect("it is whole");
+    assert!(length == plain.len() && is_same(head, &again));
+}
+
+/// A range header on a size: what is answered lies within the size, and names itself.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn http_range(data: &[u8]) {
+    let Some((size, value)) = data.split_first_chunk::<9>() else { return };
+    let [shift, size @ ..] = *size;
+    let size = u64::from_le_bytes(size) >> (shift % 64);
+    match resolve_range(Some(value), size) {
+        RangeOutcome::Whole => {}
+        RangeOutcome::Unsatisfiable => {
+            // On something larger the same header must be able to hold, unless it asks for no bytes at all.
+            let larger = resolve_range(Some(value), u64::MAX);
+            let of_nothing = value.ends_with(b"0") || value.iter().rev().any(|byte| !byte.is_ascii_digit());
+            assert!(matches!(larger, RangeOutcome::Part(_)) || size == u64::MAX || of_nothing);
+        }
+        outcome @ RangeOutcome::Part(part) => {
+            assert!(part.first() <= part.last() && part.last() < size);
+            assert_eq!(part.length(), part.as_range().end - part.as_range().start);
+            let plain = format!("bytes={}-{}", part.first(), part.last());
+            assert_eq!(resolve_range(Some(plain.as_bytes()), size), outcome);
+            assert_eq!(part.content_range(), format!("bytes {}-{}/{size}", part.first(), part.last()));
+        }
+    }
+    assert!(!matches!(resolve_range(Some(value), 0), RangeOutcome::Part(_)), "nothing has no part");
+}
+
+/// A date in any of its three forms: written in the first one it names the same second.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn dates(data: &[u8]) {
+    if let Some(seconds) = parse_http_date(data)
+        && let Ok(since_epoch) = u64::try_from(seconds)
+    {
+        assert_eq!(parse_http_date(http_date(since_epoch).as_bytes()), Some(seconds));
+    }
+    if let Some((seconds, _)) = data.split_first_chunk::<8>() {
+        let written = http_date(u64::from_le_bytes(*seconds));
+        let read = parse_http_date(written.as_bytes()).expect("what is written is a date");
+        assert_eq!(http_date(u64::try_from(read).expect("not before 1970")), written);
+    }
+}
+
+/// Percent-encoding, queries and entity tags: what is encoded decodes to what it was, and decoding never adds bytes.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn http_uri(data: &[u8]) {
+    for encoded in [encode_path(data), encode_strict(data)] {
+        assert_eq!(decode(&encoded).ok().as_deref(), std::str::from_utf8(data).ok());
+    }
+    // Lists of entity tags have no other rule than that it ends, and that nothing matches what no tag can be.
+    assert!(data.trim_ascii() == b"*" || !entity_tag_matches(data, "\"a\"b\"", Comparison::Weak));
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(decoded) = decode(text) {
+        assert!(decoded.len() <= text.len());
+        assert_eq!(decode(&encode_path(&*decoded)).as_deref(), Ok(&*decoded));
+    }
+    let mut pairs = Vec::new();
+    for pair in query_pairs(text).flatten() {
+        pairs.push((pair.0.into_owned(), pair.1.into_owned()));
+    }
+    let plain: Vec<String> = pairs
+        .iter()
+        .map(|(name, value)| format!("{}={}", encode_strict(name), encode_strict(value)))
+        .collect();
+    let plain = plain.join("&");
+    let again = query_pairs(&plain).map(|pair| pair.expect("was encoded"));
+    assert!(again.eq(pairs.iter().map(|(name, value)| (name.into(), value.into()))));
+}
+
+#[cfg(test)]
+#[path = "../../fuzz/slice.rs"]
+mod slice;

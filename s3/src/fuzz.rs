@@ -1,0 +1,182 @@
+//! What must hold of requests to the data plane for any bytes: the bodies of the fuzz targets in `fuzz/`, which
+//! `cargo test` runs on the kept corpora and on mutations of them.
+
+use crate::fields::Fields;
+use crate::operations::Handling;
+use crate::ops::list_objects_v2;
+use crate::query::Query;
+use crate::routing::{Route, route};
+use crate::target::Target;
+use crate::token;
+use crate::xml::{reader, writer};
+use cairn_engine::ListPosition;
+use cairn_http1::Method;
+use cairn_identity::fuzz::{TextRequest, authenticator, signed_as_asked};
+
+/// The bodies of this crate, by the names of their targets.
+pub const BODIES: &[(&str, fn(&[u8]))] =
+    &[("s3_list_query", s3_list_query), ("s3_signed_meaning", s3_signed_meaning), ("s3_xml", s3_xml)];
+
+/// The query of a list, and its continuation token: a page of at most 1000, tokens that name what they were made of, and
+/// one answer for one query.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_list_query(data: &[u8]) {
+    for position in [ListPosition::AfterKey(data.to_vec()), ListPosition::AfterPrefix(data.to_vec())] {
+        // A position that no key can have gives no token that is read.
+        let fits = data.len() <= cairn_model::OBJECT_KEY_BYTES_MAX;
+        assert_eq!(token::to_position(&token::of_position(&position)), fits.then_some(position));
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Some(position) = token::to_position(text) {
+        assert_eq!(token::of_position(&position), text, "a position has one token");
+    }
+    let Ok(query) = Query::parse(Some(text)) else { return };
+    list_objects_v2::check_query(&query);
+}
+
+/// Two requests, the second one the first with the change that an attacker made: under one signature they are one
+/// request, for the same method, bucket, key, parameters and operation. The first line says what is changed; see
+/// [`tampered`].
+///
+/// # Panics
+/// When a signature made for one request is good for another.
+pub fn s3_signed_meaning(data: &[u8]) {
+    let Some(end) = data.iter().position(|&byte| byte == b'\n') else { return };
+    let Some(signed) = TextRequest::parse(&data[end + 1..]).and_then(|request| signed_as_asked(&request))
+    else {
+        return;
+    };
+    let authenticator = authenticator();
+    if signed.authenticate(&authenticator).is_err() {
+        return;
+    }
+    let Some(changed) = tampered(&signed, &data[..end]) else { return };
+    if changed.authenticate(&authenticator).is_ok()
+        && let (Some(meant), Some(understood)) = (meaning(&signed), meaning(&changed))
+    {
+        assert_eq!(meant, understood, "one signature, two requests: {signed:?} {changed:?}");
+    }
+}
+
+/// `what` is a letter for the part, a byte for the place, and the text to put there; in lower case the letter has it
+/// inserted, in upper case it replaces as many bytes.
+fn tampered(request: &TextRequest, what: &[u8]) -> Option<TextRequest> {
+    let [part, place, text @ ..] = what else { return None };
+    let mut changed = request.clone();
+    let insert = |old: &[u8]| {
+        let at = usize::from(*place) % (old.len() + 1);
+        let taken = if part.is_ascii_uppercase() { text.len() } else { 0 };
+        let rest = old.get(at + taken..).unwrap_or_default();
+        [&old[..at], text, rest].concat()
+    };
+    let insert_text = |old: &str| String::from_utf8(insert(old.as_bytes())).ok();
+    match part.to_ascii_lowercase() {
+        b'm' => changed.method = insert_text(&changed.method)?,
+        b'p' => changed.path = insert_text(&changed.path)?,
+        b'q' => changed.query = Some(insert_text(changed.query.as_deref().unwrap_or_default())?),
+        b'h' => {
+            let number = usize::from(*place) % changed.headers.len().max(1);
+            let (_, value) = changed.headers.get_mut(number)?;
+            *value = insert(value).trim_ascii().to_vec();
+        }
+        b'n' => {
+            let colon = text.iter().position(|&byte| byte == b':')?;
+            let name = std::str::from_utf8(&text[..colon]).ok()?.to_ascii_lowercase();
+            changed.headers.push((name, text[colon + 1..].trim_ascii().to_vec()));
+        }
+        _ => return None,
+    }
+    Some(changed)
+}
+
+#[derive(PartialEq, Eq, Debug)]
+struct Meaning {
+    operation: &'static str,
+    target: Target,
+    parameters: Vec<(String, String)>,
+    amz: Vec<(String, Vec<u8>)>,
+}
+
+/// What a request asks for, as far as this server acts on it; `None` when it is refused before.
+fn meaning(request: &TextRequest) -> Option<Meaning> {
+    let target = Target::parse(&request.path).ok()?;
+    let query = Query::parse(request.query.as_deref()).ok()?;
+    let headers: Vec<(&str, &[u8])> =
+        request.headers.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+    let fields = Fields::new(&headers, &query);
+    fields.check_single().ok()?;
+    let method = Method::from_bytes(request.method.as_bytes()).ok()?;
+    let Route::Operation(row) = route(&method, target.resource(), &query, fields) else { return None };
+    let Handling::Built(_) = row.handling else { return None };
+    if !target.bucket_text().is_empty() {
+        target.bucket().ok()?;
+    }
+    if !target.key_text().is_empty() {
+        target.key().ok()?;
+    }
+    // Signatures cover parameters sorted, on AWS too: who signs one of them twice signs both orders. Those that presign
+    // are the proof, not what it proves.
+    let mut parameters: Vec<(String, String)> = query
+        .iter()
+        .filter(|(name, _)| !name.starts_with("X-Amz-"))
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .collect();
+    parameters.sort();
+    // Headers of AWS's own have to be signed, and white space within them means nothing.
+    let mut amz: Vec<(String, Vec<u8>)> = Vec::new();
+    for (name, value) in headers.iter().filter(|(name, _)| name.starts_with("x-amz-")) {
+        let words = value.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+        amz.push(((*name).to_owned(), words.collect::<Vec<_>>().join(&b' ')));
+    }
+    amz.sort();
+    Some(Meaning { operation: row.name, target, parameters, amz })
+}
+
+/// A body of XML: what was read, written plainly, reads the same, and is no deeper and no larger than allowed.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_xml(data: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(data) {
+        let mut xml = writer::XmlWriter::with_capacity(0);
+        xml.open_root("A");
+        xml.text("B", text);
+        xml.close("A");
+        let read = reader::parse(&xml.finish()).expect("what is written is well-formed");
+        let back = read.child("B").expect("it was written").text();
+        assert!(back == text || !writer::xml_can_carry(text));
+    }
+    let Ok(root) = reader::parse(data) else { return };
+    assert!(depth(&root) <= reader::DEPTH_MAX);
+    if is_plain(&root) {
+        let mut xml = writer::XmlWriter::with_capacity(data.len());
+        write(&mut xml, &root);
+        assert_eq!(reader::parse(&xml.finish()), Ok(root));
+    }
+}
+
+fn depth(element: &reader::Element) -> usize {
+    1 + element.children().iter().map(depth).max().unwrap_or(0)
+}
+
+/// Whether the names are such as XML allows beyond doubt, and the texts can be written.
+fn is_plain(element: &reader::Element) -> bool {
+    let name = element.name();
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        && writer::xml_can_carry(element.text())
+        && element.children().iter().all(is_plain)
+}
+
+fn write(xml: &mut writer::XmlWriter, element: &reader::Element) {
+    xml.open(element.name());
+    xml.only_text(element.text());
+    element.children().iter().for_each(|child| write(xml, child));
+    xml.close(element.name());
+}
+
+#[cfg(test)]
+#[path = "../../fuzz/slice.rs"]
+mod slice;
