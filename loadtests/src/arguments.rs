@@ -3,6 +3,8 @@
 //! argh has no shared options, so a macro writes the common ones into every workload's command. (It tells `Option` by
 //! its tokens, hence the brackets around types that pass through the macro.)
 
+use std::path::PathBuf;
+
 use argh::FromArgs;
 
 use crate::plan::{Digest, Order, Ratio};
@@ -35,6 +37,7 @@ pub enum Command {
     Files(FilesCommand),
     NullServer(NullServerCommand),
     Table(TableCommand),
+    Histories(HistoriesCommand),
 }
 
 /// The options of every workload.
@@ -263,6 +266,45 @@ pub struct NullServerCommand {
     /// seed of the content (default 1)
     #[argh(option, default = "1")]
     pub seed: u64,
+}
+
+/// Record concurrent histories on few keys and check that they are linearizable.
+#[derive(FromArgs, Clone, Debug)]
+#[argh(subcommand, name = "histories")]
+pub struct HistoriesCommand {
+    /// http://host:port of the server (default http://127.0.0.1:7600)
+    #[argh(option, default = "String::from(\"http://127.0.0.1:7600\")")]
+    pub endpoint: String,
+    /// bucket to work in; made if need be
+    #[argh(option, default = "String::from(\"histories\")")]
+    pub bucket: String,
+    /// access key (else AWS_ACCESS_KEY_ID)
+    #[argh(option)]
+    pub access_key: Option<String>,
+    /// secret key (else AWS_SECRET_ACCESS_KEY)
+    #[argh(option)]
+    pub secret_key: Option<Secret>,
+    /// how many (default 100)
+    #[argh(option, default = "100")]
+    pub histories: u64,
+    /// clients that work at the same time (default 5)
+    #[argh(option, default = "5")]
+    pub clients: u64,
+    /// requests of each client in each history (default 20)
+    #[argh(option, default = "20")]
+    pub operations: u64,
+    /// keys that they share (default 3)
+    #[argh(option, default = "3")]
+    pub keys: u64,
+    /// what all choices follow from (default: another each time)
+    #[argh(option)]
+    pub seed: Option<u64>,
+    /// folder for histories that fail (default ./failed-histories)
+    #[argh(option, default = "PathBuf::from(\"failed-histories\")")]
+    pub save: PathBuf,
+    /// add a stale read to every history, to see that the checker finds it
+    #[argh(switch)]
+    pub fault_stale_read: bool,
 }
 
 /// Write the objects that `prepare` would upload as files, for a server of plain files to compare with.

@@ -15,6 +15,7 @@ pub mod content;
 mod exchange;
 pub mod failure;
 pub mod files;
+pub mod histories;
 pub mod idle;
 pub mod key_space;
 mod lane;

@@ -14,7 +14,7 @@ use cairn_loadtests::key_space::KeySpace;
 use cairn_loadtests::operation::Operation;
 use cairn_loadtests::plan::{Plan, Workload};
 use cairn_loadtests::report::Verdict;
-use cairn_loadtests::{clean, files, idle, null_server, run, table};
+use cairn_loadtests::{clean, files, histories, idle, null_server, run, table};
 
 fn main() -> ExitCode {
     let arguments: Arguments = argh::from_env();
@@ -70,6 +70,11 @@ fn execute(command: Command) -> Result<Verdict, LoadError> {
             Ok(Verdict::Good)
         }
         Command::NullServer(command) => serve_nothing(&command),
+        Command::Histories(command) => {
+            let report = histories::run(&command)?;
+            print(&(json(&report) + "\n"))?;
+            Ok(report.verdict())
+        }
         Command::Table(command) => {
             print(&table::table(&command.folder, &command.subject)?)?;
             Ok(Verdict::Good)

@@ -293,7 +293,7 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
 }
 
 /// Host (as it is sent and signed) and address of `http://host:port`.
-fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError> {
+pub(crate) fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError> {
     let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
     let host = endpoint.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
@@ -315,14 +315,22 @@ fn credentials(common: &Common) -> Result<(String, Secret), LoadError> {
     if common.auth == Auth::None {
         return Ok((String::new(), Secret(String::new())));
     }
+    credentials_of(common.access_key.clone(), common.secret_key.clone())
+}
+
+/// The credential given by options, or else by the environment.
+pub(crate) fn credentials_of(
+    access_key: Option<String>,
+    secret_key: Option<Secret>,
+) -> Result<(String, Secret), LoadError> {
     let one = |given: Option<String>, variable: &str, option: &str| {
         given.or_else(|| std::env::var(variable).ok()).ok_or_else(|| {
             LoadError::Usage(format!("no credential: give {option} or set {variable} (or --auth none)"))
         })
     };
-    let secret = common.secret_key.as_ref().map(|secret| secret.0.clone());
+    let secret = secret_key.map(|secret| secret.0);
     Ok((
-        one(common.access_key.clone(), "AWS_ACCESS_KEY_ID", "--access-key")?,
+        one(access_key, "AWS_ACCESS_KEY_ID", "--access-key")?,
         Secret(one(secret, "AWS_SECRET_ACCESS_KEY", "--secret-key")?),
     ))
 }

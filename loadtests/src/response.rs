@@ -28,6 +28,8 @@ pub struct Head {
     pub framing: Framing,
     /// Whether the server closes the connection after this response.
     pub close: bool,
+    /// The entity tag, when it is an MD5.
+    pub tag: Option<u128>,
 }
 
 /// Parses the head at the start of `bytes`: the head and its length, or `None` while it is not whole.
@@ -45,7 +47,7 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         std::str::from_utf8(&bytes[..end]).map_err(|_| Failure::Protocol("response head is not text"))?;
     let mut lines = text.split("\r\n");
     let (status, version_close) = parse_status_line(lines.next().unwrap_or_default())?;
-    let mut fields = Fields { length: None, chunked: false, close: version_close };
+    let mut fields = Fields { length: None, chunked: false, close: version_close, tag: None };
     for line in lines {
         fields.take(line)?;
     }
@@ -59,7 +61,7 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         Fields { .. } => Framing::UntilClose,
     };
     let close = fields.close || framing == Framing::UntilClose;
-    Ok(Some((Head { status, framing, close }, end + 4)))
+    Ok(Some((Head { status, framing, close, tag: fields.tag }, end + 4)))
 }
 
 /// Status, and whether the version alone means that the connection is closed.
@@ -85,6 +87,7 @@ struct Fields {
     length: Option<u64>,
     chunked: bool,
     close: bool,
+    tag: Option<u128>,
 }
 
 impl Fields {
@@ -108,6 +111,12 @@ impl Fields {
                 return Err(Failure::Protocol("Transfer-Encoding other than chunked"));
             }
             self.chunked = true;
+        } else if name.eq_ignore_ascii_case("etag") {
+            self.tag = value
+                .strip_prefix('"')
+                .and_then(|value| value.strip_suffix('"'))
+                .filter(|digits| digits.len() == 32)
+                .and_then(|digits| u128::from_str_radix(digits, 16).ok());
         } else if name.eq_ignore_ascii_case("connection") {
             for option in value.split(',') {
                 self.close |= option.trim().eq_ignore_ascii_case("close");
@@ -214,7 +223,7 @@ mod tests {
     fn a_head_cut_anywhere_is_the_same_head() {
         let text = "HTTP/1.1 206 Partial Content\r\nContent-LENGTH: 17\r\nX: y\r\n\r\nbody";
         let whole = parse(text).unwrap().unwrap();
-        assert_eq!(whole.0, Head { status: 206, framing: Framing::Length(17), close: false });
+        assert_eq!(whole.0, Head { status: 206, framing: Framing::Length(17), close: false, tag: None });
         assert_eq!(&text[whole.1..], "body");
         for cut in 0..whole.1 {
             assert_eq!(parse(&text[..cut]), Ok(None), "cut at {cut}");

@@ -1,0 +1,313 @@
+//! One client of a history: it sends requests at random over one connection and notes what it asked, when, and what came
+//! back.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use super::history::{Answer, Call, Condition, Operation, Tag};
+use crate::connection::{Connection, Sink};
+use crate::failure::Failure;
+use crate::random::Random;
+use crate::request::{Requests, Target};
+use crate::response::Head;
+use crate::signature::UNSIGNED_PAYLOAD;
+use crate::units::index;
+use crate::xml;
+
+/// Bytes of bodies: in the record, in one block, in several, and in several writes.
+const SIZES: [usize; 6] = [64, 700, 5_000, 20_000, 70_000, 400_000];
+/// A GET reads no more than this.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// What a GET showed of a version: its tag, and the number of the put that wrote it.
+pub(super) type Shown = (Tag, u64);
+
+/// Head and body of an answer.
+type Answered = Result<(Head, Vec<u8>), Failure>;
+
+/// A client, with its connection and what it knows.
+pub(super) struct Client {
+    address: SocketAddr,
+    timeout: Duration,
+    requests: Requests,
+    connection: Option<Connection>,
+    number: u32,
+}
+
+/// What a client notes in one history.
+#[derive(Default)]
+pub(super) struct Notes {
+    /// The operations with the key of each, by its number.
+    pub(super) operations: Vec<(usize, Operation)>,
+    /// Puts without an answer: where they stand above, and their numbers.
+    pub(super) unanswered: Vec<(usize, u64)>,
+    /// Versions that GETs have shown.
+    pub(super) shown: Vec<Shown>,
+    /// Answers that no history may have: other bytes than were written, or no HTTP.
+    pub(super) wrong: Vec<String>,
+}
+
+/// What a client does in one history.
+pub(super) struct Task<'t> {
+    /// What the names of its keys begin with.
+    pub(super) prefix: &'t str,
+    pub(super) keys: usize,
+    pub(super) operations: u64,
+    pub(super) seed: u64,
+    pub(super) begun: Instant,
+}
+
+/// The bytes of a put: they begin with its number, and the rest follows from it.
+fn body(put: u64, size: usize) -> Vec<u8> {
+    let mut bytes = format!("{put:020} {size:010}\n").into_bytes();
+    let mut random = Random::new(put);
+    while bytes.len() < size {
+        bytes.extend_from_slice(&random.next().to_le_bytes());
+    }
+    bytes.truncate(size);
+    bytes
+}
+
+/// The put that wrote these bytes; `None` when none did.
+fn writer_of(bytes: &[u8]) -> Option<u64> {
+    let put = std::str::from_utf8(bytes.get(..20)?).ok()?.parse().ok()?;
+    (body(put, bytes.len()) == bytes).then_some(put)
+}
+
+impl Client {
+    pub(super) fn new(number: u32, address: SocketAddr, target: &Target, timeout: Duration) -> Self {
+        Self { address, timeout, requests: Requests::new(target), connection: None, number }
+    }
+
+    /// Sends the requests of a history one after the other.
+    pub(super) fn work(&mut self, task: &Task<'_>) -> Notes {
+        let (mut notes, mut random) = (Notes::default(), Random::new(task.seed));
+        let mut known: Vec<Option<Tag>> = vec![None; task.keys];
+        for number in 0..task.operations {
+            let key = index(random.below(task.keys as u64));
+            // Numbers of puts are unique in a run: the seed differs for each client of each history.
+            let put = task.seed.wrapping_mul(1_000).wrapping_add(number);
+            match random.below(100) {
+                0..35 => {
+                    let condition = condition(&mut random, known[key]);
+                    let size = SIZES[index(random.below(SIZES.len() as u64))];
+                    self.put(task, key, (put, size), condition, &mut notes);
+                }
+                35..60 => self.read(task, key, "GET", &mut notes),
+                60..75 => self.read(task, key, "HEAD", &mut notes),
+                75..90 => {
+                    let condition = match condition(&mut random, known[key]) {
+                        Condition::Absent => Condition::Always,
+                        other => other,
+                    };
+                    self.delete(task, key, condition, &mut notes);
+                }
+                _ => self.list(task, &mut notes),
+            }
+            if let Some((key, operation)) = notes.operations.last() {
+                match (operation.call, operation.answer) {
+                    (_, Answer::Found(tag)) => known[*key] = Some(tag),
+                    (Call::Put { tag, .. }, Answer::Done) => known[*key] = Some(tag),
+                    _ => {}
+                }
+            }
+        }
+        notes
+    }
+
+    /// Reads every key once.
+    pub(super) fn read_all(&mut self, task: &Task<'_>) -> Notes {
+        let mut notes = Notes::default();
+        (0..task.keys).for_each(|key| self.read(task, key, "GET", &mut notes));
+        notes
+    }
+
+    fn put(
+        &mut self,
+        task: &Task<'_>,
+        key: usize,
+        (put, size): (u64, usize),
+        condition: Condition,
+        notes: &mut Notes,
+    ) {
+        let body = body(put, size);
+        let name = name(task, key);
+        let head = self.requests.object("PUT", &name, Some((UNSIGNED_PAYLOAD, body.len() as u64)), None);
+        let mut request = with_condition(head, condition).into_bytes();
+        request.extend_from_slice(&body);
+        let (invoked, answered, returned) = self.exchange(task, &request, "PUT");
+        let (tag, answer) = match answered {
+            Ok((Head { status: 200, tag: Some(tag), .. }, _)) => (Tag(tag), Answer::Done),
+            Ok((Head { status: 412, .. }, _)) => (Tag(0), Answer::Refused),
+            Ok((Head { status: 404, .. }, _)) if matches!(condition, Condition::Is(_)) => {
+                (Tag(0), Answer::Nothing)
+            }
+            // A conflict or an overload: nothing has happened.
+            Ok((Head { status: 409 | 503, .. }, _)) => return,
+            Ok((Head { status, .. }, _)) if status < 500 => {
+                return notes.wrong.push(format!("PUT {name}: {status}"));
+            }
+            _ => {
+                notes.unanswered.push((notes.operations.len(), put));
+                // No MD5 has so many zeros: nothing matches it until a GET has shown the version.
+                (Tag(u128::from(put)), Answer::Unknown)
+            }
+        };
+        self.note(key, Call::Put { tag, condition }, answer, invoked..returned, notes);
+    }
+
+    fn delete(&mut self, task: &Task<'_>, key: usize, condition: Condition, notes: &mut Notes) {
+        let name = name(task, key);
+        let request = with_condition(self.requests.object("DELETE", &name, None, None), condition);
+        let (invoked, answered, returned) = self.exchange(task, request.as_bytes(), "DELETE");
+        let answer = match answered {
+            Ok((Head { status: 204, .. }, _)) => Answer::Done,
+            Ok((Head { status: 412, .. }, _)) => Answer::Refused,
+            Ok((Head { status: 409 | 503, .. }, _)) => return,
+            Ok((Head { status, .. }, _)) if status < 500 => {
+                return notes.wrong.push(format!("DELETE {name}: {status}"));
+            }
+            _ => Answer::Unknown,
+        };
+        self.note(key, Call::Delete { condition }, answer, invoked..returned, notes);
+    }
+
+    fn read(&mut self, task: &Task<'_>, key: usize, method: &str, notes: &mut Notes) {
+        let name = name(task, key);
+        let request = self.requests.object(method, &name, None, None).to_owned();
+        let (invoked, answered, returned) = self.exchange(task, request.as_bytes(), method);
+        let answer = match answered {
+            Ok((Head { status: 200, tag: Some(tag), .. }, bytes)) => {
+                if method == "GET" {
+                    let Some(put) = writer_of(&bytes) else {
+                        return notes
+                            .wrong
+                            .push(format!("GET {name}: {} bytes that nobody wrote", bytes.len()));
+                    };
+                    notes.shown.push((Tag(tag), put));
+                }
+                Answer::Found(Tag(tag))
+            }
+            Ok((Head { status: 404, .. }, _)) => Answer::Nothing,
+            Ok((Head { status, .. }, _)) if status < 500 => {
+                return notes.wrong.push(format!("{method} {name}: {status}"));
+            }
+            // A read without an answer says nothing.
+            _ => return,
+        };
+        self.note(key, Call::Read, answer, invoked..returned, notes);
+    }
+
+    /// A list says something of every key: which version it has, or that it is not there. A page is put together from
+    /// several tables, so each key is held to its own moment within the request.
+    fn list(&mut self, task: &Task<'_>, notes: &mut Notes) {
+        let query = [("list-type", "2"), ("prefix", task.prefix)];
+        let request = self.requests.bucket("GET", &query).to_owned();
+        let (invoked, answered, returned) = self.exchange(task, request.as_bytes(), "GET");
+        let Ok((Head { status: 200, .. }, bytes)) = answered else { return };
+        let page = String::from_utf8_lossy(&bytes).into_owned();
+        let listed: Vec<(String, Option<Tag>)> = xml::elements(&page, "Contents")
+            .map(|entry| {
+                let tag = xml::element(entry, "ETag");
+                let tag = tag.and_then(|tag| Tag::try_from(tag.trim_matches('"').to_owned()).ok());
+                (xml::element(entry, "Key").unwrap_or_default(), tag)
+            })
+            .collect();
+        let mut expected = (0..task.keys).map(|key| name(task, key)).collect::<Vec<_>>();
+        if listed.iter().any(|(key, tag)| tag.is_none() || !expected.contains(key)) {
+            return notes.wrong.push(format!("a list below {} shows what was never there", task.prefix));
+        }
+        for (key, name) in expected.drain(..).enumerate() {
+            let answer = match &listed.iter().filter(|(listed, _)| *listed == name).collect::<Vec<_>>()[..] {
+                [] => Answer::Nothing,
+                [(_, Some(tag))] => Answer::Found(*tag),
+                _ => return notes.wrong.push(format!("a list shows {name} twice")),
+            };
+            self.note(key, Call::Read, answer, invoked..returned, notes);
+        }
+    }
+
+    fn note(&self, key: usize, call: Call, answer: Answer, time: std::ops::Range<u64>, notes: &mut Notes) {
+        let operation =
+            Operation { client: self.number, invoked: time.start, returned: time.end, call, answer };
+        notes.operations.push((key, operation));
+    }
+
+    /// Sends a request and reads its answer, with the times around it.
+    fn exchange(&mut self, task: &Task<'_>, request: &[u8], method: &str) -> (u64, Answered, u64) {
+        let now = || u64::try_from(task.begun.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let invoked = now();
+        let answered = self.answered(request, method);
+        if !matches!(&answered, Ok((head, _)) if !head.close) {
+            self.connection = None;
+        }
+        (invoked, answered, now())
+    }
+
+    fn answered(&mut self, request: &[u8], method: &str) -> Answered {
+        let connection = match self.connection.take() {
+            Some(open) => self.connection.insert(open),
+            None => self.connection.insert(Connection::open(self.address, self.timeout)?),
+        };
+        connection.send(request, None)?;
+        let head = connection.read_head()?;
+        let mut body = Vec::new();
+        if method != "HEAD" {
+            connection.read_body(&head, &mut Sink::Collect(&mut body, BODY_BYTES_MAX))?;
+        }
+        Ok((head, body))
+    }
+}
+
+fn name(task: &Task<'_>, key: usize) -> String {
+    format!("{}k{key}", task.prefix)
+}
+
+/// Half of the writes have none.
+fn condition(random: &mut Random, known: Option<Tag>) -> Condition {
+    match (random.below(4), known) {
+        (0, _) => Condition::Absent,
+        (1, Some(tag)) => Condition::Is(tag),
+        _ => Condition::Always,
+    }
+}
+
+/// The head with a conditional header, which the signature need not cover.
+fn with_condition(head: &str, condition: Condition) -> String {
+    let mut head = head.strip_suffix("\r\n").unwrap_or(head).to_owned();
+    match condition {
+        Condition::Always => {}
+        Condition::Absent => head.push_str("If-None-Match: *\r\n"),
+        Condition::Is(tag) => {
+            write!(head, "If-Match: \"{:032x}\"\r\n", tag.0).expect("writing to a string does not fail");
+        }
+    }
+    head.push_str("\r\n");
+    head
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_tells_who_wrote_it_and_a_changed_one_nobody() {
+        for size in SIZES {
+            let mut bytes = body(77, size);
+            assert_eq!((bytes.len(), writer_of(&bytes)), (size, Some(77)));
+            bytes[size - 1] ^= 1;
+            assert_eq!(writer_of(&bytes), None);
+            assert_eq!(writer_of(&body(77, size)[..size - 1]), None, "a cut one too");
+        }
+    }
+
+    #[test]
+    fn a_condition_stands_in_front_of_the_blank_line() {
+        let head = with_condition("PUT /k HTTP/1.1\r\nHost: h\r\n\r\n", Condition::Is(Tag(10)));
+        assert!(
+            head.ends_with("Host: h\r\nIf-Match: \"0000000000000000000000000000000a\"\r\n\r\n"),
+            "{head}"
+        );
+    }
+}
