@@ -6,8 +6,11 @@ use crate::free_map::{CHUNK_UNITS, runs_of_record};
 use crate::keys;
 use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] =
+pub const BODIES: &[(&str, Body)] =
     &[("object_record", object_record), ("object_key", object_key), ("free_map_chunk", free_map_chunk)];
 
 /// The body of an object record, behind a byte that is added to its version: what decodes encodes to a record that

@@ -48,8 +48,8 @@ pub(crate) const FILL_PATIENCE: Duration = Duration::from_secs(4);
 pub(crate) const RECALL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Space reserved for the beginning of a payload; later reservations double what there is, so that an upload which is
-/// announced but never sent keeps little space from others. Whole blocks.
-pub(crate) const FIRST_RESERVATION_BYTES: u64 = 4 << 20;
+/// announced but never sent keeps little space from others. The length of the shortest piece of a large payload.
+pub(crate) const FIRST_RESERVATION_BYTES: u64 = LONG_PIECE_UNITS * UNIT_BYTES;
 
 /// Bytes that all readers of one executor may hold ahead of what they are sending. Beyond that each goes block by block.
 pub(crate) const READ_AHEAD_BYTES_PER_EXECUTOR: usize = 64 << 20;

@@ -8,8 +8,11 @@ use crate::percent::{decode, encode_path, encode_strict};
 use crate::query::query_pairs;
 use crate::range::{RangeOutcome, resolve_range};
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] =
+pub const BODIES: &[(&str, Body)] =
     &[("http_head", http_head), ("http_range", http_range), ("http_date", dates), ("http_uri", http_uri)];
 
 /// A request head, cut anywhere: the same answer as in one piece, within its limits, and read again from what was

@@ -5,8 +5,11 @@ use crate::sigv4::sign;
 use crate::{AuthError, Authenticator, RootCredential, SignedRequest};
 use cairn_model::Timestamp;
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] = &[("sigv4", sigv4)];
+pub const BODIES: &[(&str, Body)] = &[("sigv4", sigv4)];
 
 /// The access key that the corpora use.
 pub const ACCESS_KEY: &str = "AKIDEXAMPLE";

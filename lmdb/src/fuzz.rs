@@ -3,8 +3,11 @@
 
 use crate::record::{open, seal, stored_check};
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] = &[("lmdb_envelope", lmdb_envelope)];
+pub const BODIES: &[(&str, Body)] = &[("lmdb_envelope", lmdb_envelope)];
 
 /// A key and a value, the key's length in the first byte: what opens was sealed so, what is sealed opens, and no other
 /// key or body opens it.

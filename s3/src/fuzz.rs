@@ -13,8 +13,11 @@ use cairn_engine::ListPosition;
 use cairn_http1::Method;
 use cairn_identity::fuzz::{TextRequest, authenticator, signed_as_asked};
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] =
+pub const BODIES: &[(&str, Body)] =
     &[("s3_list_query", s3_list_query), ("s3_signed_meaning", s3_signed_meaning), ("s3_xml", s3_xml)];
 
 /// The query of a list, and its continuation token: a page of at most 1000, tokens that name what they were made of, and

@@ -3,8 +3,11 @@
 
 use crate::config::{ALL_KEYS, Kind, Value, expected, parse_text};
 
+/// What a fuzz target calls with its input; it panics when a property does not hold.
+pub type Body = fn(&[u8]);
+
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, fn(&[u8]))] = &[("config_value", config_value)];
+pub const BODIES: &[(&str, Body)] = &[("config_value", config_value)];
 
 /// A text as the value of every key: what is accepted, written out, is accepted as the same; what is refused is refused
 /// with what the value must be, and never with what it was. Addresses are left out: they ask the resolver.
