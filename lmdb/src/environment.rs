@@ -1,6 +1,9 @@
 //! One LMDB environment: a folder, a data file, named tables.
 
 use crate::Error;
+use crate::compact::remove_unfinished;
+use crate::limits::{MAP_BYTES_MIN, READERS_MAX};
+use crate::readers::Readers;
 use crate::txn::{ReadTxn, TOTALS_TABLE, WriteTxn};
 use heed::types::Bytes;
 use heed::{Database, Env, EnvOpenOptions, WithTls};
@@ -9,11 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-
-/// Readers that an environment admits at once: one for each thread that ever reads.
-const READERS_MAX: u32 = 512;
-/// The smallest map that is tried when the address space is limited.
-const MAP_BYTES_MIN: usize = 1 << 30;
+use std::time::Duration;
 
 /// How an environment is opened.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +40,9 @@ pub struct Environment {
     /// Length of the data file that is known to be written.
     length: AtomicU64,
     extending: Mutex<()>,
+    readers: Readers,
+    /// Readers of processes that had ended, whose slots were cleared since the environment was opened, that included.
+    stale_readers: AtomicU64,
 }
 
 impl Environment {
@@ -50,6 +52,7 @@ impl Environment {
     /// [`Error::Truncated`] when the data file is shorter than it says, else what LMDB answers.
     pub fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
         refuse_truncated(path)?;
+        remove_unfinished(path)?;
         let mut map_bytes = options.map_bytes;
         let env = loop {
             let mut open = EnvOpenOptions::new();
@@ -71,14 +74,50 @@ impl Environment {
                 Err(error) => return Err(error.into()),
             }
         };
-        env.clear_stale_readers()?;
+        let stale_readers = AtomicU64::new(env.clear_stale_readers()? as u64);
         let mut txn = env.write_txn()?;
         let totals = Table(env.create_database(&mut txn, Some(TOTALS_TABLE))?);
         txn.commit()?;
         let data = File::options().read(true).write(true).open(path.join("data.mdb")).map_err(Error::Io)?;
         let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
         let page_bytes = page_bytes(path)?;
-        Ok(Self { env, totals, data, page_bytes, length, extending: Mutex::new(()) })
+        let (extending, readers) = (Mutex::new(()), Readers::new());
+        Ok(Self { env, totals, data, page_bytes, length, extending, readers, stale_readers })
+    }
+
+    /// Closes the environment: it can then be opened again, or its file replaced. Without this it is closed some time after
+    /// its last owner has dropped it.
+    pub fn close(self) {
+        self.env.prepare_for_closing().wait();
+    }
+
+    /// Age of the oldest read transaction of this process that is still open. Pages freed since it began cannot be used.
+    #[must_use]
+    pub fn oldest_read(&self) -> Option<Duration> {
+        self.readers.oldest()
+    }
+
+    /// Clears the slots of readers whose processes have ended, which would keep freed pages for ever; returns how many were
+    /// cleared since the environment was opened.
+    ///
+    /// # Errors
+    /// What LMDB answers.
+    pub fn clear_stale_readers(&self) -> Result<u64, Error> {
+        let cleared = self.env.clear_stale_readers()? as u64;
+        Ok(self.stale_readers.fetch_add(cleared, Ordering::Relaxed) + cleared)
+    }
+
+    /// How many slots of ended readers were cleared since the environment was opened, that included.
+    #[must_use]
+    pub fn stale_readers(&self) -> u64 {
+        self.stale_readers.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the pages that hold something: what a compact copy takes. All tables must have been opened, or fit into
+    /// [`EnvironmentOptions::tables_max`].
+    pub(crate) fn live_bytes(&self) -> Result<u64, Error> {
+        // Two meta pages stand in front.
+        Ok(self.env.non_free_pages_size()? + 2 * self.page_bytes)
     }
 
     /// Bytes of the data file behind its last used page: written space that a commit can use without the file system
@@ -137,7 +176,7 @@ impl Environment {
     /// # Errors
     /// What LMDB answers, for example that all reader slots are taken.
     pub fn read(&self) -> Result<ReadTxn<'_>, Error> {
-        Ok(ReadTxn { txn: self.env.read_txn()? })
+        Ok(ReadTxn { txn: self.env.read_txn()?, _open: self.readers.begin() })
     }
 
     /// Begins to write. Blocks while another thread writes: only an environment's own writer thread calls it.

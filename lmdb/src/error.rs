@@ -19,6 +19,13 @@ pub enum Error {
         /// Bytes that the file has.
         found: u64,
     },
+    /// A compact copy would not fit on the file system; nothing was written.
+    NoRoom {
+        /// Bytes that the copy takes.
+        needed: u64,
+        /// Bytes that are free.
+        available: u64,
+    },
     /// No space: the file system or the map is full.
     Full,
     /// The operating system refused a read, a write or a flush.
@@ -33,6 +40,9 @@ impl fmt::Display for Error {
             Self::Corrupt { key, what } => write!(f, "record {key}: {what}"),
             Self::Truncated { expected, found } => {
                 write!(f, "the data file has {found} bytes but uses {expected}: it was truncated")
+            }
+            Self::NoRoom { needed, available } => {
+                write!(f, "a compact copy needs {needed} bytes beside the original, {available} are free")
             }
             Self::Full => f.write_str("no space left for metadata"),
             Self::Io(error) => write!(f, "metadata I/O: {error}"),

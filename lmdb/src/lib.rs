@@ -16,13 +16,17 @@
 //! ```
 //! The tail exists so that a walk over many records need not touch the large payloads stored with them.
 
+mod compact;
 mod environment;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod limits;
+mod readers;
 mod record;
 mod txn;
 
+pub use compact::{CompactOptions, Compaction, compact};
 pub use environment::{Environment, EnvironmentOptions, Table};
 pub use error::Error;
 pub use record::{RECORD_HEAD_BYTES, Record};

@@ -1,6 +1,7 @@
 //! Transactions over checked records.
 
 use crate::environment::{Environment, Table};
+use crate::readers::OpenRead;
 use crate::{Error, Record, record};
 use heed::{RoTxn, RwTxn, WithTls};
 use std::ops::Bound;
@@ -21,6 +22,7 @@ pub struct Totals {
 /// A snapshot of an environment. Stays on its thread; never held across an `.await`.
 pub struct ReadTxn<'e> {
     pub(crate) txn: RoTxn<'e, WithTls>,
+    pub(crate) _open: Option<OpenRead<'e>>,
 }
 
 fn get<'t>(txn: &'t RoTxn<'_>, table: Table, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
