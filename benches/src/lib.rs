@@ -35,6 +35,7 @@ impl Bench {
             master_key: b"the master key of the benchmarks".to_vec(),
             cache_bytes,
             reserve_bytes: 0,
+            reclaim_after: None,
             clock: Arc::new(SystemClock),
         };
         let store = Store::open(options).expect("the store opens");

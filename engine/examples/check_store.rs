@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         master_key: key.into_bytes(),
         cache_bytes: 0,
         reserve_bytes: 0,
+        reclaim_after: None,
         clock: Arc::new(SystemClock),
     };
     let store = match Store::open(options) {

@@ -4,6 +4,7 @@
 //! images in memory instead, which forget what was not flushed (`simulation/disk.rs`); without it there is only one
 //! variant, and nothing to choose between. The side of the executors is `disk.rs`.
 
+use crate::allocation::AllocationMap;
 #[cfg(feature = "simulation")]
 use crate::simulation::{Simulation, disk::SimulatedFile};
 use std::fs::{File, OpenOptions};
@@ -138,6 +139,41 @@ impl VolumeFile {
             }
             #[cfg(feature = "simulation")]
             Self::Simulated(file) => file.allocate(to),
+        }
+    }
+
+    /// What is allocated of the first `bytes` bytes. A disk in memory has no holes.
+    pub(crate) fn allocation(&self, bytes: u64) -> io::Result<AllocationMap> {
+        match self {
+            Self::System(file) => AllocationMap::of(file, bytes),
+            #[cfg(feature = "simulation")]
+            Self::Simulated(_) => Ok(AllocationMap::written(bytes)),
+        }
+    }
+
+    /// Gives the space of `bytes` bytes at `offset` back; they read as zeros from then on.
+    pub(crate) fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => {
+                let flags = rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+                Ok(rustix::fs::fallocate(file, flags, offset, bytes)?)
+            }
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.write_all_at(&vec![0; usize::try_from(bytes).unwrap_or(0)], offset),
+        }
+    }
+
+    /// Preallocates `bytes` bytes at `offset`, which lie within the length, as far as the file system can.
+    pub(crate) fn allocate_within(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        match self {
+            Self::System(file) => {
+                match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), offset, bytes) {
+                    Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => Ok(()),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            #[cfg(feature = "simulation")]
+            Self::Simulated(file) => file.allocate(offset + bytes),
         }
     }
 

@@ -66,6 +66,22 @@ impl FreeRuns {
         Some((start, units))
     }
 
+    /// Takes the end of the longest run: at most `units_max`, at least `units_min`.
+    pub(crate) fn take_longest_end(&mut self, units_max: u64, units_min: u64) -> Option<(u64, u64)> {
+        let (length, start) = self.by_length.last().copied()?;
+        let units = length.min(units_max);
+        if units == 0 || units < units_min {
+            return None;
+        }
+        self.forget(start, length);
+        if length > units {
+            self.by_start.insert(start, length - units);
+            self.by_length.insert((length - units, start));
+        }
+        self.units -= units;
+        Some((start + length - units, units))
+    }
+
     /// Takes up to `units_max` units from the front of the run with the lowest address.
     pub(crate) fn take_first(&mut self, units_max: u64) -> Option<(u64, u64)> {
         let (start, length) = self.by_start.first_key_value().map(|(s, n)| (*s, *n))?;
@@ -127,7 +143,7 @@ mod tests {
     proptest! {
         /// Against a plain array of flags: no unit is handed out twice, none is lost.
         #[test]
-        fn agrees_with_an_array_of_flags(ops in prop::collection::vec((0u8..4, 0u64..64, 1u64..20), 1..200)) {
+        fn agrees_with_an_array_of_flags(ops in prop::collection::vec((0u8..5, 0u64..64, 1u64..20), 1..200)) {
             let mut runs = FreeRuns::default();
             let mut free = [false; 128];
             for (op, at, units) in ops {
@@ -141,6 +157,7 @@ mod tests {
                     }
                     1 => runs.take(units).map(|start| (start, units)),
                     2 => runs.take_longest(units, 4, 4),
+                    3 => runs.take_longest_end(units, 3),
                     _ => runs.take_first(units),
                 };
                 if let Some((start, units)) = taken {

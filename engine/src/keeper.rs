@@ -1,20 +1,24 @@
-//! The keeper of a slice: the thread that grows volumes, writes free space ahead, and watches the disk's free space.
+//! The keeper of a slice: the thread that grows volumes, writes free space ahead, gives surplus space back to the file
+//! system (`reclaim.rs`), and watches the disk's free space.
 //!
-//! Growing is preallocation plus a flush of the new length, so that no unit is handed out that a power cut could take
-//! away again. Writing ahead turns preallocated space into written space while nobody waits for it.
+//! Growing first allocates again what was given back. Then it is preallocation plus a flush of the new length, so that no
+//! unit is handed out that a power cut could take away again. Writing ahead turns preallocated space into written space while nobody waits for it.
 
+use crate::allocation::FreeKind;
 use crate::error::EngineError;
 use crate::extent::units_for;
 use crate::limits::{
-    BLOCK_BYTES, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM,
+    BLOCK_BYTES, BLOCK_UNITS, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM,
     METADATA_HEADROOM_LOW, SPACE_CHECK_INTERVAL, UNIT_BYTES,
 };
+use crate::reclaim::Reclaim;
 use crate::slice::Slice;
 use crate::volume::Volume;
 use futures_channel::oneshot;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 /// Units that are written ahead between two looks at the requests (8 MiB).
 const WRITE_AHEAD_UNITS: u64 = (8 << 20) / UNIT_BYTES;
@@ -71,14 +75,15 @@ impl DiskSpace {
 }
 
 /// Runs until the slice's keeper is told to stop.
-pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace) {
+pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
     let mut writes_ahead = true;
+    let mut pause = SPACE_CHECK_INTERVAL;
     loop {
         let state = slice.space.state();
         let wanted_ahead = if writes_ahead { state.wanted_written_units } else { 0 };
         let mut requests = slice.keeper.lock().unwrap_or_else(PoisonError::into_inner);
         if requests.growth.is_empty() && !requests.woken && !requests.stop && wanted_ahead == 0 {
-            let waited = slice.keeper_wake.wait_timeout(requests, SPACE_CHECK_INTERVAL);
+            let waited = slice.keeper_wake.wait_timeout(requests, pause);
             requests = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         let waiting = std::mem::take(&mut requests.growth);
@@ -99,6 +104,8 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace) {
         if wanted_ahead > 0 {
             writes_ahead = write_ahead(slice, wanted_ahead);
         }
+        let until_reclaim = reclaim.step(slice, Instant::now());
+        pause = until_reclaim.map_or(SPACE_CHECK_INTERVAL, |wait| wait.min(SPACE_CHECK_INTERVAL));
     }
 }
 
@@ -129,7 +136,12 @@ fn keep_metadata_headroom(slice: &Slice, disk: &DiskSpace) {
     }
 }
 
-/// Adds at least `wanted` bytes of free space in one run; 0: a step ahead of need, which takes no more than half of
+/// Units of a growth step of a slice that has allocated `units` units.
+pub(crate) fn growth_step(units: u64) -> u64 {
+    (units * UNIT_BYTES / 4).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX) / BLOCK_BYTES as u64 * BLOCK_UNITS
+}
+
+/// Adds at least `wanted` bytes of free space in one run, or a few long ones; 0: a step ahead of need, which takes no more than half of
 /// what is above the reserve.
 fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError> {
     let _one_at_a_time = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
@@ -138,17 +150,21 @@ fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError>
     let needed = (units_for(wanted) * UNIT_BYTES).next_multiple_of(block) + block;
     let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
     let Some(last) = volumes.last() else { return Err(EngineError::StorageFull) };
-    let length = last.units() * UNIT_BYTES;
-    let step =
-        (length / 4).clamp(GROWTH_BYTES_MIN, GROWTH_BYTES_MAX).max(needed).min(available / block * block);
+    let step = (growth_step(slice.allocated_units()) * UNIT_BYTES).max(needed).min(available / block * block);
     if step < needed {
         return if wanted > 0 { Err(EngineError::StorageFull) } else { Ok(()) };
     }
     if last.failed() {
         return Err(EngineError::Io("the volume is read-only after a failed flush".to_owned()));
     }
-    let grown =
-        if last.room() < step { add_volume(slice, last.number + 1, step) } else { extend(slice, last, step) };
+    let holes = slice.space.take_holes(step / UNIT_BYTES, needed / UNIT_BYTES);
+    let grown = if !holes.is_empty() {
+        allocate_again(slice, holes)
+    } else if last.room() < step {
+        add_volume(slice, last.number + 1, step)
+    } else {
+        extend(slice, last, step)
+    };
     grown.map_err(|error| {
         tracing::warn!(target: "service::engine", slice = slice.number, %error, step, "a volume could not grow");
         match error.raw_os_error() {
@@ -158,10 +174,34 @@ fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError>
     })
 }
 
+/// Allocates what was given back to the file system. Stops at the first failure: the rest are holes as before.
+fn allocate_again(slice: &Slice, holes: Vec<(u64, u64)>) -> std::io::Result<()> {
+    let mut failed = None;
+    for (address, units) in holes {
+        let first = address & 0xFFFF_FFFF;
+        let volume = u32::try_from(address >> 32).ok().and_then(|number| slice.volume(number));
+        let Some(volume) = volume.filter(|_| failed.is_none()) else {
+            slice.space.add(address, units, FreeKind::Hole);
+            continue;
+        };
+        match volume.allocate(first, units) {
+            Ok(()) => slice.space.add(address, units, FreeKind::Fresh),
+            Err(error) => {
+                // A part of it may have been allocated; the disk is full, so that goes back.
+                let _ = volume.punch(first, units);
+                slice.space.add(address, units, FreeKind::Hole);
+                failed = Some(error);
+            }
+        }
+    }
+    failed.map_or(Ok(()), Err)
+}
+
 fn extend(slice: &Slice, volume: &Volume, step: u64) -> std::io::Result<()> {
     let before = volume.units();
     volume.grow_to(before * UNIT_BYTES + step)?;
-    slice.space.add_fresh((u64::from(volume.number) << 32) | before, volume.units() - before);
+    let first = (u64::from(volume.number) << 32) | before;
+    slice.space.add(first, volume.units() - before, FreeKind::Fresh);
     tracing::debug!(target: "service::engine", slice = slice.number, volume = volume.number, units = volume.units(), "volume grown");
     Ok(())
 }
@@ -171,7 +211,7 @@ fn add_volume(slice: &Slice, number: u32, bytes: u64) -> std::io::Result<()> {
         Volume::create(&slice.files, &slice.folder, slice.superblock.store, slice.number, number, bytes)?;
     let units = volume.units();
     slice.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
-    slice.space.add_fresh((u64::from(number) << 32) | 1, units - 1);
+    slice.space.add((u64::from(number) << 32) | 1, units - 1, FreeKind::Fresh);
     Ok(())
 }
 
@@ -182,7 +222,7 @@ fn write_ahead(slice: &Slice, wanted: u64) -> bool {
     let written = volume.map(|volume| volume.write_ahead(address & 0xFFFF_FFFF, units));
     match written {
         Some(Ok(())) => {
-            slice.space.add_written(address, units);
+            slice.space.add(address, units, FreeKind::Written);
             true
         }
         failed => {

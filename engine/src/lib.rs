@@ -10,6 +10,7 @@
 //! Disk assumptions: a flush that returns has made all completed writes durable; a sector of 512 bytes is written whole
 //! or not at all; nothing else writes to the data folder.
 
+mod allocation;
 mod batch;
 mod block;
 mod bucket;
@@ -37,6 +38,7 @@ mod pace;
 mod proof;
 mod queue;
 mod reader;
+mod reclaim;
 mod record;
 #[cfg(feature = "simulation")]
 pub mod simulation;

@@ -75,12 +75,25 @@ pub(crate) const WRITTEN_POOL_UNITS: u64 = scaled(64 << 20, 512 << 10) / UNIT_BY
 /// ... and the level below which it writes more.
 pub(crate) const WRITTEN_POOL_LOW_UNITS: u64 = WRITTEN_POOL_UNITS / 2;
 
-/// A volume grows in steps of a quarter of its size, but at least and at most this many bytes.
+/// A slice grows in steps of a quarter of what it has allocated, but at least and at most this many bytes. It keeps as much
+/// free when it gives space back, so that giving back and growing do not take turns.
 pub(crate) const GROWTH_BYTES_MIN: u64 = scaled(64 << 20, 1 << 20);
 /// See [`GROWTH_BYTES_MIN`].
 pub(crate) const GROWTH_BYTES_MAX: u64 = 1 << 30;
 /// The keeper grows a volume ahead of need when less than this many units are free (32 MiB).
 pub(crate) const FREE_LOW_UNITS: u64 = scaled(32 << 20, 256 << 10) / UNIT_BYTES;
+
+/// Less than this is not worth giving back (64 MiB).
+pub(crate) const RECLAIM_UNITS_MIN: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
+/// Longest run that is given back at once (64 MiB): the file system keeps writers of the volume waiting meanwhile.
+pub(crate) const RECLAIM_PIECE_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES;
+/// Shortest run that is given back (1 MiB): short ones would scatter the volume over the disk, and small payloads use
+/// them up.
+pub(crate) const RECLAIM_PIECE_UNITS_MIN: u64 = LONG_PIECE_UNITS;
+/// Giving back takes no more than one part in this many of the time.
+pub(crate) const RECLAIM_DUTY: u32 = 10;
+/// Runs that one growth step allocates again: with more, and shorter, ones the file grows at its end instead.
+pub(crate) const REUSED_HOLES_MAX: u64 = 8;
 
 /// Largest volume file; the next volume follows it. Far below ext4's 16 TiB.
 pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 4 << 20);

@@ -13,7 +13,6 @@
 //! | `slice` | `sequence` | u64, the last sequence given to a version |
 
 use crate::error::{EngineError, OpenContext, OpenError};
-use crate::extent::Extent;
 use crate::files::Files;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
@@ -77,7 +76,8 @@ fn u64_of(body: &[u8]) -> Option<u64> {
 }
 
 impl Slice {
-    fn folder_of(data_dir: &Path, number: u16) -> PathBuf {
+    /// Folder of slice `number`.
+    pub(crate) fn folder_of(data_dir: &Path, number: u16) -> PathBuf {
         data_dir.join("slices").join(format!("{number:02}"))
     }
 
@@ -140,28 +140,35 @@ impl Slice {
         Ok(Arc::new(slice))
     }
 
-    /// Units that no record owns are free: in front of the last owned one they were written before, behind it they
-    /// were perhaps only preallocated.
+    /// Units that no record owns are free; the file system knows what it has allocated of them.
     fn load_free_map(&self) -> Result<(), OpenError> {
         let meta = self.folder.join("meta");
         let damaged = |what: String| OpenError::Damaged { path: meta.clone(), what };
         let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
         // Unit 0 of each volume is its header.
         let mut next_free: Vec<u32> = vec![1; volumes.len()];
+        let mut allocations = Vec::with_capacity(volumes.len());
+        for volume in &volumes {
+            allocations.push(volume.allocation().doing("mapping", &volume.path)?);
+        }
+        let add = |volume: u32, start: u32, end: u64| {
+            let Some(map) = allocations.get(volume as usize) else { return };
+            let base = u64::from(volume) << 32;
+            map.split(start.into(), end.saturating_sub(start.into()), |at, units, kind| {
+                self.space.add(base | at, units, kind);
+            });
+        };
         let mut outside = None;
         let txn = self.environment.read().doing("reading", &meta)?;
         free_map::owned_runs(&txn, self.tables.free_map, |volume, start, units| {
             let known = volumes.get(volume as usize).zip(next_free.get_mut(volume as usize));
-            let Some((file, next)) =
+            let Some((_, next)) =
                 known.filter(|(file, _)| u64::from(start) + u64::from(units) <= file.units())
             else {
                 outside = Some(format!("volume {volume} is missing or truncated: unit {start} is owned"));
                 return;
             };
-            if start > *next {
-                let gap = Extent { volume: file.number, start: *next, units: start - *next };
-                self.space.add_written(gap.address(), u64::from(gap.units));
-            }
+            add(volume, *next, start.into());
             *next = start + units;
         })
         .map_err(|error| damaged(error.to_string()))?;
@@ -169,8 +176,7 @@ impl Slice {
             return Err(damaged(what));
         }
         for (volume, next) in volumes.iter().zip(next_free) {
-            let rest = Extent { volume: volume.number, start: next, units: 0 };
-            self.space.add_fresh(rest.address(), volume.units().saturating_sub(u64::from(next)));
+            add(volume.number, next, volume.units());
         }
         Ok(())
     }
@@ -256,7 +262,12 @@ impl Slice {
         }
     }
 
-    /// Bytes that volumes hold, owned or not.
+    /// Units of the volumes that are allocated on the disk.
+    pub(crate) fn allocated_units(&self) -> u64 {
+        (self.volume_bytes() / UNIT_BYTES).saturating_sub(self.space.state().hole_units)
+    }
+
+    /// Bytes that the volumes' files are long, holes included.
     pub(crate) fn volume_bytes(&self) -> u64 {
         let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
         volumes.iter().map(|volume| volume.units() * UNIT_BYTES).sum()

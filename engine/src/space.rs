@@ -8,11 +8,16 @@
 //! Free space is kept in two sets: `written` holds units that were written before, where a flush needs no journal
 //! commit of the file system; `fresh` holds space that was only preallocated. Small payloads prefer the former, large
 //! ones the latter; both use all of it before the volume grows.
+//!
+//! A third set, `holes`, is space that was given back to the file system (`reclaim.rs`). It is handed to nobody: writing to
+//! it could find the disk full. The keeper allocates it again, as a part of growing, and then it is fresh.
 
+use crate::allocation::FreeKind;
 use crate::extent::{Extent, push_extent, units_for};
 use crate::free_runs::FreeRuns;
 use crate::limits::{
-    BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS,
+    BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, RECLAIM_PIECE_UNITS_MIN,
+    REUSED_HOLES_MAX, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS, WRITTEN_POOL_UNITS,
 };
 use crate::record::PayloadId;
 use std::collections::HashMap;
@@ -32,6 +37,9 @@ pub(crate) struct Space {
 struct State {
     written: FreeRuns,
     fresh: FreeRuns,
+    holes: FreeRuns,
+    /// The least free space, written or fresh, since the keeper last began to watch.
+    lowest_free: u64,
     pins: HashMap<PayloadId, u32>,
     /// Removed payloads that were pinned at the time.
     doomed: HashMap<PayloadId, Vec<Extent>>,
@@ -51,7 +59,10 @@ pub(crate) enum Pieces {
 /// What the keeper wants to know.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SpaceState {
+    /// Free units that may be handed out.
     pub(crate) free_units: u64,
+    /// Free units that the file system has back.
+    pub(crate) hole_units: u64,
     /// Units that the keeper should write ahead for small payloads now; 0: nothing to do.
     pub(crate) wanted_written_units: u64,
 }
@@ -90,21 +101,64 @@ impl Space {
             // The address came out of an extent, so it is one.
             reservation.extents.extend(Extent::at(start, units));
         }
+        state.lowest_free = state.lowest_free.min(state.free_units());
         Some(reservation)
     }
 
-    /// Adds space that was preallocated, not written.
-    pub(crate) fn add_fresh(&self, address: u64, units: u64) {
-        if !self.lock().fresh.insert(address, units) {
-            tracing::error!(target: "service::engine", address, units, "space was added twice: kept out of use");
+    /// Adds free space to the set of its kind.
+    pub(crate) fn add(&self, address: u64, units: u64, kind: FreeKind) {
+        let mut state = self.lock();
+        let runs = match kind {
+            FreeKind::Written => &mut state.written,
+            FreeKind::Fresh => &mut state.fresh,
+            FreeKind::Hole => &mut state.holes,
+        };
+        if !runs.insert(address, units) {
+            tracing::error!(target: "service::engine", address, units, "space was freed twice: kept out of use");
         }
     }
 
-    /// Adds free space that was written before.
-    pub(crate) fn add_written(&self, address: u64, units: u64) {
-        if !self.lock().written.insert(address, units) {
-            tracing::error!(target: "service::engine", address, units, "space was freed twice: kept out of use");
+    /// Takes a long run of free space out of use, for the keeper to give back to the file system: `(address, units, kind)`.
+    /// Fresh space goes first; of written space the pool for small payloads stays. `None`: what is free is short runs.
+    pub(crate) fn take_surplus(&self, units_max: u64) -> Option<(u64, u64, FreeKind)> {
+        let mut state = self.lock();
+        let most = units_max.min(RECLAIM_PIECE_UNITS_MAX);
+        let fresh = state.fresh.take_longest_end(most, RECLAIM_PIECE_UNITS_MIN);
+        let of_written = most.min(state.written.units().saturating_sub(WRITTEN_POOL_UNITS));
+        let taken = fresh.map(|(address, units)| (address, units, FreeKind::Fresh)).or_else(|| {
+            let written = state.written.take_longest_end(of_written, RECLAIM_PIECE_UNITS_MIN);
+            written.map(|(address, units)| (address, units, FreeKind::Written))
+        });
+        state.lowest_free = state.lowest_free.min(state.free_units());
+        taken
+    }
+
+    /// Takes holes, at most `units_max` units and at least `units_min` in all, for the keeper to allocate again. Empty when
+    /// it would take many short ones: space at the end of a volume then makes longer extents.
+    pub(crate) fn take_holes(&self, units_max: u64, units_min: u64) -> Vec<(u64, u64)> {
+        let mut state = self.lock();
+        let shortest = LONG_PIECE_UNITS.max(units_min / REUSED_HOLES_MAX);
+        let (mut taken, mut units) = (Vec::new(), 0);
+        while units < units_max
+            && let Some(hole) =
+                state.holes.take_longest(units_max - units, 1, shortest.min(units_max - units))
+        {
+            units += hole.1;
+            taken.push(hole);
         }
+        if units < units_min {
+            for (address, units) in taken.drain(..) {
+                state.put_back_hole(address, units);
+            }
+        }
+        taken
+    }
+
+    /// The least free space since this was last asked.
+    pub(crate) fn take_lowest_free(&self) -> u64 {
+        let mut state = self.lock();
+        let free = state.free_units();
+        std::mem::replace(&mut state.lowest_free, free).min(free)
     }
 
     /// Takes a run of fresh space, for the keeper to write and give back as written.
@@ -149,9 +203,10 @@ impl Space {
         let mut state = self.lock();
         let low = state.small_demand && state.written.units() < WRITTEN_POOL_LOW_UNITS;
         state.small_demand &= low;
-        let wanted = if low { crate::limits::WRITTEN_POOL_UNITS - state.written.units() } else { 0 };
+        let wanted = if low { WRITTEN_POOL_UNITS - state.written.units() } else { 0 };
         SpaceState {
-            free_units: state.written.units() + state.fresh.units(),
+            free_units: state.free_units(),
+            hole_units: state.holes.units(),
             wanted_written_units: wanted.min(state.fresh.units()),
         }
     }
@@ -159,7 +214,7 @@ impl Space {
     /// Whether the keeper should grow the volume or write ahead.
     pub(crate) fn wants_keeper(&self) -> bool {
         let state = self.lock();
-        state.written.units() + state.fresh.units() < FREE_LOW_UNITS
+        state.free_units() < FREE_LOW_UNITS
             || (state.small_demand
                 && state.written.units() < WRITTEN_POOL_LOW_UNITS
                 && state.fresh.units() > 0)
@@ -167,6 +222,17 @@ impl Space {
 }
 
 impl State {
+    /// Units that may be handed out.
+    const fn free_units(&self) -> u64 {
+        self.written.units() + self.fresh.units()
+    }
+
+    fn put_back_hole(&mut self, address: u64, units: u64) {
+        if !self.holes.insert(address, units) {
+            tracing::error!(target: "service::engine", address, units, "space was freed twice: kept out of use");
+        }
+    }
+
     fn give_back(&mut self, extents: &[Extent]) {
         for extent in extents {
             if !self.written.insert(extent.address(), u64::from(extent.units)) {
@@ -235,13 +301,16 @@ impl Drop for Pin {
 #[cfg(test)]
 mod tests {
     use super::{Pieces, Space};
-    use crate::limits::{BLOCK_UNITS, UNIT_BYTES};
+    use crate::allocation::FreeKind;
+    use crate::limits::{
+        BLOCK_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, UNIT_BYTES, WRITTEN_POOL_UNITS,
+    };
     use crate::record::PayloadId;
     use std::sync::Arc;
 
     fn space(units: u64) -> Arc<Space> {
         let space = Arc::new(Space::default());
-        space.add_fresh(1, units);
+        space.add(1, units, FreeKind::Fresh);
         space
     }
 
@@ -260,7 +329,7 @@ mod tests {
     fn all_extents_but_the_last_hold_whole_blocks() {
         let space = Arc::new(Space::default());
         for start in [1, 100, 200] {
-            space.add_fresh(start, BLOCK_UNITS + 3);
+            space.add(start, BLOCK_UNITS + 3, FreeKind::Fresh);
         }
         let scattered = space.reserve((2 * BLOCK_UNITS + 5) * UNIT_BYTES, Pieces::Long);
         assert!(scattered.is_none(), "a volume that can grow is not scattered over");
@@ -298,5 +367,47 @@ mod tests {
         reservation.commit();
         space.release_removed(vec![(PayloadId([1; 16]), extents)]);
         assert!(space.pin(PayloadId([1; 16]), before).is_none());
+    }
+    #[test]
+    fn what_is_given_back_is_long_free_space_and_the_written_pool_stays() {
+        let space = Arc::new(Space::default());
+        space.add(1, 1000, FreeKind::Fresh);
+        space.add(2000, 2 * WRITTEN_POOL_UNITS, FreeKind::Written);
+        let held = space.reserve(100 * UNIT_BYTES, Pieces::Any).expect("fits");
+        let mut given_back = 0;
+        while let Some((address, units, kind)) = space.take_surplus(u64::MAX) {
+            assert!((LONG_PIECE_UNITS..=RECLAIM_PIECE_UNITS_MAX).contains(&units));
+            let held = held.extents()[0];
+            assert!(address >= held.address() + u64::from(held.units) || address + units <= held.address());
+            given_back += units;
+            space.add(address, units, FreeKind::Hole);
+            assert!(given_back > 900 || kind == FreeKind::Fresh, "fresh space goes first");
+        }
+        let state = space.state();
+        assert_eq!((state.free_units, state.hole_units), (WRITTEN_POOL_UNITS, given_back));
+        assert_eq!(given_back, 900 + WRITTEN_POOL_UNITS);
+    }
+
+    #[test]
+    fn holes_are_handed_to_nobody_until_they_are_allocated_again() {
+        let space = Arc::new(Space::default());
+        for hole in 0..20 {
+            space.add(hole * 1000, LONG_PIECE_UNITS, FreeKind::Hole);
+        }
+        assert!(space.reserve(UNIT_BYTES, Pieces::Any).is_none());
+        assert_eq!(space.take_holes(16 * LONG_PIECE_UNITS, 16 * LONG_PIECE_UNITS), [], "too many short ones");
+        assert_eq!(space.state().hole_units, 20 * LONG_PIECE_UNITS);
+        let taken = space.take_holes(4 * LONG_PIECE_UNITS, LONG_PIECE_UNITS + 1);
+        assert_eq!(taken.iter().map(|(_, units)| units).sum::<u64>(), 4 * LONG_PIECE_UNITS);
+        assert_eq!(space.state().hole_units, 16 * LONG_PIECE_UNITS);
+    }
+
+    #[test]
+    fn the_lowest_free_space_of_a_time_is_what_nobody_needed() {
+        let space = space(100);
+        space.take_lowest_free();
+        drop(space.reserve(70 * UNIT_BYTES, Pieces::Any).expect("fits"));
+        assert_eq!(space.take_lowest_free(), 30);
+        assert_eq!(space.take_lowest_free(), 100);
     }
 }

@@ -16,9 +16,10 @@ use crate::error::{EngineError, OpenContext, OpenError};
 use crate::files::Files;
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
-use crate::limits::SLICES_MAX;
+use crate::limits::{SLICES_MAX, UNIT_BYTES};
 use crate::pace::Activities;
 use crate::proof::ProofKey;
+use crate::reclaim::Reclaim;
 use crate::slice::Slice;
 use crate::superblock::{self, StoreId, Superblock};
 use cairn_model::{BucketName, Clock, ObjectKey};
@@ -31,6 +32,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// How a store is opened.
 pub struct StoreOptions {
@@ -44,6 +46,8 @@ pub struct StoreOptions {
     pub cache_bytes: u64,
     /// Below this many free bytes on the file system new writes are refused.
     pub reserve_bytes: u64,
+    /// Free space in the volumes that was not needed for so long is given back to the file system; `None`: never.
+    pub reclaim_after: Option<Duration>,
     /// Where dates come from.
     pub clock: Arc<dyn Clock>,
 }
@@ -55,10 +59,12 @@ pub struct StoreUsage {
     pub objects: u64,
     /// Bytes of their payloads.
     pub logical_bytes: u64,
-    /// Bytes of the volume files, free space in them included.
+    /// Bytes of the volume files that are allocated on the disk, free space in them included.
     pub volume_bytes: u64,
-    /// Bytes in the volumes that nobody owns or has reserved.
+    /// Allocated bytes in the volumes that nobody owns or has reserved.
     pub free_volume_bytes: u64,
+    /// Bytes of the volume files that were given back to the file system.
+    pub reclaimed_bytes: u64,
     /// Bytes of the used pages of all slices' metadata, inline payloads included.
     pub metadata_bytes: u64,
     /// Bytes of the cached blocks.
@@ -128,7 +134,7 @@ impl Store {
             slices,
             lock,
         });
-        store.start_threads(control, receiver, &options.clock, data_dir)?;
+        store.start_threads(control, receiver, &options)?;
         Ok(store)
     }
 
@@ -136,9 +142,9 @@ impl Store {
         &self,
         control: Control,
         jobs: mpsc::Receiver<ControlJob>,
-        clock: &Arc<dyn Clock>,
-        data_dir: &Path,
+        options: &StoreOptions,
     ) -> Result<(), OpenError> {
+        let StoreOptions { data_dir, clock, .. } = options;
         let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for slice in &self.slices {
             let sequence = slice.sequence().map_err(|error| OpenError::Damaged {
@@ -150,8 +156,9 @@ impl Store {
                 committer::run(&own, &disk, &*clock, sequence);
             })?);
             let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
+            let mut reclaim = Reclaim::new(options.reclaim_after);
             threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || {
-                keeper::run(&own, &disk)
+                keeper::run(&own, &disk, &mut reclaim)
             })?);
         }
         let (buckets, slices, clock) = (Arc::clone(&self.buckets), self.slices.clone(), Arc::clone(clock));
@@ -270,9 +277,12 @@ impl Store {
             usage.logical_bytes += of_bucket.bytes;
         }
         for slice in &self.slices {
-            usage.volume_bytes += slice.volume_bytes();
+            let space = slice.space.state();
+            let holes = space.hole_units * UNIT_BYTES;
+            usage.volume_bytes += slice.volume_bytes().saturating_sub(holes);
+            usage.free_volume_bytes += space.free_units * UNIT_BYTES;
+            usage.reclaimed_bytes += holes;
             usage.metadata_bytes += slice.environment.used();
-            usage.free_volume_bytes += slice.space.state().free_units * crate::limits::UNIT_BYTES;
         }
         usage
     }

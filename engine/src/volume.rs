@@ -12,8 +12,10 @@
 //! 4088    8     CRC-64/NVME of the first 4088 bytes
 //! ```
 //! All other bytes belong to payloads and check tables. Executors have files of their own on it for direct I/O
-//! (`disk.rs`); this is the side of plain threads: making, growing, writing ahead and flushing.
+//! (`disk.rs`); this is the side of plain threads: making, growing, giving space back, writing ahead and flushing.
+//! A file never becomes shorter, and no volume is removed: what is given back are holes within it.
 
+use crate::allocation::AllocationMap;
 use crate::block::block_check;
 use crate::error::{OpenContext, OpenError};
 use crate::files::{Files, VolumeFile};
@@ -163,6 +165,25 @@ impl Volume {
         self.synced(self.file.sync_all())?;
         self.units.store(bytes / UNIT_BYTES, Ordering::Release);
         Ok(())
+    }
+
+    /// What the file system has allocated of the file.
+    pub(crate) fn allocation(&self) -> io::Result<AllocationMap> {
+        self.file.allocation(self.units() * UNIT_BYTES)
+    }
+
+    /// Gives units that nobody owns back to the file system. They read as zeros until they are allocated again. A crash
+    /// may undo it, which leaves free space where there could be less.
+    pub(crate) fn punch(&self, first_unit: u64, units: u64) -> io::Result<()> {
+        self.usable()?;
+        self.file.punch(first_unit * UNIT_BYTES, units * UNIT_BYTES)
+    }
+
+    /// Allocates units that were given back, within the file's length. The flush of what is written there covers this
+    /// change too, so it needs none of its own.
+    pub(crate) fn allocate(&self, first_unit: u64, units: u64) -> io::Result<()> {
+        self.usable()?;
+        self.file.allocate_within(first_unit * UNIT_BYTES, units * UNIT_BYTES)
     }
 
     /// Writes zeros over units that nobody owns, so that a later flush of them needs no journal commit.

@@ -3,7 +3,7 @@
 mod support;
 
 use cairn_engine::{EngineError, EtagMatch, Store, Usage, WriteCondition};
-use support::{content, etag, folder, get, key, name, options, put, with_engine};
+use support::{content, etag, folder, get, key, name, options, put, until, with_engine};
 
 const SIZES: [usize; 12] =
     [0, 1, 4096, 16_384, 16_385, 65_536, 65_537, 262_144, 1 << 20, (1 << 20) + 3, 17 << 20, (70 << 20) + 1];
@@ -48,17 +48,6 @@ fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
 fn used(engine: &cairn_engine::Engine) -> u64 {
     let usage = engine.store().usage();
     usage.volume_bytes - usage.free_volume_bytes
-}
-
-/// Waits for what other threads bring about.
-async fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..2000 {
-        if holds() {
-            return;
-        }
-        glommio::timer::sleep(std::time::Duration::from_millis(5)).await;
-    }
-    panic!("{what}");
 }
 
 #[test]

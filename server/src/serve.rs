@@ -142,6 +142,7 @@ fn open_store(settings: &Settings) -> Result<Arc<Store>, ServeError> {
         master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec(),
         cache_bytes,
         reserve_bytes: settings.storage.reserve_bytes,
+        reclaim_after: settings.storage.reclaim_after,
         clock: Arc::new(SystemClock),
     };
     let store = Store::open(options)?;

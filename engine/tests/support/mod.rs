@@ -26,6 +26,7 @@ pub fn options(folder: &Path) -> StoreOptions {
         master_key: b"a master key of the tests, long enough".to_vec(),
         cache_bytes: 4 << 20,
         reserve_bytes: 0,
+        reclaim_after: None,
         clock: Arc::new(SystemClock),
     }
 }
@@ -124,4 +125,15 @@ pub async fn get(
         bytes.extend_from_slice(chunk.as_ref());
     }
     Ok((info, bytes))
+}
+
+/// Waits for what other threads bring about.
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..2000 {
+        if holds() {
+            return;
+        }
+        glommio::timer::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    panic!("{what}");
 }

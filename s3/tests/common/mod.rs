@@ -51,6 +51,7 @@ impl Server {
             master_key: b"a master key of the tests, long enough".to_vec(),
             cache_bytes: 4 << 20,
             reserve_bytes: 0,
+            reclaim_after: None,
             clock: Arc::clone(&clock),
         })
         .expect("the store opens");

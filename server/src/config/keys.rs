@@ -69,6 +69,9 @@ keys! {
      least 2 and at most 64.";
     RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"), Built,
      "New writes are refused while less than this is free on the file system; reads and deletes go on.";
+    RECLAIM_AFTER: "storage.reclaim_after_seconds", None, integer(0, 86_400), Some("60"), Built,
+     "Free space in the volumes that was not needed for so long is given back to the file system, but for a \
+     part that is kept at hand; 0 means never.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"), Built,
      "Encryption at rest. This build does not have it: `true` ends the start, so that nothing is stored in \
      plain by mistake.";

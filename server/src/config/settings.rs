@@ -67,6 +67,8 @@ pub struct StorageSettings {
     pub slices: Option<u16>,
     /// Free bytes below which writes are refused.
     pub reserve_bytes: u64,
+    /// How long space must have been free before the file system gets it back; `None`: never.
+    pub reclaim_after: Option<Duration>,
 }
 
 /// Section `observability`.
@@ -157,6 +159,7 @@ impl Reader<'_> {
         let cache_bytes = self.optional(&keys::CACHE_BYTES, number);
         let slices = self.optional(&keys::SLICES, number);
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
+        let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
         if self.flag(&keys::ENCRYPTION_ENABLED)? {
             self.problems.push(Problem::Inconsistent(format!(
                 "{} is true, but this build cannot encrypt at rest; it will not store in plain what was meant to be \
@@ -164,7 +167,12 @@ impl Reader<'_> {
                 self.values.source(&keys::ENCRYPTION_ENABLED)
             )));
         }
-        Some(StorageSettings { cache_bytes: cache_bytes?, slices: slices?, reserve_bytes: reserve_bytes? })
+        Some(StorageSettings {
+            cache_bytes: cache_bytes?,
+            slices: slices?,
+            reserve_bytes: reserve_bytes?,
+            reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
+        })
     }
 
     fn log(&mut self) -> Option<LogSettings> {
