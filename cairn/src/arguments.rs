@@ -18,6 +18,7 @@ pub(crate) struct Cairn {
 pub(crate) enum Command {
     Serve(Serve),
     Status(Status),
+    Storage(Storage),
 }
 
 /// Run the server until SIGTERM or SIGINT.
@@ -43,6 +44,31 @@ pub(crate) struct Status {
     /// the management plane's address (default: http://127.0.0.1:7601)
     #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
     pub(crate) endpoint: String,
+}
+
+/// Look after the store.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "storage")]
+pub(crate) struct Storage {
+    #[argh(subcommand)]
+    pub(crate) command: StorageCommand,
+}
+
+/// What to do with the store.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand)]
+pub(crate) enum StorageCommand {
+    Compact(Compact),
+}
+
+/// Give the metadata space that deletions freed back to the file system. The server must be stopped; each part of the
+/// metadata needs room for a copy of what it holds. Needs no secrets.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "compact")]
+pub(crate) struct Compact {
+    /// the data folder
+    #[argh(option, arg_name = "folder")]
+    pub(crate) data_dir: String,
 }
 
 /// What came of the arguments.

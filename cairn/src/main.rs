@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod compact;
 mod endpoint;
 mod output;
 mod serve;
@@ -12,7 +13,7 @@ mod status;
 
 use std::process::ExitCode;
 
-use arguments::{Cairn, Command, Parsed};
+use arguments::{Cairn, Command, Parsed, Storage, StorageCommand};
 
 const FAILED: u8 = 1;
 const WRONG_USAGE: u8 = 2;
@@ -35,6 +36,11 @@ fn main() -> ExitCode {
         }
         Parsed::Command(Cairn { command: Some(Command::Serve(command)), .. }) => serve::run(&command),
         Parsed::Command(Cairn { command: Some(Command::Status(command)), .. }) => status::run(&command),
+        Parsed::Command(Cairn { command: Some(Command::Storage(Storage { command })), .. }) => {
+            match command {
+                StorageCommand::Compact(command) => compact::run(&command),
+            }
+        }
         Parsed::Command(Cairn { command: None, .. }) => {
             output::print_error("a command is needed; `cairn --help` lists them\n");
             return ExitCode::from(WRONG_USAGE);

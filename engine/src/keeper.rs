@@ -9,7 +9,7 @@ use crate::error::EngineError;
 use crate::extent::units_for;
 use crate::limits::{
     BLOCK_BYTES, BLOCK_UNITS, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM,
-    METADATA_HEADROOM_LOW, SPACE_CHECK_INTERVAL, UNIT_BYTES,
+    METADATA_HEADROOM_LOW, READ_AGE_MAX, READERS_CHECK_INTERVAL, SPACE_CHECK_INTERVAL, UNIT_BYTES,
 };
 use crate::reclaim::Reclaim;
 use crate::slice::Slice;
@@ -78,6 +78,7 @@ impl DiskSpace {
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
     let mut writes_ahead = true;
     let mut pause = SPACE_CHECK_INTERVAL;
+    let mut readers_seen = Instant::now();
     loop {
         let state = slice.space.state();
         let wanted_ahead = if writes_ahead { state.wanted_written_units } else { 0 };
@@ -104,6 +105,10 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         if wanted_ahead > 0 {
             writes_ahead = write_ahead(slice, wanted_ahead);
         }
+        if readers_seen.elapsed() >= READERS_CHECK_INTERVAL {
+            readers_seen = Instant::now();
+            look_at_readers(slice);
+        }
         let until_reclaim = reclaim.step(slice, Instant::now());
         pause = until_reclaim.map_or(SPACE_CHECK_INTERVAL, |wait| wait.min(SPACE_CHECK_INTERVAL));
     }
@@ -122,6 +127,16 @@ fn answer_growth(
     let singly = waiting.len() > 1 && matches!(all, Err(EngineError::StorageFull));
     for (bytes, reply) in waiting {
         let _ = reply.send(if singly { grow(slice, disk, bytes) } else { all.clone() });
+    }
+}
+
+/// A reader that does not end, or whose process has ended, keeps the pages freed since from being used.
+fn look_at_readers(slice: &Slice) {
+    if let Err(error) = slice.environment.clear_stale_readers() {
+        tracing::warn!(target: "service::engine", slice = slice.number, %error, "stale readers could not be cleared");
+    }
+    if let Some(age) = slice.environment.oldest_read().filter(|age| *age > READ_AGE_MAX) {
+        tracing::warn!(target: "service::engine", slice = slice.number, seconds = age.as_secs(), "a read transaction has been open for long: the metadata grows meanwhile");
     }
 }
 

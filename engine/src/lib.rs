@@ -17,6 +17,7 @@ mod bucket;
 mod cache;
 mod check;
 mod committer;
+mod compact;
 mod control;
 mod disk;
 mod engine;
@@ -53,7 +54,9 @@ mod writer;
 
 pub use block::block_check;
 pub use bucket::{Bucket, Usage};
+pub use cairn_lmdb::Compaction;
 pub use check::StoreCheck;
+pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use md5::md5_digest;

@@ -132,6 +132,12 @@ pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 /// How often the keeper looks at the file system's free space.
 pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How often the keeper looks at the readers of the metadata.
+pub(crate) const READERS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// A read transaction on metadata that has been open for longer is warned of: nothing in the engine needs as much, and the
+/// metadata file grows while it lasts.
+pub(crate) const READ_AGE_MAX: Duration = Duration::from_secs(30);
+
 /// Seeks and steps of a list's cursors; a page ends early after so many, so that one list cannot hold an executor (or
 /// freed metadata pages) for long. A page of 1000 keys takes 1000, one of 1000 folders 1000 in each slice.
 pub(crate) const LIST_STEPS_MAX: usize = 10_000;

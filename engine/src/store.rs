@@ -67,6 +67,10 @@ pub struct StoreUsage {
     pub reclaimed_bytes: u64,
     /// Bytes of the used pages of all slices' metadata, inline payloads included.
     pub metadata_bytes: u64,
+    /// Age of the oldest read transaction on metadata that is open. Pages freed since it began wait for it.
+    pub oldest_read: Duration,
+    /// Slots of metadata readers that had ended without giving them back, cleared since the start.
+    pub stale_readers: u64,
     /// Bytes of the cached blocks.
     pub cached_bytes: u64,
     /// Free bytes of the file system, as of the last look.
@@ -283,6 +287,8 @@ impl Store {
             usage.free_volume_bytes += space.free_units * UNIT_BYTES;
             usage.reclaimed_bytes += holes;
             usage.metadata_bytes += slice.environment.used();
+            usage.oldest_read = usage.oldest_read.max(slice.environment.oldest_read().unwrap_or_default());
+            usage.stale_readers += slice.environment.stale_readers();
         }
         usage
     }
@@ -327,7 +333,7 @@ fn ignore_file_size_signal() {
     }
 }
 
-fn lock(data_dir: &Path) -> Result<File, OpenError> {
+pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
     let path = data_dir.join("lock");
     let open = File::options().create(true).truncate(false).write(true).open(&path);
     let file = open.doing("opening", &path)?;

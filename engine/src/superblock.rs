@@ -81,8 +81,24 @@ pub(crate) fn refuse_later_format(folder: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Reads the superblock; `None` when the folder holds no store yet.
+/// Reads the superblock, and checks the master key; `None` when the folder holds no store yet.
 pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
+    let Some((superblock, master_key_check)) = read_file(folder)? else { return Ok(None) };
+    if key_check(master_key, superblock.store) != master_key_check {
+        return Err(OpenError::WrongMasterKey);
+    }
+    // A cut right after the store was made may have brought the marker back. It must not outlive this: were the superblock
+    // lost later, the marker would say that nothing of value is here.
+    remove_marker(folder)?;
+    Ok(Some(superblock))
+}
+
+/// What a store is, for tools that need no secrets of it; changes nothing. `None` when the folder holds no store.
+pub(crate) fn identify(folder: &Path) -> Result<Option<Superblock>, OpenError> {
+    Ok(read_file(folder)?.map(|(superblock, _)| superblock))
+}
+
+fn read_file(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
     let path = folder.join(FILE);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -97,18 +113,12 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
     if file.slices == 0 || file.slices > crate::limits::SLICES_MAX {
         return Err(damaged(format!("{} slices", file.slices)));
     }
-    if key_check(master_key, store) != file.master_key_check {
-        return Err(OpenError::WrongMasterKey);
-    }
-    // A cut right after the store was made may have brought the marker back. It must not outlive this: were the superblock
-    // lost later, the marker would say that nothing of value is here.
-    remove_marker(folder)?;
-    Ok(Some(Superblock { store, slices: file.slices }))
+    Ok(Some((Superblock { store, slices: file.slices }, file.master_key_check)))
 }
 
 /// Slices without a superblock: it was lost, and making a new store over them would lose everything. Only the marker of
 /// a creation that never ended says otherwise.
-fn missing(folder: &Path) -> Result<Option<Superblock>, OpenError> {
+fn missing(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
     if folder.join("slices").exists() && !folder.join(MARKER).exists() {
         let what = "missing, but the folder holds slices of a store".to_owned();
         return Err(OpenError::Damaged { path: folder.join(FILE), what });

@@ -1,0 +1,32 @@
+//! `cairn storage compact`: a stopped store's metadata without the space that deletions freed in it.
+
+use std::path::Path;
+
+use cairn_engine::{Compaction, compact_store};
+
+use crate::arguments::Compact;
+use crate::output;
+
+/// Compacts, with a line for each environment; fails when the store is in use, damaged, or has no room for a copy.
+pub(crate) fn run(command: &Compact) -> Result<(), String> {
+    let data_dir = Path::new(&command.data_dir);
+    let (mut before, mut after) = (0, 0);
+    let done = compact_store(data_dir, |path, compaction| {
+        before += compaction.bytes_before;
+        after += compaction.bytes_after;
+        output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
+    });
+    done.map_err(|error| error.to_string())?;
+    output::print(&format!("{before} bytes of metadata before, {after} now\n"));
+    Ok(())
+}
+
+fn line(path: &Path, compaction: Compaction) -> String {
+    let Compaction { bytes_before, bytes_after, records } = compaction;
+    let path = path.display();
+    if bytes_after < bytes_before {
+        format!("{path}: {bytes_before} bytes before, {bytes_after} now, {records} records checked\n")
+    } else {
+        format!("{path}: {bytes_before} bytes, {records} records, nothing to gain\n")
+    }
+}
