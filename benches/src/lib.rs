@@ -36,6 +36,7 @@ impl Bench {
             cache_bytes,
             reserve_bytes: 0,
             reclaim_after: None,
+            encryption_at_rest: false,
             clock: Arc::new(SystemClock),
         };
         let store = Store::open(options).expect("the store opens");

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         cache_bytes: 0,
         reserve_bytes: 0,
         reclaim_after: None,
+        encryption_at_rest: false,
         clock: Arc::new(SystemClock),
     };
     let store = match Store::open(options) {

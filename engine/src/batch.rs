@@ -163,16 +163,17 @@ impl<'s> Batch<'s> {
     fn put(&mut self, put: PutJob) -> Result<PutOutcome, Failure> {
         let (versions, current) = self.decide(&put.bucket, &put.key, &put.condition)?;
         let sequence = self.sequence + 1;
-        let StagedParts { size, form, inline, reservation, .. } = put.payload.into_parts();
+        let StagedParts { size, form, sealed, inline, reservation, .. } = put.payload.into_parts();
         let info = ObjectInfo {
             size,
             etag: put.etag,
             last_modified: self.clock.now(),
             version: VersionId(sequence),
             attributes: put.attributes,
+            encrypted: sealed.is_some(),
         };
         let (version, last_modified, replaced) = (info.version, info.last_modified, current.is_some());
-        let record = ObjectRecord { info, payload: form };
+        let record = ObjectRecord { info, payload: form, sealed };
         self.body.clear();
         record.encode(&mut self.body).map_err(EngineError::from)?;
         let taken = owned_space(&record);

@@ -1,29 +1,171 @@
-//! Block checks: CRC-64/NVME for each 64 KiB block, and the table pages that hold many of them.
+//! Block checks: what tells that a 64 KiB block is the one that was written, and the table pages that hold many of them.
 //!
-//! A payload of up to 16 MiB has its checks in its record. A larger one has them in table pages of one unit (4096 bytes)
-//! that lie in extents of their own:
+//! A block of a plain payload has a CRC-64/NVME (8 bytes), one of a sealed payload its GCM tag (16 bytes, `seal.rs`). Up to
+//! 2 KiB of checks stand in the payload's record. More stand in table pages of one unit (4096 bytes) that lie in extents
+//! of their own:
 //! ```text
 //! offset  size   what
-//! 0       4088   up to 511 checks (u64, little-endian) of blocks 511·p, 511·p+1, …; unused ones are zero
+//! 0       4088   as many checks as fit: 511 CRCs (u64, little-endian), or 255 tags and 8 bytes of zeros. Page p begins with
+//!                the check of block 511·p, or 255·p; unused places are zero
 //! 4088    8      CRC-64/NVME over payload id, page number p (u64, little-endian) and the first 4088 bytes
 //! ```
 //! A page names its payload and its place through its check, so a page that was lost, torn or left over from another
 //! payload is found, and a ranged read of a huge object reads one page, not the whole table.
 
 use crate::extent::Extent;
-use crate::limits::UNIT_BYTES;
+use crate::limits::{BLOCK_BYTES, UNIT_BYTES};
 use crate::record::PayloadId;
+use crate::seal::{PayloadKey, TAG_BYTES, Tag};
 use crc_fast::{CrcAlgorithm, Digest};
+use std::io;
 
-/// Checks in a table page.
-pub(crate) const CHECKS_PER_PAGE: usize = 511;
 const PAGE_BYTES: usize = 4096;
-const _: () = assert!(PAGE_BYTES as u64 == UNIT_BYTES && CHECKS_PER_PAGE * 8 + 8 == PAGE_BYTES);
+const PAGE_BODY_BYTES: usize = PAGE_BYTES - CRC_BYTES;
+const CRC_BYTES: usize = 8;
+const _: () = assert!(PAGE_BYTES as u64 == UNIT_BYTES);
 
 /// CRC-64/NVME of `bytes`.
 #[must_use]
 pub fn block_check(bytes: &[u8]) -> u64 {
     crc_fast::checksum(CrcAlgorithm::Crc64Nvme, bytes)
+}
+
+/// The check of one block.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BlockCheck {
+    /// CRC-64/NVME of a plain block.
+    Crc64(u64),
+    /// GCM tag of a sealed block.
+    Tag(Tag),
+}
+
+/// What the checks of a payload are: all of one kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CheckKind {
+    /// See [`BlockCheck::Crc64`].
+    Crc64,
+    /// See [`BlockCheck::Tag`].
+    Tag,
+}
+
+impl CheckKind {
+    /// The kind that goes with a payload that is sealed, or not.
+    pub(crate) const fn of(sealed: bool) -> Self {
+        if sealed { Self::Tag } else { Self::Crc64 }
+    }
+
+    /// Bytes of one check.
+    pub(crate) const fn bytes(self) -> usize {
+        match self {
+            Self::Crc64 => CRC_BYTES,
+            Self::Tag => TAG_BYTES,
+        }
+    }
+
+    /// Checks in a table page.
+    pub(crate) const fn per_page(self) -> usize {
+        PAGE_BODY_BYTES / self.bytes()
+    }
+
+    /// Pages that the checks of `blocks` blocks take.
+    pub(crate) const fn table_pages(self, blocks: u64) -> u64 {
+        blocks.div_ceil(self.per_page() as u64)
+    }
+}
+
+/// The checks of consecutive blocks, as they stand in records and tables.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Checks {
+    kind: CheckKind,
+    packed: Vec<u8>,
+}
+
+impl Checks {
+    pub(crate) const fn new(kind: CheckKind) -> Self {
+        Self { kind, packed: Vec::new() }
+    }
+
+    /// Takes checks as they stand in a record; the length is a multiple of the kind's.
+    pub(crate) fn from_packed(kind: CheckKind, packed: &[u8]) -> Self {
+        Self { kind, packed: packed.to_vec() }
+    }
+
+    pub(crate) fn packed(&self) -> &[u8] {
+        &self.packed
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.packed.len() / self.kind.bytes()
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<BlockCheck> {
+        let start = number.checked_mul(self.kind.bytes())?;
+        let packed = self.packed.get(start..)?;
+        match self.kind {
+            CheckKind::Crc64 => {
+                packed.first_chunk().map(|bytes| BlockCheck::Crc64(u64::from_le_bytes(*bytes)))
+            }
+            CheckKind::Tag => packed.first_chunk().map(|tag| BlockCheck::Tag(*tag)),
+        }
+    }
+
+    /// The checks of `range`; `None` when not all of them are there.
+    pub(crate) fn range(&self, range: std::ops::Range<usize>) -> Option<Self> {
+        let width = self.kind.bytes();
+        let packed = self.packed.get(range.start.checked_mul(width)?..range.end.checked_mul(width)?)?;
+        Some(Self::from_packed(self.kind, packed))
+    }
+
+    pub(crate) fn append(&mut self, other: &Self) {
+        debug_assert_eq!(self.kind, other.kind);
+        self.packed.extend_from_slice(&other.packed);
+    }
+
+    fn push(&mut self, check: BlockCheck) {
+        match check {
+            BlockCheck::Crc64(check) => self.packed.extend_from_slice(&check.to_le_bytes()),
+            BlockCheck::Tag(tag) => self.packed.extend_from_slice(&tag),
+        }
+    }
+}
+
+/// Makes the checks of the blocks in `payload`, the first of which is block `first`; with a key the blocks are sealed in
+/// place.
+///
+/// # Errors
+/// As [`PayloadKey::seal`].
+pub(crate) fn protect(key: Option<&PayloadKey>, first: u64, payload: &mut [u8]) -> io::Result<Checks> {
+    let mut checks = Checks::new(CheckKind::of(key.is_some()));
+    for (number, block) in (first..).zip(payload.chunks_mut(BLOCK_BYTES)) {
+        checks.push(protect_block(key, number, block)?);
+    }
+    Ok(checks)
+}
+
+/// [`protect`] for one block, which may be empty.
+///
+/// # Errors
+/// As [`PayloadKey::seal`].
+pub(crate) fn protect_block(
+    key: Option<&PayloadKey>,
+    number: u64,
+    block: &mut [u8],
+) -> io::Result<BlockCheck> {
+    match key {
+        Some(key) => key.seal(number, block).map(BlockCheck::Tag),
+        None => Ok(BlockCheck::Crc64(block_check(block))),
+    }
+}
+
+/// Whether `block` is block `number` as it was written; opened in place when it is sealed. Of a block that is not, nothing
+/// may be used.
+#[must_use]
+pub(crate) fn accept(key: Option<&PayloadKey>, number: u64, block: &mut [u8], check: BlockCheck) -> bool {
+    match (key, check) {
+        (Some(key), BlockCheck::Tag(tag)) => key.open(number, block, &tag),
+        (None, BlockCheck::Crc64(check)) => block_check(block) == check,
+        _ => false,
+    }
 }
 
 fn page_check(id: PayloadId, page: u64, checks: &[u8]) -> u64 {
@@ -34,32 +176,26 @@ fn page_check(id: PayloadId, page: u64, checks: &[u8]) -> u64 {
     digest.finalize()
 }
 
-/// Pages that the checks of `blocks` blocks take.
-pub(crate) const fn table_pages(blocks: u64) -> u64 {
-    blocks.div_ceil(CHECKS_PER_PAGE as u64)
-}
-
 /// Fills `out`, whole pages, with the table of `checks`.
-pub(crate) fn write_table(id: PayloadId, checks: &[u64], out: &mut [u8]) {
+pub(crate) fn write_table(id: PayloadId, checks: &Checks, out: &mut [u8]) {
     out.fill(0);
+    let in_page = checks.kind.per_page() * checks.kind.bytes();
     for ((number, page), checks) in
-        (0u64..).zip(out.chunks_exact_mut(PAGE_BYTES)).zip(checks.chunks(CHECKS_PER_PAGE))
+        (0u64..).zip(out.chunks_exact_mut(PAGE_BYTES)).zip(checks.packed.chunks(in_page))
     {
-        for (slot, check) in page.chunks_exact_mut(8).zip(checks) {
-            slot.copy_from_slice(&check.to_le_bytes());
-        }
-        let (body, tail) = page.split_at_mut(PAGE_BYTES - 8);
+        let (body, tail) = page.split_at_mut(PAGE_BODY_BYTES);
+        body[..checks.len()].copy_from_slice(checks);
         tail.copy_from_slice(&page_check(id, number, body).to_le_bytes());
     }
 }
 
 /// The checks of table page `number`; `None` when the page is not what was written.
-pub(crate) fn read_table_page(id: PayloadId, number: u64, page: &[u8]) -> Option<Vec<u64>> {
-    let (body, tail) = page.split_last_chunk::<8>()?;
-    if body.len() != PAGE_BYTES - 8 || u64::from_le_bytes(*tail) != page_check(id, number, body) {
+pub(crate) fn read_table_page(id: PayloadId, number: u64, page: &[u8], kind: CheckKind) -> Option<Checks> {
+    let (body, tail) = page.split_last_chunk::<CRC_BYTES>()?;
+    if body.len() != PAGE_BODY_BYTES || u64::from_le_bytes(*tail) != page_check(id, number, body) {
         return None;
     }
-    Some(body.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect())
+    Some(Checks::from_packed(kind, body.get(..kind.per_page() * kind.bytes())?))
 }
 
 /// Where unit number `unit` of what lies in `extents` is: volume and byte offset.
@@ -77,26 +213,53 @@ pub(crate) fn locate(extents: &[Extent], unit: u64) -> Option<(u32, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{locate, read_table_page, table_pages, write_table};
+    use super::{BlockCheck, CheckKind, Checks, accept, locate, protect, read_table_page, write_table};
     use crate::extent::Extent;
     use crate::record::PayloadId;
 
     #[test]
     fn a_page_of_another_place_or_payload_is_not_taken() {
-        let checks: Vec<u64> = (0..1000u64).map(|n| n * 77).collect();
-        assert_eq!(table_pages(1000), 2);
+        let mut checks = Checks::new(CheckKind::Crc64);
+        (0..1000u64).for_each(|n| checks.push(BlockCheck::Crc64(n * 77)));
+        assert_eq!(CheckKind::Crc64.table_pages(1000), 2);
         let mut table = vec![0u8; 8192];
         write_table(PayloadId([1; 16]), &checks, &mut table);
         let (first, second) = table.split_at(4096);
-        assert_eq!(read_table_page(PayloadId([1; 16]), 0, first).expect("whole"), checks[..511]);
-        assert_eq!(read_table_page(PayloadId([1; 16]), 1, second).expect("whole")[..489], checks[511..]);
-        assert!(read_table_page(PayloadId([1; 16]), 1, first).is_none());
-        assert!(read_table_page(PayloadId([2; 16]), 0, first).is_none());
+        let read =
+            |id, number, page: &[u8]| read_table_page(PayloadId([id; 16]), number, page, CheckKind::Crc64);
+        assert_eq!(read(1, 0, first), checks.range(0..511));
+        let last = read(1, 1, second).expect("whole");
+        assert_eq!(last.range(0..489), checks.range(511..1000));
+        assert_eq!(last.get(488), Some(BlockCheck::Crc64(999 * 77)));
+        assert!(read(1, 1, first).is_none());
+        assert!(read(2, 0, first).is_none());
         for bit in (0..4096 * 8).step_by(97) {
             let mut bad = first.to_vec();
             bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(read_table_page(PayloadId([1; 16]), 0, &bad).is_none());
+            assert!(read(1, 0, &bad).is_none());
         }
+    }
+
+    #[test]
+    fn tags_fill_pages_of_their_own_size() {
+        let mut checks = Checks::new(CheckKind::Tag);
+        (0..=255u8).for_each(|n| checks.push(BlockCheck::Tag([n; 16])));
+        assert_eq!(CheckKind::Tag.table_pages(256), 2);
+        let mut table = vec![0u8; 8192];
+        write_table(PayloadId([1; 16]), &checks, &mut table);
+        let (first, second) = table.split_at(4096);
+        let read = |number, page| read_table_page(PayloadId([1; 16]), number, page, CheckKind::Tag);
+        assert_eq!(read(0, first), checks.range(0..255));
+        assert_eq!(read(1, second).expect("whole").get(0), Some(BlockCheck::Tag([255; 16])));
+    }
+
+    #[test]
+    fn a_check_of_the_other_kind_is_never_accepted() {
+        let mut block = vec![3u8; 100];
+        let checks = protect(None, 0, &mut block).expect("checks");
+        let check = checks.get(0).expect("one");
+        assert!(accept(None, 0, &mut block.clone(), check));
+        assert!(!accept(None, 0, &mut block, BlockCheck::Tag([0; 16])));
     }
 
     #[test]

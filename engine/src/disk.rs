@@ -33,8 +33,8 @@ pub(crate) enum DiskFile {
     Simulated(SimulatedFile),
 }
 
-/// A write under way.
-pub(crate) type Write = JoinHandle<io::Result<()>>;
+/// A write under way, with what its preparation gave.
+pub(crate) type Write<T> = JoinHandle<io::Result<T>>;
 
 /// What a read gave: at least the bytes asked for, from an aligned start.
 pub(crate) enum ReadBytes {
@@ -69,6 +69,15 @@ pub(crate) enum SharedBuffer {
 }
 
 impl WriteBuffer {
+    /// The buffer again, when nobody else shares it any more.
+    pub(crate) fn unshare(buffer: SharedBuffer) -> Option<Self> {
+        match buffer {
+            SharedBuffer::Direct(buffer) => Rc::into_inner(buffer).map(Self::Direct),
+            #[cfg(feature = "simulation")]
+            SharedBuffer::Simulated(buffer) => Rc::into_inner(buffer).map(Self::Simulated),
+        }
+    }
+
     /// No more changes: the buffer can be shared.
     pub(crate) fn share(self) -> SharedBuffer {
         match self {
@@ -147,20 +156,21 @@ pub(crate) fn write_buffer(file: &DiskFile, bytes: usize) -> WriteBuffer {
     }
 }
 
-/// Begins to write `buffer`, whole units, at `offset`. `keep` lives until the write has ended.
-pub(crate) fn write(
+/// Begins to write the buffer that `prepared` gives, whole units, at `offset`. `keep` lives until the write has ended.
+pub(crate) fn write<T: 'static>(
     file: &Rc<DiskFile>,
     offset: u64,
-    buffer: SharedBuffer,
+    prepared: impl Future<Output = io::Result<(SharedBuffer, T)>> + 'static,
     keep: impl Sized + 'static,
-) -> Write {
+) -> Write<T> {
     let file = Rc::clone(file);
     glommio::spawn_local(async move {
+        let (buffer, outcome) = prepared.await?;
         let bytes = buffer.as_bytes().len();
         let written = write_now(&file, offset, buffer).await;
         drop(keep);
         match written? {
-            count if count == bytes => Ok(()),
+            count if count == bytes => Ok(outcome),
             count => {
                 Err(io::Error::new(io::ErrorKind::WriteZero, format!("{count} of {bytes} bytes written")))
             }

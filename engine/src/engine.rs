@@ -1,6 +1,6 @@
 //! The engine on one executor: the path of each request, from top to bottom.
 
-use crate::block::block_check;
+use crate::block::accept;
 use crate::bucket::Bucket;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{EngineError, OpenError};
@@ -16,7 +16,8 @@ use crate::object::{
 use crate::pace::Activity;
 use crate::queue::{DeleteJob, Job, PutJob};
 use crate::reader::{OpenObject, PinnedPayload, Purpose, Source};
-use crate::record::{ObjectRecord, PayloadForm};
+use crate::record::{ObjectRecord, PayloadForm, VolumePayload};
+use crate::seal::{KeyOwner, PayloadKey};
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::upload_budget::UploadBudget;
@@ -117,7 +118,7 @@ impl Engine {
         if self.store.disk.is_low() && slice.environment.headroom() < METADATA_HEADROOM_MIN {
             return Err(EngineError::StorageFull);
         }
-        PayloadWriter::new(self, slice, size)
+        PayloadWriter::new(self, slice, (bucket, key), size)
     }
 
     /// Makes a staged payload the current content of its key. Durable, payload and metadata, when it returns. Dropping
@@ -159,7 +160,9 @@ impl Engine {
     /// [`EngineError::NoSuchKey`], or [`EngineError::Corrupt`] when its record fails its check.
     pub fn head_object(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<ObjectInfo, EngineError> {
         let slice = self.store.slice_of(bucket, key)?;
-        self.counted(lookup(slice, bucket, key)).map(|(record, _)| record.info)
+        self.counted(lookup(slice, bucket, key, |stored| {
+            Ok(ObjectRecord::decode(stored.version, stored.body)?.info)
+        }))
     }
 
     /// Opens the current object for reading and pins its payload.
@@ -174,7 +177,9 @@ impl Engine {
         self.activity.note();
         let slice = self.store.slice_of(bucket, key)?;
         let name = |info: &ObjectInfo| format!("{}/{} version {}", bucket.name, key, info.version.0);
-        self.counted(self.open_found(slice, Purpose::Serve, name, || lookup(slice, bucket, key)))
+        let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
+        let look_up = || lookup(slice, bucket, key, |stored| self.open_record(owner, stored));
+        self.counted(self.open_found(slice, Purpose::Serve, name, look_up))
     }
 
     /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
@@ -183,14 +188,15 @@ impl Engine {
         slice: &Arc<Slice>,
         purpose: Purpose,
         name: impl Fn(&ObjectInfo) -> String,
-        look_up: impl Fn() -> Result<(ObjectRecord, Vec<u8>), EngineError>,
+        look_up: impl Fn() -> Result<(ObjectInfo, Opened), EngineError>,
     ) -> Result<OpenObject, EngineError> {
         loop {
             let removals = slice.space.removals();
-            let (ObjectRecord { info, payload }, inline) = look_up()?;
-            let payload = match payload {
-                PayloadForm::Inline { .. } => return Ok(OpenObject { info, source: Source::Inline(inline) }),
-                PayloadForm::Volume(payload) => payload,
+            let (info, payload, data_key) = match look_up()? {
+                (info, Opened::Inline(bytes)) => {
+                    return Ok(OpenObject { info, source: Source::Inline(bytes) });
+                }
+                (info, Opened::Volume(payload, data_key)) => (info, payload, data_key),
             };
             let Some(pin) = slice.space.pin(payload.id, removals) else { continue };
             let pinned = PinnedPayload {
@@ -200,6 +206,7 @@ impl Engine {
                 name: name(&info),
                 purpose,
                 payload,
+                key: data_key,
                 _pin: pin,
             };
             return Ok(OpenObject { info, source: Source::Volume(Rc::new(pinned)) });
@@ -218,6 +225,33 @@ impl Engine {
                 Err(error) => Err(EngineError::Io(format!("background work could not be begun: {error}"))),
             }
         }
+    }
+
+    /// Unwraps the data key of a sealed payload; checks, and opens, an inline payload.
+    pub(crate) fn open_record(
+        &self,
+        owner: KeyOwner<'_>,
+        stored: Record<'_>,
+    ) -> Result<(ObjectInfo, Opened), EngineError> {
+        let corrupt = |what: &str| EngineError::Corrupt(what.to_owned());
+        let record = ObjectRecord::decode(stored.version, stored.body)?;
+        let unwrap = |wrapped| {
+            let unwrapped = self.store.wrapping_key.unwrap(&wrapped, owner);
+            unwrapped.ok_or_else(|| corrupt("the data key"))
+        };
+        let data_key = record.sealed.map(unwrap).transpose()?;
+        let opened = match record.payload {
+            PayloadForm::Volume(payload) => Opened::Volume(payload, data_key.map(Box::new)),
+            PayloadForm::Inline { check } => {
+                let mut bytes = stored.tail.to_vec();
+                if bytes.len() as u64 != record.info.size || !accept(data_key.as_ref(), 0, &mut bytes, check)
+                {
+                    return Err(corrupt("the inline payload"));
+                }
+                Opened::Inline(bytes)
+            }
+        };
+        Ok((record.info, opened))
     }
 
     /// One page of a bucket's keys.
@@ -262,20 +296,25 @@ impl Engine {
     }
 }
 
-/// The current record of a key, and its payload when it is inline.
-fn lookup(slice: &Slice, bucket: &Bucket, key: &ObjectKey) -> Result<(ObjectRecord, Vec<u8>), EngineError> {
+/// A payload that can be read: inline bytes, or where the blocks are and what opens them.
+pub(crate) enum Opened {
+    Inline(Vec<u8>),
+    Volume(VolumePayload, Option<Box<PayloadKey>>),
+}
+
+/// What `use_record` makes of the current record of a key.
+fn lookup<T>(
+    slice: &Slice,
+    bucket: &Bucket,
+    key: &ObjectKey,
+    use_record: impl FnOnce(Record<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
     let txn = slice.environment.read()?;
     let found = txn.first_at_or_after(slice.tables.objects, &versions)?;
     let (_, stored) = found.filter(|(key, _)| key.starts_with(&versions)).ok_or(EngineError::NoSuchKey)?;
-    decode_checked(stored)?
-        .ok_or_else(|| EngineError::Corrupt(format!("the inline payload of {}/{key}", bucket.name)))
-}
-
-/// A record, and its payload when it is inline; `None` when the inline payload fails its check.
-pub(crate) fn decode_checked(stored: Record<'_>) -> Result<Option<(ObjectRecord, Vec<u8>)>, EngineError> {
-    let record = ObjectRecord::decode(stored.version, stored.body)?;
-    let PayloadForm::Inline { check } = record.payload else { return Ok(Some((record, Vec::new()))) };
-    let whole = stored.tail.len() as u64 == record.info.size && block_check(stored.tail) == check;
-    Ok(whole.then(|| (record, stored.tail.to_vec())))
+    use_record(stored).map_err(|error| match error {
+        EngineError::Corrupt(what) => EngineError::Corrupt(format!("{what} of {}/{key}", bucket.name)),
+        other => other,
+    })
 }

@@ -9,6 +9,7 @@ use crate::disk::SharedBuffer;
 use crate::limits::WRITES_IN_FLIGHT_MAX;
 use crate::md5::{LANES, Lane, MD5_BLOCK_BYTES, Md5, lanes_pay, update_lanes};
 use crate::upload_budget::Grant;
+use futures_channel::oneshot;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -34,6 +35,8 @@ struct Queued {
     /// Payload bytes in it, and how many of them have been hashed.
     length: usize,
     done: usize,
+    /// Told when the buffer has been hashed and let go; dropped untold when it never will be.
+    hashed: oneshot::Sender<()>,
     /// Its memory is granted until it has been hashed.
     _grant: Rc<Grant>,
 }
@@ -63,14 +66,22 @@ impl HashStream {
         Self { hasher: hasher.clone(), state: Rc::new(RefCell::new(state)) }
     }
 
-    /// Hands over a buffer whose first `length` bytes are payload.
-    pub(crate) fn push(&self, buffer: SharedBuffer, length: usize, grant: Rc<Grant>) {
+    /// Hands over a buffer whose first `length` bytes are payload. What comes back is told when they have been hashed and
+    /// the buffer is let go.
+    pub(crate) fn push(
+        &self,
+        buffer: SharedBuffer,
+        length: usize,
+        grant: Rc<Grant>,
+    ) -> oneshot::Receiver<()> {
+        let (hashed, when_hashed) = oneshot::channel();
         let mut state = self.state.borrow_mut();
-        state.queue.push_back(Queued { buffer, length, done: 0, _grant: grant });
+        state.queue.push_back(Queued { buffer, length, done: 0, hashed, _grant: grant });
         if state.queue.len() == 1 {
             self.hasher.0.waiting.borrow_mut().push_back(Rc::clone(&self.state));
             self.hasher.start();
         }
+        when_hashed
     }
 
     /// Waits until another buffer may be handed over.
@@ -137,7 +148,11 @@ impl Shared {
         hash_together(&mut states);
         for state in &mut states {
             if state.queue.front().is_some_and(|front| front.done == front.length) {
-                state.queue.pop_front();
+                if let Some(Queued { buffer, hashed, .. }) = state.queue.pop_front() {
+                    drop(buffer);
+                    // A plain payload's writer does not wait for it.
+                    let _ = hashed.send(());
+                }
                 if let Some(waker) = state.waker.take() {
                     waker.wake();
                 }

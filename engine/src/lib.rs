@@ -41,6 +41,7 @@ mod queue;
 mod reader;
 mod reclaim;
 mod record;
+mod seal;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 mod slice;

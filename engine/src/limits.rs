@@ -24,9 +24,9 @@ pub const INLINE_BYTES_MAX: u64 = 16 * 1024;
 /// Largest single payload (AWS: 5 GiB for one PUT).
 pub const PAYLOAD_BYTES_MAX: u64 = 5 << 30;
 
-/// Payload checks up to this number stand in the record; more go behind the payload as table pages. 256 checks are
-/// 2 KiB and serve payloads of up to 16 MiB.
-pub(crate) const INLINE_CHECKS_MAX: usize = if cfg!(feature = "simulation") { 4 } else { 256 };
+/// Up to this many bytes of block checks stand in the record; more go behind the payload as table pages. They serve
+/// payloads of up to 16 MiB, sealed ones of up to 8 MiB, and keep records off the long runs of pages that LMDB finds slowly.
+pub(crate) const INLINE_CHECK_BYTES_MAX: usize = if cfg!(feature = "simulation") { 32 } else { 2048 };
 
 /// Bytes that one write to a volume carries.
 pub(crate) const WRITE_BYTES: usize = 256 * 1024;

@@ -63,6 +63,8 @@ pub struct ObjectInfo {
     pub version: VersionId,
     /// Stored headers and checksums.
     pub attributes: Attributes,
+    /// Whether the payload is encrypted at rest.
+    pub encrypted: bool,
 }
 
 /// Entity tags that an `If-Match` names.

@@ -3,7 +3,7 @@
 //! A reader pins its payload: an overwrite or a removal meanwhile neither changes nor tears what it reads. Blocks ahead
 //! of the one being sent are already under way; neighbours that are missing in the cache are read together.
 
-use crate::block::{CHECKS_PER_PAGE, block_check, locate, read_table_page};
+use crate::block::{CheckKind, Checks, accept, locate, read_table_page};
 use crate::cache::Piece;
 use crate::disk;
 use crate::engine::Engine;
@@ -11,6 +11,7 @@ use crate::error::EngineError;
 use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
 use crate::object::ObjectInfo;
 use crate::record::{BlockChecks, VolumePayload};
+use crate::seal::PayloadKey;
 use crate::slice::Slice;
 use crate::space::Pin;
 use glommio::Task;
@@ -49,6 +50,8 @@ pub(crate) struct PinnedPayload {
     pub(crate) engine: Rc<Engine>,
     pub(crate) slice: Arc<Slice>,
     pub(crate) payload: VolumePayload,
+    /// Opens the blocks of a sealed payload.
+    pub(crate) key: Option<Box<PayloadKey>>,
     pub(crate) size: u64,
     /// Bucket, key and version, for the log when a block fails its check.
     pub(crate) name: String,
@@ -276,11 +279,12 @@ impl PinnedPayload {
         let read = self.read_units(&self.payload.extents, first * BLOCK_UNITS, bytes).await?;
         let wanted = read.as_ref().get(..usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
         let mut blocks = Vec::with_capacity(checks.len());
-        for ((number, bytes), check) in (first..).zip(wanted.chunks(BLOCK_BYTES)).zip(checks) {
-            if block_check(bytes) != check {
+        for (at, (number, bytes)) in (first..).zip(wanted.chunks(BLOCK_BYTES)).enumerate() {
+            let mut block: Arc<[u8]> = bytes.into();
+            let opened = Arc::get_mut(&mut block).zip(checks.get(at));
+            if !opened.is_some_and(|(bytes, check)| accept(self.key.as_deref(), number, bytes, check)) {
                 return Err(self.corrupt(&format!("block {number}")));
             }
-            let block: Arc<[u8]> = bytes.into();
             self.fill_cache(Self::piece(number), &block);
             blocks.push(block);
         }
@@ -304,26 +308,33 @@ impl PinnedPayload {
     }
 
     /// The checks of `count` blocks from `first` on.
-    async fn checks(&self, first: u64, count: u64) -> Result<Vec<u64>, EngineError> {
+    async fn checks(&self, first: u64, count: u64) -> Result<Checks, EngineError> {
         let table = match &self.payload.checks {
             BlockChecks::List(checks) => {
                 let span =
                     usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(0);
-                return checks.get(span).map(<[u64]>::to_vec).ok_or_else(|| self.corrupt("checks"));
+                return checks.range(span).ok_or_else(|| self.corrupt("checks"));
             }
             BlockChecks::Table(extents) => extents,
         };
-        let per_page = CHECKS_PER_PAGE as u64;
-        let mut checks = Vec::with_capacity(usize::try_from(count).unwrap_or(0));
+        let kind = self.check_kind();
+        let per_page = kind.per_page() as u64;
+        let mut checks = Checks::new(kind);
         for page in first / per_page..=(first + count - 1) / per_page {
             let bytes = self.table_page(table, page).await?;
-            let all = read_table_page(self.payload.id, page, &bytes)
+            let start = page * per_page;
+            let within =
+                |block: u64| usize::try_from(block.clamp(start, start + per_page) - start).unwrap_or(0);
+            let wanted = read_table_page(self.payload.id, page, &bytes, kind)
+                .and_then(|all| all.range(within(first)..within(first + count)))
                 .ok_or_else(|| self.corrupt(&format!("page {page} of the check table")))?;
-            let blocks = page * per_page..;
-            let wanted = blocks.zip(all).filter(|(block, _)| (first..first + count).contains(block));
-            checks.extend(wanted.map(|(_, check)| check));
+            checks.append(&wanted);
         }
         Ok(checks)
+    }
+
+    const fn check_kind(&self) -> CheckKind {
+        CheckKind::of(self.key.is_some())
     }
 
     async fn table_page(&self, table: &[crate::extent::Extent], page: u64) -> Result<Arc<[u8]>, EngineError> {
@@ -333,7 +344,7 @@ impl PinnedPayload {
         }
         let read = self.read_units(table, page, UNIT_BYTES).await?;
         let bytes: Arc<[u8]> = read.as_ref().get(..4096).unwrap_or_default().into();
-        if read_table_page(self.payload.id, page, &bytes).is_some() {
+        if read_table_page(self.payload.id, page, &bytes, self.check_kind()).is_some() {
             self.fill_cache(piece, &bytes);
         }
         Ok(bytes)

@@ -4,7 +4,7 @@
 //! body, version 1 (integers little-endian)
 //! offset  size  what
 //! 0       1     payload form: 0 inline (in the record's tail), 1 in volumes
-//! 1       1     flags, zero in this version (delete marker, null version and sealing will take bits)
+//! 1       1     flags: bit 0 sealed; the others zero (delete marker and null version will take bits)
 //! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n)
 //! 3       1     zero
 //! 4       4     number of parts; 0: put in one piece
@@ -15,21 +15,25 @@
 //! 48      4     length a of the attributes
 //! 52      a     attributes: u16 number of headers, each u16 name length, u16 value length, name, value;
 //!               then u8 number of checksums, each u8 algorithm, u8 length, digest
-//! 52+a    ...   inline form: u64 CRC-64/NVME of the tail
+//! 52+a    60    only when sealed: the wrapped data key (`seal.rs`)
+//! ...     ...   inline form: the check of the tail: u64 CRC-64/NVME, or when sealed the 16-byte tag
 //!               volume form: 16 payload id, u8 check form (0 list, 1 table), u8 zero, u16 number e of extents,
 //!               u32 number n of blocks or of table extents, e extents (u32 volume, u32 start, u32 units),
-//!               then n CRC-64/NVME (u64 each), or n extents of the check table
+//!               then n checks (u64 CRC-64/NVME each, or 16-byte tags), or n extents of the check table
 //! ```
 //! The first 52 bytes are all that a list needs.
 
+use crate::block::{BlockCheck, CheckKind, Checks};
 use crate::extent::{Extent, blocks_for, units_for};
 use crate::object::{Attributes, ChecksumAlgorithm, ObjectInfo};
+use crate::seal::WrappedKey;
 use cairn_model::{Etag, Timestamp, VersionId};
 
 /// Version byte of the form drawn above.
 pub(crate) const OBJECT_RECORD_VERSION: u8 = 1;
 const FORM_INLINE: u8 = 0;
 const FORM_VOLUME: u8 = 1;
+const FLAG_SEALED: u8 = 1;
 const CHECKS_LIST: u8 = 0;
 const CHECKS_TABLE: u8 = 1;
 
@@ -40,8 +44,8 @@ pub(crate) struct PayloadId(pub(crate) [u8; 16]);
 /// Where the checks of a payload's blocks stand.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum BlockChecks {
-    /// One CRC-64/NVME for each block.
-    List(Vec<u64>),
+    /// One for each block.
+    List(Checks),
     /// Table pages (see `block.rs`) in these extents.
     Table(Vec<Extent>),
 }
@@ -70,7 +74,7 @@ impl VolumePayload {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum PayloadForm {
     /// In the record's tail, with this check.
-    Inline { check: u64 },
+    Inline { check: BlockCheck },
     /// In volumes.
     Volume(VolumePayload),
 }
@@ -90,6 +94,8 @@ pub(crate) struct RecordHead {
 pub(crate) struct ObjectRecord {
     pub(crate) info: ObjectInfo,
     pub(crate) payload: PayloadForm,
+    /// The data key when the payload is sealed; the payload's checks are then tags.
+    pub(crate) sealed: Option<WrappedKey>,
 }
 
 /// The bytes are not a record of this version: the reason.
@@ -132,15 +138,16 @@ impl<'a> Cursor<'a> {
 impl RecordHead {
     /// Decodes the first 52 bytes of a body.
     pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
-        Self::take(version, &mut Cursor(body)).map(|(head, _)| head)
+        Self::take(version, &mut Cursor(body)).map(|(head, ..)| head)
     }
 
-    fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8), InvalidRecord> {
+    /// Head, payload form, and whether the payload is sealed.
+    fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, bool), InvalidRecord> {
         if version != OBJECT_RECORD_VERSION {
             return Err(InvalidRecord("a record version that this program does not know"));
         }
         let [form, flags, checksum_bits, _zero] = from.array()?;
-        if flags != 0 {
+        if flags & !FLAG_SEALED != 0 {
             return Err(InvalidRecord("flags that this program does not know"));
         }
         let parts = from.u32()?;
@@ -151,7 +158,7 @@ impl RecordHead {
             sequence: from.u64()?,
             checksum_bits,
         };
-        Ok((head, form))
+        Ok((head, form, flags & FLAG_SEALED != 0))
     }
 }
 
@@ -166,7 +173,8 @@ impl ObjectRecord {
             PayloadForm::Volume(_) => FORM_VOLUME,
         };
         let bits = self.info.attributes.checksums.iter().fold(0, |bits, (a, _)| bits | a.bit());
-        out.extend_from_slice(&[form, 0, bits, 0]);
+        let flags = if self.sealed.is_some() { FLAG_SEALED } else { 0 };
+        out.extend_from_slice(&[form, flags, bits, 0]);
         out.extend_from_slice(&self.info.etag.parts.to_le_bytes());
         out.extend_from_slice(&self.info.size.to_le_bytes());
         out.extend_from_slice(&self.info.last_modified.0.to_le_bytes());
@@ -180,8 +188,14 @@ impl ObjectRecord {
         if let Some(field) = out.get_mut(length_at..length_at + 4) {
             field.copy_from_slice(&length.to_le_bytes());
         }
+        if let Some(WrappedKey(wrapped)) = &self.sealed {
+            out.extend_from_slice(wrapped);
+        }
         match &self.payload {
-            PayloadForm::Inline { check } => out.extend_from_slice(&check.to_le_bytes()),
+            PayloadForm::Inline { check: BlockCheck::Crc64(check) } => {
+                out.extend_from_slice(&check.to_le_bytes())
+            }
+            PayloadForm::Inline { check: BlockCheck::Tag(tag) } => out.extend_from_slice(tag),
             PayloadForm::Volume(volume) => encode_volume_payload(out, volume)?,
         }
         Ok(())
@@ -190,13 +204,20 @@ impl ObjectRecord {
     /// Decodes a body; the payload's geometry must fit its size.
     pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
         let mut from = Cursor(body);
-        let (head, form) = RecordHead::take(version, &mut from)?;
+        let (head, form, sealed) = RecordHead::take(version, &mut from)?;
         let length = from.u32()?;
         let attributes = from.bytes(usize::try_from(length).map_err(|_| InvalidRecord("too long"))?)?;
         let attributes = decode_attributes(&mut Cursor(attributes))?;
+        let sealed = if sealed { Some(WrappedKey(from.array()?)) } else { None };
+        let kind = CheckKind::of(sealed.is_some());
         let payload = match form {
-            FORM_INLINE => PayloadForm::Inline { check: from.u64()? },
-            FORM_VOLUME => PayloadForm::Volume(decode_volume_payload(&mut from, head.size)?),
+            FORM_INLINE => PayloadForm::Inline {
+                check: match kind {
+                    CheckKind::Crc64 => BlockCheck::Crc64(from.u64()?),
+                    CheckKind::Tag => BlockCheck::Tag(from.array()?),
+                },
+            },
+            FORM_VOLUME => PayloadForm::Volume(decode_volume_payload(&mut from, head.size, kind)?),
             _ => return Err(InvalidRecord("a payload form that this program does not know")),
         };
         if !from.0.is_empty() {
@@ -208,8 +229,9 @@ impl ObjectRecord {
             last_modified: head.last_modified,
             version: VersionId(head.sequence),
             attributes,
+            encrypted: sealed.is_some(),
         };
-        Ok(Self { info, payload })
+        Ok(Self { info, payload, sealed })
     }
 }
 
@@ -267,20 +289,26 @@ fn encode_volume_payload(out: &mut Vec<u8>, payload: &VolumePayload) -> Result<(
     payload.extents.iter().for_each(&mut extent);
     match &payload.checks {
         BlockChecks::Table(extents) => extents.iter().for_each(&mut extent),
-        BlockChecks::List(checks) => {
-            checks.iter().for_each(|check| out.extend_from_slice(&check.to_le_bytes()))
-        }
+        BlockChecks::List(checks) => out.extend_from_slice(checks.packed()),
     }
     Ok(())
 }
 
-fn decode_volume_payload(from: &mut Cursor<'_>, size: u64) -> Result<VolumePayload, InvalidRecord> {
+fn decode_volume_payload(
+    from: &mut Cursor<'_>,
+    size: u64,
+    kind: CheckKind,
+) -> Result<VolumePayload, InvalidRecord> {
     let id = PayloadId(from.array()?);
     let [form, _zero] = from.array()?;
     let (extent_count, count) = (from.u16()?, from.u32()?);
     let extents = (0..extent_count).map(|_| from.extent()).collect::<Result<Vec<_>, _>>()?;
     let checks = match form {
-        CHECKS_LIST => BlockChecks::List((0..count).map(|_| from.u64()).collect::<Result<_, _>>()?),
+        CHECKS_LIST => {
+            let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(kind.bytes()));
+            let packed = from.bytes(length.ok_or(InvalidRecord("too many checks"))?)?;
+            BlockChecks::List(Checks::from_packed(kind, packed))
+        }
         CHECKS_TABLE => BlockChecks::Table((0..count).map(|_| from.extent()).collect::<Result<_, _>>()?),
         _ => return Err(InvalidRecord("a form of checks that this program does not know")),
     };
@@ -297,12 +325,16 @@ fn decode_volume_payload(from: &mut Cursor<'_>, size: u64) -> Result<VolumePaylo
 #[cfg(test)]
 mod tests {
     use super::{BlockChecks, ObjectRecord, PayloadForm, PayloadId, RecordHead, VolumePayload};
+    use crate::block::{BlockCheck, CheckKind, Checks};
     use crate::extent::Extent;
     use crate::object::{Attributes, ChecksumAlgorithm, ObjectInfo};
+    use crate::seal::WrappedKey;
     use cairn_model::{Etag, Timestamp, VersionId};
     use proptest::prelude::*;
 
-    fn record(size: u64, payload: PayloadForm) -> ObjectRecord {
+    const WRAPPED: WrappedKey = WrappedKey([4; 60]);
+
+    fn record(size: u64, payload: PayloadForm, sealed: Option<WrappedKey>) -> ObjectRecord {
         let attributes = Attributes {
             headers: vec![("content-type".to_owned(), b"text/plain".to_vec())],
             checksums: vec![(ChecksumAlgorithm::Crc32c, vec![1, 2, 3, 4])],
@@ -313,18 +345,21 @@ mod tests {
             last_modified: Timestamp(1_795_000_000_123),
             version: VersionId(77),
             attributes,
+            encrypted: sealed.is_some(),
         };
-        ObjectRecord { info, payload }
+        ObjectRecord { info, payload, sealed }
     }
 
-    fn volume(size: u64) -> ObjectRecord {
+    fn volume(size: u64, sealed: Option<WrappedKey>) -> ObjectRecord {
         let units = u32::try_from(size.div_ceil(4096)).expect("small");
         let extents = vec![
             Extent { volume: 1, start: 16, units: 16 },
             Extent { volume: 1, start: 64, units: units - 16 },
         ];
-        let checks = BlockChecks::List(vec![5; usize::try_from(size.div_ceil(65_536)).expect("small")]);
-        record(size, PayloadForm::Volume(VolumePayload { id: PayloadId([3; 16]), extents, checks }))
+        let kind = CheckKind::of(sealed.is_some());
+        let packed = vec![5; usize::try_from(size.div_ceil(65_536)).expect("small") * kind.bytes()];
+        let checks = BlockChecks::List(Checks::from_packed(kind, &packed));
+        record(size, PayloadForm::Volume(VolumePayload { id: PayloadId([3; 16]), extents, checks }), sealed)
     }
 
     #[test]
@@ -333,9 +368,11 @@ mod tests {
         let extents = vec![Extent { volume: 0, start: 16, units: 16 }];
         let tabled = VolumePayload { id: PayloadId([1; 16]), extents, checks: table };
         for record in [
-            record(3, PayloadForm::Inline { check: 12 }),
-            volume(200_000),
-            record(65_000, PayloadForm::Volume(tabled)),
+            record(3, PayloadForm::Inline { check: BlockCheck::Crc64(12) }, None),
+            record(3, PayloadForm::Inline { check: BlockCheck::Tag([1; 16]) }, Some(WRAPPED)),
+            volume(200_000, None),
+            volume(200_000, Some(WRAPPED)),
+            record(65_000, PayloadForm::Volume(tabled), None),
         ] {
             let mut body = Vec::new();
             record.encode(&mut body).expect("encodes");
@@ -349,18 +386,27 @@ mod tests {
     #[test]
     fn the_form_of_a_record_does_not_change() {
         let mut body = Vec::new();
-        record(3, PayloadForm::Inline { check: 0x0102_0304_0506_0708 }).encode(&mut body).expect("encodes");
+        let check = BlockCheck::Crc64(0x0102_0304_0506_0708);
+        record(3, PayloadForm::Inline { check }, None).encode(&mut body).expect("encodes");
         assert_eq!(body[..8], [0, 0, 2, 0, 0, 0, 0, 0]);
         assert_eq!(body[8..16], [3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(body[40..52], [77, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0]);
         assert_eq!(body[52..58], [1, 0, 12, 0, 10, 0]);
         assert_eq!(body[80..], [1, 1, 4, 1, 2, 3, 4, 8, 7, 6, 5, 4, 3, 2, 1]);
+
+        let (plain, check) = (body, BlockCheck::Tag([6; 16]));
+        let mut body = Vec::new();
+        record(3, PayloadForm::Inline { check }, Some(WRAPPED)).encode(&mut body).expect("encodes");
+        assert_eq!(body[..4], [0, 1, 2, 0]);
+        assert_eq!(body[4..87], plain[4..87]);
+        assert_eq!(body[87..147], WRAPPED.0);
+        assert_eq!(body[147..], [6; 16]);
     }
 
     #[test]
     fn a_geometry_that_does_not_fit_the_size_is_refused() {
         let mut body = Vec::new();
-        volume(200_000).encode(&mut body).expect("encodes");
+        volume(200_000, None).encode(&mut body).expect("encodes");
         body[8] = 0;
         body[9] = 0;
         assert!(ObjectRecord::decode(1, &body).is_err());
@@ -370,9 +416,9 @@ mod tests {
     proptest! {
         /// Damaged bytes may decode to something else (the record's check excludes that), but never panic.
         #[test]
-        fn damaged_bytes_never_panic(cut in 0usize..200, at in 0usize..150, byte: u8) {
+        fn damaged_bytes_never_panic(cut in 0usize..300, at in 0usize..250, byte: u8, sealed: bool) {
             let mut body = Vec::new();
-            volume(200_000).encode(&mut body).expect("encodes");
+            volume(200_000, sealed.then_some(WRAPPED)).encode(&mut body).expect("encodes");
             let at = at % body.len();
             body[at] = byte;
             body.truncate(cut);

@@ -20,6 +20,7 @@ use crate::limits::{SLICES_MAX, UNIT_BYTES};
 use crate::pace::Activities;
 use crate::proof::ProofKey;
 use crate::reclaim::Reclaim;
+use crate::seal::WrappingKey;
 use crate::slice::Slice;
 use crate::superblock::{self, StoreId, Superblock};
 use cairn_model::{BucketName, Clock, ObjectKey};
@@ -48,6 +49,8 @@ pub struct StoreOptions {
     pub reserve_bytes: u64,
     /// Free space in the volumes that was not needed for so long is given back to the file system; `None`: never.
     pub reclaim_after: Option<Duration>,
+    /// Whether new payloads are sealed (`seal.rs`). Payloads that are there are read either way.
+    pub encryption_at_rest: bool,
     /// Where dates come from.
     pub clock: Arc<dyn Clock>,
 }
@@ -82,6 +85,9 @@ pub struct Store {
     pub(crate) slices: Vec<Arc<Slice>>,
     pub(crate) files: Files,
     pub(crate) cache: BlockCache,
+    pub(crate) wrapping_key: WrappingKey,
+    /// Whether new payloads are sealed.
+    pub(crate) encryption_at_rest: bool,
     pub(crate) disk: Arc<DiskSpace>,
     /// Blocks and records that failed their checks since the start.
     pub(crate) corruptions: AtomicU64,
@@ -123,7 +129,10 @@ impl Store {
             .collect::<Result<_, _>>()?;
         load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
+        let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
         let store = Arc::new(Self {
+            wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
+            encryption_at_rest: options.encryption_at_rest,
             cache: BlockCache::new(options.cache_bytes),
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             corruptions: AtomicU64::new(0),

@@ -3,29 +3,48 @@
 //! Small payloads are gathered in memory and travel with the commit. Larger ones are cut into blocks with a check each
 //! and written to their extents as they arrive, several writes in flight. Nothing is visible before the commit;
 //! dropping the writer, or what it staged, gives the space back once the last write has ended.
+//!
+//! With encryption at rest a full buffer is hashed first, for the entity tag is of the bytes that came in, then sealed
+//! where it lies, then written: no copy, and memory as without. A plain one is written while it is hashed.
 
-use crate::block::{block_check, table_pages, write_table};
-use crate::disk::{self, DiskFile, Write, WriteBuffer};
+use crate::block::{BlockCheck, CheckKind, Checks, protect, protect_block, write_table};
+use crate::bucket::Bucket;
+use crate::disk::{self, DiskFile, SharedBuffer, Write, WriteBuffer};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::hasher::HashStream;
 use crate::limits::{
-    BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_RESERVATION_BYTES, INLINE_BYTES_MAX, INLINE_CHECKS_MAX,
-    UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
+    BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_RESERVATION_BYTES, INLINE_BYTES_MAX,
+    INLINE_CHECK_BYTES_MAX, UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::md5::Md5;
 use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
+use crate::seal::{KeyOwner, PayloadKey, WrappedKey};
 use crate::slice::Slice;
 use crate::space::Reservation;
 use crate::upload_budget::{Grant, Recall};
+use cairn_model::ObjectKey;
+use futures_channel::oneshot;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::future::ready;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Takes the bytes of one payload. Dropped before [`PayloadWriter::finish`]: nothing has happened.
-pub struct PayloadWriter(Form);
+pub struct PayloadWriter {
+    form: Form,
+    key: Option<DataKey>,
+}
+
+/// The key that seals a payload, and what its record keeps of it.
+#[derive(Clone)]
+struct DataKey {
+    key: Rc<PayloadKey>,
+    wrapped: WrappedKey,
+}
 
 enum Form {
     Inline { bytes: Vec<u8>, filled: usize },
@@ -44,6 +63,7 @@ pub(crate) struct StagedParts {
     pub(crate) size: u64,
     pub(crate) md5: [u8; 16],
     pub(crate) form: PayloadForm,
+    pub(crate) sealed: Option<WrappedKey>,
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
     pub(crate) reservation: Option<Reservation>,
@@ -76,14 +96,29 @@ impl StagedPayload {
 }
 
 impl PayloadWriter {
-    pub(crate) fn new(engine: &Rc<Engine>, slice: &Arc<Slice>, size: u64) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        engine: &Rc<Engine>,
+        slice: &Arc<Slice>,
+        (bucket, object): (&Bucket, &ObjectKey),
+        size: u64,
+    ) -> Result<Self, EngineError> {
+        let store = engine.store();
+        let key = if store.encryption_at_rest {
+            let owner = KeyOwner { bucket: bucket.id, object: object.as_bytes() };
+            let made = store.wrapping_key.new_payload_key(owner);
+            let (key, wrapped) = made.map_err(|error| EngineError::Io(format!("no data key: {error}")))?;
+            Some(DataKey { key: Rc::new(key), wrapped })
+        } else {
+            None
+        };
         if size <= INLINE_BYTES_MAX {
             let length = usize::try_from(size).map_err(|_| EngineError::PayloadTooLarge)?;
-            return Ok(Self(Form::Inline { bytes: vec![0; length], filled: 0 }));
+            return Ok(Self { form: Form::Inline { bytes: vec![0; length], filled: 0 }, key });
         }
         let mut id = [0u8; 16];
         getrandom::fill(&mut id).map_err(|error| EngineError::Io(format!("no random numbers: {error}")))?;
-        Ok(Self(Form::Volume(Box::new(VolumeWriter {
+        let checks = Checks::new(CheckKind::of(key.is_some()));
+        let form = Form::Volume(Box::new(VolumeWriter {
             engine: Rc::clone(engine),
             slice: Arc::clone(slice),
             size,
@@ -91,13 +126,15 @@ impl PayloadWriter {
             taken: 0,
             reserved: 0,
             reservation: None,
-            checks: Vec::new(),
+            checks,
+            key: key.as_ref().map(|key| Rc::clone(&key.key)),
             buffer: None,
             recall: Recall::default(),
             in_flight: VecDeque::new(),
             hash: HashStream::new(&engine.hasher),
             lost: false,
-        }))))
+        }));
+        Ok(Self { form, key })
     }
 
     /// Room for the next bytes; waits for earlier writes when too many are in flight, for memory when uploads use too
@@ -106,7 +143,7 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::StorageFull`], or [`EngineError::Io`] when an earlier write failed.
     pub async fn buffer(&mut self) -> Result<&mut [u8], EngineError> {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Inline { bytes, filled } => Ok(bytes.get_mut(*filled..).unwrap_or_default()),
             Form::Volume(writer) => writer.room().await,
         }
@@ -116,7 +153,7 @@ impl PayloadWriter {
     /// slow: then the payload should be given up.
     #[must_use]
     pub fn recall(&self) -> Recall {
-        match &self.0 {
+        match &self.form {
             Form::Inline { .. } => Recall::default(),
             Form::Volume(writer) => writer.recall.clone(),
         }
@@ -127,7 +164,7 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::Io`] when `count` is more than there was room for.
     pub fn advance(&mut self, count: usize) -> Result<(), EngineError> {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Inline { bytes, filled } => {
                 *filled = filled.checked_add(count).filter(|end| *end <= bytes.len()).ok_or_else(too_many)?;
                 Ok(())
@@ -141,19 +178,31 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::Io`] when bytes are missing or a write failed.
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
-        let parts = match self.0 {
-            Form::Inline { bytes, filled } if filled == bytes.len() => StagedParts {
-                size: filled as u64,
-                md5: Md5::digest(&bytes),
-                form: PayloadForm::Inline { check: block_check(&bytes) },
-                inline: bytes,
-                reservation: None,
-            },
+        let mut parts = match self.form {
+            Form::Inline { mut bytes, filled } if filled == bytes.len() => {
+                let md5 = Md5::digest(&bytes);
+                let check = protect_inline(self.key.as_ref(), &mut bytes)?;
+                StagedParts {
+                    size: filled as u64,
+                    md5,
+                    form: PayloadForm::Inline { check },
+                    sealed: None,
+                    inline: bytes,
+                    reservation: None,
+                }
+            }
             Form::Inline { .. } => return Err(missing()),
             Form::Volume(writer) => writer.finish().await?,
         };
+        parts.sealed = self.key.map(|key| key.wrapped);
         Ok(StagedPayload { parts })
     }
+}
+
+/// The check of an inline payload, which is sealed in place when there is a key: its only block, though it may be empty.
+fn protect_inline(key: Option<&DataKey>, bytes: &mut [u8]) -> Result<BlockCheck, EngineError> {
+    let key = key.map(|key| &*key.key);
+    protect_block(key, 0, bytes).map_err(|error| EngineError::Io(format!("sealing a payload: {error}")))
 }
 
 fn too_many() -> EngineError {
@@ -185,10 +234,13 @@ struct VolumeWriter {
     reserved: u64,
     /// Shared with the writes in flight, so that the space cannot be given back before they end.
     reservation: Option<Rc<RefCell<Reservation>>>,
-    checks: Vec<u64>,
+    /// Of the blocks whose writes have ended.
+    checks: Checks,
+    /// Seals the blocks, with encryption at rest.
+    key: Option<Rc<PayloadKey>>,
     buffer: Option<Filling>,
     recall: Recall,
-    in_flight: VecDeque<Write>,
+    in_flight: VecDeque<Write<Checks>>,
     hash: HashStream,
     /// A write failed: the payload can never be complete.
     lost: bool,
@@ -217,7 +269,10 @@ impl VolumeWriter {
         let ended = write.await;
         self.in_flight.pop_front();
         match ended {
-            Some(Ok(())) => Ok(()),
+            Some(Ok(checks)) => {
+                self.checks.append(&checks);
+                Ok(())
+            }
             Some(Err(error)) => {
                 self.lost = true;
                 Err(self.io_error("writing", &error))
@@ -271,17 +326,29 @@ impl VolumeWriter {
         Ok(())
     }
 
-    /// Checks the blocks of the full buffer and begins to write it.
+    /// Begins to protect and write the full buffer.
     fn submit(&mut self) -> Result<(), EngineError> {
         let Some(mut filling) = self.buffer.take() else { return Ok(()) };
         let reservation = Rc::clone(self.reservation.as_ref().ok_or_else(missing)?);
+        let first_block = (self.taken - filling.capacity as u64) / BLOCK_BYTES as u64;
         let (payload, padding) = filling.buffer.bytes_mut().split_at_mut(filling.capacity);
         padding.fill(0);
-        self.checks.extend(payload.chunks(BLOCK_BYTES).map(block_check));
+        let plain = if self.key.is_some() { None } else { Some(protect(None, first_block, payload)) };
         filling.grant.filled();
         let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
-        self.hash.push(buffer.clone(), filling.capacity, Rc::clone(&grant));
-        let write = disk::write(&filling.file, filling.offset, buffer, (grant, reservation));
+        let hashed = self.hash.push(buffer.clone(), filling.capacity, Rc::clone(&grant));
+        let keep = (grant, reservation);
+        let write = match plain {
+            Some(checks) => {
+                let prepared = ready(checks.map(|checks| (buffer, checks)));
+                disk::write(&filling.file, filling.offset, prepared, keep)
+            }
+            None => {
+                let key = self.key.clone();
+                let sealed = seal_when_hashed(hashed, buffer, filling.capacity, key, first_block);
+                disk::write(&filling.file, filling.offset, sealed, keep)
+            }
+        };
         self.in_flight.push_back(write);
         Ok(())
     }
@@ -290,11 +357,11 @@ impl VolumeWriter {
         if self.taken != self.size || self.buffer.is_some() || self.lost {
             return Err(missing());
         }
-        let table =
-            if self.checks.len() > INLINE_CHECKS_MAX { Some(self.write_table().await?) } else { None };
         while !self.in_flight.is_empty() {
             self.await_oldest().await?;
         }
+        let many = self.checks.packed().len() > INLINE_CHECK_BYTES_MAX;
+        let table = if many { Some(self.write_table().await?) } else { None };
         let md5 = self.hash.finish().await;
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
@@ -316,6 +383,7 @@ impl VolumeWriter {
             size: self.size,
             md5,
             form: PayloadForm::Volume(payload),
+            sealed: None,
             inline: Vec::new(),
             reservation: Some(reservation),
         })
@@ -323,7 +391,8 @@ impl VolumeWriter {
 
     /// Writes the check table behind the payload and waits for it. Cancelled, its space is free when its writes end.
     async fn write_table(&self) -> Result<Reservation, EngineError> {
-        let bytes = table_pages(self.checks.len() as u64) * UNIT_BYTES;
+        let kind = CheckKind::of(self.key.is_some());
+        let bytes = kind.table_pages(self.checks.len() as u64) * UNIT_BYTES;
         let reservation = Rc::new(self.slice.reserve(bytes).await?);
         let mut table = vec![0u8; usize::try_from(bytes).map_err(|_| EngineError::PayloadTooLarge)?];
         write_table(self.id, &self.checks, &mut table);
@@ -335,7 +404,8 @@ impl VolumeWriter {
             let file = self.engine.volume_file(&self.slice, extent.volume).await?;
             let mut buffer = disk::write_buffer(&file, now.len());
             buffer.bytes_mut().copy_from_slice(now);
-            let write = disk::write(&file, extent.offset(), buffer.share(), Rc::clone(&reservation));
+            let prepared = ready(Ok((buffer.share(), ())));
+            let write = disk::write(&file, extent.offset(), prepared, Rc::clone(&reservation));
             match write.await {
                 Some(Ok(())) => {}
                 Some(Err(error)) => return Err(self.io_error("writing the check table of", &error)),
@@ -344,6 +414,23 @@ impl VolumeWriter {
         }
         Rc::into_inner(reservation).ok_or_else(missing)
     }
+}
+
+/// Waits until nobody needs the plain bytes any more and seals the payload's part of the buffer in place. Fails when the
+/// upload is given up before.
+async fn seal_when_hashed(
+    hashed: oneshot::Receiver<()>,
+    buffer: SharedBuffer,
+    length: usize,
+    key: Option<Rc<PayloadKey>>,
+    first_block: u64,
+) -> io::Result<(SharedBuffer, Checks)> {
+    hashed.await.map_err(|_| io::Error::other("the upload was given up"))?;
+    let shared = || io::Error::other("a buffer is still in use after it was hashed");
+    let mut buffer = WriteBuffer::unshare(buffer).ok_or_else(shared)?;
+    let payload = buffer.bytes_mut().get_mut(..length).unwrap_or_default();
+    let checks = protect(key.as_deref(), first_block, payload)?;
+    Ok((buffer.share(), checks))
 }
 
 /// Volume, byte offset and bytes left in the extent, of byte `at` of what lies in `extents`; `at` begins a unit.

@@ -1,15 +1,16 @@
-//! Random operations on the engine beside a model in memory: contents, lists, usage and restarts agree.
+//! Random operations on the engine beside a model in memory: contents, lists, usage and restarts agree. Encryption at rest is
+//! turned on and off from restart to restart.
 //!
 //! The seed is printed on failure; `CAIRN_MODEL_SEED` repeats it, `CAIRN_MODEL_STEPS` sets the length.
 
 mod support;
 
-use cairn_engine::{Engine, EngineError, ListObjects, ListPosition, Usage, WriteCondition};
+use cairn_engine::{Engine, EngineError, ListObjects, ListPosition, StoreOptions, Usage, WriteCondition};
 use cairn_model::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use support::{content, folder, get, key, name, put, with_engine};
+use support::{content, folder, get, key, name, options, put, with_engine, with_engine_on};
 
 type Model = BTreeMap<String, (u64, usize)>;
 
@@ -153,9 +154,10 @@ fn the_engine_agrees_with_a_model_across_restarts() {
     with_engine(folder.path(), |engine| async move {
         engine.store().create_bucket(&name("model")).await.expect("made");
     });
-    for _ in 0..4 {
+    for round in 0..4 {
         let shared = Arc::clone(&shared);
-        with_engine(folder.path(), move |engine| async move {
+        let options = StoreOptions { encryption_at_rest: round % 2 == 1, ..options(folder.path()) };
+        with_engine_on(options, move |engine| async move {
             let (mut model, mut random) = {
                 let mut shared = shared.lock().expect("no panic before");
                 (std::mem::take(&mut shared.0), Random(shared.1.0))

@@ -143,6 +143,7 @@ fn open_store(settings: &Settings) -> Result<Arc<Store>, ServeError> {
         cache_bytes,
         reserve_bytes: settings.storage.reserve_bytes,
         reclaim_after: settings.storage.reclaim_after,
+        encryption_at_rest: settings.storage.encryption_enabled,
         clock: Arc::new(SystemClock),
     };
     let store = Store::open(options)?;

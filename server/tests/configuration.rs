@@ -199,14 +199,22 @@ fn secrets_never_show() {
 }
 
 #[test]
-fn what_is_not_built_is_accepted_and_said_so_but_encryption_is_refused() {
+fn what_is_not_built_is_accepted_and_said_so() {
     let environment =
         production(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
     let settings = load(&environment).unwrap();
     assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
-    let refusal = load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "true")])).unwrap_err();
+}
+
+#[test]
+fn encryption_at_rest_is_off_unless_it_is_asked_for() {
+    assert!(!load(&production(&[])).unwrap().storage.encryption_enabled);
+    for (text, enabled) in [("true", true), ("false", false)] {
+        let settings = load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", text)])).unwrap();
+        assert_eq!(settings.storage.encryption_enabled, enabled);
+    }
+    let refusal = load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "yes please")])).unwrap_err();
     assert!(refusal.contains("SERVICE_STORAGE_ENCRYPTION_ENABLED"), "{refusal}");
-    assert!(load(&production(&[("SERVICE_STORAGE_ENCRYPTION_ENABLED", "false")])).is_ok());
 }
 
 #[test]

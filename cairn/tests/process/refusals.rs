@@ -43,15 +43,6 @@ fn an_unknown_variable_is_named() {
 }
 
 #[test]
-fn encryption_that_is_not_built_is_not_passed_over() {
-    let folder = tempfile::tempdir().unwrap();
-    let said = refused(folder.path(), |variables| {
-        drop(variables.insert("SERVICE_STORAGE_ENCRYPTION_ENABLED", "true".to_owned()));
-    });
-    assert!(said.contains("SERVICE_STORAGE_ENCRYPTION_ENABLED"), "{said}");
-}
-
-#[test]
 fn a_store_does_not_open_with_another_master_key() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(Server::start(&["serve"], &production(folder.path())).stop(), Some(0));

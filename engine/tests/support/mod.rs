@@ -27,6 +27,7 @@ pub fn options(folder: &Path) -> StoreOptions {
         cache_bytes: 4 << 20,
         reserve_bytes: 0,
         reclaim_after: None,
+        encryption_at_rest: false,
         clock: Arc::new(SystemClock),
     }
 }
@@ -42,7 +43,15 @@ pub fn with_engine<F: Future<Output = ()> + 'static>(
     folder: &Path,
     body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
 ) {
-    let store = Store::open(options(folder)).expect("the store opens");
+    with_engine_on(options(folder), body);
+}
+
+/// [`with_engine`], with options of the test's own.
+pub fn with_engine_on<F: Future<Output = ()> + 'static>(
+    options: StoreOptions,
+    body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
+) {
+    let store = Store::open(options).expect("the store opens");
     let on_it = Arc::clone(&store);
     on_executor(move || async move {
         let engine = Engine::open(on_it).await.expect("the engine opens");

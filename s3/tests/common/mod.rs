@@ -52,6 +52,7 @@ impl Server {
             cache_bytes: 4 << 20,
             reserve_bytes: 0,
             reclaim_after: None,
+            encryption_at_rest: false,
             clock: Arc::clone(&clock),
         })
         .expect("the store opens");

@@ -73,8 +73,9 @@ keys! {
      "Free space in the volumes that was not needed for so long is given back to the file system, but for a \
      part that is kept at hand; 0 means never.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"), Built,
-     "Encryption at rest. This build does not have it: `true` ends the start, so that nothing is stored in \
-     plain by mistake.";
+     "Encryption at rest: new payloads are sealed with AES-256-GCM under the master key. Payloads that are \
+     there stay as they are and readable, whichever way it is set. Keys, sizes, entity tags and metadata are \
+     not encrypted.";
 
     MASTER_KEY: "auth.credential_master_key", Some("SERVICE_CREDENTIAL_MASTER_KEY"), Kind::Secret, None, Built,
      "The key under which secrets are sealed. Required, at least 16 bytes, 32 or more recommended; a store \

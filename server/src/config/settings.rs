@@ -69,6 +69,8 @@ pub struct StorageSettings {
     pub reserve_bytes: u64,
     /// How long space must have been free before the file system gets it back; `None`: never.
     pub reclaim_after: Option<Duration>,
+    /// Whether new payloads are encrypted at rest.
+    pub encryption_enabled: bool,
 }
 
 /// Section `observability`.
@@ -160,18 +162,13 @@ impl Reader<'_> {
         let slices = self.optional(&keys::SLICES, number);
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
         let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
-        if self.flag(&keys::ENCRYPTION_ENABLED)? {
-            self.problems.push(Problem::Inconsistent(format!(
-                "{} is true, but this build cannot encrypt at rest; it will not store in plain what was meant to be \
-                 encrypted. Set it to false or use a build that has encryption",
-                self.values.source(&keys::ENCRYPTION_ENABLED)
-            )));
-        }
+        let encryption_enabled = self.flag(&keys::ENCRYPTION_ENABLED);
         Some(StorageSettings {
             cache_bytes: cache_bytes?,
             slices: slices?,
             reserve_bytes: reserve_bytes?,
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
+            encryption_enabled: encryption_enabled?,
         })
     }
 
