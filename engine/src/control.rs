@@ -13,6 +13,7 @@
 
 use crate::bucket::{Bucket, BucketState};
 use crate::error::{EngineError, OpenContext, OpenError};
+use crate::events::{Events, StoreEvent};
 use crate::limits::CONTROL_MAP_BYTES;
 use crate::queue::{Job, Reply};
 use crate::slice::{SMALL_RECORD_VERSION, Slice};
@@ -45,6 +46,7 @@ pub(crate) struct Control {
     store: StoreId,
     /// Set once, when a change could not be made durable: whether the device holds it is unknown until the next start.
     stopped: Arc<OnceLock<String>>,
+    pub(crate) events: Arc<Events>,
 }
 
 impl Control {
@@ -70,7 +72,14 @@ impl Control {
         let environment = Environment::open(&path, options).doing("opening", &path)?;
         let buckets_table = environment.table("buckets").doing("opening", &path)?;
         let control_table = environment.table("control").doing("opening", &path)?;
-        Ok(Self { environment, buckets_table, control_table, store, stopped: Arc::default() })
+        Ok(Self {
+            environment,
+            buckets_table,
+            control_table,
+            store,
+            stopped: Arc::default(),
+            events: Arc::default(),
+        })
     }
 
     /// Opens the environment of a store and reads its buckets.
@@ -196,8 +205,10 @@ impl Control {
     fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
         let committed = txn.commit().map_err(EngineError::from);
         if let Err(error @ EngineError::Io(_)) = &committed {
-            tracing::error!(target: "service::engine", %error, "a change of buckets could not be made durable: none is made until the service is started again");
-            let _ = self.stopped.set(format!("buckets cannot be changed after a failure: {error}"));
+            let reason = format!("buckets cannot be changed after a failure: {error}");
+            if self.stopped.set(reason.clone()).is_ok() {
+                self.events.report(&StoreEvent::ChangesStopped { reason: &reason });
+            }
         }
         committed
     }

@@ -4,6 +4,7 @@ use crate::block::accept;
 use crate::bucket::Bucket;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{EngineError, OpenError};
+use crate::events::{FoundWhile, StoreEvent};
 use crate::hasher::Hasher;
 use crate::keys;
 use crate::limits::{
@@ -31,7 +32,6 @@ use std::cell::Cell;
 use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// The engine as one executor uses it. Not `Send`: its files belong to the executor's ring.
 pub struct Engine {
@@ -160,9 +160,9 @@ impl Engine {
     /// [`EngineError::NoSuchKey`], or [`EngineError::Corrupt`] when its record fails its check.
     pub fn head_object(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<ObjectInfo, EngineError> {
         let slice = self.store.slice_of(bucket, key)?;
-        self.counted(lookup(slice, bucket, key, |stored| {
-            Ok(ObjectRecord::decode(stored.version, stored.body)?.info)
-        }))
+        let object = || format!("{}/{key}", bucket.name);
+        let info = |stored: Record<'_>| Ok(ObjectRecord::decode(stored.version, stored.body)?.info);
+        self.reported(lookup(slice, bucket, key, info), object)
     }
 
     /// Opens the current object for reading and pins its payload.
@@ -176,10 +176,10 @@ impl Engine {
     ) -> Result<OpenObject, EngineError> {
         self.activity.note();
         let slice = self.store.slice_of(bucket, key)?;
-        let name = |info: &ObjectInfo| format!("{}/{} version {}", bucket.name, key, info.version.0);
+        let object = || format!("{}/{key}", bucket.name);
         let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
         let look_up = || lookup(slice, bucket, key, |stored| self.open_record(owner, stored));
-        self.counted(self.open_found(slice, Purpose::Serve, name, look_up))
+        self.reported(self.open_found(slice, Purpose::Serve, object, look_up), object)
     }
 
     /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
@@ -187,7 +187,7 @@ impl Engine {
         self: &Rc<Self>,
         slice: &Arc<Slice>,
         purpose: Purpose,
-        name: impl Fn(&ObjectInfo) -> String,
+        object: impl Fn() -> String,
         look_up: impl Fn() -> Result<(ObjectInfo, Opened), EngineError>,
     ) -> Result<OpenObject, EngineError> {
         loop {
@@ -203,7 +203,8 @@ impl Engine {
                 engine: Rc::clone(self),
                 slice: Arc::clone(slice),
                 size: info.size,
-                name: name(&info),
+                object: object(),
+                version: info.version,
                 purpose,
                 payload,
                 key: data_key,
@@ -263,7 +264,7 @@ impl Engine {
         bucket: &Arc<Bucket>,
         list: &ListObjects<'_>,
     ) -> Result<ListPage, EngineError> {
-        self.counted(list::list_objects(&self.store.slices, bucket.id, list))
+        self.reported(list::list_objects(&self.store.slices, bucket.id, list), || bucket.name.to_string())
     }
 
     /// Whether readers may hold more blocks ahead of what they are sending.
@@ -278,11 +279,15 @@ impl Engine {
         self.read_ahead_bytes.set(held.saturating_sub(blocks(before.saturating_sub(now))));
     }
 
-    /// Counts and logs records that failed their check.
-    fn counted<T>(&self, result: Result<T, EngineError>) -> Result<T, EngineError> {
+    /// Reports records of `object` that failed their check.
+    fn reported<T>(
+        &self,
+        result: Result<T, EngineError>,
+        object: impl Fn() -> String,
+    ) -> Result<T, EngineError> {
         if let Err(EngineError::Corrupt(what)) = &result {
-            self.store.corruptions.fetch_add(1, Ordering::Relaxed);
-            tracing::error!(target: "service::engine", what, "stored metadata failed its check: it is not served");
+            let (object, version, found_while) = (&*object(), None, FoundWhile::Serving);
+            self.store.events.report(&StoreEvent::Damage { object, version, what, found_while });
         }
         result
     }

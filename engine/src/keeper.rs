@@ -6,6 +6,7 @@
 
 use crate::allocation::FreeKind;
 use crate::error::EngineError;
+use crate::events::StoreEvent;
 use crate::extent::units_for;
 use crate::limits::{
     BLOCK_BYTES, BLOCK_UNITS, FREE_LOW_UNITS, GROWTH_BYTES_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM,
@@ -15,6 +16,7 @@ use crate::reclaim::Reclaim;
 use crate::slice::Slice;
 use crate::volume::Volume;
 use futures_channel::oneshot;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -79,6 +81,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
     let mut writes_ahead = true;
     let mut pause = SPACE_CHECK_INTERVAL;
     let mut readers_seen = Instant::now();
+    let mut reported = BTreeSet::new();
     loop {
         let state = slice.space.state();
         let wanted_ahead = if writes_ahead { state.wanted_written_units } else { 0 };
@@ -95,6 +98,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         }
         drop(requests);
 
+        report_failed_volumes(slice, &mut reported);
         disk.look();
         if waiting.is_empty() && state.free_units < FREE_LOW_UNITS {
             // Nobody waits, so nobody is told; who needs the space will ask.
@@ -111,6 +115,16 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         }
         let until_reclaim = reclaim.step(slice, Instant::now());
         pause = until_reclaim.map_or(SPACE_CHECK_INTERVAL, |wait| wait.min(SPACE_CHECK_INTERVAL));
+    }
+}
+
+/// Reports each volume that has become read-only, whichever thread's flush it was that failed.
+fn report_failed_volumes(slice: &Slice, reported: &mut BTreeSet<u32>) {
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+    for volume in volumes.iter().filter(|volume| volume.failed()) {
+        if reported.insert(volume.number) {
+            slice.events.report(&StoreEvent::VolumeReadOnly { path: &volume.path.display().to_string() });
+        }
     }
 }
 

@@ -22,6 +22,7 @@ mod control;
 mod disk;
 mod engine;
 mod error;
+mod events;
 mod extent;
 mod files;
 mod free_map;
@@ -60,6 +61,7 @@ pub use check::StoreCheck;
 pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
+pub use events::{FoundWhile, StoreEvent, StoreObserver};
 pub use md5::md5_digest;
 pub use object::{
     Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,

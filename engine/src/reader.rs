@@ -8,18 +8,19 @@ use crate::cache::Piece;
 use crate::disk;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::events::{FoundWhile, StoreEvent};
 use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
 use crate::object::ObjectInfo;
 use crate::record::{BlockChecks, VolumePayload};
 use crate::seal::PayloadKey;
 use crate::slice::Slice;
 use crate::space::Pin;
+use cairn_model::VersionId;
 use glommio::Task;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// Blocks that one read from the device fetches together.
 const RUN_BLOCKS_MAX: u64 = 4;
@@ -53,8 +54,9 @@ pub(crate) struct PinnedPayload {
     /// Opens the blocks of a sealed payload.
     pub(crate) key: Option<Box<PayloadKey>>,
     pub(crate) size: u64,
-    /// Bucket, key and version, for the log when a block fails its check.
-    pub(crate) name: String,
+    /// Bucket and key, for the report when a block fails its check.
+    pub(crate) object: String,
+    pub(crate) version: VersionId,
     pub(crate) purpose: Purpose,
     pub(crate) _pin: Pin,
 }
@@ -302,7 +304,9 @@ impl PinnedPayload {
         let file = self.engine.volume_file(&self.slice, volume).await?;
         let bytes = usize::try_from(bytes.next_multiple_of(UNIT_BYTES)).unwrap_or(usize::MAX);
         disk::read(&file, offset, bytes).await.map_err(|error| {
-            tracing::error!(target: "service::engine", object = %self.name, volume, offset, %error, "payload read failed");
+            let what = format!("volume {volume} at byte {offset}: {error}");
+            let (object, version) = (self.object.as_str(), self.version);
+            self.engine.store().events.report(&StoreEvent::ReadFailed { object, version, what: &what });
             EngineError::Io(format!("reading a payload: {error}"))
         })
     }
@@ -362,8 +366,9 @@ impl PinnedPayload {
         if self.purpose == Purpose::Verify {
             return EngineError::Corrupt(what.to_owned());
         }
-        self.engine.store().corruptions.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(target: "service::engine", object = %self.name, slice = self.slice.number, what, "stored data failed its check: it is not served");
-        EngineError::Corrupt(format!("{what} of {}", self.name))
+        let (object, version) = (self.object.as_str(), Some(self.version));
+        let found_while = FoundWhile::Serving;
+        self.engine.store().events.report(&StoreEvent::Damage { object, version, what, found_while });
+        EngineError::Corrupt(format!("{what} of {object} version {}", self.version.0))
     }
 }

@@ -13,6 +13,7 @@
 //! | `slice` | `sequence` | u64, the last sequence given to a version |
 
 use crate::error::{EngineError, OpenContext, OpenError};
+use crate::events::{Events, FoundWhile, StoreEvent};
 use crate::files::Files;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
@@ -69,6 +70,7 @@ pub(crate) struct Slice {
     pub(crate) keeper_wake: Condvar,
     /// Set once, when a commit failed in a way after which nothing may be written: the reason.
     pub(crate) stopped: OnceLock<String>,
+    pub(crate) events: Arc<Events>,
 }
 
 fn u64_of(body: &[u8]) -> Option<u64> {
@@ -114,6 +116,7 @@ impl Slice {
         data_dir: &Path,
         superblock: Superblock,
         number: u16,
+        events: &Arc<Events>,
     ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
         let (environment, tables) = open_environment(&folder)?;
@@ -134,6 +137,7 @@ impl Slice {
             keeper: Mutex::default(),
             keeper_wake: Condvar::new(),
             stopped: OnceLock::new(),
+            events: Arc::clone(events),
             folder,
         };
         slice.load_free_map()?;
@@ -213,10 +217,21 @@ impl Slice {
     /// After a failure of the device the metadata's state on it is unknown: nothing more is written. A lack of space and a
     /// record that fails its check are none: the transaction was dropped, and what was there before stands.
     pub(crate) fn stop_if_broken(&self, error: &EngineError) {
-        if matches!(error, EngineError::Io(_)) {
-            let reason = format!("slice {} was stopped after a failure: {error}", self.number);
-            tracing::error!(target: "service::engine", slice = self.number, %error, "metadata could not be made durable: the slice takes no more changes until the service is started again");
-            let _ = self.stopped.set(reason);
+        let slice = self.number;
+        match error {
+            EngineError::Io(_) => {
+                let reason = format!("slice {slice} was stopped after a failure: {error}");
+                if self.stopped.set(reason.clone()).is_ok() {
+                    self.events.report(&StoreEvent::ChangesStopped { reason: &reason });
+                }
+            }
+            EngineError::Corrupt(what) => self.events.report(&StoreEvent::Damage {
+                object: &format!("slice {slice}"),
+                version: None,
+                what,
+                found_while: FoundWhile::Committing,
+            }),
+            _ => {}
         }
     }
 

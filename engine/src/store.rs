@@ -4,6 +4,7 @@
 //! <data-dir>/superblock.json   what the store is (superblock.rs)
 //! <data-dir>/lock              flock: one process at a time
 //! <data-dir>/control/          LMDB: buckets (control.rs)
+//! <data-dir>/audit/            the audit trail, which is not the engine's; it is told here that it is still to be made
 //! <data-dir>/slices/NN/meta/   LMDB: objects, free map, usage (slice.rs)
 //! <data-dir>/slices/NN/volumes/NNNNNN.vol   payloads (volume.rs)
 //! ```
@@ -13,6 +14,7 @@ use crate::cache::BlockCache;
 use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
 use crate::error::{EngineError, OpenContext, OpenError};
+use crate::events::{Events, StoreObserver};
 use crate::files::Files;
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
@@ -29,7 +31,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
@@ -89,8 +90,8 @@ pub struct Store {
     /// Whether new payloads are sealed.
     pub(crate) encryption_at_rest: bool,
     pub(crate) disk: Arc<DiskSpace>,
-    /// Blocks and records that failed their checks since the start.
-    pub(crate) corruptions: AtomicU64,
+    /// What was found wrong, and who is told of it.
+    pub(crate) events: Arc<Events>,
     pub(crate) activities: Activities,
     buckets: Arc<Buckets>,
     control_stopped: Arc<OnceLock<String>>,
@@ -122,10 +123,12 @@ impl Store {
             Some(superblock) => superblock,
             None => create(&files, data_dir, &options)?,
         };
-        let (control, buckets) = Control::open(data_dir, superblock.store)?;
+        let events = Arc::new(Events::default());
+        let (mut control, buckets) = Control::open(data_dir, superblock.store)?;
+        control.events = Arc::clone(&events);
         let numbers = 0..superblock.slices;
         let slices: Vec<_> = numbers
-            .map(|number| Slice::open(&files, data_dir, superblock, number))
+            .map(|number| Slice::open(&files, data_dir, superblock, number, &events))
             .collect::<Result<_, _>>()?;
         load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
@@ -135,7 +138,7 @@ impl Store {
             encryption_at_rest: options.encryption_at_rest,
             cache: BlockCache::new(options.cache_bytes),
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
-            corruptions: AtomicU64::new(0),
+            events,
             activities: Activities::default(),
             buckets: Arc::new(RwLock::new(buckets)),
             control_stopped: control.stopped(),
@@ -198,6 +201,11 @@ impl Store {
         if let Err(error) = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock) {
             tracing::warn!(target: "service::engine", %error, "the lock of the store could not be released");
         }
+    }
+
+    /// Sets who is told of what the store finds wrong. For once, right after opening; a second observer is ignored.
+    pub fn set_observer(&self, observer: Box<dyn StoreObserver>) {
+        self.events.set_observer(observer);
     }
 
     /// Random identity of the store.
@@ -305,7 +313,7 @@ impl Store {
     /// Blocks that failed their checks since the start.
     #[must_use]
     pub fn corruptions(&self) -> u64 {
-        self.corruptions.load(Ordering::Relaxed)
+        self.events.damage_count()
     }
 
     /// The slice of a key.
@@ -380,6 +388,7 @@ fn create(files: &Files, data_dir: &Path, options: &StoreOptions) -> Result<Supe
     for made in ["slices", "control"] {
         superblock::sync_folder(&data_dir.join(made))?;
     }
+    superblock::mark_audit_unmade(data_dir)?;
     superblock::create(data_dir, &options.master_key, superblock.store, slices)?;
     Ok(superblock)
 }

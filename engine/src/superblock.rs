@@ -142,6 +142,16 @@ pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
+/// Leaves the place of the audit trail with a marker in it, which says that the trail is still to be made. Without the marker
+/// a missing trail is damage, so it comes before the superblock. What a folder of this name holds stays.
+pub(crate) fn mark_audit_unmade(folder: &Path) -> Result<(), OpenError> {
+    let audit = folder.join("audit");
+    std::fs::create_dir_all(&audit).doing("creating", &audit)?;
+    let marker = audit.join("unmade");
+    File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
+    sync_folder(&audit)
+}
+
 /// Writes the superblock of a new store, durably. It comes last: without it there is no store.
 pub(crate) fn create(folder: &Path, master_key: &[u8], store: StoreId, slices: u16) -> Result<(), OpenError> {
     let (path, temporary) = (folder.join(FILE), folder.join("superblock.json.new"));

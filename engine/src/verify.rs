@@ -5,11 +5,12 @@
 //! of `pace.rs`, and pins what it reads, so that no change meanwhile looks like damage. Walks over many versions take
 //! their keys from short snapshots and hold none while they read. Dropping the future ends it.
 //!
-//! Damage is reported here and nowhere else: counted, and one log line for each finding with bucket, key, version, block.
+//! Damage is reported here and nowhere else: once for each finding, with bucket, key, version and block.
 
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::events::{FoundWhile, StoreEvent};
 use crate::extent::blocks_for;
 use crate::keys;
 use crate::limits::{BLOCK_BYTES, CORRUPT_VERSIONS_MAX, FINDINGS_OF_VERSION_MAX, WALK_PAGE_RECORDS};
@@ -286,13 +287,13 @@ impl Verifier {
         // A data key that was wrapped for another owner does not open: one more way to find a record in a wrong place.
         let (bucket_id, object) = decoded.as_ref().map_or((0, &[][..]), |(id, key, _)| (*id, key.as_slice()));
         let owner = KeyOwner { bucket: bucket_id, object };
-        let mut findings = Findings::new(format!("{bucket}/{key} version {sequence}"));
+        let mut findings = Findings::new(format!("{bucket}/{key}"), VersionId(sequence));
         let begun = Instant::now();
         let mut size = 0;
         let opened = self.engine.open_found(
             slice,
             Purpose::Verify,
-            |_| String::new(),
+            || format!("{bucket}/{key}"),
             || {
                 let txn = slice.environment.read()?;
                 let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
@@ -382,8 +383,9 @@ impl Verifier {
 
 /// What was found in one version.
 struct Findings {
-    /// Bucket, key and version, for the log.
-    name: String,
+    /// Bucket and key, for the report.
+    object: String,
+    version: VersionId,
     status: VerificationStatus,
     texts: Vec<String>,
     more: u64,
@@ -391,17 +393,19 @@ struct Findings {
 }
 
 impl Findings {
-    const fn new(name: String) -> Self {
-        Self { name, status: VerificationStatus::Ok, texts: Vec::new(), more: 0, last: String::new() }
+    fn new(object: String, version: VersionId) -> Self {
+        let (status, texts, last) = (VerificationStatus::Ok, Vec::new(), String::new());
+        Self { object, version, status, texts, more: 0, last }
     }
 
-    /// Counts and logs a finding. A page of a check table is found again with each of its blocks, and counts once.
+    /// Reports a finding. A page of a check table is found again with each of its blocks, and counts once.
     fn add(&mut self, engine: &Engine, status: VerificationStatus, what: String) {
         if self.last == what {
             return;
         }
-        engine.store().corruptions.fetch_add(1, Ordering::Relaxed);
-        tracing::error!(target: "service::engine", object = %self.name, what, "verification found damage");
+        let (object, version, what_found) = (self.object.as_str(), Some(self.version), what.as_str());
+        let found_while = FoundWhile::Verifying;
+        engine.store().events.report(&StoreEvent::Damage { object, version, what: what_found, found_while });
         // Damage is worse than absence: what is corrupt may still look whole to someone.
         if self.status != VerificationStatus::Corrupt {
             self.status = status;

@@ -1,6 +1,7 @@
 //! One authenticated and authorized request, as the operations see it.
 
 use crate::account;
+use crate::audit::RequestTrail;
 use crate::errors::{ErrorCode, S3Result};
 use crate::fields::Fields;
 use crate::query::Query;
@@ -9,6 +10,8 @@ use cairn_engine::{Bucket, Engine};
 use cairn_http1::RequestHead;
 use cairn_identity::Authentication;
 use cairn_model::ObjectKey;
+use cairn_net::Request;
+use cairn_observe::AuditLog;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,6 +19,12 @@ use std::sync::Arc;
 pub(crate) struct Call<'a> {
     /// The engine of this executor.
     pub(crate) engine: &'a Rc<Engine>,
+    /// Where a response that fails on its way is recorded.
+    pub(crate) audit: &'a Arc<AuditLog>,
+    /// The request.
+    pub(crate) request: &'a Request,
+    /// The operation's name.
+    pub(crate) operation: &'static str,
     /// The request's head.
     pub(crate) head: &'a RequestHead,
     /// Its header fields.
@@ -29,6 +38,12 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
+    /// What a record of this request needs, for a response that outlives the call.
+    pub(crate) fn trail(&self) -> RequestTrail {
+        let principal = Some(&self.authentication.principal);
+        RequestTrail::new(self.audit, self.request, Some(self.target), principal, self.operation)
+    }
+
     /// The bucket that the request names.
     ///
     /// # Errors

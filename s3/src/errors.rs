@@ -167,6 +167,11 @@ impl S3Error {
         own.then(|| self.0.cause.as_deref().unwrap_or(self.message()))
     }
 
+    /// Whether stored data, the device or a defect here failed the request.
+    pub(crate) fn is_internal(&self) -> bool {
+        self.status() == 500
+    }
+
     /// The S3 error code.
     pub(crate) fn code(&self) -> &'static str {
         self.0.code

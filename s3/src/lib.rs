@@ -10,6 +10,7 @@
 
 mod account;
 mod attributes;
+mod audit;
 mod auth;
 mod body;
 mod call;

@@ -79,6 +79,14 @@ fn method_not_allowed(has: impl Fn(&Operation) -> bool) -> Route {
 }
 
 impl Route {
+    /// The name of the operation that is asked for, as far as there is one.
+    pub(crate) const fn operation_name(&self) -> &'static str {
+        match self {
+            Self::Operation(row) => row.name,
+            Self::UnknownSubresource | Self::MethodNotAllowed { .. } => "unknown",
+        }
+    }
+
     /// The error of a route that leads to nothing that is built; `None` for one that does.
     pub(crate) fn refusal(&self, method: &Method) -> Option<S3Error> {
         match self {

@@ -1,6 +1,7 @@
 //! The service of one executor: from a request head to an answer.
 
 use crate::account::REGION;
+use crate::audit::RequestTrail;
 use crate::auth;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -15,10 +16,10 @@ use crate::target::{Resource, Target};
 use crate::unsupported;
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method};
-use cairn_identity::{Authenticator, Credentials};
+use cairn_identity::{Authenticator, Credentials, Principal};
 use cairn_model::Clock;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{Plane, log_exchange};
+use cairn_observe::{AuditLog, Plane, log_exchange};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 pub struct S3Options {
     /// Finds the secrets of access keys.
     pub credentials: Arc<dyn Credentials>,
+    /// Where refusals and failures are recorded.
+    pub audit: Arc<AuditLog>,
     /// Gives the time that signatures are judged by.
     pub clock: Arc<dyn Clock>,
     /// The server's own host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. A port
@@ -39,6 +42,7 @@ pub struct S3Options {
 /// The S3 data plane on one executor.
 pub struct S3Service {
     engine: Rc<Engine>,
+    audit: Arc<AuditLog>,
     authenticator: Authenticator<Arc<dyn Credentials>>,
     clock: Arc<dyn Clock>,
     own_hosts: OwnHosts,
@@ -46,10 +50,15 @@ pub struct S3Service {
     host_id: String,
 }
 
-/// How far a request got, for its answer and its log line.
+/// How far a request got, for its answer, its log line and the audit trail.
 #[derive(Default)]
 struct Progress {
     target: Option<Target>,
+    /// The operation's name, or the method where there is none.
+    operation: &'static str,
+    principal: Option<Principal>,
+    /// The request was refused for who sent it.
+    is_denied: bool,
 }
 
 impl Progress {
@@ -67,11 +76,11 @@ impl S3Service {
     /// A service over `engine`.
     #[must_use]
     pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
-        let S3Options { credentials, clock, base_hosts, bound_address } = options;
+        let S3Options { credentials, audit, clock, base_hosts, bound_address } = options;
         let own_hosts = OwnHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
         let authenticator = Authenticator::new(credentials);
-        Rc::new(Self { engine, authenticator, clock, own_hosts, host_id })
+        Rc::new(Self { engine, audit, authenticator, clock, own_hosts, host_id })
     }
 
     /// The path of every request.
@@ -89,11 +98,15 @@ impl S3Service {
         self.refuse_virtual_hosts(fields, request.local)?;
 
         let route = route(head.method(), target.resource(), &query, fields);
+        progress.operation = route.operation_name();
         if *head.method() == Method::OPTIONS {
             // Browsers never sign a preflight.
             return Err(route.refusal(head.method()).unwrap_or_else(|| ErrorCode::MethodNotAllowed.into()));
         }
-        let authentication = auth::authenticate(&self.authenticator, head, fields, self.clock.now())?;
+        let authenticated = auth::authenticate(&self.authenticator, head, fields, self.clock.now());
+        // A kind of signature that is not implemented says nothing of who sent it.
+        let authentication = authenticated.inspect_err(|error| progress.is_denied = error.status() < 500)?;
+        progress.principal = Some(authentication.principal.clone());
         fields.check_single()?;
         // Before any look at lengths: a client that sends aws-chunked must not be told of a missing length.
         unsupported::check(fields, head.framing())?;
@@ -106,9 +119,12 @@ impl S3Service {
         let Handling::Built(handler) = operation.handling else {
             return Err(S3Error::internal("an operation that is not built was not refused"));
         };
-        auth::authorize(&authentication.principal, handler)?;
+        auth::authorize(&authentication.principal, handler).inspect_err(|_| progress.is_denied = true)?;
         let call = Call {
             engine: &self.engine,
+            audit: &self.audit,
+            request,
+            operation: operation.name,
             head,
             fields,
             query: &query,
@@ -127,6 +143,19 @@ impl S3Service {
             ));
         }
         Ok(())
+    }
+
+    /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail.
+    fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
+        let Progress { target, operation, principal, is_denied } = progress;
+        if !is_denied && !error.is_internal() {
+            return;
+        }
+        let trail = RequestTrail::new(&self.audit, request, target.as_ref(), principal.as_ref(), operation);
+        match error.failure_cause() {
+            Some(cause) if !is_denied => trail.failed(cause),
+            _ => trail.refused(error),
+        }
     }
 
     fn ids<'a>(&'a self, request: &'a str) -> AnswerIds<'a> {
@@ -151,6 +180,7 @@ impl Service for S3Service {
                     // The request log has the status alone; this is what an operator finds under the request's id.
                     tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");
                 }
+                self.record(request, &progress, &error);
                 reply::failure(&with_region(error, asked), asked, self.ids(&request.id))
             }
         }

@@ -4,18 +4,14 @@
 
 mod common;
 
-use common::{Call, Server, content};
+use common::{Call, Server, UNIT_BYTES, content, find};
 use std::fmt::Debug;
-use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::{Mutex, Once};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// What a payload in a volume is aligned to.
-const UNIT_BYTES: usize = 4096;
 /// What has a check of its own.
 const BLOCK_BYTES: usize = 64 * 1024;
 
@@ -60,23 +56,6 @@ fn capture_lines() {
 
 fn lines_of(request_id: &str) -> Vec<String> {
     LINES.lock().unwrap().iter().filter(|line| line.contains(request_id)).cloned().collect()
-}
-
-/// The volume, and the place in it, of the unit that begins with these bytes.
-fn find(store: &Path, unit: &[u8]) -> (File, u64) {
-    for slice in std::fs::read_dir(store.join("slices")).unwrap() {
-        for volume in std::fs::read_dir(slice.unwrap().path().join("volumes")).unwrap() {
-            let path = volume.unwrap().path();
-            let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
-            let mut found = vec![0; UNIT_BYTES];
-            for offset in (0..file.metadata().unwrap().len()).step_by(UNIT_BYTES) {
-                if file.read_exact_at(&mut found, offset).is_ok() && found == unit {
-                    return (file, offset);
-                }
-            }
-        }
-    }
-    panic!("the payload lies in no volume");
 }
 
 /// A server that holds `body` under `/photos/a`, with one bit of the byte `at` turned over on the disk.

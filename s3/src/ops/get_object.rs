@@ -4,6 +4,7 @@
 //! 500. Damage further on cuts the connection: the declared length is then not reached and no client takes the bytes
 //! for whole. The payload stays pinned until the last piece has been sent.
 
+use crate::audit::RequestTrail;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::object_answer::{ObjectAnswer, answer};
@@ -37,7 +38,8 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     let body = if length <= ONE_BUFFER_BYTES_MAX && first.as_ref().len() as u64 == length {
         ResponseBody::Full(first.into_vec())
     } else {
-        ResponseBody::Stream { length, source: Box::new(ObjectSource { first: Some(first), reader }) }
+        let source = ObjectSource { first: Some(first), reader, trail: call.trail() };
+        ResponseBody::Stream { length, source: Box::new(source) }
     };
     Ok(Reply { head, body })
 }
@@ -47,6 +49,8 @@ struct ObjectSource {
     /// Read before the head was sent.
     first: Option<PayloadChunk>,
     reader: PayloadReader,
+    /// Where damage is recorded that is found behind the head.
+    trail: RequestTrail,
 }
 
 impl BodySource for ObjectSource {
@@ -54,7 +58,10 @@ impl BodySource for ObjectSource {
         Box::pin(async {
             let chunk = match self.first.take() {
                 Some(first) => Some(first),
-                None => self.reader.next().await.map_err(io::Error::other)?,
+                None => self.reader.next().await.map_err(|error| {
+                    self.trail.failed(&format!("{error}; the response was cut"));
+                    io::Error::other(error)
+                })?,
             };
             Ok(chunk.map(|chunk| Box::new(chunk) as Chunk))
         })

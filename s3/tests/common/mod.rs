@@ -7,9 +7,12 @@ use cairn_engine::{Engine, Store, StoreOptions};
 use cairn_identity::RootCredential;
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
+use cairn_observe::{AuditLog, AuditOptions};
 use cairn_s3::{S3Options, S3Service};
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -24,6 +27,7 @@ pub struct Server {
     pub address: SocketAddr,
     drain: Drain,
     store: Arc<Store>,
+    pub audit: Arc<AuditLog>,
     joined: Option<thread::JoinHandle<()>>,
     folder: Arc<tempfile::TempDir>,
 }
@@ -56,18 +60,29 @@ impl Server {
             clock: Arc::clone(&clock),
         })
         .expect("the store opens");
+        let audit = AuditLog::open(AuditOptions {
+            folder: folder.path().join("audit"),
+            store: store.id().0,
+            age_max: Duration::from_secs(86_400),
+            records_max: 100_000,
+            clock: Arc::clone(&clock),
+        })
+        .expect("the audit trail opens");
         let listeners = bind("127.0.0.1:0".parse().expect("an address"), 1).expect("binds");
         let address = listeners[0].local_addr();
         let listeners = Arc::new(Mutex::new(listeners));
         let drain = Drain::new();
         let (their_store, their_drain) = (Arc::clone(&store), drain.clone());
+        let their_audit = Arc::clone(&audit);
         let running = start(1, move |_| {
             let listener = listeners.lock().expect("unpoisoned").pop().expect("one each");
             let (store, drain, clock) = (Arc::clone(&their_store), their_drain.clone(), Arc::clone(&clock));
+            let audit = Arc::clone(&their_audit);
             async move {
                 let engine = Engine::open(store).await.expect("the engine opens");
                 let options = S3Options {
                     credentials: Arc::new(RootCredential::new(ACCESS_KEY, SECRET_KEY)),
+                    audit,
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
                     bound_address: address,
@@ -77,7 +92,7 @@ impl Server {
         })
         .expect("io_uring");
         let joined = Some(thread::spawn(move || running.join().expect("no executor dies")));
-        Self { address, drain, store, joined, folder }
+        Self { address, drain, store, audit, joined, folder }
     }
 
     /// A server with one empty bucket.
@@ -100,12 +115,35 @@ impl Drop for Server {
         self.drain.abort();
         if let Some(joined) = self.joined.take() {
             let ended = joined.join();
+            self.audit.close();
             self.store.close();
             if !thread::panicking() {
                 ended.expect("the executors end");
             }
         }
     }
+}
+
+/// What a payload in a volume is aligned to.
+pub const UNIT_BYTES: usize = 4096;
+
+/// The volume, and the place in it, of the unit that begins with these bytes.
+pub fn find(store: &Path, unit: &[u8]) -> (File, u64) {
+    for slice in std::fs::read_dir(store.join("slices")).expect("the store's files") {
+        for volume in std::fs::read_dir(slice.expect("the store's files").path().join("volumes"))
+            .expect("the store's files")
+        {
+            let path = volume.expect("the store's files").path();
+            let file = OpenOptions::new().read(true).write(true).open(path).expect("the store's files");
+            let mut found = vec![0; UNIT_BYTES];
+            for offset in (0..file.metadata().expect("the store's files").len()).step_by(UNIT_BYTES) {
+                if file.read_exact_at(&mut found, offset).is_ok() && found == unit {
+                    return (file, offset);
+                }
+            }
+        }
+    }
+    panic!("the payload lies in no volume");
 }
 
 /// A request before it is signed. The path is sent as it stands.
