@@ -14,6 +14,8 @@ pub(crate) enum AdminError {
     Unauthenticated,
     /// The request could not be understood; the status says in which way.
     Invalid(StatusCode, String),
+    /// `after_time` and `after_id` that no page gave: what is wrong with them.
+    InvalidAuditCursor(&'static str),
     /// A bucket name that is none: the rule that it breaks.
     InvalidBucketName(&'static str),
     /// No bucket of the name.
@@ -43,7 +45,7 @@ impl AdminError {
             Self::NotFound | Self::BucketNotFound | Self::ObjectNotFound | Self::VersionNotFound => {
                 StatusCode::NOT_FOUND
             }
-            Self::InvalidBucketName(_) => StatusCode::BAD_REQUEST,
+            Self::InvalidBucketName(_) | Self::InvalidAuditCursor(_) => StatusCode::BAD_REQUEST,
             Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
@@ -60,6 +62,7 @@ impl AdminError {
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Invalid(StatusCode::PAYLOAD_TOO_LARGE, _) => "PAYLOAD_TOO_LARGE",
             Self::Invalid(..) => "INVALID_REQUEST",
+            Self::InvalidAuditCursor(_) => "INVALID_AUDIT_CURSOR",
             Self::InvalidBucketName(_) => "INVALID_BUCKET_NAME",
             Self::BucketNotFound => "BUCKET_NOT_FOUND",
             Self::ObjectNotFound => "OBJECT_NOT_FOUND",
@@ -84,9 +87,10 @@ impl AdminError {
             Self::BucketNotFound => "the bucket does not exist".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
-            Self::InvalidBucketName(message) | Self::TooManyRequests(message) | Self::NotReady(message) => {
-                (*message).to_owned()
-            }
+            Self::InvalidAuditCursor(message)
+            | Self::InvalidBucketName(message)
+            | Self::TooManyRequests(message)
+            | Self::NotReady(message) => (*message).to_owned(),
             Self::Internal => "the service failed; its log has this request id".to_owned(),
         }
     }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod audit;
 mod call;
 mod error;
 mod limits;

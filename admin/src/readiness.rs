@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cairn_engine::Store;
 use cairn_net::Drain;
+use cairn_observe::AuditLog;
 
 /// A part of the service that must work before requests should be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -25,10 +26,12 @@ pub trait Readiness {
     }
 }
 
-/// Readiness of object storage and metadata, and whether the process is on its way out.
+/// Readiness of object storage, metadata and the audit trail, and whether the process is on its way out.
 pub struct StoreReadiness {
     /// The store.
     pub store: Arc<Store>,
+    /// The audit trail.
+    pub audit: Arc<AuditLog>,
     /// The signal to stop.
     pub drain: Drain,
 }
@@ -40,6 +43,7 @@ impl Readiness for StoreReadiness {
         vec![
             SubsystemState { name: "storage", state: self.store.storage_health() },
             SubsystemState { name: "metadata", state: self.store.metadata_health() },
+            SubsystemState { name: "audit", state: self.audit.health() },
             SubsystemState { name: "listeners", state: draining },
         ]
     }

@@ -1,15 +1,18 @@
 //! The management plane on one executor: from a request head to an answer.
 
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, RequestHead};
 use cairn_net::{Drain, Exchange, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{Plane, client_request_id, log_exchange};
+use cairn_observe::{AuditLog, Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
 
 use crate::access::{Caller, ManagementCredentials};
+use crate::audit;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::metrics;
@@ -27,6 +30,8 @@ pub struct AdminOptions {
     pub readiness: Box<dyn Readiness>,
     /// The store on this executor; without one, routes that need it are answered 503.
     pub engine: Option<Rc<Engine>>,
+    /// The audit trail; without one, its route is answered 503 and nothing is recorded.
+    pub audit: Option<Arc<AuditLog>>,
     /// The verifications that run, on all executors.
     pub verifications: Verifications,
     /// The signal to stop: what takes long ends early.
@@ -52,6 +57,7 @@ impl AdminService {
         &self,
         head: &RequestHead,
         made_id: &str,
+        peer: IpAddr,
         body: Option<&mut RequestBody<'_>>,
     ) -> Response {
         let mut sent_ids = head.header_values("x-request-id");
@@ -62,6 +68,9 @@ impl AdminService {
             Ok((route, segments)) => self.admit(route, Call { head, segments, body }).await,
             Err(refusal) => Err(refusal),
         };
+        if let (Err(AdminError::Unauthenticated), Some(log)) = (&result, &self.options.audit) {
+            audit::refused(log, head, found.pattern, id, peer);
+        }
         let body_wanted =
             if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
         respond(result, found.pattern, id, body_wanted)
@@ -91,6 +100,10 @@ impl AdminService {
             Handler::SystemInfo => system::system_info(&self.look()),
             // The table lets nobody in here who is not known.
             Handler::Session => system::session(caller.ok_or(AdminError::Unauthenticated)?),
+            Handler::AuditEvents => {
+                let log = self.options.audit.as_ref();
+                audit::events(call.head, log.ok_or(AdminError::NotReady("the store is not open"))?).await
+            }
             Handler::Metrics => Ok(metrics::text(self.engine()?.store())),
             Handler::SystemMetrics => metrics::json(self.engine()?.store()),
             Handler::VerifyObject => verify::object(call, self.engine()?, verifications, drain).await,
@@ -124,7 +137,7 @@ impl AdminService {
 
 impl Service for AdminService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
-        self.answer(&request.head, &request.id, Some(body)).await
+        self.answer(&request.head, &request.id, request.peer.ip(), Some(body)).await
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {

@@ -96,6 +96,38 @@ fn parse_imf_fixdate(value: &[u8]) -> Option<i64> {
     seconds_of(date, clock(&value[17..25])?)
 }
 
+/// Reads a time of RFC 3339 as milliseconds since the Unix epoch. What is finer than a millisecond is rounded up; what lies
+/// before the epoch is the epoch.
+#[must_use]
+pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
+    let (date, rest) = text.as_bytes().split_first_chunk::<10>()?;
+    let (time, mut rest) = rest.split_first_chunk::<9>()?;
+    if date[4] != b'-' || date[7] != b'-' || !matches!(time[0], b'T' | b't') {
+        return None;
+    }
+    let date = (number(&date[..4])?, number(&date[5..7])?, number(&date[8..])?);
+    let seconds = seconds_of(date, clock(&time[1..])?)?;
+    let mut millis = 0;
+    if let Some((b'.', fraction)) = rest.split_first() {
+        let count = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (digits, behind) = fraction.split_at(count);
+        let (kept, finer) = digits.split_at(count.min(3));
+        let scale = [0, 100, 10, 1].get(kept.len()).copied().filter(|scale| *scale > 0)?;
+        millis = number(kept)? * scale + i64::from(finer.iter().any(|digit| *digit != b'0'));
+        rest = behind;
+    }
+    let offset = match rest {
+        b"Z" | b"z" => 0,
+        [sign @ (b'+' | b'-'), hours @ .., b':', m1, m2] if hours.len() == 2 => {
+            let (hours, minutes) = (number(hours)?, number(&[*m1, *m2])?);
+            let seconds = (hours < 24 && minutes < 60).then_some(hours * 3600 + minutes * 60)?;
+            if *sign == b'+' { seconds } else { -seconds }
+        }
+        _ => return None,
+    };
+    Some(u64::try_from((seconds - offset) * 1000 + millis).unwrap_or(0))
+}
+
 /// `Sunday, 06-Nov-94 08:49:37 GMT`
 fn parse_rfc850(value: &[u8]) -> Option<i64> {
     let comma = value.iter().position(|&byte| byte == b',')?;
@@ -258,6 +290,39 @@ mod tests {
     fn iso_8601_has_milliseconds_and_z() {
         assert_eq!(iso8601_millis(784_111_777_007), "1994-11-06T08:49:37.007Z");
         assert_eq!(iso8601_millis(0), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn times_of_rfc_3339_are_read_in_any_zone_and_nothing_else_is() {
+        let five = 1_795_237_200_000;
+        for (text, expected) in [
+            ("2026-11-21T05:00:00Z", five),
+            ("2026-11-21t05:00:00.000z", five),
+            ("2026-11-21T06:30:00+01:30", five),
+            ("2026-11-20T23:00:00-06:00", five),
+            ("2026-11-21T05:00:00.25Z", five + 250),
+            ("2026-11-21T05:00:00.0010001Z", five + 2),
+            ("1969-12-31T23:59:59Z", 0),
+            (&iso8601_millis(five + 7), five + 7),
+        ] {
+            assert_eq!(parse_rfc3339_millis(text), Some(expected), "{text}");
+        }
+        for bad in [
+            "",
+            "2026-11-21",
+            "2026-11-21T05:00:00",
+            "2026-11-21 05:00:00Z",
+            "2026-11-31T05:00:00Z",
+            "2026-11-21T25:00:00Z",
+            "2026-11-21T05:00:00.Z",
+            "2026-11-21T05:00:00+1:00",
+            "2026-11-21T05:00:00+24:00",
+            "2026-11-21T05:00:00Zx",
+            "+026-11-21T05:00:00Z",
+            "2026-11-21T05:00:00\u{661}Z",
+        ] {
+            assert_eq!(parse_rfc3339_millis(bad), None, "{bad}");
+        }
     }
 
     proptest! {

@@ -17,7 +17,7 @@ pub mod response;
 mod syntax;
 
 pub use conditional::{Comparison, Conditions, Validators, Verdict, entity_tag_matches, if_range_holds};
-pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date};
+pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date, parse_rfc3339_millis};
 pub use head::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, parse_head};
 pub use http::{Method, StatusCode};
 pub use percent::{DecodeError, decode, encode_path, encode_strict};

@@ -20,7 +20,7 @@ pub use keys::ALL_KEYS;
 pub use problem::{ConfigError, Problem};
 pub use secret::Secret;
 pub use secret_rules::AuthSettings;
-pub use settings::{LogSettings, ServerSettings, Settings, StorageSettings};
+pub use settings::{AuditSettings, LogSettings, ServerSettings, Settings, StorageSettings};
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
 pub use value::BindAddress;
 #[cfg(any(test, feature = "fuzzing"))]

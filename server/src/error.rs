@@ -5,7 +5,7 @@ use std::io;
 
 use cairn_engine::OpenError;
 use cairn_net::{ExecutorFailure, StartError};
-use cairn_observe::LogStartError;
+use cairn_observe::{AuditOpenError, LogStartError};
 
 use crate::load::LoadError;
 
@@ -20,6 +20,8 @@ pub enum ServeError {
     Host(StartError),
     /// The store did not open.
     Store(OpenError),
+    /// The audit trail did not open.
+    Audit(AuditOpenError),
     /// A listener.
     Listen {
         /// The variable that sets its address.
@@ -42,6 +44,7 @@ impl fmt::Display for ServeError {
             Self::Log(error) => error.fmt(out),
             Self::Host(error) => error.fmt(out),
             Self::Store(error) => error.fmt(out),
+            Self::Audit(error) => error.fmt(out),
             Self::Listen { variable, error } => write!(out, "{variable}: {error}"),
             Self::Signals(error) => write!(out, "SIGTERM and SIGINT cannot be handled: {error}"),
             Self::Executor(reason) => write!(out, "an executor could not get ready: {reason}"),
@@ -73,6 +76,12 @@ impl From<StartError> for ServeError {
 impl From<OpenError> for ServeError {
     fn from(error: OpenError) -> Self {
         Self::Store(error)
+    }
+}
+
+impl From<AuditOpenError> for ServeError {
+    fn from(error: AuditOpenError) -> Self {
+        Self::Audit(error)
     }
 }
 

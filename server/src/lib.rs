@@ -3,6 +3,7 @@
 //! [`serve`] is the whole life of the server process, from top to bottom; `planes.rs` has one short function per plane.
 #![forbid(unsafe_code)]
 
+mod audit;
 pub mod config;
 mod dev_secrets;
 mod error;

@@ -10,6 +10,7 @@ use cairn_http1::HeadLimits;
 use cairn_identity::{Credentials, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Limits, Listener};
+use cairn_observe::AuditLog;
 use cairn_s3::{S3Options, S3Service};
 
 use crate::config::{Settings, keys};
@@ -24,6 +25,7 @@ pub(crate) const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
 #[derive(Clone)]
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
+    pub(crate) audit: Arc<AuditLog>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
     /// What the limit on open files leaves of `server.connections_max`.
@@ -78,17 +80,20 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
     let server = &shared.settings.server;
     // Clients know the server by the name it was told to bind to, not only by the address that the name stands for.
     let base_hosts = [server.base_hosts.as_slice(), std::slice::from_ref(&server.s3_bind.text)].concat();
-    let options = S3Options { credentials, clock, base_hosts, bound_address: bound };
+    let audit = Arc::clone(&shared.audit);
+    let options = S3Options { credentials, audit, clock, base_hosts, bound_address: bound };
     S3Service::new(engine, options)
 }
 
 fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
     let credentials = management_credentials(&shared.settings);
-    let readiness = StoreReadiness { store: Arc::clone(&shared.store), drain: shared.shutdown.data.clone() };
+    let (store, audit) = (Arc::clone(&shared.store), Arc::clone(&shared.audit));
+    let readiness = StoreReadiness { store, audit, drain: shared.shutdown.data.clone() };
     let options = AdminOptions {
         credentials,
         readiness: Box::new(readiness),
         engine: Some(engine),
+        audit: Some(Arc::clone(&shared.audit)),
         verifications: shared.verifications.clone(),
         drain: shared.shutdown.data.clone(),
     };

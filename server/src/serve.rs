@@ -2,7 +2,7 @@
 //! drain.
 //!
 //! The order matters. Nothing is touched before the configuration is known to be right; the host is judged before
-//! the store is opened; the ports are bound before executors start, so that a wrong address ends the start; and the
+//! the store is opened, and the audit trail with it; the ports are bound before executors start, so that a wrong address ends the start; and the
 //! store is closed after the last executor has ended.
 
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use cairn_admin::Verifications;
 use cairn_engine::{OpenError, Store, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
-use cairn_observe::{install_panic_hook, start_logging};
+use cairn_observe::{AuditLog, install_panic_hook, start_logging};
 
 use crate::config::{Environment, Settings};
 use crate::error::ServeError;
@@ -22,7 +22,7 @@ use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
-use crate::{host, memory, not_ready, signals};
+use crate::{audit, host, memory, not_ready, signals};
 
 /// The cache takes this part of the memory when nothing is configured.
 const CACHE_PART_OF_MEMORY: u64 = 4;
@@ -59,7 +59,7 @@ pub fn serve(
         }
         opened => opened?,
     };
-    let served = serve_store(&settings, options.mode, Arc::clone(&store), on_ready);
+    let served = serve_audited(&settings, options.mode, &store, on_ready);
     // Also when serving failed: what was acknowledged is durable, but a clean end leaves nothing to recover.
     store.close();
     match &served {
@@ -69,10 +69,24 @@ pub fn serve(
     served
 }
 
+/// Serves between the records of the start and of the end.
+fn serve_audited(
+    settings: &Arc<Settings>,
+    mode: Mode,
+    store: &Arc<Store>,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let log = audit::open(settings, store)?;
+    let served = serve_store(settings, mode, Arc::clone(store), Arc::clone(&log), on_ready);
+    audit::close(&log, &served);
+    served
+}
+
 fn serve_store(
     settings: &Arc<Settings>,
     mode: Mode,
     store: Arc<Store>,
+    audit: Arc<AuditLog>,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let executors = settings.server.executors.unwrap_or_else(cores);
@@ -88,7 +102,8 @@ fn serve_store(
 
     let connections_max = host::connections_possible(settings.server.connections_max);
     let verifications = Verifications::default();
-    let shared = Shared { store, settings: Arc::clone(settings), shutdown, connections_max, verifications };
+    let shared =
+        Shared { store, audit, settings: Arc::clone(settings), shutdown, connections_max, verifications };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
     let guide = (mode == Mode::Dev).then(|| guide::write(settings, data, management));

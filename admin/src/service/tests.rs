@@ -11,6 +11,7 @@ use super::*;
 use crate::readiness::{Readiness, SubsystemState};
 
 const MADE_ID: &str = "0123456789ABCDEF";
+const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 const TOKEN: &str = "system-token-of-at-least-32-bytes";
 const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
 
@@ -40,6 +41,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         credentials,
         readiness: Box::new(subsystems.clone()),
         engine: None,
+        audit: None,
         verifications: Verifications::default(),
         drain: Drain::new(),
     };
@@ -53,7 +55,7 @@ fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response
     }
     bytes.push_str("\r\n");
     let (head, _) = parse_head(bytes.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
-    futures_lite::future::block_on(service.answer(&head, MADE_ID, None))
+    futures_lite::future::block_on(service.answer(&head, MADE_ID, PEER, None))
 }
 
 fn body(response: &Response) -> Value {
@@ -164,6 +166,7 @@ fn metrics_take_the_scrape_token_and_nothing_else_does() {
         credentials: ManagementCredentials { scrape_token: None, ..service.options.credentials.clone() },
         readiness: Box::new(Subsystems::default()),
         engine: None,
+        audit: None,
         verifications: Verifications::default(),
         drain: Drain::new(),
     });

@@ -124,6 +124,12 @@ keys! {
     EVENTS_RETENTION: "events.retention_days", None, integer(1, 36_500), Some("30"), NotBuilt,
      "How long events are kept.";
 
+    AUDIT_RETENTION: "audit.retention_days", None, integer(1, 36_500), Some("365"), Built,
+     "How long audit events are kept.";
+    AUDIT_RECORDS_MAX: "audit.records_max", None, integer(1000, 1_000_000_000), Some("4000000"), Built,
+     "Most audit events that are kept; beyond that the oldest are removed. The default is about 2 GiB, and more than \
+     one client whose requests are refused without end can cause in a year.";
+
     LOG_FILTER: "observability.log_filter", Some("SERVICE_LOG"), Kind::LogFilter, Some("service=info"), Built,
      "Which log lines are written: `level` or `target=level`, separated by commas.";
     LOG_JSON: "observability.json", Some("SERVICE_LOG_JSON"), Kind::Flag, Some("false"), Built,

@@ -21,6 +21,8 @@ pub struct Settings {
     pub storage: StorageSettings,
     /// Secrets.
     pub auth: AuthSettings,
+    /// The audit trail.
+    pub audit: AuditSettings,
     /// The log.
     pub log: LogSettings,
     /// What to tell the operator once logging has started.
@@ -71,6 +73,15 @@ pub struct StorageSettings {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
     pub encryption_enabled: bool,
+}
+
+/// Section `audit`.
+#[derive(Clone, Copy, Debug)]
+pub struct AuditSettings {
+    /// How long events are kept.
+    pub age_max: Duration,
+    /// How many events are kept.
+    pub records_max: u64,
 }
 
 /// Section `observability`.
@@ -172,6 +183,13 @@ impl Reader<'_> {
         })
     }
 
+    fn audit(&mut self) -> Option<AuditSettings> {
+        const DAY_SECONDS: u64 = 86_400;
+        let days: Option<u64> = self.number(&keys::AUDIT_RETENTION);
+        let records_max = self.number(&keys::AUDIT_RECORDS_MAX);
+        Some(AuditSettings { age_max: Duration::from_secs(days? * DAY_SECONDS), records_max: records_max? })
+    }
+
     fn log(&mut self) -> Option<LogSettings> {
         let filter = self.read(&keys::LOG_FILTER, |value| {
             if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
@@ -195,6 +213,7 @@ impl Settings {
         let mut reader = Reader { values: &values, problems: Vec::new() };
         let server = reader.server();
         let storage = reader.storage();
+        let audit = reader.audit();
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let mut problems = reader.problems;
@@ -202,8 +221,8 @@ impl Settings {
         if let Some(server) = &server {
             check_binds(server, &mut problems);
         }
-        let (Some(server), Some(storage), Some(log), Some(root_s3_enabled), Some(secrets), true) =
-            (server, storage, log, root_s3_enabled, secrets, problems.is_empty())
+        let (Some(server), Some(storage), Some(audit), Some(log), Some(root_s3_enabled), Some(secrets), true) =
+            (server, storage, audit, log, root_s3_enabled, secrets, problems.is_empty())
         else {
             return Err(ConfigError { problems });
         };
@@ -219,7 +238,7 @@ impl Settings {
             management_system_token: secrets.system_token,
             metrics_scrape_token: secrets.scrape_token,
         };
-        Ok(Self { server, storage, auth, log, warnings, values, dev_secrets: None })
+        Ok(Self { server, storage, auth, audit, log, warnings, values, dev_secrets: None })
     }
 }
 
