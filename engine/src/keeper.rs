@@ -93,6 +93,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         let waiting = std::mem::take(&mut requests.growth);
         requests.woken = false;
         if requests.stop {
+            report_failed_volumes(slice, &mut reported);
             // Dropping the requests tells those who wait that the store is closing.
             return;
         }

@@ -5,16 +5,38 @@ mod support;
 
 use cairn_engine::simulation::Simulation;
 use cairn_engine::simulation::disk::{Effect, Fault, Kept, Operation, SimulatedDisk};
-use cairn_engine::{Bucket, Engine, EngineError, WriteCondition};
+use cairn_engine::{Bucket, Engine, EngineError, StoreEvent, StoreObserver, WriteCondition};
 use std::path::Path;
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use support::{content, get, key, name, on_executor, options, put};
 
 const EIO: Effect = Effect::Error(5);
 const ENOSPC: Effect = Effect::Error(28);
 /// Too large for a record: it goes to a volume.
 const SIZE: usize = 150_000;
+
+/// What the store told its observer.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<String>>>);
+
+impl StoreObserver for Told {
+    fn happened(&self, event: &StoreEvent<'_>) {
+        self.0.lock().expect("unpoisoned").push(format!("{event:?}"));
+    }
+}
+
+impl Told {
+    fn by(engine: &Rc<Engine>) -> Self {
+        let told = Self::default();
+        engine.store().set_observer(Box::new(told.clone()));
+        told
+    }
+
+    fn events(&self) -> Vec<String> {
+        self.0.lock().expect("unpoisoned").clone()
+    }
+}
 
 fn once(operation: Operation, effect: Effect) -> Fault {
     Fault { operation, skip: 0, times: 1, effect }
@@ -80,12 +102,15 @@ fn a_read_that_the_device_fails_fails_the_request_and_is_not_tried_again() {
             (Arc::clone(&simulation), Arc::clone(&simulation.disk))
         };
         with_store(&simulation, folder.path(), move |engine, bucket| async move {
-            let before = disk.count(Operation::Read);
+            let (before, told) = (disk.count(Operation::Read), Told::by(&engine));
             disk.plan(once(Operation::Read, effect));
             let read = get(&engine, &bucket, &key("old"), 0..1000).await.map(|_| ());
             let Err(EngineError::Io(what)) = &read else { panic!("{read:?}") };
             assert!(what.contains(expected), "{what}");
             assert_eq!(disk.count(Operation::Read), before + 1, "one read, no second try");
+            let events = told.events();
+            assert_eq!(events.len(), 1, "{events:?}");
+            assert!(events[0].starts_with("ReadFailed") && events[0].contains("bucket/old"), "{events:?}");
             // The device's bad moment is over: nothing that was read wrongly stayed anywhere.
             old_is_whole(&engine, &bucket).await;
         });
@@ -119,7 +144,10 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let simulation = simulated(folder.path());
     let disk = Arc::clone(&simulation.disk);
+    let all_told = Told::default();
+    let told = all_told.clone();
     with_store(&simulation, folder.path(), move |engine, bucket| async move {
+        engine.store().set_observer(Box::new(told));
         assert_eq!(engine.store().storage_health(), Ok(()));
         disk.plan(once(Operation::Flush, EIO));
         for attempt in 0..3 {
@@ -134,6 +162,9 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
         engine.delete_object(&bucket, &key("small"), anything()).await.expect("deleted");
         assert_eq!(engine.head_object(&bucket, &key("new")).map(|_| ()), Err(EngineError::NoSuchKey));
     });
+    let events = all_told.events();
+    assert_eq!(events.len(), 1, "once, however many met it: {events:?}");
+    assert!(events[0].starts_with("VolumeReadOnly") && events[0].contains("000000.vol"), "{events:?}");
     // Whatever of the refused payloads reached the device: the next start finds a store that agrees with itself.
     for kept in [Kept::All, Kept::Nothing, Kept::Torn(7)] {
         let after = Simulation::new(simulation.disk.snapshot().cut(folder.path(), kept));

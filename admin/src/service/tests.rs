@@ -244,3 +244,68 @@ fn refusals_before_the_route_are_json_too_and_close_the_connection() {
         assert!(response.close);
     }
 }
+
+/// A service with an audit trail, and the folder of the trail.
+fn audited_service() -> (Rc<AdminService>, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("unmade"), b"").unwrap();
+    let log = AuditLog::open(cairn_observe::AuditOptions {
+        folder: folder.path().to_owned(),
+        store: [1; 16],
+        age_max: std::time::Duration::from_secs(86_400),
+        records_max: 1000,
+        clock: Arc::new(cairn_model::SystemClock),
+    });
+    let (plain, _) = service();
+    let options = AdminOptions {
+        credentials: plain.options.credentials.clone(),
+        readiness: Box::new(Subsystems::default()),
+        engine: None,
+        audit: Some(log.unwrap()),
+        verifications: Verifications::default(),
+        drain: Drain::new(),
+    };
+    (AdminService::new(options), folder)
+}
+
+#[test]
+fn a_refused_credential_is_recorded_with_its_request_and_shown_newest_first() {
+    let (service, _folder) = audited_service();
+    let bearer = bearer();
+    for id in ["first", "second", "third"] {
+        let wrong = format!("Bearer wrong-{id}");
+        let headers = [("authorization", wrong.as_str()), ("x-request-id", id)];
+        assert_eq!(ask(&service, "GET /api/v1/system/info", &headers).head.status, 401);
+    }
+    let page = |query: &str| {
+        let line = format!("GET /api/v1/audit/events?{query}");
+        body(&ask(&service, &line, &[("authorization", &bearer)]))
+    };
+    let one = page("request_id=second");
+    let event = &one["events"][0];
+    for (field, expected) in [
+        ("principal", json!("anonymous")),
+        ("role", Value::Null),
+        ("operation", json!("GET /api/v1/system/info")),
+        ("resource", Value::Null),
+        ("result", json!("denied")),
+        ("source_ip", json!("192.0.2.7")),
+        ("request_id", json!("second")),
+    ] {
+        assert_eq!(event[field], expected, "{field}");
+    }
+    assert!(!one.to_string().contains("wrong-second"), "what was sent as a secret is not recorded");
+
+    let first_page = page("limit=2");
+    let ids = |page: &Value| -> Vec<String> {
+        let events = page["events"].as_array().unwrap().iter();
+        events.map(|event| event["request_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&first_page), ["third", "second"]);
+    let (time, id) = (first_page["next_time"].as_str().unwrap(), first_page["next_id"].as_str().unwrap());
+    let last_page = page(&format!("after_time={time}&after_id={id}"));
+    assert_eq!(ids(&last_page), ["first"]);
+    assert_eq!((&last_page["next_time"], &last_page["next_id"]), (&Value::Null, &Value::Null));
+
+    assert_eq!(ask(&service, "GET /api/v1/audit/events", &[]).head.status, 401);
+}
