@@ -71,6 +71,7 @@ async fn serve_planes(
         credentials: planes::management_credentials(settings),
         readiness: Box::new(Closed { reason }),
         engine: None,
+        audit: None,
         verifications: Verifications::default(),
         drain: shutdown.data.clone(),
     };
