@@ -105,7 +105,11 @@ pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
     if date[4] != b'-' || date[7] != b'-' || !matches!(time[0], b'T' | b't') {
         return None;
     }
-    let date = (number(&date[..4])?, number(&date[5..7])?, number(&date[8..])?);
+    let month = number(&date[5..7])?;
+    if !(1..=12).contains(&month) {
+        return None;
+    }
+    let date = (number(&date[..4])?, month, number(&date[8..])?);
     let seconds = seconds_of(date, clock(&time[1..])?)?;
     let mut millis = 0;
     if let Some((b'.', fraction)) = rest.split_first() {
@@ -313,6 +317,9 @@ mod tests {
             "2026-11-21T05:00:00",
             "2026-11-21 05:00:00Z",
             "2026-11-31T05:00:00Z",
+            "2026-13-01T05:00:00Z",
+            "2026-00-01T05:00:00Z",
+            "2026-11-00T05:00:00Z",
             "2026-11-21T25:00:00Z",
             "2026-11-21T05:00:00.Z",
             "2026-11-21T05:00:00+1:00",
