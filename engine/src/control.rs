@@ -88,6 +88,7 @@ impl Control {
         store: StoreId,
     ) -> Result<(Self, BTreeMap<BucketName, Arc<Bucket>>), OpenError> {
         let path = data_dir.join("control");
+        Environment::require(&path).doing("opening", &path)?;
         let control = Self::open_environment(data_dir, store)?;
         let damaged = |what: &str| OpenError::Damaged { path: path.clone(), what: what.to_owned() };
         let mut buckets = BTreeMap::new();

@@ -5,6 +5,7 @@
 //! variant, and nothing to choose between. The side of the executors is `disk.rs`.
 
 use crate::allocation::AllocationMap;
+use crate::limits::UNIT_BYTES;
 #[cfg(feature = "simulation")]
 use crate::simulation::{Simulation, disk::SimulatedFile};
 use std::fs::{File, OpenOptions};
@@ -44,10 +45,10 @@ impl Files {
         }
     }
 
-    /// Opens a file that is there.
+    /// Opens a file that is there, after the writes that an earlier process has left with the device.
     pub(crate) fn open(&self, path: &Path) -> io::Result<VolumeFile> {
         match self {
-            Self::System => open_direct(path, false).map(VolumeFile::System),
+            Self::System => open_direct(path, false).inspect(wait_for_earlier_writes).map(VolumeFile::System),
             #[cfg(feature = "simulation")]
             Self::Simulated(simulation) => simulation.disk.open(path).map(VolumeFile::Simulated),
         }
@@ -89,6 +90,15 @@ fn open_direct(path: &Path, create: bool) -> io::Result<File> {
         .custom_flags(libc::O_DIRECT)
         .mode(0o600)
         .open(path)
+}
+
+/// Waits for the direct writes that a killed process has left with the device. Their space is free now and may be handed
+/// out at once; a device does its queue in any order, so the dead process's write could land on that of the living one.
+///
+/// Preallocating what is there changes nothing, but ext4, XFS and Btrfs wait for all direct I/O of a file before they
+/// look at it (`inode_dio_wait`). They have waited when they refuse, too, on a full disk for example.
+fn wait_for_earlier_writes(file: &File) {
+    let _ = rustix::fs::fallocate(file, rustix::fs::FallocateFlags::KEEP_SIZE, 0, UNIT_BYTES);
 }
 
 /// One open file. All offsets, lengths and buffers are whole, aligned units.

@@ -110,6 +110,17 @@ impl Slice {
         [folder.join("meta"), folder].iter().try_for_each(|path| sync_folder(path))
     }
 
+    /// Refuses a folder of a slice that the superblock does not count: with fewer slices keys would be looked for where
+    /// they are not.
+    pub(crate) fn refuse_uncounted(data_dir: &Path, slices: u16) -> Result<(), OpenError> {
+        let path = Self::folder_of(data_dir, slices);
+        if path.exists() {
+            let what = format!("the superblock says that there are {slices} slices, from 00 on");
+            return Err(OpenError::Damaged { path, what });
+        }
+        Ok(())
+    }
+
     /// Opens a slice, checks that it belongs here, and reads its free map.
     pub(crate) fn open(
         files: &Files,
@@ -119,6 +130,8 @@ impl Slice {
         events: &Arc<Events>,
     ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
+        let meta = folder.join("meta");
+        Environment::require(&meta).doing("opening", &meta)?;
         let (environment, tables) = open_environment(&folder)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
@@ -147,7 +160,6 @@ impl Slice {
     /// Units that no record owns are free; the file system knows what it has allocated of them.
     fn load_free_map(&self) -> Result<(), OpenError> {
         let meta = self.folder.join("meta");
-        let damaged = |what: String| OpenError::Damaged { path: meta.clone(), what };
         let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
         // Unit 0 of each volume is its header.
         let mut next_free: Vec<u32> = vec![1; volumes.len()];
@@ -169,15 +181,16 @@ impl Slice {
             let Some((_, next)) =
                 known.filter(|(file, _)| u64::from(start) + u64::from(units) <= file.units())
             else {
-                outside = Some(format!("volume {volume} is missing or truncated: unit {start} is owned"));
+                outside = Some((volume, start + units));
                 return;
             };
             add(volume, *next, start.into());
             *next = start + units;
         })
-        .map_err(|error| damaged(error.to_string()))?;
-        if let Some(what) = outside {
-            return Err(damaged(what));
+        .map_err(|error| OpenError::Damaged { path: meta.clone(), what: error.to_string() })?;
+        if let Some((volume, end)) = outside {
+            let what = format!("missing or truncated: objects own its units up to {end}");
+            return Err(OpenError::Damaged { path: volume_path(&self.folder, volume), what });
         }
         for (volume, next) in volumes.iter().zip(next_free) {
             add(volume.number, next, volume.units());

@@ -123,6 +123,7 @@ impl Store {
             Some(superblock) => superblock,
             None => create(&files, data_dir, &options)?,
         };
+        Slice::refuse_uncounted(data_dir, superblock.slices)?;
         let events = Arc::new(Events::default());
         let (mut control, buckets) = Control::open(data_dir, superblock.store)?;
         control.events = Arc::clone(&events);

@@ -120,6 +120,16 @@ impl Environment {
         Ok(self.env.non_free_pages_size()? + 2 * self.page_bytes)
     }
 
+    /// Fails when the folder `path` holds no data file, or an empty one. To be asked before an environment is opened that
+    /// must be there already: opening would make a new one in its place.
+    ///
+    /// # Errors
+    /// [`Error::Io`] when there is none, [`Error::Truncated`] when it is empty.
+    pub fn require(path: &Path) -> Result<(), Error> {
+        let found = std::fs::metadata(path.join("data.mdb")).map_err(Error::Io)?.len();
+        if found == 0 { Err(Error::Truncated { expected: META_BYTES as u64, found }) } else { Ok(()) }
+    }
+
     /// Bytes of the data file behind its last used page: written space that a commit can use without the file system
     /// having to allocate any.
     #[must_use]

@@ -21,7 +21,7 @@ POLL_SECONDS = 0.01
 IMAGE_BYTES = 2 << 30
 # Few inodes: the store has a dozen files, and the tables need not be written.
 FORMATS = {
-    "ext4": ["mkfs.ext4", "-q", "-F", "-N", "4096", "-E", "lazy_itable_init=0,nodiscard"],
+    "ext4": ["mkfs.ext4", "-q", "-F", "-N", "4096", "-m", "0", "-b", "4096", "-E", "lazy_itable_init=0,nodiscard"],
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
 }
 # The forgetful disk stands for hardware, which does not wait for its turn on the processor.
@@ -209,7 +209,8 @@ class ForgetfulDisk:
             self.mounted = False
 
     def close(self) -> None:
-        """Unmount, detach, end."""
+        """Unmount, detach, end; writes that still wait are let go, or the file system would wait for them."""
+        self.tell("heal")
         self.unmount()
         self.undo.close()
 

@@ -174,20 +174,37 @@ class Load:
         The moment is a number of acknowledged changes and a little more, so that a busy machine has as much done in a
         cycle as an idle one. The strike must leave the process dead: then every client's connection ends.
         """
-        struck, target = threading.Event(), self.acknowledged() + rng.randrange(CHANGES_MAX)
-        give_up = time.monotonic() + LOAD_SECONDS_MAX
-        with ThreadPoolExecutor(WRITERS + READERS) as pool:
-            jobs = [pool.submit(client.run, store.s3, struck) for client in [*self.writers, *self.readers]]
-            ended = False
-            while not ended and self.acknowledged() < target and time.monotonic() < give_up:
-                ended = ends_within(store, POLL_SECONDS)
-            ended = ended or ends_within(store, rng.uniform(0, BETWEEN_SECONDS_MAX))
+        target, give_up = self.acknowledged() + rng.randrange(CHANGES_MAX), time.monotonic() + LOAD_SECONDS_MAX
+        between = rng.uniform(0, BETWEEN_SECONDS_MAX)
+
+        def enough() -> bool:
+            reached = self.acknowledged() >= target or time.monotonic() > give_up
+            return reached and not ends_within(store, between)
+
+        run_clients(store, [*self.writers, *self.readers], enough, strike)
+
+
+def run_clients(
+    store: Cairn, clients: list[Client], enough: Callable[[], bool], strike: Callable[[], None] = lambda: None
+) -> None:
+    """Run clients until it is enough or one of them fails, strike, and pass on what any of them found broken.
+
+    They end after the request that they are in, or when the strike ends the process.
+    """
+    struck = threading.Event()
+    with ThreadPoolExecutor(len(clients)) as pool:
+        jobs = [pool.submit(client.run, store.s3, struck) for client in clients]
+        try:
+            while not enough():
+                if ends_within(store, POLL_SECONDS):
+                    raise Broken(f"the server ended by itself with {store.process.returncode}:\n{store.output()[-2000:]}")
+                if any(job.done() for job in jobs):
+                    break
+        finally:
             struck.set()
-            if ended:
-                raise Broken(f"the server ended by itself with {store.process.returncode}:\n{store.output()[-2000:]}")
-            strike()
-            for job in jobs:
-                job.result()
+        strike()
+        for job in jobs:
+            job.result()
 
 
 def ends_within(store: Cairn, seconds: float) -> bool:

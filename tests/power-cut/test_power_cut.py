@@ -5,9 +5,8 @@ It needs root, loop devices, FUSE and mkfs of both file systems. What a machine 
 
 import os
 import random
-import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,6 @@ import pytest
 from harness import power_cut
 from harness.compare import Report, compare
 from harness.crash_model import Model
-from harness.disks import ForgetfulDisk, SnapshotDisk, Unavailable
 from harness.load import BUCKET, WRITERS, Broken, Load
 from harness.server import Cairn
 
@@ -25,25 +23,6 @@ CYCLES_MIN = 2
 # The share of the time that each kind of disk gets.
 KINDS = {"ext4": 0.5, "xfs": 0.25, "snapshot": 0.25}
 MakeDisk = Callable[[str], power_cut.Disk]
-
-
-@pytest.fixture
-def make_disk(run_folder: Path) -> Iterator[MakeDisk]:
-    """Makes disks of the test's own; a machine that cannot have one skips the test and says why."""
-    made: list[power_cut.Disk] = []
-    folder = run_folder / "power-cut"
-
-    def make(kind: str) -> power_cut.Disk:
-        try:
-            made.append(SnapshotDisk(folder) if kind == "snapshot" else ForgetfulDisk(folder, kind))
-        except Unavailable as missing:
-            pytest.skip(f"no power is cut on this machine ({kind}): {missing}")
-        return made[-1]
-
-    yield make
-    for disk in made:
-        disk.close()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,8 @@
 //! restore                         the power is back   ok
 //! fail reads|writes|flushes       EIO from now on     ok
 //! ignore flushes                  they do nothing     ok
+//! stall BYTES                     writes of so many bytes or more are not done and not answered   ok
+//! stalled                         how many wait       ok 7
 //! heal                            no faults           ok
 //! ```
 
@@ -18,9 +20,9 @@ mod disk;
 use argh::FromArgs;
 use disk::{CutMode, Disk, Faults, SECTOR_BYTES};
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, KernelConfig,
-    LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyWrite,
-    Request, WriteFlags,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
+    KernelConfig, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEmpty, ReplyEntry, ReplyOpen,
+    ReplyWrite, Request, WriteFlags,
 };
 use std::ffi::OsStr;
 use std::fs::File;
@@ -51,13 +53,51 @@ struct Arguments {
     mount: PathBuf,
 }
 
+/// Writes that a slow device has taken and not yet done.
+struct Stall {
+    /// Smaller ones are done at once: a file system must be able to write its journal.
+    bytes_min: usize,
+    writes: Vec<Stalled>,
+}
+
+/// One of them.
+struct Stalled {
+    offset: u64,
+    data: Vec<u8>,
+    reply: ReplyWrite,
+}
+
 /// The file system: a folder with one file.
 #[derive(Clone)]
-struct OneFile(Arc<Mutex<Disk>>);
+struct OneFile {
+    disk: Arc<Mutex<Disk>>,
+    /// Writes that wait for `heal`, while writes are stalled.
+    stalled: Arc<Mutex<Option<Stall>>>,
+}
 
 impl OneFile {
     fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stalled(&self) -> MutexGuard<'_, Option<Stall>> {
+        self.stalled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_now(&self, offset: u64, data: &[u8], reply: ReplyWrite) {
+        let written = self.disk().write(offset, data);
+        match (written, u32::try_from(data.len())) {
+            (Ok(()), Ok(length)) => reply.written(length),
+            _ => reply.error(Errno::EIO),
+        }
+    }
+
+    fn heal(&self) {
+        self.disk().faults = Faults::default();
+        let ended = self.stalled().take();
+        for write in ended.into_iter().flat_map(|stall| stall.writes) {
+            self.write_now(write.offset, &write.data, write.reply);
+        }
     }
 
     fn attributes(&self, inode: INodeNo) -> Option<FileAttr> {
@@ -89,6 +129,9 @@ impl OneFile {
 
 impl Filesystem for OneFile {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
+        // Without it the loop device waits for each request before it sends the next one.
+        let lacking = |flags: InitFlags| io::Error::other(format!("the kernel lacks {flags:?}"));
+        config.add_capabilities(InitFlags::FUSE_ASYNC_DIO).map_err(lacking)?;
         config.set_max_background(BACKGROUND_MAX).map(drop).map_err(|most| io::Error::other(most.to_string()))
     }
 
@@ -109,7 +152,7 @@ impl Filesystem for OneFile {
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+        reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO | FopenFlags::FOPEN_PARALLEL_DIRECT_WRITES);
     }
 
     fn read(
@@ -142,10 +185,11 @@ impl Filesystem for OneFile {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let written = self.disk().write(offset, data);
-        match (written, u32::try_from(data.len())) {
-            (Ok(()), Ok(length)) => reply.written(length),
-            _ => reply.error(Errno::EIO),
+        match &mut *self.stalled() {
+            Some(stall) if data.len() >= stall.bytes_min => {
+                stall.writes.push(Stalled { offset, data: data.to_vec(), reply });
+            }
+            _ => self.write_now(offset, data, reply),
         }
     }
 
@@ -164,7 +208,7 @@ impl Filesystem for OneFile {
 }
 
 /// Does what one line says; the answer without its `ok`.
-fn obey(disk: &mut Disk, line: &str) -> Result<String, String> {
+fn obey(files: &OneFile, line: &str) -> Result<String, String> {
     let failed = |error: io::Error| error.to_string();
     match line.split_whitespace().collect::<Vec<_>>()[..] {
         ["cut", seed, mode] => {
@@ -175,15 +219,22 @@ fn obey(disk: &mut Disk, line: &str) -> Result<String, String> {
                 "mix" => CutMode::Mix,
                 other => return Err(format!("no mode: {other}")),
             };
-            let cut = disk.cut(seed, mode).map_err(failed)?;
+            let cut = files.disk().cut(seed, mode).map_err(failed)?;
             return Ok(format!(" kept={} lost={} torn={}", cut.kept, cut.lost, cut.torn));
         }
-        ["restore"] => disk.restore().map_err(failed)?,
-        ["fail", "reads"] => disk.faults.reads = true,
-        ["fail", "writes"] => disk.faults.writes = true,
-        ["fail", "flushes"] => disk.faults.flushes = true,
-        ["ignore", "flushes"] => disk.faults.flushes_ignored = true,
-        ["heal"] => disk.faults = Faults::default(),
+        ["restore"] => files.disk().restore().map_err(failed)?,
+        ["fail", "reads"] => files.disk().faults.reads = true,
+        ["fail", "writes"] => files.disk().faults.writes = true,
+        ["fail", "flushes"] => files.disk().faults.flushes = true,
+        ["ignore", "flushes"] => files.disk().faults.flushes_ignored = true,
+        ["stalled"] => {
+            return Ok(format!(" {}", files.stalled().as_ref().map_or(0, |stall| stall.writes.len())));
+        }
+        ["stall", bytes] => {
+            let bytes_min = bytes.parse().map_err(|_| format!("no number: {bytes}"))?;
+            *files.stalled() = Some(Stall { bytes_min, writes: Vec::new() });
+        }
+        ["heal"] => files.heal(),
         _ => return Err(format!("no command: {line}")),
     }
     Ok(String::new())
@@ -200,14 +251,14 @@ fn open_image(path: &Path) -> io::Result<File> {
 fn main() -> io::Result<()> {
     let arguments: Arguments = argh::from_env();
     let disk = Disk::new(open_image(&arguments.current)?, open_image(&arguments.durable)?)?;
-    let files = OneFile(Arc::new(Mutex::new(disk)));
+    let files = OneFile { disk: Arc::new(Mutex::new(disk)), stalled: Arc::default() };
     let mut config = fuser::Config::default();
     config.mount_options = vec![MountOption::FSName("forgetful-disk".to_owned()), MountOption::RW];
     let session = fuser::Session::new(files.clone(), &arguments.mount, &config)?.spawn()?;
     let mut out = io::stdout().lock();
     writeln!(out, "ready")?;
     for line in io::stdin().lock().lines() {
-        match obey(&mut files.disk(), &line?) {
+        match obey(&files, &line?) {
             Ok(answer) => writeln!(out, "ok{answer}")?,
             Err(what) => writeln!(out, "error {what}")?,
         }
