@@ -11,7 +11,7 @@ from pathlib import Path
 
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
-from .load import BUCKET, WRITERS, Broken, Load, ends_within
+from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
 from .server import Cairn
 
 KEYS_PER_WRITER = 12
@@ -30,12 +30,11 @@ def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> N
     if rng.random() < CHECKED_SHARE:
         check_offline(store, report)
     while rng.random() < START_KILLED_SHARE:
-        store.take_ports()
+        vary_start(store, rng)
         store.spawn()
         ends_within(store, rng.uniform(*START_SECONDS))
         store.kill()
-    # A killed process holds its ports until the kernel has taken its rings apart.
-    store.take_ports()
+    vary_start(store, rng)
     store.start()
     compare(store, load.model, report)
     check_space(store, load.model)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from .compare import Report, check_offline, compare
 from .crash_model import KeyState, Model
-from .load import BUCKET, Broken, Client, run_clients
+from .load import BUCKET, Broken, Client, run_clients, vary_start
 from .s3 import S3, error_code, object_target
 from .server import Cairn
 from .wire import Connection
@@ -207,7 +207,7 @@ class Round:
         elif self.store.stop() != 0:
             raise Broken("the stop was not clean")
         check_offline(self.store, self.counts.checks)
-        self.store.take_ports()
+        vary_start(self.store, self.rng)
         self.store.start()
 
     def make_room(self) -> None:

@@ -207,6 +207,15 @@ def run_clients(
             job.result()
 
 
+def vary_start(store: Cairn, rng: random.Random) -> None:
+    """The next start listens on other ports, and seals new payloads or does not; what is there stays as it is.
+
+    A killed process holds its ports until the kernel has taken its rings apart.
+    """
+    store.take_ports()
+    store.extra["SERVICE_STORAGE_ENCRYPTION_ENABLED"] = rng.choice(["true", "false"])
+
+
 def ends_within(store: Cairn, seconds: float) -> bool:
     """Whether the process ends by itself within this time."""
     try:

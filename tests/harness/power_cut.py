@@ -14,7 +14,7 @@ from pathlib import Path
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .disks import ForgetfulDisk, SnapshotDisk
-from .load import BUCKET, WRITERS, Broken, Load, ends_within
+from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
 from .server import Cairn
 
 KEYS_PER_WRITER = 8
@@ -58,12 +58,12 @@ class Run:
         """Start, now and then losing the power in the middle of it."""
         while self.rng.random() < START_CUT_SHARE:
             self.interrupted(self.store, self.rng.uniform(*START_SECONDS))
-        self.store.take_ports()
+        vary_start(self.store, self.rng)
         self.store.start()
 
     def interrupted(self, store: Cairn, seconds: float) -> None:
         """Start a store and cut the power after so many seconds."""
-        store.take_ports()
+        vary_start(store, self.rng)
         store.spawn()
         ends_within(store, seconds)
         self.cut()
