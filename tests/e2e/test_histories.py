@@ -18,9 +18,9 @@ SEED = os.environ.get("HISTORIES_SEED", "1")
 def test_histories_are_linearizable(store: Cairn, run_folder: Path, clients: int, operations: int, keys: int):
     """Conditions are decided with the write they are for, and nobody reads what is not there any more."""
     shape = ("--clients", str(clients), "--operations", str(operations), "--keys", str(keys))
-    code, report = record(store, run_folder / "failed", "--histories", "35", "--seed", SEED, *shape)
+    code, report = record(store, run_folder / "failed", "--histories", "30", "--seed", SEED, *shape)
     assert code == 0, report
-    assert report["histories"] == 35 and report["refused"] > 0 and report["unknown"] == 0, report
+    assert report["histories"] == 30 and report["refused"] > 0 and report["unknown"] == 0, report
 
 
 def test_a_stale_read_is_found(store: Cairn, run_folder: Path):

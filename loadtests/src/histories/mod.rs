@@ -103,8 +103,11 @@ pub fn run(command: &HistoriesCommand) -> Result<HistoriesReport, LoadError> {
         (0..clients).map(|number| Client::new(number, address, &target, REQUEST_TIMEOUT)).collect();
     let mut report = HistoriesReport { seed, ..HistoriesReport::default() };
     let begun = Instant::now();
+    // A history begins with nothing under its keys, also when the seed was used on this bucket before.
+    let folder = format!("histories/{seed:016x}-{:016x}", nanoseconds());
     for number in 0..command.histories {
-        record(command, number, seed, &mut clients, &mut report)?;
+        let prefix = format!("{folder}/{number:06}/");
+        record(command, (number, &prefix), seed, &mut clients, &mut report)?;
         report.histories += 1;
     }
     report.seconds = begun.elapsed().as_secs_f64();
@@ -119,16 +122,15 @@ fn nanoseconds() -> u64 {
 /// Records one history, checks it and counts.
 fn record(
     command: &HistoriesCommand,
-    number: u64,
+    (number, prefix): (u64, &str),
     seed: u64,
     clients: &mut [Client],
     report: &mut HistoriesReport,
 ) -> Result<(), LoadError> {
     let keys = usize::try_from(command.keys).unwrap_or(usize::MAX);
-    let prefix = format!("histories/{seed:016x}/{number:06}/");
     let mut seeds = Random::new(seed ^ mix(number));
     let begun = Instant::now();
-    let mut task = |operations| Task { prefix: &prefix, keys, operations, seed: seeds.next() >> 12, begun };
+    let mut task = |operations| Task { prefix, keys, operations, seed: seeds.next() >> 12, begun };
     let tasks: Vec<Task<'_>> = clients.iter().map(|_| task(command.operations)).collect();
     let mut notes: Vec<Notes> = std::thread::scope(|scope| {
         let working: Vec<_> =
