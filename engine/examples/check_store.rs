@@ -1,9 +1,10 @@
-//! Opens a stopped store, compares its metadata with itself, and reads and checks every payload.
+//! Opens a stopped store, inspects all of it, and reads and checks every payload.
 //!
 //! `check_store <data-dir>`, with the master key in `SERVICE_CREDENTIAL_MASTER_KEY`. Prints one line of JSON; exits with 1 when
 //! anything was found.
 
-use cairn_engine::{Engine, ListObjects, ListPosition, Store, StoreOptions};
+use cairn_engine::limits::UNIT_BYTES;
+use cairn_engine::{Engine, Finding, ListObjects, ListPosition, Store, StoreOptions};
 use cairn_model::{ObjectKey, SystemClock};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::process::ExitCode;
@@ -35,8 +36,8 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let check = match store.check() {
-        Ok(check) => check,
+    let inspection = match store.inspect(u64::MAX) {
+        Ok(inspection) => inspection,
         Err(error) => {
             eprintln!("{error}");
             return ExitCode::FAILURE;
@@ -58,16 +59,23 @@ fn main() -> ExitCode {
         _ => vec!["the payloads could not be read".to_owned()],
     };
     let report = serde_json::json!({
-        "objects": check.objects,
-        "bytes": check.bytes,
-        "owned_units": check.owned_units,
-        "orphaned_units": check.orphaned_units,
-        "inconsistencies": check.inconsistencies,
-        "findings": check.findings,
+        "objects": inspection.objects,
+        "bytes": inspection.logical_bytes,
+        "owned_units": inspection.owned_bytes / UNIT_BYTES,
+        "orphaned_units": inspection.orphaned_bytes / UNIT_BYTES,
+        "inconsistencies": inspection.findings.len() as u64 + inspection.findings_omitted,
+        "findings": inspection.findings.iter().map(describe).collect::<Vec<_>>(),
         "damaged": damaged,
     });
     println!("{report}");
-    if check.inconsistencies == 0 && damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let is_sound = inspection.complete && inspection.is_clean() && damaged.is_empty();
+    if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A finding in one line.
+fn describe(finding: &Finding) -> String {
+    let name = |part: &Option<String>| part.as_ref().map_or(String::new(), |part| format!(" {part}"));
+    format!("{}{}{}: {}", finding.kind.name(), name(&finding.bucket), name(&finding.key), finding.detail)
 }
 
 /// Reads every current object; names those that fail.

@@ -6,12 +6,13 @@
 //! commit too: they may rest on changes of the same batch, which must not have been seen if the commit fails.
 
 use crate::bucket::{Bucket, BucketState};
+use crate::changes::{Change, ChangeKind};
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::free_map::FreeMapEdit;
 use crate::keys;
 use crate::object::{DeleteOutcome, EtagMatch, ObjectInfo, PutOutcome, WriteCondition};
-use crate::queue::{DeleteJob, Job, PutJob, Reply};
+use crate::queue::{DeleteJob, FreeOrphansJob, Job, PutJob, Reply};
 use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, PayloadForm, PayloadId};
 use crate::slice::{SEQUENCE_KEY, SMALL_RECORD_VERSION, Slice, Tables, decode_usage};
 use crate::space::Reservation;
@@ -26,6 +27,7 @@ enum Answer {
     Put(Reply<PutOutcome>, Result<PutOutcome, EngineError>),
     Delete(Reply<DeleteOutcome>, Result<DeleteOutcome, EngineError>),
     Empty(Reply<bool>, bool),
+    Freed(Reply<Vec<Extent>>, Result<Vec<Extent>, EngineError>),
 }
 
 /// Why a change was not applied.
@@ -69,16 +71,23 @@ pub(crate) struct Batch<'s> {
     reservations: Vec<Reservation>,
     /// Payloads that records of this batch no longer name.
     removed: Vec<(PayloadId, Vec<Extent>)>,
+    /// Space that no record owned and that is not marked any more.
+    freed_orphans: Vec<Extent>,
+    /// What becomes of object records, while somebody follows the slice's changes.
+    changes: Option<Vec<Change>>,
     body: Vec<u8>,
 }
 
 impl<'s> Batch<'s> {
     pub(crate) fn begin(slice: &'s Slice, clock: &'s dyn Clock, sequence: u64) -> Result<Self, EngineError> {
+        let txn = slice.environment.write()?;
         Ok(Self {
             slice,
             clock,
             tables: slice.tables,
-            txn: slice.environment.write()?,
+            // Asked under the writer lock: see [`crate::changes::ChangeLog::follow`].
+            changes: slice.changes.is_followed().then(Vec::new),
+            txn,
             sequence,
             first_sequence: sequence,
             free_map: FreeMapEdit::default(),
@@ -86,6 +95,7 @@ impl<'s> Batch<'s> {
             answers: Vec::new(),
             reservations: Vec::new(),
             removed: Vec::new(),
+            freed_orphans: Vec::new(),
             body: Vec::new(),
         })
     }
@@ -112,6 +122,10 @@ impl<'s> Batch<'s> {
                 let empty = !found.is_some_and(|(key, _)| key.starts_with(&prefix));
                 self.answers.push(Answer::Empty(reply, empty));
                 Ok(())
+            }
+            Job::FreeOrphans(orphans, reply) => {
+                let outcome = self.free_orphans(&orphans).map_err(Failure::Refused);
+                self.settle(outcome, reply, Answer::Freed)
             }
         }
     }
@@ -186,9 +200,12 @@ impl<'s> Batch<'s> {
         self.sequence = sequence;
         let key = keys::with_sequence(&versions, sequence);
         self.remove_record(&put.bucket, current)?;
+        let before = self.txn.totals().hash;
         self.txn
             .insert(self.tables.objects, &key, OBJECT_RECORD_VERSION, &self.body, &inline)
             .map_err(|error| Failure::Broken(error.into()))?;
+        let hash = self.txn.totals().hash.wrapping_sub(before);
+        self.note_change(ChangeKind::Added, put.bucket.id, &key, &record, hash);
         self.change_usage(&put.bucket, 1, size);
         Ok(PutOutcome { version, last_modified, replaced })
     }
@@ -214,13 +231,44 @@ impl<'s> Batch<'s> {
 
     fn remove_record(&mut self, bucket: &Arc<Bucket>, current: Option<Current>) -> Result<(), Failure> {
         let Some(Current { encoded_key, record }) = current else { return Ok(()) };
+        let before = self.txn.totals().hash;
         let removed = self.txn.remove(self.tables.objects, &encoded_key);
         removed.map_err(|error| Failure::Broken(error.into()))?;
+        let hash = before.wrapping_sub(self.txn.totals().hash);
+        self.note_change(ChangeKind::Removed, bucket.id, &encoded_key, &record, hash);
         self.change_usage(bucket, 1u64.wrapping_neg(), record.info.size.wrapping_neg());
         if let PayloadForm::Volume(payload) = &record.payload {
             self.removed.push((payload.id, payload.owned().collect()));
         }
         Ok(())
+    }
+
+    fn note_change(&mut self, kind: ChangeKind, bucket: u64, key: &[u8], record: &ObjectRecord, hash: u64) {
+        if let Some(changes) = &mut self.changes {
+            let (key, bytes, extents) = (key.to_vec(), record.info.size, owned_space(record));
+            changes.push(Change { kind, key, bucket, bytes, extents, hash });
+        }
+    }
+
+    /// Unmarks those runs that no record owns. The job says in which snapshot that was so for all of them; here it is
+    /// decided again. A record can have come to own a run since then only by a change that the log has, or that this batch
+    /// makes, and a run that is not marked as a whole any more is none of ours.
+    fn free_orphans(&mut self, job: &FreeOrphansJob) -> Result<Vec<Extent>, EngineError> {
+        let mut taken = self.slice.changes.taken_after(job.snapshot)?;
+        let of_batch = self.changes.iter().flatten().filter(|change| change.kind == ChangeKind::Added);
+        taken.extend(of_batch.flat_map(|change| change.extents.iter().copied()));
+        taken.sort_unstable_by_key(Extent::address);
+        let mut freed = Vec::new();
+        for run in &job.runs {
+            let behind =
+                taken.partition_point(|extent| extent.address() < run.address() + u64::from(run.units));
+            let is_owned = taken[..behind].iter().any(|extent| extent.overlaps(run));
+            if !is_owned && self.free_map.mark(&self.txn, self.tables.free_map, &[*run], false).is_ok() {
+                freed.push(*run);
+            }
+        }
+        self.freed_orphans.extend(&freed);
+        Ok(freed)
     }
 
     fn change_usage(&mut self, bucket: &Arc<Bucket>, objects: u64, bytes: u64) {
@@ -239,9 +287,14 @@ impl<'s> Batch<'s> {
             self.abandon(&error);
             return Err(error);
         }
-        let Self { slice, txn, usage, answers, reservations, removed, .. } = self;
+        let Self { slice, txn, usage, answers, reservations, removed, freed_orphans, changes, .. } = self;
+        let number = txn.id();
+        if let Some(changes) = changes {
+            slice.changes.append(number, changes);
+        }
         if let Err(error) = txn.commit() {
             let error = EngineError::from(error);
+            slice.changes.withdraw(number);
             fail_all(answers, &error);
             // Whether the device holds the commit is unknown, so the space must not be given to anyone else before the
             // store is opened again.
@@ -250,6 +303,7 @@ impl<'s> Batch<'s> {
         }
         reservations.into_iter().for_each(Reservation::commit);
         slice.space.release_removed(removed);
+        slice.space.release_orphans(freed_orphans);
         for change in usage.values() {
             change.bucket.add_usage(change.objects, change.bytes);
         }
@@ -258,6 +312,7 @@ impl<'s> Batch<'s> {
                 Answer::Put(reply, outcome) => drop(reply.send(outcome)),
                 Answer::Delete(reply, outcome) => drop(reply.send(outcome)),
                 Answer::Empty(reply, empty) => drop(reply.send(Ok(empty))),
+                Answer::Freed(reply, outcome) => drop(reply.send(outcome)),
             }
         }
         Ok(())
@@ -311,6 +366,7 @@ fn fail_all(answers: Vec<Answer>, error: &EngineError) {
             Answer::Put(reply, _) => drop(reply.send(Err(error.clone()))),
             Answer::Delete(reply, _) => drop(reply.send(Err(error.clone()))),
             Answer::Empty(reply, _) => drop(reply.send(Err(error.clone()))),
+            Answer::Freed(reply, _) => drop(reply.send(Err(error.clone()))),
         }
     }
 }

@@ -66,6 +66,7 @@ pub(crate) fn fail(job: Job, error: &EngineError) {
         Job::Put(_, reply) => drop(reply.send(Err(error.clone()))),
         Job::Delete(_, reply) => drop(reply.send(Err(error.clone()))),
         Job::ProbeEmpty(_, reply) => drop(reply.send(Err(error.clone()))),
+        Job::FreeOrphans(_, reply) => drop(reply.send(Err(error.clone()))),
     }
 }
 

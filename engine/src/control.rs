@@ -26,8 +26,8 @@ use std::path::Path;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-const IDENTITY_KEY: &[u8] = b"identity";
-const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
+pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
+pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
 
 /// All buckets, in order of name.
 pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
@@ -40,10 +40,10 @@ pub(crate) enum ControlJob {
 }
 
 pub(crate) struct Control {
-    environment: Environment,
-    buckets_table: Table,
-    control_table: Table,
-    store: StoreId,
+    pub(crate) environment: Environment,
+    pub(crate) buckets_table: Table,
+    pub(crate) control_table: Table,
+    pub(crate) store: StoreId,
     /// Set once, when a change could not be made durable: whether the device holds it is unknown until the next start.
     stopped: Arc<OnceLock<String>>,
     pub(crate) events: Arc<Events>,
@@ -220,7 +220,8 @@ impl Control {
     }
 }
 
-fn decode_bucket(key: &[u8], version: u8, body: &[u8]) -> Option<Bucket> {
+/// The bucket of a record; `None` when it has an unknown form.
+pub(crate) fn decode_bucket(key: &[u8], version: u8, body: &[u8]) -> Option<Bucket> {
     let name = BucketName::parse(std::str::from_utf8(key).ok()?).ok()?;
     let (id, rest) = body.split_first_chunk::<8>()?;
     let (created_at, flags) = rest.split_first_chunk::<8>()?;

@@ -30,6 +30,12 @@ impl Extent {
         ((self.volume as u64) << 32) | self.start as u64
     }
 
+    /// Whether the two have a unit in common.
+    pub(crate) const fn overlaps(&self, other: &Self) -> bool {
+        self.address() < other.address() + other.units as u64
+            && other.address() < self.address() + self.units as u64
+    }
+
     /// The extent of `units` units at a flat address; `None` when it would not fit a volume.
     pub(crate) fn at(address: u64, units: u64) -> Option<Self> {
         let volume = u32::try_from(address >> 32).ok()?;

@@ -10,7 +10,7 @@ use crate::limits::UNIT_BYTES;
 use crate::simulation::{Simulation, disk::SimulatedFile};
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 #[cfg(feature = "simulation")]
 use std::sync::Arc;
@@ -112,6 +112,20 @@ pub(crate) enum VolumeFile {
 }
 
 impl VolumeFile {
+    /// Whether the file is still what its name leads to.
+    pub(crate) fn is_at(&self, path: &Path) -> bool {
+        match self {
+            Self::System(file) => {
+                let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+                let named = std::fs::metadata(path).map(identity).ok();
+                named.is_some() && named == file.metadata().map(identity).ok()
+            }
+            // Nobody but the store can rename or remove it.
+            #[cfg(feature = "simulation")]
+            Self::Simulated(_) => true,
+        }
+    }
+
     /// Length in bytes.
     pub(crate) fn length(&self) -> io::Result<u64> {
         match self {

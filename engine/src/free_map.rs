@@ -14,9 +14,10 @@ use std::collections::BTreeMap;
 const VERSION: u8 = 1;
 /// Units in a chunk.
 pub(crate) const CHUNK_UNITS: u32 = 8192;
-const CHUNK_BYTES: usize = CHUNK_UNITS as usize / 8;
+/// Bytes of a chunk's bits.
+pub(crate) const CHUNK_BYTES: usize = CHUNK_UNITS as usize / 8;
 
-type Bits = [u8; CHUNK_BYTES];
+pub(crate) type Bits = [u8; CHUNK_BYTES];
 
 /// Changes to the free map that one transaction collects; each chunk is read and written once.
 #[derive(Default)]
@@ -125,6 +126,15 @@ impl FreeMapEdit {
         }
         Ok(())
     }
+}
+
+/// Volume, chunk and bits of a record of the table; `None` when it is none.
+pub(crate) fn decode_chunk<'t>(key: &[u8], version: u8, body: &'t [u8]) -> Option<((u32, u32), &'t Bits)> {
+    let ([volume, chunk], []) = key.as_chunks::<4>() else { return None };
+    let (volume, chunk) = (u32::from_be_bytes(*volume), u32::from_be_bytes(*chunk));
+    let bits = bits_of(version, body).ok()?;
+    chunk.checked_add(1)?.checked_mul(CHUNK_UNITS)?;
+    Some(((volume, chunk), bits))
 }
 
 /// Calls `found` with every maximal run of owned units of every volume, in order: `(volume, first unit, units)`.

@@ -48,6 +48,12 @@ impl FreeRuns {
         true
     }
 
+    /// Whether a unit of a run is in the set.
+    pub(crate) fn overlaps(&self, start: u64, units: u64) -> bool {
+        let before = self.by_start.range(..start.saturating_add(units)).next_back();
+        before.is_some_and(|(s, n)| s + n > start)
+    }
+
     /// Takes `units` units out of the smallest run that holds them all, lowest address first.
     pub(crate) fn take(&mut self, units: u64) -> Option<u64> {
         let (length, start) = self.by_length.range((units, 0)..).next().copied()?;

@@ -17,7 +17,7 @@ use crate::slice::Slice;
 use crate::volume::Volume;
 use futures_channel::oneshot;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -31,6 +31,7 @@ pub(crate) struct DiskSpace {
     path: PathBuf,
     reserve_bytes: u64,
     available_bytes: AtomicU64,
+    capacity_bytes: AtomicU64,
     low: AtomicBool,
     /// One volume grows at a time, each looking at what the others have left: together they must not use up the reserve.
     growing: Mutex<()>,
@@ -42,6 +43,7 @@ impl DiskSpace {
             path,
             reserve_bytes,
             available_bytes: AtomicU64::new(0),
+            capacity_bytes: AtomicU64::new(0),
             low: AtomicBool::new(false),
             growing: Mutex::new(()),
         };
@@ -54,6 +56,7 @@ impl DiskSpace {
         let Ok(stat) = rustix::fs::statvfs(&self.path) else { return 0 };
         let available = stat.f_bavail.saturating_mul(stat.f_frsize);
         self.available_bytes.store(available, Ordering::Relaxed);
+        self.capacity_bytes.store(stat.f_blocks.saturating_mul(stat.f_frsize), Ordering::Relaxed);
         let low = available < self.reserve_bytes;
         if self.low.swap(low, Ordering::Relaxed) != low {
             if low {
@@ -68,6 +71,16 @@ impl DiskSpace {
     /// Whether less than the reserve is free, as of the last look.
     pub(crate) fn is_low(&self) -> bool {
         self.low.load(Ordering::Relaxed)
+    }
+
+    /// The data folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Size of the file system in bytes, as of the last look.
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes.load(Ordering::Relaxed)
     }
 
     /// Free bytes as of the last look.

@@ -15,7 +15,7 @@ mod batch;
 mod block;
 mod bucket;
 mod cache;
-mod check;
+mod changes;
 mod committer;
 mod compact;
 mod control;
@@ -30,6 +30,7 @@ mod free_runs;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod hasher;
+mod inspect;
 mod keeper;
 mod keys;
 pub mod limits;
@@ -42,6 +43,7 @@ mod queue;
 mod reader;
 mod reclaim;
 mod record;
+mod repair;
 mod seal;
 #[cfg(feature = "simulation")]
 pub mod simulation;
@@ -57,11 +59,11 @@ mod writer;
 pub use block::block_check;
 pub use bucket::{Bucket, Usage};
 pub use cairn_lmdb::Compaction;
-pub use check::StoreCheck;
 pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
+pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use md5::md5_digest;
 pub use object::{
     Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,
@@ -69,6 +71,7 @@ pub use object::{
 };
 pub use proof::ProofKey;
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
+pub use repair::{Repair, RepairMode};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use superblock::{FORMAT_VERSION, StoreId};
 pub use upload_budget::Recall;

@@ -167,3 +167,21 @@ pub(crate) const FINDINGS_OF_VERSION_MAX: usize = 16;
 
 /// Damaged versions that one verification of a bucket lists; the rest is counted.
 pub const CORRUPT_VERSIONS_MAX: usize = 1000;
+
+/// Object records that an inspection examines when it is not told otherwise (specification: "storage inspect").
+pub const INSPECTION_ENTRIES_DEFAULT: u64 = 100_000;
+/// Most object records that one inspection may be told to examine.
+pub const INSPECTION_ENTRIES_MAX: u64 = 1_000_000_000;
+/// Object records that an inspection reads from one snapshot: a few milliseconds, in which freed pages are kept.
+pub(crate) const INSPECTION_SEGMENT_RECORDS: u64 = 4096;
+/// Findings that an inspection writes down; the others are counted.
+pub const FINDINGS_MAX: usize = 1000;
+/// Changes of records that are written down for an inspection between two of its snapshots: far more than are committed in
+/// that time, and some 20 MB with keys of ordinary length.
+pub(crate) const FOLLOWED_CHANGES_MAX: usize = 65_536;
+/// Orphaned runs of one slice that one repair removes; the next repair finds the others.
+pub(crate) const REPAIRED_RUNS_MAX: usize = 65_536;
+/// Orphaned runs that one change of the free map removes ...
+pub(crate) const REPAIR_RUNS_PER_CHANGE: usize = 256;
+/// ... and units (256 MiB): the chunks that it touches stay a small part of a transaction.
+pub(crate) const REPAIR_UNITS_PER_CHANGE: u64 = (256 << 20) / UNIT_BYTES;

@@ -5,6 +5,7 @@
 
 use crate::bucket::Bucket;
 use crate::error::EngineError;
+use crate::extent::Extent;
 use crate::limits::{BATCH_INLINE_BYTES_MAX, BATCH_JOBS_MAX, QUEUE_JOBS_MAX};
 use crate::object::{Attributes, DeleteOutcome, PutOutcome, WriteCondition};
 use crate::writer::StagedPayload;
@@ -24,13 +25,15 @@ pub(crate) enum Job {
     Delete(Box<DeleteJob>, Reply<DeleteOutcome>),
     /// Whether the bucket with this id has no record here; decided in line with all changes before it.
     ProbeEmpty(u64, Reply<bool>),
+    /// Removal of marks of space that no record owns; answers with the runs that were freed.
+    FreeOrphans(Box<FreeOrphansJob>, Reply<Vec<Extent>>),
 }
 
 impl Job {
     fn inline_bytes(&self) -> usize {
         match self {
             Self::Put(put, _) => put.payload.inline_bytes(),
-            Self::Delete(..) | Self::ProbeEmpty(..) => 0,
+            Self::Delete(..) | Self::ProbeEmpty(..) | Self::FreeOrphans(..) => 0,
         }
     }
 }
@@ -48,6 +51,12 @@ pub(crate) struct DeleteJob {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
     pub(crate) condition: WriteCondition,
+}
+
+pub(crate) struct FreeOrphansJob {
+    /// Number of the transaction as of which no record owned any of the runs.
+    pub(crate) snapshot: u64,
+    pub(crate) runs: Vec<Extent>,
 }
 
 #[derive(Default)]

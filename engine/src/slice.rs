@@ -12,6 +12,7 @@
 //! | `slice` | `identity` | 16 bytes store id, u16 number of the slice |
 //! | `slice` | `sequence` | u64, the last sequence given to a version |
 
+use crate::changes::ChangeLog;
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, FoundWhile, StoreEvent};
 use crate::files::Files;
@@ -40,13 +41,6 @@ pub(crate) struct Tables {
     pub(crate) slice: Table,
 }
 
-impl Tables {
-    /// All of them.
-    pub(crate) const fn all(&self) -> [Table; 4] {
-        [self.objects, self.free_map, self.usage, self.slice]
-    }
-}
-
 /// What the keeper is asked to do.
 #[derive(Default)]
 pub(crate) struct KeeperRequests {
@@ -66,6 +60,7 @@ pub(crate) struct Slice {
     pub(crate) space: Arc<Space>,
     pub(crate) volumes: RwLock<Vec<Arc<Volume>>>,
     pub(crate) queue: Queue,
+    pub(crate) changes: ChangeLog,
     pub(crate) keeper: Mutex<KeeperRequests>,
     pub(crate) keeper_wake: Condvar,
     /// Set once, when a commit failed in a way after which nothing may be written: the reason.
@@ -147,6 +142,7 @@ impl Slice {
             space: Arc::new(Space::default()),
             volumes: RwLock::new(volumes),
             queue: Queue::default(),
+            changes: ChangeLog::default(),
             keeper: Mutex::default(),
             keeper_wake: Condvar::new(),
             stopped: OnceLock::new(),

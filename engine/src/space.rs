@@ -20,7 +20,7 @@ use crate::limits::{
     REUSED_HOLES_MAX, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS, WRITTEN_POOL_UNITS,
 };
 use crate::record::PayloadId;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -43,6 +43,12 @@ struct State {
     pins: HashMap<PayloadId, u32>,
     /// Removed payloads that were pinned at the time.
     doomed: HashMap<PayloadId, Vec<Extent>>,
+    /// Space that a repair found without an owner, with the readers that were there at the time: nobody knows what space
+    /// a pin stands for, so all of them are waited for.
+    quarantined: Vec<(HashSet<PayloadId>, Vec<Extent>)>,
+    /// Reservations that are neither committed nor dropped.
+    reserved: HashMap<u64, Vec<Extent>>,
+    last_reservation: u64,
     /// Small payloads were allocated since the keeper last looked.
     small_demand: bool,
 }
@@ -81,7 +87,8 @@ impl Space {
         state.small_demand |= small;
         let State { written, fresh, .. } = &mut *state;
         let (first, second) = if small { (written, fresh) } else { (fresh, written) };
-        let mut reservation = Reservation { space: Arc::clone(self), extents: Vec::new() };
+        let mut reservation =
+            Reservation { space: Arc::clone(self), numbers: Vec::new(), extents: Vec::new() };
         let mut missing = units_for(bytes);
         while missing > 0 {
             let whole = first.take(missing).or_else(|| second.take(missing)).map(|start| (start, missing));
@@ -102,6 +109,10 @@ impl Space {
             reservation.extents.extend(Extent::at(start, units));
         }
         state.lowest_free = state.lowest_free.min(state.free_units());
+        state.last_reservation += 1;
+        let number = state.last_reservation;
+        state.reserved.insert(number, reservation.extents.clone());
+        reservation.numbers.push(number);
         Some(reservation)
     }
 
@@ -182,6 +193,31 @@ impl Space {
         }
     }
 
+    /// Gives space back that was marked and that no record owned, after its marks are durably gone. It is handed out when
+    /// all readers of now have ended; what something else holds in memory against all expectation is left to that.
+    pub(crate) fn release_orphans(&self, mut orphans: Vec<Extent>) {
+        if orphans.is_empty() {
+            return;
+        }
+        let mut state = self.lock();
+        orphans.retain(|orphan| {
+            let (start, units) = (orphan.address(), u64::from(orphan.units));
+            let is_held = state.held().any(|extent| extent.overlaps(orphan))
+                || [&state.written, &state.fresh, &state.holes].iter().any(|free| free.overlaps(start, units));
+            if is_held {
+                tracing::error!(target: "service::engine", ?orphan, "space without an owner is in use, or free already: left as it is");
+            }
+            !is_held
+        });
+        self.removals.fetch_add(1, Ordering::SeqCst);
+        if state.pins.is_empty() {
+            state.give_back(&orphans);
+        } else {
+            let readers = state.pins.keys().copied().collect();
+            state.quarantined.push((readers, orphans));
+        }
+    }
+
     /// To be read before looking a record up that is then pinned.
     pub(crate) fn removals(&self) -> u64 {
         self.removals.load(Ordering::SeqCst)
@@ -196,6 +232,11 @@ impl Space {
         }
         *state.pins.entry(id).or_insert(0) += 1;
         Some(Pin { space: Arc::clone(self), id })
+    }
+
+    /// Units that payloads hold which are not committed yet.
+    pub(crate) fn reserved_units(&self) -> u64 {
+        self.lock().reserved.values().flatten().map(|extent| u64::from(extent.units)).sum()
     }
 
     /// Figures for the keeper.
@@ -233,6 +274,25 @@ impl State {
         }
     }
 
+    /// Space that is neither free nor a record's: reserved, or waiting for its readers.
+    fn held(&self) -> impl Iterator<Item = &Extent> {
+        let waiting = self.quarantined.iter().map(|(_, extents)| extents);
+        self.reserved.values().chain(self.doomed.values()).chain(waiting).flatten()
+    }
+
+    /// The last reader of a payload has ended.
+    fn reader_gone(&mut self, id: PayloadId) {
+        let mut free = self.doomed.remove(&id).unwrap_or_default();
+        self.quarantined.retain_mut(|(readers, extents)| {
+            readers.remove(&id);
+            if readers.is_empty() {
+                free.append(extents);
+            }
+            !readers.is_empty()
+        });
+        self.give_back(&free);
+    }
+
     fn give_back(&mut self, extents: &[Extent]) {
         for extent in extents {
             if !self.written.insert(extent.address(), u64::from(extent.units)) {
@@ -246,6 +306,8 @@ impl State {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     space: Arc<Space>,
+    /// Under which it stands among the reservations; several after [`Reservation::append`].
+    numbers: Vec<u64>,
     extents: Vec<Extent>,
 }
 
@@ -257,6 +319,7 @@ impl Reservation {
 
     /// Adds another reservation of the same slice behind this one.
     pub(crate) fn append(&mut self, mut more: Self) {
+        self.numbers.append(&mut more.numbers);
         for extent in std::mem::take(&mut more.extents) {
             push_extent(&mut self.extents, extent);
         }
@@ -270,9 +333,12 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if !self.extents.is_empty() {
-            let extents = std::mem::take(&mut self.extents);
-            self.space.lock().give_back(&extents);
+        if !self.numbers.is_empty() || !self.extents.is_empty() {
+            let mut state = self.space.lock();
+            for number in &self.numbers {
+                state.reserved.remove(number);
+            }
+            state.give_back(&self.extents);
         }
     }
 }
@@ -291,9 +357,7 @@ impl Drop for Pin {
         *count -= 1;
         if *count == 0 {
             state.pins.remove(&self.id);
-            if let Some(extents) = state.doomed.remove(&self.id) {
-                state.give_back(&extents);
-            }
+            state.reader_gone(self.id);
         }
     }
 }
@@ -356,6 +420,37 @@ mod tests {
         assert!(space.reserve(UNIT_BYTES, Pieces::Any).is_none());
         drop(second);
         assert_eq!(space.reserve(16 * UNIT_BYTES, Pieces::Any).expect("free again").extents().len(), 1);
+    }
+
+    /// A record vanished while it was read, a repair took its space for an orphan: the reader, whose pin does not say which
+    /// space it reads, must be gone before anyone else writes there.
+    #[test]
+    fn orphaned_space_waits_for_every_reader_of_its_time() {
+        let space = space(16);
+        let reservation = space.reserve(16 * UNIT_BYTES, Pieces::Any).expect("fits");
+        assert_eq!(space.reserved_units(), 16);
+        let extents = reservation.extents().to_vec();
+        reservation.commit();
+        assert_eq!(space.reserved_units(), 0);
+        let pins = [1, 2].map(|n| space.pin(PayloadId([n; 16]), space.removals()).expect("nothing removed"));
+        space.release_orphans(extents);
+        for pin in pins {
+            assert!(space.reserve(UNIT_BYTES, Pieces::Any).is_none());
+            let later = space.pin(PayloadId([3; 16]), space.removals()).expect("nothing removed");
+            drop(pin);
+            drop(later);
+        }
+        assert!(space.reserve(16 * UNIT_BYTES, Pieces::Any).is_some());
+    }
+
+    #[test]
+    fn orphaned_space_that_an_upload_holds_is_not_handed_out_a_second_time() {
+        let space = space(16);
+        let upload = space.reserve(4 * UNIT_BYTES, Pieces::Any).expect("fits");
+        space.release_orphans(upload.extents().to_vec());
+        assert_eq!(space.state().free_units, 12);
+        drop(upload);
+        assert_eq!((space.state().free_units, space.reserved_units()), (16, 0));
     }
 
     #[test]

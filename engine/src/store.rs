@@ -16,6 +16,7 @@ use crate::control::{Buckets, Control, ControlJob};
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreObserver};
 use crate::files::Files;
+use crate::inspect::Inspections;
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
 use crate::limits::{SLICES_MAX, UNIT_BYTES};
@@ -77,6 +78,10 @@ pub struct StoreUsage {
     pub stale_readers: u64,
     /// Bytes of the cached blocks.
     pub cached_bytes: u64,
+    /// Bytes in the volumes that uploads under way hold.
+    pub reserved_bytes: u64,
+    /// Size of the file system in bytes, as of the last look.
+    pub capacity_bytes: u64,
     /// Free bytes of the file system, as of the last look.
     pub available_bytes: u64,
 }
@@ -94,6 +99,10 @@ pub struct Store {
     pub(crate) events: Arc<Events>,
     pub(crate) activities: Activities,
     buckets: Arc<Buckets>,
+    /// The environment of the buckets; only its own thread changes it.
+    pub(crate) bucket_records: Arc<Control>,
+    /// Inspections and repairs under way.
+    pub(crate) inspections: Inspections,
     control_stopped: Arc<OnceLock<String>>,
     control: Mutex<Sender<ControlJob>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -134,6 +143,7 @@ impl Store {
         load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
+        let control = Arc::new(control);
         let store = Arc::new(Self {
             wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
             encryption_at_rest: options.encryption_at_rest,
@@ -143,6 +153,8 @@ impl Store {
             activities: Activities::default(),
             buckets: Arc::new(RwLock::new(buckets)),
             control_stopped: control.stopped(),
+            bucket_records: Arc::clone(&control),
+            inspections: Inspections::default(),
             control: Mutex::new(sender),
             threads: Mutex::default(),
             store: superblock.store,
@@ -157,7 +169,7 @@ impl Store {
 
     fn start_threads(
         &self,
-        control: Control,
+        control: Arc<Control>,
         jobs: mpsc::Receiver<ControlJob>,
         options: &StoreOptions,
     ) -> Result<(), OpenError> {
@@ -188,6 +200,7 @@ impl Store {
     /// Commits what waits, ends the store's threads and lets go of the data folder. Blocks. Later changes are refused with
     /// [`EngineError::ShuttingDown`]. For when the executors have ended: nothing may write to volumes any more.
     pub fn close(&self) {
+        self.inspections.end();
         let _ = self.control.lock().unwrap_or_else(PoisonError::into_inner).send(ControlJob::Stop);
         for slice in &self.slices {
             slice.queue.close();
@@ -291,6 +304,7 @@ impl Store {
         let mut usage = StoreUsage {
             cached_bytes: self.cache.bytes(),
             available_bytes: self.disk.available_bytes(),
+            capacity_bytes: self.disk.capacity_bytes(),
             ..StoreUsage::default()
         };
         for bucket in self.buckets() {
@@ -307,6 +321,7 @@ impl Store {
             usage.metadata_bytes += slice.environment.used();
             usage.oldest_read = usage.oldest_read.max(slice.environment.oldest_read().unwrap_or_default());
             usage.stale_readers += slice.environment.stale_readers();
+            usage.reserved_bytes += slice.space.reserved_units() * UNIT_BYTES;
         }
         usage
     }

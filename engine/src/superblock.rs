@@ -116,6 +116,18 @@ fn read_file(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
     Ok(Some((Superblock { store, slices: file.slices }, file.master_key_check)))
 }
 
+/// Whether the file still says what it said when the store was opened; the reason when it does not.
+pub(crate) fn examine(folder: &Path, superblock: Superblock) -> Result<(), String> {
+    let bytes =
+        std::fs::read(folder.join(FILE)).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
+    let file: File1 =
+        serde_json::from_slice(&bytes).map_err(|error| format!("{FILE} is damaged: {error}"))?;
+    let same = file.format_version == FORMAT_VERSION
+        && StoreId::from_hex(&file.store_id) == Some(superblock.store)
+        && file.slices == superblock.slices;
+    if same { Ok(()) } else { Err(format!("{FILE} describes another store than the one that was opened")) }
+}
+
 /// Slices without a superblock: it was lost, and making a new store over them would lose everything. Only the marker of
 /// a creation that never ended says otherwise.
 fn missing(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {

@@ -49,6 +49,17 @@ pub(crate) struct Volume {
     failed: AtomicBool,
 }
 
+/// What can be wrong with a volume's file while it is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum VolumeFault {
+    /// It is gone from its place, or another file is there.
+    Missing,
+    /// It is shorter than what was handed out of it.
+    Truncated,
+    /// Its header unit is not what was written, or cannot be read.
+    Header,
+}
+
 /// Numbers of the volumes in a slice's folder, which must follow one another. What an interrupted creation left is removed.
 pub(crate) fn volume_numbers(files: &Files, slice_folder: &Path) -> Result<std::ops::Range<u32>, OpenError> {
     let folder = slice_folder.join("volumes");
@@ -143,6 +154,25 @@ impl Volume {
     /// Length in units.
     pub(crate) fn units(&self) -> u64 {
         self.units.load(Ordering::Acquire)
+    }
+
+    /// Looks at the file itself: its place, its length, its header.
+    pub(crate) fn examine(&self, store: StoreId, slice: u16) -> Vec<VolumeFault> {
+        let mut faults = Vec::new();
+        // Before the file is measured: it only grows.
+        let expected = self.units() * UNIT_BYTES;
+        if !self.file.is_at(&self.path) {
+            faults.push(VolumeFault::Missing);
+        }
+        if self.file.length().map_or(true, |length| length < expected) {
+            faults.push(VolumeFault::Truncated);
+        }
+        let mut found = HeaderUnit([0; 4096]);
+        let read = self.file.read_exact_at(&mut found.0, 0);
+        if read.is_err() || found.0 != header(store, slice, self.number).0 {
+            faults.push(VolumeFault::Header);
+        }
+        faults
     }
 
     /// Bytes by which the volume can still grow.

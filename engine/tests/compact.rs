@@ -23,7 +23,7 @@ fn with_engine<F: Future<Output = ()> + 'static>(
     on_executor(move || async move {
         body(Engine::open(on_it).await.expect("the engine opens")).await;
     });
-    assert_eq!(store.check().expect("reads").findings, Vec::<String>::new());
+    assert_eq!(store.inspect(u64::MAX).expect("reads").findings, []);
     let usage = store.usage();
     assert_eq!(
         (usage.stale_readers, usage.oldest_read),

@@ -170,7 +170,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
         let after = Simulation::new(simulation.disk.snapshot().cut(folder.path(), kept));
         with_store(&after, folder.path(), |engine, bucket| async move {
             assert_eq!(engine.store().storage_health(), Ok(()));
-            assert_eq!(engine.store().check().expect("reads").findings, Vec::<String>::new());
+            assert_eq!(engine.store().inspect(u64::MAX).expect("reads").findings, []);
             old_is_whole(&engine, &bucket).await;
             put(&engine, &bucket, &key("new"), &content(4, SIZE), anything()).await.expect("put");
             engine.delete_object(&bucket, &key("new"), anything()).await.expect("deleted");
@@ -194,10 +194,10 @@ fn a_volume_that_cannot_grow_refuses_what_does_not_fit_and_takes_it_when_there_i
         disk.heal();
         put(&engine, &bucket, &key("large"), &content(2, large), anything()).await.expect("put");
         old_is_whole(&engine, &bucket).await;
-        assert_eq!(engine.store().check().expect("reads").findings, Vec::<String>::new());
+        assert_eq!(engine.store().inspect(u64::MAX).expect("reads").findings, []);
     });
     with_store(&simulation, folder.path(), |engine, bucket| async move {
         old_is_whole(&engine, &bucket).await;
-        assert_eq!(engine.store().check().expect("reads").findings, Vec::<String>::new());
+        assert_eq!(engine.store().inspect(u64::MAX).expect("reads").findings, []);
     });
 }

@@ -137,6 +137,22 @@ impl Environment {
         self.length.load(Ordering::Acquire).saturating_sub(self.used())
     }
 
+    /// Whether the data file is still what was opened: at its place, and as long as the pages that are in use. A read of
+    /// pages that were cut off would end the process with SIGBUS.
+    ///
+    /// # Errors
+    /// [`Error::Truncated`]; [`Error::Io`] when the file is gone, was replaced, or cannot be examined.
+    pub fn check_file(&self) -> Result<(), Error> {
+        use std::os::unix::fs::MetadataExt as _;
+        let open = self.data.metadata().map_err(Error::Io)?;
+        let named = std::fs::metadata(self.env.path().join("data.mdb")).map_err(Error::Io)?;
+        if (open.dev(), open.ino()) != (named.dev(), named.ino()) {
+            return Err(Error::Io(std::io::Error::other("the data file was replaced")));
+        }
+        let (expected, found) = (self.used(), open.len());
+        if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
+    }
+
     /// Bytes up to the end of the last used page; pages in between may be free.
     #[must_use]
     pub fn used(&self) -> u64 {

@@ -30,4 +30,4 @@ pub use compact::{CompactOptions, Compaction, compact};
 pub use environment::{Environment, EnvironmentOptions, Table};
 pub use error::Error;
 pub use record::{RECORD_HEAD_BYTES, Record};
-pub use txn::{Keys, ReadTxn, Scan, ScanBack, Totals, WriteTxn};
+pub use txn::{Entries, Entry, Keys, ReadTxn, Scan, ScanBack, Totals, WriteTxn};

@@ -88,7 +88,51 @@ fn scan<'t>(txn: &'t RoTxn<'_>, table: Table, from: &[u8]) -> Result<Scan<'t>, E
     Ok(Scan { inner: table.0.range(txn, &bounds)? })
 }
 
+/// A stored record as a walk over a table meets it, whole or not.
+#[derive(Debug)]
+pub struct Entry<'t> {
+    /// Its key.
+    pub key: &'t [u8],
+    /// The check as it is stored, right or wrong: what the totals sum up.
+    pub stored_check: u64,
+    /// The record, or why it is none.
+    pub record: Result<Record<'t>, Error>,
+}
+
+/// Records in order of their keys, damaged ones among them.
+pub struct Entries<'t> {
+    inner: heed::RoRange<'t, heed::types::Bytes, heed::types::Bytes>,
+}
+
+impl<'t> Iterator for Entries<'t> {
+    type Item = Result<Entry<'t>, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some(self.inner.next()?.map_err(Error::from).map(|(key, value)| Entry {
+            key,
+            stored_check: record::stored_check(value),
+            record: record::open(key, value),
+        }))
+    }
+}
+
 impl ReadTxn<'_> {
+    /// Number of the last transaction that this snapshot holds.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.txn.id() as u64
+    }
+
+    /// All records behind the key `after`, or all, in order. A damaged record is an entry like any other.
+    ///
+    /// # Errors
+    /// What LMDB answers; an error among the entries ends them.
+    pub fn entries(&self, table: Table, after: Option<&[u8]>) -> Result<Entries<'_>, Error> {
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let bounds = (first, Bound::Unbounded);
+        Ok(Entries { inner: table.0.range(&self.txn, &bounds)? })
+    }
+
     /// The record of `key`.
     ///
     /// # Errors
@@ -182,6 +226,12 @@ impl<'e> WriteTxn<'e> {
         let txn = environment.env.write_txn()?;
         let totals = read_totals(&txn, environment.totals)?;
         Ok(Self { txn, totals_table: environment.totals, totals, scratch: Vec::new(), changed: false })
+    }
+
+    /// Number that this transaction has when it is committed; one that is dropped leaves it to the next.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.txn.id() as u64
     }
 
     /// As [`ReadTxn::get`], with the changes of this transaction.

@@ -1,0 +1,291 @@
+//! The comparison of a slice's shadow with its free map, usage counters and totals, all as of one snapshot.
+
+use super::FindingKind;
+use super::outside::Reach;
+use super::report::Report;
+use super::scan::{Scan, Scanned, Suspect, sequence};
+use super::shadow::{CHUNK_WORDS, Words};
+use crate::error::EngineError;
+use crate::extent::Extent;
+use crate::free_map::{self, Bits, CHUNK_UNITS};
+use crate::limits::{FINDINGS_MAX, REPAIRED_RUNS_MAX};
+use crate::slice::{IDENTITY_KEY, SMALL_RECORD_VERSION, decode_usage};
+use cairn_lmdb::{Entry, ReadTxn, Table, Totals};
+
+/// Compares all that the snapshot holds beside object records with what those amount to.
+pub(super) fn compare(
+    scan: &mut Scan<'_>,
+    txn: &ReadTxn<'_>,
+    report: &mut Report<'_>,
+) -> Result<Scanned, EngineError> {
+    let mut totals = scan.shadow.totals;
+    let mut scanned = Scanned { snapshot: txn.id(), ..Scanned::default() };
+    compare_slice_records(scan, txn, &mut totals, report)?;
+    compare_usage(scan, txn, &mut totals, report)?;
+    compare_space(scan, txn, &mut totals, report, &mut scanned)?;
+    compare_totals(scan, txn, totals, report, &mut scanned);
+    Ok(scanned)
+}
+
+/// All records of a table, each counted.
+fn count<'t>(
+    txn: &'t ReadTxn<'_>,
+    table: Table,
+    totals: &mut Totals,
+) -> Result<impl Iterator<Item = Result<Entry<'t>, EngineError>>, EngineError> {
+    Ok(txn.entries(table, None)?.map(|entry| {
+        let entry = entry?;
+        totals.records += 1;
+        totals.hash = totals.hash.wrapping_add(entry.stored_check);
+        Ok(entry)
+    }))
+}
+
+fn compare_slice_records(
+    scan: &mut Scan<'_>,
+    txn: &ReadTxn<'_>,
+    totals: &mut Totals,
+    report: &mut Report<'_>,
+) -> Result<(), EngineError> {
+    let slice = scan.slice;
+    for entry in count(txn, slice.tables.slice, totals)? {
+        scan.is_damaged |= entry?.record.is_err();
+    }
+    let mut identity = slice.superblock.store.0.to_vec();
+    identity.extend_from_slice(&slice.number.to_le_bytes());
+    let found = txn.get(slice.tables.slice, IDENTITY_KEY);
+    if !matches!(found, Ok(Some(record)) if record.body == identity) {
+        let what = format!("the identity of slice {} is missing or damaged", slice.number);
+        report.find(FindingKind::SliceRecordDamaged, what);
+    }
+    if sequence(slice, txn).is_none() {
+        let what = format!("the sequence of slice {} is missing or damaged", slice.number);
+        report.find(FindingKind::SliceRecordDamaged, what);
+    }
+    Ok(())
+}
+
+fn compare_usage(
+    scan: &mut Scan<'_>,
+    txn: &ReadTxn<'_>,
+    totals: &mut Totals,
+    report: &mut Report<'_>,
+) -> Result<(), EngineError> {
+    let slice = scan.slice;
+    let mut summed = scan.shadow.usage.clone();
+    let mut different = Vec::new();
+    for entry in count(txn, slice.tables.usage, totals)? {
+        let entry = entry?;
+        let id = entry.key.try_into().ok().map(u64::from_be_bytes);
+        let record = entry.record.as_ref().ok().filter(|record| record.version == SMALL_RECORD_VERSION);
+        let stored = record.and_then(|record| decode_usage(record.body));
+        let sums = id.and_then(|id| summed.remove(&id)).unwrap_or_default();
+        let (Some(id), Some(stored)) = (id, stored) else {
+            scan.is_damaged |= entry.record.is_err();
+            let what = format!("a usage counter of slice {} is damaged", slice.number);
+            report.find_bucket(FindingKind::UsageDamaged, id.unwrap_or_default(), what);
+            continue;
+        };
+        if stored != (sums.objects, sums.bytes) {
+            different.push((id, stored, sums));
+        }
+        if !report.buckets.contains_key(&id) {
+            let (table, key, kind) =
+                (slice.tables.usage, entry.key.to_vec(), FindingKind::UsageOfUnknownBucket);
+            scan.suspects.push(Suspect { table, key, bucket: id, kind });
+        }
+    }
+    different.extend(summed.into_iter().map(|(id, sums)| (id, (0, 0), sums)));
+    // With records that cannot be read the sums are known to be wrong.
+    if scan.undecided.is_none() {
+        for (id, (objects, bytes), sums) in different {
+            let what = format!(
+                "slice {}: {objects} objects of {bytes} bytes are counted, the records sum up to {} of {}",
+                slice.number, sums.objects, sums.bytes
+            );
+            report.find_bucket(FindingKind::UsageMismatch, id, what);
+        }
+    }
+    Ok(())
+}
+
+fn compare_totals(
+    scan: &Scan<'_>,
+    txn: &ReadTxn<'_>,
+    counted: Totals,
+    report: &mut Report<'_>,
+    scanned: &mut Scanned,
+) {
+    let number = scan.slice.number;
+    let (kind, what) = match txn.totals(&scan.slice.environment) {
+        Err(error) => (FindingKind::SliceRecordDamaged, format!("the totals of slice {number}: {error}")),
+        // The stored check of a damaged value may be the part that is damaged.
+        Ok(totals)
+            if totals.records != counted.records || (totals.hash != counted.hash && !scan.is_damaged) =>
+        {
+            (
+                FindingKind::TotalsMismatch,
+                format!("slice {number}: the totals are {totals:?}, the records give {counted:?}"),
+            )
+        }
+        Ok(_) => return,
+    };
+    report.find(kind, what);
+    // Space of a record that vanished looks like an orphan.
+    scanned.refusal = Some(
+        "the number or the hash of its records is not what it was: records may have vanished".to_owned(),
+    );
+}
+
+fn compare_space(
+    scan: &mut Scan<'_>,
+    txn: &ReadTxn<'_>,
+    totals: &mut Totals,
+    report: &mut Report<'_>,
+    scanned: &mut Scanned,
+) -> Result<(), EngineError> {
+    let (slice, mut is_readable) = (scan.slice, true);
+    let (mut orphans, mut unmarked) = (Runs::default(), Runs::default());
+    let mut differences = Differences {
+        reach: &scan.reach,
+        number: slice.number,
+        owners_are_known: scan.undecided.is_none(),
+        unmarked: Vec::new(),
+        report,
+        scanned,
+    };
+    let mut owned = scan.shadow.owned.chunks.iter().peekable();
+    for entry in count(txn, slice.tables.free_map, totals)? {
+        let entry = entry?;
+        let stored = entry.record.as_ref().ok();
+        let decoded =
+            stored.and_then(|record| free_map::decode_chunk(entry.key, record.version, record.body));
+        let Some((place, bits)) = decoded else {
+            is_readable = false;
+            scan.is_damaged |= stored.is_none();
+            let what = format!("slice {}: the record of {}", slice.number, chunk_name(entry.key));
+            differences.report.find(FindingKind::FreeMapDamaged, what);
+            continue;
+        };
+        while let Some((place, words)) = owned.next_if(|(other, _)| **other < place) {
+            unmarked.add_words(*place, words, &mut |run| differences.unmarked(run));
+        }
+        let words =
+            owned.next_if(|(other, _)| **other == place).map_or(&[0; CHUNK_WORDS], |(_, words)| &**words);
+        let marked = words_of(bits);
+        orphans.add_words(place, &without(&marked, words), &mut |run| differences.orphan(run));
+        unmarked.add_words(place, &without(words, &marked), &mut |run| differences.unmarked(run));
+    }
+    for (place, words) in owned {
+        unmarked.add_words(*place, words, &mut |run| differences.unmarked(run));
+    }
+    orphans.end(&mut |run| differences.orphan(run));
+    unmarked.end(&mut |run| differences.unmarked(run));
+    if is_readable {
+        differences.report_unmarked();
+    } else {
+        scan.leave_out("a record of the free map cannot be read");
+    }
+    Ok(())
+}
+
+/// Where free map and shadow differ.
+struct Differences<'d, 's> {
+    reach: &'d Reach,
+    number: u16,
+    /// Every record was read, so that what is in no record has no owner.
+    owners_are_known: bool,
+    unmarked: Vec<Extent>,
+    report: &'d mut Report<'s>,
+    scanned: &'d mut Scanned,
+}
+
+impl Differences<'_, '_> {
+    /// A maximal run that is marked and that no record owns.
+    fn orphan(&mut self, run: Extent) {
+        let within = self.reach.within(run);
+        if within != Some(run) {
+            let what = format!("slice {}: {run:?} is marked, and not all of it can be owned", self.number);
+            self.report.find(FindingKind::MarkOutsideVolume, what);
+        }
+        let Some(run) = within.filter(|_| self.owners_are_known) else { return };
+        let what = format!("slice {}: {run:?} is marked, and no record owns it", self.number);
+        self.report.find(FindingKind::OrphanedSpace, what);
+        let inspection = self.report.inspection();
+        inspection.orphaned_payloads += 1;
+        inspection.orphaned_bytes += run.bytes();
+        if self.scanned.orphans.len() < REPAIRED_RUNS_MAX {
+            self.scanned.orphans.push(run);
+        }
+    }
+
+    /// A maximal run that records own and that is not marked.
+    fn unmarked(&mut self, run: Extent) {
+        // One more than are written down, so that it shows that there are more.
+        if self.unmarked.len() <= FINDINGS_MAX {
+            self.unmarked.push(run);
+        }
+    }
+
+    fn report_unmarked(self) {
+        for run in self.unmarked {
+            let what = format!("slice {}: {run:?} is owned, and is not marked", self.number);
+            self.report.find(FindingKind::SpaceNotMarked, what);
+        }
+    }
+}
+
+fn chunk_name(key: &[u8]) -> String {
+    let ([volume, chunk], []) = key.as_chunks::<4>() else { return "a place that is none".to_owned() };
+    format!("chunk {} of volume {}", u32::from_be_bytes(*chunk), u32::from_be_bytes(*volume))
+}
+
+/// The bits of a chunk as the shadow has them.
+fn words_of(bits: &Bits) -> Words {
+    let mut words = [0; CHUNK_WORDS];
+    for (word, bytes) in words.iter_mut().zip(bits.as_chunks::<8>().0) {
+        *word = u64::from_le_bytes(*bytes);
+    }
+    words
+}
+
+/// The bits of `of` that are not in `within`.
+fn without(of: &Words, within: &Words) -> Words {
+    let mut rest = *of;
+    rest.iter_mut().zip(within).for_each(|(word, within)| *word &= !within);
+    rest
+}
+
+/// Joins bits that come in order to maximal runs.
+#[derive(Default)]
+struct Runs(Option<Extent>);
+
+impl Runs {
+    fn add_words(&mut self, (volume, chunk): (u32, u32), words: &Words, found: &mut dyn FnMut(Extent)) {
+        for (word, first) in words.iter().zip((chunk * CHUNK_UNITS..).step_by(64)) {
+            let (mut rest, mut passed) = (*word, 0);
+            while rest != 0 {
+                let zeros = rest.trailing_zeros();
+                let units = (rest >> zeros).trailing_ones();
+                self.add(Extent { volume, start: first + passed + zeros, units }, found);
+                passed += zeros + units;
+                rest = rest.checked_shr(zeros + units).unwrap_or(0);
+            }
+        }
+    }
+
+    fn add(&mut self, run: Extent, found: &mut dyn FnMut(Extent)) {
+        if let Some(open) = &mut self.0
+            && open.volume == run.volume
+            && open.start + open.units == run.start
+        {
+            open.units += run.units;
+        } else if let Some(ended) = self.0.replace(run) {
+            found(ended);
+        }
+    }
+
+    fn end(&mut self, found: &mut dyn FnMut(Extent)) {
+        self.0.take().into_iter().for_each(found);
+    }
+}

@@ -1,0 +1,153 @@
+//! What a slice's records rely on outside of their environment: superblock, buckets, volumes, the metadata files.
+
+use super::FindingKind;
+use super::report::Report;
+use crate::control::{Control, IDENTITY_KEY, NEXT_ID_KEY, decode_bucket};
+use crate::error::EngineError;
+use crate::extent::Extent;
+use crate::slice::Slice;
+use crate::store::Store;
+use crate::superblock;
+use crate::volume::VolumeFault;
+use cairn_lmdb::{ReadTxn, Totals};
+use std::sync::PoisonError;
+
+/// How far the volumes of a slice reach, in units, by number.
+#[derive(Debug, Default)]
+pub(super) struct Reach(Vec<u64>);
+
+impl Reach {
+    /// Looks at the volumes of now.
+    pub(super) fn look(&mut self, slice: &Slice) {
+        let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        self.0 = volumes.iter().map(|volume| volume.units()).collect();
+    }
+
+    /// The part of an extent that lies in a volume, behind its header.
+    pub(super) fn within(&self, extent: Extent) -> Option<Extent> {
+        let units = *self.0.get(usize::try_from(extent.volume).ok()?)?;
+        let start = extent.start.max(1);
+        let end = (u64::from(extent.start) + u64::from(extent.units)).min(units);
+        let units = u32::try_from(end.checked_sub(u64::from(start))?).ok().filter(|units| *units > 0)?;
+        Some(Extent { start, units, ..extent })
+    }
+}
+
+/// Compares `superblock.json` with what was opened.
+pub(super) fn inspect_superblock(store: &Store, report: &mut Report<'_>) {
+    let Some(slice) = store.slices.first() else { return };
+    if let Err(what) = superblock::examine(store.disk.path(), slice.superblock) {
+        report.find(FindingKind::SuperblockDamaged, what);
+    }
+}
+
+/// Looks at the files of a slice's volumes.
+pub(super) fn inspect_volumes(slice: &Slice, report: &mut Report<'_>) {
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    for volume in volumes {
+        let place = format!("volume {} of slice {}", volume.number, slice.number);
+        for fault in volume.examine(slice.superblock.store, slice.number) {
+            match fault {
+                VolumeFault::Missing => {
+                    report.find(
+                        FindingKind::VolumeMissing,
+                        format!("{place} is gone, or another file is in its place"),
+                    );
+                }
+                VolumeFault::Truncated => {
+                    report.find(FindingKind::VolumeTruncated, format!("{place} is shorter than it was"));
+                }
+                VolumeFault::Header => {
+                    report
+                        .find(FindingKind::VolumeHeaderDamaged, format!("the header of {place} is damaged"));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a slice's metadata may be read at all: pages that were cut off would end the process.
+pub(super) fn metadata_is_readable(slice: &Slice, report: &mut Report<'_>) -> bool {
+    let Err(error) = slice.environment.check_file() else { return true };
+    report.find(FindingKind::MetadataUnreadable, format!("the metadata of slice {}: {error}", slice.number));
+    report.leave_out();
+    false
+}
+
+/// Compares the records of the buckets with themselves.
+pub(super) fn inspect_buckets(store: &Store, report: &mut Report<'_>) {
+    let control = &store.bucket_records;
+    let read = control.environment.check_file().map_err(EngineError::from);
+    let read = read.and_then(|()| Ok(control.environment.read()?));
+    if let Err(error) = read.and_then(|txn| compare_buckets(control, &txn, report)) {
+        report.find(FindingKind::MetadataUnreadable, format!("the records of the buckets: {error}"));
+        report.leave_out();
+    }
+}
+
+fn compare_buckets(control: &Control, txn: &ReadTxn<'_>, report: &mut Report<'_>) -> Result<(), EngineError> {
+    let mut counted = Totals::default();
+    let mut is_damaged = false;
+    let mut damaged = |what: &str, report: &mut Report<'_>| {
+        is_damaged = true;
+        report.find(FindingKind::BucketDamaged, what.to_owned());
+    };
+    let next = match txn.get(control.control_table, NEXT_ID_KEY) {
+        Ok(Some(record)) => record.body.try_into().ok().map(u64::from_le_bytes),
+        _ => None,
+    };
+    if next.is_none() {
+        damaged("the next id of a bucket is missing or damaged", report);
+    }
+    let identity = txn.get(control.control_table, IDENTITY_KEY);
+    if !matches!(identity, Ok(Some(record)) if record.body == control.store.0) {
+        damaged("the identity of the buckets' environment is missing or damaged", report);
+    }
+    for entry in txn.entries(control.buckets_table, None)? {
+        let entry = entry?;
+        let record = entry.record.as_ref().ok();
+        let Some(bucket) = record.and_then(|record| decode_bucket(entry.key, record.version, record.body))
+        else {
+            damaged(&format!("the record of bucket {}", String::from_utf8_lossy(entry.key)), report);
+            continue;
+        };
+        if next.is_some_and(|next| bucket.id >= next) {
+            let what = format!("bucket {} has id {}, which was not given out yet", bucket.name, bucket.id);
+            report.find(FindingKind::BucketIdInvalid, what);
+        }
+        if let Some(other) = report.buckets.insert(bucket.id, bucket.name.to_string()) {
+            let what = format!("the buckets {other} and {} have one id, {}", bucket.name, bucket.id);
+            report.find(FindingKind::BucketIdInvalid, what);
+        }
+    }
+    for table in [control.buckets_table, control.control_table] {
+        for entry in txn.entries(table, None)? {
+            counted.records += 1;
+            counted.hash = counted.hash.wrapping_add(entry?.stored_check);
+        }
+    }
+    match txn.totals(&control.environment) {
+        Err(error) => report.find(FindingKind::BucketDamaged, format!("the totals: {error}")),
+        Ok(totals) if totals.records != counted.records || (totals.hash != counted.hash && !is_damaged) => {
+            let what = format!("buckets: the totals are {totals:?}, the records give {counted:?}");
+            report.find(FindingKind::TotalsMismatch, what);
+        }
+        Ok(_) => {}
+    }
+    Ok(())
+}
+
+/// Takes the buckets of now among those that are known. Those of before stay: a bucket that is removed meanwhile has no
+/// records any more.
+pub(super) fn look_at_buckets(report: &mut Report<'_>) {
+    let control = &report.store.bucket_records;
+    let Ok(txn) = control.environment.read() else { return };
+    let Ok(entries) = txn.entries(control.buckets_table, None) else { return };
+    for entry in entries.map_while(Result::ok) {
+        let record = entry.record.as_ref().ok();
+        if let Some(bucket) = record.and_then(|record| decode_bucket(entry.key, record.version, record.body))
+        {
+            report.buckets.insert(bucket.id, bucket.name.to_string());
+        }
+    }
+}

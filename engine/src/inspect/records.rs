@@ -1,0 +1,84 @@
+//! What one object record says, held against its key, its slice and itself.
+
+use super::FindingKind;
+use crate::block::CheckKind;
+use crate::extent::blocks_for;
+use crate::keys;
+use crate::limits::{BLOCK_UNITS, INLINE_BYTES_MAX};
+use crate::record::{BlockChecks, ObjectRecord, PayloadForm, VolumePayload};
+
+/// What a record is held against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Frame {
+    /// Number of the slice, and how many there are.
+    pub(super) slice: u16,
+    pub(super) slices: u16,
+    /// The last sequence that the slice gave out.
+    pub(super) sequence: u64,
+}
+
+/// Calls `found` with all that is wrong with a record in itself.
+pub(super) fn judge(
+    frame: Frame,
+    key: &[u8],
+    record: &ObjectRecord,
+    tail_bytes: u64,
+    mut found: impl FnMut(FindingKind, String),
+) {
+    let version = record.info.version.0;
+    match keys::decode(key) {
+        None => found(FindingKind::KeyUndecodable, format!("a key of slice {} does not decode", frame.slice)),
+        Some((bucket, object, sequence)) => {
+            if sequence != version {
+                let what = format!("the key names version {sequence}, the record version {version}");
+                found(FindingKind::VersionMismatch, what);
+            }
+            let home = keys::slice_of(bucket, &object, frame.slices);
+            if home != frame.slice {
+                let what =
+                    format!("the record lies in slice {}, its key belongs to slice {home}", frame.slice);
+                found(FindingKind::WrongSlice, what);
+            }
+            if std::str::from_utf8(&object).is_err() || object.is_empty() {
+                found(FindingKind::KeyUndecodable, format!("a key of slice {} is no text", frame.slice));
+            }
+        }
+    }
+    if version > frame.sequence {
+        let what =
+            format!("version {version} in slice {} which has given out {}", frame.slice, frame.sequence);
+        found(FindingKind::SequenceBehind, what);
+    }
+    if let Some(what) = geometry(record, tail_bytes) {
+        found(FindingKind::GeometryMismatch, what);
+    }
+}
+
+/// What does not fit in the form of a payload; decoding has compared the extents with the size.
+fn geometry(record: &ObjectRecord, tail_bytes: u64) -> Option<String> {
+    let size = record.info.size;
+    match &record.payload {
+        PayloadForm::Inline { .. } if size > INLINE_BYTES_MAX => {
+            Some(format!("{size} bytes are stored inline"))
+        }
+        PayloadForm::Inline { .. } if tail_bytes != size => {
+            Some(format!("{tail_bytes} bytes are stored inline for a payload of {size}"))
+        }
+        PayloadForm::Volume(_) if tail_bytes != 0 => {
+            Some(format!("{tail_bytes} bytes are stored behind a record whose payload lies in volumes"))
+        }
+        PayloadForm::Volume(payload) => extents(size, payload, CheckKind::of(record.sealed.is_some())),
+        PayloadForm::Inline { .. } => None,
+    }
+}
+
+fn extents(size: u64, payload: &VolumePayload, kind: CheckKind) -> Option<String> {
+    let front = payload.extents.split_last().map_or(&[][..], |(_, front)| front);
+    if let Some(extent) = front.iter().find(|extent| u64::from(extent.units) % BLOCK_UNITS != 0) {
+        return Some(format!("an extent of {} units that is not the last", extent.units));
+    }
+    let BlockChecks::Table(table) = &payload.checks else { return None };
+    let (found, needed) =
+        (table.iter().map(|extent| u64::from(extent.units)).sum::<u64>(), kind.table_pages(blocks_for(size)));
+    (found != needed).then(|| format!("a check table of {found} units where {needed} are needed"))
+}

@@ -1,0 +1,162 @@
+//! A store with a few objects, and hands on its records.
+
+use super::super::FindingKind;
+use crate::extent::Extent;
+use crate::free_map::FreeMapEdit;
+use crate::keys;
+use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, PayloadForm};
+use crate::slice::Tables;
+use crate::{Attributes, Bucket, Engine, PutObject, Store, StoreOptions, WriteCondition};
+use cairn_lmdb::WriteTxn;
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use glommio::{LocalExecutorBuilder, Placement};
+use std::future::Future;
+use std::rc::Rc;
+use std::sync::Arc;
+
+pub(super) const BUCKET: &str = "bucket";
+
+/// The store closes and its folder goes when this is dropped.
+pub(super) struct Planted {
+    pub(super) store: Arc<Store>,
+    pub(super) folder: tempfile::TempDir,
+}
+
+impl Drop for Planted {
+    fn drop(&mut self) {
+        self.store.close();
+    }
+}
+
+/// Opens a store of `slices` slices, makes the bucket and puts these objects: key and size.
+pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
+    // Direct I/O needs a real disk.
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let options = StoreOptions {
+        data_dir: folder.path().to_owned(),
+        slices: Some(slices),
+        master_key: b"a master key of the tests, long enough".to_vec(),
+        cache_bytes: 0,
+        reserve_bytes: 0,
+        reclaim_after: None,
+        encryption_at_rest: false,
+        clock: Arc::new(SystemClock),
+    };
+    let store = Store::open(options).expect("the store opens");
+    let objects: Vec<_> = objects.iter().map(|(key, size)| ((*key).to_owned(), *size)).collect();
+    with_engine(&store, move |engine| async move {
+        let name = BucketName::parse(BUCKET).expect("a name");
+        let bucket = engine.store().create_bucket(&name).await.expect("made");
+        for (key, size) in objects {
+            put(&engine, &bucket, &key, size).await;
+        }
+    });
+    Planted { store, folder }
+}
+
+/// Runs `body` with an engine on an executor of its own.
+pub(super) fn with_engine<F: Future<Output = ()> + 'static>(
+    store: &Arc<Store>,
+    body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
+) {
+    let store = Arc::clone(store);
+    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
+    let run = move || async move {
+        let engine = Engine::open(store).await.expect("the engine opens");
+        body(engine).await;
+    };
+    builder.spawn(run).expect("io_uring").join().expect("the body");
+}
+
+pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, size: usize) {
+    let key = ObjectKey::parse(key).expect("a key");
+    let mut writer = engine.write_payload(bucket, &key, size as u64).await.expect("begins");
+    let mut left = size;
+    while left > 0 {
+        let room = writer.buffer().await.expect("room");
+        let count = left.min(room.len());
+        room[..count].fill(7);
+        writer.advance(count).expect("fits");
+        left -= count;
+    }
+    let payload = writer.finish().await.expect("written");
+    let (etag, attributes) = (Etag::single(payload.md5()), Attributes::default());
+    let (bucket, condition) = (Arc::clone(bucket), WriteCondition::default());
+    let put = PutObject { bucket, key, payload, etag, attributes, condition };
+    engine.put_object(put).await.expect("put");
+}
+
+impl Planted {
+    /// Kinds of all findings, sorted, each once.
+    pub(super) fn kinds(&self) -> Vec<&'static str> {
+        let inspection = self.store.inspect(u64::MAX).expect("inspects");
+        let mut kinds: Vec<_> = inspection.findings.iter().map(|finding| finding.kind.name()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+
+    /// The first finding of a kind.
+    pub(super) fn finding(&self, kind: FindingKind) -> super::super::Finding {
+        let inspection = self.store.inspect(u64::MAX).expect("inspects");
+        inspection.findings.into_iter().find(|finding| finding.kind == kind).expect("found")
+    }
+
+    /// Changes records of slice 0 behind the committer's back.
+    pub(super) fn edit(&self, change: impl FnOnce(&mut WriteTxn<'_>, &Tables)) {
+        let slice = &self.store.slices[0];
+        let mut txn = slice.environment.write().expect("writes");
+        change(&mut txn, &slice.tables);
+        txn.commit().expect("commits");
+    }
+
+    /// Key in the table, and record, of an object in slice 0.
+    pub(super) fn record(&self, key: &str) -> (Vec<u8>, ObjectRecord, Vec<u8>) {
+        let slice = &self.store.slices[0];
+        let bucket = self.store.buckets()[0].id;
+        let versions = keys::versions_of(bucket, key.as_bytes()).expect("short");
+        let txn = slice.environment.read().expect("reads");
+        let (found, stored) =
+            txn.first_at_or_after(slice.tables.objects, &versions).expect("reads").expect("there");
+        assert!(found.starts_with(&versions), "{key} is in slice 0");
+        let record = ObjectRecord::decode(stored.version, stored.body).expect("decodes");
+        (found.to_vec(), record, stored.tail.to_vec())
+    }
+
+    /// Stores another record in the place of an object's.
+    pub(super) fn rewrite(&self, key: &str, change: impl FnOnce(&mut ObjectRecord)) {
+        let (encoded, mut record, tail) = self.record(key);
+        change(&mut record);
+        let mut body = Vec::new();
+        record.encode(&mut body).expect("encodes");
+        self.edit(|txn, tables| {
+            txn.put(tables.objects, &encoded, OBJECT_RECORD_VERSION, &body, &tail).expect("puts");
+        });
+    }
+
+    /// Space of an object in volumes.
+    pub(super) fn extents(&self, key: &str) -> Vec<Extent> {
+        let PayloadForm::Volume(payload) = self.record(key).1.payload else { panic!("{key} is inline") };
+        payload.owned().collect()
+    }
+
+    /// Marks units, or takes the marks off.
+    pub(super) fn mark(&self, extents: &[Extent], owned: bool) {
+        self.edit(|txn, tables| {
+            let mut edit = FreeMapEdit::default();
+            edit.mark(txn, tables.free_map, extents, owned).expect("in the other state");
+            edit.write(txn, tables.free_map).expect("writes");
+        });
+    }
+
+    /// Takes space out of what is free and marks it, as if a record that owned it were gone.
+    pub(super) fn orphan(&self, bytes: u64) -> Vec<Extent> {
+        // The volume grows when it must.
+        let reserved = self.store.slices[0].reserve(bytes);
+        let reservation = futures_lite::future::block_on(reserved).expect("space");
+        let extents = reservation.extents().to_vec();
+        reservation.commit();
+        self.mark(&extents, true);
+        extents
+    }
+}
