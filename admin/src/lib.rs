@@ -19,6 +19,7 @@ mod readiness;
 mod reply;
 mod routes;
 mod service;
+mod storage;
 mod system;
 mod verify;
 

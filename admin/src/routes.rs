@@ -28,6 +28,10 @@ pub(crate) enum Handler {
     VerifyObject,
     VerifyBucket,
     VerifyProgress,
+    StorageStatus,
+    StorageUsage,
+    StorageInspect,
+    StorageRepair,
 }
 
 /// One route.
@@ -61,6 +65,10 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/verify/progress", Access::Authenticated, Handler::VerifyProgress),
     post("/api/v1/verify/objects/{bucket}/{key}", Access::Authenticated, Handler::VerifyObject),
     post("/api/v1/verify/buckets/{bucket}", Access::Authenticated, Handler::VerifyBucket),
+    get("/api/v1/storage/status", Access::Authenticated, Handler::StorageStatus),
+    get("/api/v1/storage/usage", Access::Authenticated, Handler::StorageUsage),
+    get("/api/v1/storage/inspect", Access::Authenticated, Handler::StorageInspect),
+    post("/api/v1/storage/repair", Access::Authenticated, Handler::StorageRepair),
 ];
 
 /// What the variable segments of a path stand for, as sent: percent-encoded.

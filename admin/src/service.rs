@@ -19,6 +19,7 @@ use crate::metrics;
 use crate::readiness::{Readiness, SubsystemState};
 use crate::reply::{BodyWanted, Reply, respond};
 use crate::routes::{Access, Handler, Route, find};
+use crate::storage;
 use crate::system;
 use crate::verify::{self, Verifications};
 
@@ -109,6 +110,10 @@ impl AdminService {
             Handler::VerifyObject => verify::object(call, self.engine()?, verifications, drain).await,
             Handler::VerifyBucket => verify::bucket(call, self.engine()?, verifications, drain).await,
             Handler::VerifyProgress => verify::progress(verifications),
+            Handler::StorageStatus => storage::status(&call, self.engine()?.store()),
+            Handler::StorageUsage => storage::usage(&call, self.engine()?.store()),
+            Handler::StorageInspect => storage::inspect(call, self.engine()?.store(), drain).await,
+            Handler::StorageRepair => storage::repair(call, self.engine()?.store(), drain).await,
         }
     }
 

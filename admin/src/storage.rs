@@ -1,0 +1,245 @@
+//! The storage routes: status, usage, inspection and repair.
+//!
+//! Inspections and repairs run on a thread of the store, one at a time, and end early when nobody waits for them.
+
+use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
+use cairn_engine::{EngineError, Finding, RepairMode, Store};
+use cairn_net::Drain;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+#[derive(Serialize)]
+struct Status {
+    capacity_bytes: u64,
+    available_bytes: u64,
+    temporary_upload_bytes: u64,
+}
+
+/// `GET /api/v1/storage/status`.
+pub(crate) fn status(call: &Call<'_, '_, '_>, store: &Store) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let usage = store.usage();
+    let status = Status {
+        capacity_bytes: usage.capacity_bytes,
+        available_bytes: usage.available_bytes,
+        temporary_upload_bytes: usage.reserved_bytes,
+    };
+    Reply::json(StatusCode::OK, &status)
+}
+
+/// Without versions and multipart uploads every object is its one version, and all bytes are those of current objects.
+#[derive(Serialize)]
+struct Usage {
+    buckets: u64,
+    objects: u64,
+    versions: u64,
+    delete_markers: u64,
+    multipart_uploads: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+    by_bucket: Vec<BucketUsage>,
+}
+
+#[derive(Serialize)]
+struct BucketUsage {
+    bucket: String,
+    objects: u64,
+    versions: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+}
+
+/// `GET /api/v1/storage/usage`.
+pub(crate) fn usage(call: &Call<'_, '_, '_>, store: &Store) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let of_bucket = |bucket: &cairn_engine::Bucket| {
+        let usage = bucket.usage();
+        BucketUsage {
+            bucket: bucket.name.to_string(),
+            objects: usage.objects,
+            versions: usage.objects,
+            logical_bytes: usage.bytes,
+            physical_bytes: usage.bytes,
+        }
+    };
+    let by_bucket: Vec<_> = store.buckets().iter().map(|bucket| of_bucket(bucket)).collect();
+    let objects = by_bucket.iter().map(|bucket| bucket.objects).sum();
+    let bytes = by_bucket.iter().map(|bucket| bucket.logical_bytes).sum();
+    let usage = Usage {
+        buckets: by_bucket.len() as u64,
+        objects,
+        versions: objects,
+        delete_markers: 0,
+        multipart_uploads: 0,
+        logical_bytes: bytes,
+        physical_bytes: bytes,
+        by_bucket,
+    };
+    Reply::json(StatusCode::OK, &usage)
+}
+
+#[derive(Serialize)]
+struct InspectionReply {
+    complete: bool,
+    entries_examined: u64,
+    objects: u64,
+    versions: u64,
+    delete_markers: u64,
+    multipart_uploads: u64,
+    parts: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+    orphaned_payloads: u64,
+    orphaned_bytes: u64,
+    findings: Vec<FindingReply>,
+    findings_omitted: u64,
+}
+
+#[derive(Serialize)]
+struct FindingReply {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bucket: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_id: Option<String>,
+    detail: String,
+}
+
+impl From<Finding> for FindingReply {
+    fn from(finding: Finding) -> Self {
+        let version_id = finding.version.map(|version| version.0.to_string());
+        let Finding { kind, bucket, key, detail, .. } = finding;
+        Self { kind: kind.name(), bucket, key, version_id, detail }
+    }
+}
+
+/// `GET /api/v1/storage/inspect[?maximum_entries=]`.
+pub(crate) async fn inspect(
+    call: Call<'_, '_, '_>,
+    store: &Arc<Store>,
+    drain: &Drain,
+) -> Result<Reply, AdminError> {
+    let sent = call.only_parameter("maximum_entries")?;
+    let sent = sent.map(|text| digits(&text).ok_or_else(out_of_range)).transpose()?;
+    let begun = store.begin_inspection(entries_max(sent)?).map_err(refusal)?;
+    let found = call.while_wanted(drain, async { begun.await.map_err(refusal) }).await?;
+    let reply = InspectionReply {
+        complete: found.complete,
+        entries_examined: found.entries_examined,
+        objects: found.objects,
+        versions: found.versions,
+        delete_markers: 0,
+        multipart_uploads: 0,
+        parts: 0,
+        logical_bytes: found.logical_bytes,
+        physical_bytes: found.physical_bytes,
+        orphaned_payloads: found.orphaned_payloads,
+        orphaned_bytes: found.orphaned_bytes,
+        findings: found.findings.into_iter().map(FindingReply::from).collect(),
+        findings_omitted: found.findings_omitted,
+    };
+    Reply::json(StatusCode::OK, &reply)
+}
+
+/// The body of a repair; all of it may be left out.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RepairRequest {
+    maximum_entries: Option<u64>,
+    dry_run: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct RepairReply {
+    dry_run: bool,
+    complete: bool,
+    entries_examined: u64,
+    orphaned_payloads: u64,
+    orphaned_bytes: u64,
+    removed_payloads: u64,
+    removed_bytes: u64,
+    refused: Vec<RefusedSlice>,
+}
+
+#[derive(Serialize)]
+struct RefusedSlice {
+    slice: u16,
+    reason: String,
+}
+
+/// `POST /api/v1/storage/repair`.
+pub(crate) async fn repair(
+    mut call: Call<'_, '_, '_>,
+    store: &Arc<Store>,
+    drain: &Drain,
+) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: RepairRequest = call.json().await?;
+    let dry_run = request.dry_run.unwrap_or(true);
+    let mode = if dry_run { RepairMode::DryRun } else { RepairMode::Apply };
+    let begun = store.begin_repair(entries_max(request.maximum_entries)?, mode).map_err(refusal)?;
+    let done = call.while_wanted(drain, async { begun.await.map_err(refusal) }).await?;
+    let reply = RepairReply {
+        dry_run,
+        complete: done.complete,
+        entries_examined: done.entries_examined,
+        orphaned_payloads: done.orphaned_payloads,
+        orphaned_bytes: done.orphaned_bytes,
+        removed_payloads: done.removed_payloads,
+        removed_bytes: done.removed_bytes,
+        refused: done.refused.into_iter().map(|(slice, reason)| RefusedSlice { slice, reason }).collect(),
+    };
+    Reply::json(StatusCode::OK, &reply)
+}
+
+fn digits(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if is_number { text.parse().ok() } else { None }
+}
+
+fn entries_max(sent: Option<u64>) -> Result<u64, AdminError> {
+    let entries = sent.unwrap_or(INSPECTION_ENTRIES_DEFAULT);
+    if (1..=INSPECTION_ENTRIES_MAX).contains(&entries) { Ok(entries) } else { Err(out_of_range()) }
+}
+
+fn out_of_range() -> AdminError {
+    AdminError::invalid(format!("maximum_entries is a number from 1 to {INSPECTION_ENTRIES_MAX}"))
+}
+
+fn refusal(error: EngineError) -> AdminError {
+    match error {
+        EngineError::Overloaded => AdminError::TooManyRequests("an inspection or repair is running"),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_entries_are_plain_and_bounded() {
+        assert_eq!(entries_max(None), Ok(100_000));
+        assert_eq!(digits("1").map(|n| entries_max(Some(n))), Some(Ok(1)));
+        for wrong in ["", "+1", "-1", "1e3", " 1", "99999999999999999999999"] {
+            assert_eq!(digits(wrong), None, "{wrong}");
+        }
+        assert!(entries_max(Some(0)).is_err() && entries_max(Some(INSPECTION_ENTRIES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn a_misspelt_field_of_a_repair_is_refused() {
+        assert!(serde_json::from_str::<RepairRequest>(r#"{"dry_run": false, "maximum_entries": 5}"#).is_ok());
+        for wrong in [r#"{"dryrun": false}"#, r#"{"dry_run": "false"}"#, r#"{"maximum_entries": -1}"#, "[]x"]
+        {
+            assert!(serde_json::from_str::<RepairRequest>(wrong).is_err(), "{wrong}");
+        }
+    }
+}
