@@ -59,6 +59,8 @@ pub(crate) struct Storage {
 #[argh(subcommand)]
 pub(crate) enum StorageCommand {
     Compact(Compact),
+    Inspect(Inspect),
+    Repair(Repair),
 }
 
 /// Give the metadata space that deletions freed back to the file system. The server must be stopped; each part of the
@@ -69,6 +71,41 @@ pub(crate) struct Compact {
     /// the data folder
     #[argh(option, arg_name = "folder")]
     pub(crate) data_dir: String,
+}
+
+/// Have a server compare its metadata with itself. The exit code is 0 when everything was compared and nothing found.
+/// Needs SERVICE_MANAGEMENT_TOKEN.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "inspect")]
+pub(crate) struct Inspect {
+    /// examine at most so many object records (default: 100000)
+    #[argh(option, arg_name = "n")]
+    pub(crate) maximum_entries: Option<u64>,
+    /// print the server's answer as JSON
+    #[argh(switch)]
+    pub(crate) json: bool,
+    /// the management plane's address (default: http://127.0.0.1:7601)
+    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
+    pub(crate) endpoint: String,
+}
+
+/// Have a server free space that no record owns. Without --apply it says what it would free. Needs
+/// SERVICE_MANAGEMENT_TOKEN.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "repair")]
+pub(crate) struct Repair {
+    /// remove what is found
+    #[argh(switch)]
+    pub(crate) apply: bool,
+    /// examine at most so many object records (default: 100000)
+    #[argh(option, arg_name = "n")]
+    pub(crate) maximum_entries: Option<u64>,
+    /// print the server's answer as JSON
+    #[argh(switch)]
+    pub(crate) json: bool,
+    /// the management plane's address (default: http://127.0.0.1:7601)
+    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
+    pub(crate) endpoint: String,
 }
 
 /// What came of the arguments.

@@ -13,6 +13,8 @@ const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest answer read.
 const ANSWER_BYTES_MAX: u64 = 1 << 20;
+/// Longest answer of a route that lists findings: a thousand of them with keys of 1 KiB, escaped.
+const LONG_ANSWER_BYTES_MAX: u64 = 64 << 20;
 
 /// A server's management plane.
 pub(crate) struct Endpoint {
@@ -58,13 +60,39 @@ impl Endpoint {
         if let (Credential::Token, Some(token)) = (credential, &self.token) {
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let mut response =
-            request.call().map_err(|error| format!("{} cannot be reached: {error}", self.base))?;
+        self.answer(request.call(), ANSWER_BYTES_MAX)
+    }
+
+    /// Gets a path, with the token, and waits for as long as the answer takes.
+    pub(crate) fn get_patiently(&self, path: &str) -> Result<Answer, String> {
+        let request = self.agent.get(format!("{}{path}", self.base)).config().timeout_global(None).build();
+        let request = request.header("authorization", self.bearer());
+        self.answer(request.call(), LONG_ANSWER_BYTES_MAX)
+    }
+
+    /// Posts JSON to a path, with the token, and waits for as long as the answer takes.
+    pub(crate) fn post_patiently(&self, path: &str, json: &str) -> Result<Answer, String> {
+        let request = self.agent.post(format!("{}{path}", self.base)).config().timeout_global(None).build();
+        let request =
+            request.header("authorization", self.bearer()).header("content-type", "application/json");
+        self.answer(request.send(json), LONG_ANSWER_BYTES_MAX)
+    }
+
+    fn bearer(&self) -> String {
+        format!("Bearer {}", self.token.as_deref().unwrap_or_default())
+    }
+
+    fn answer(
+        &self,
+        called: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
+        bytes_max: u64,
+    ) -> Result<Answer, String> {
+        let mut response = called.map_err(|error| format!("{} cannot be reached: {error}", self.base))?;
         let status = response.status().as_u16();
         let text = response
             .body_mut()
             .with_config()
-            .limit(ANSWER_BYTES_MAX)
+            .limit(bytes_max)
             .read_to_string()
             .map_err(|error| format!("the answer of {} could not be read: {error}", self.base))?;
         Ok(Answer { status, body: serde_json::from_str(&text).unwrap_or(Value::Null) })

@@ -1,7 +1,7 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
-//! Commands are nouns or single verbs, one file each. Exit codes: 0 done (for `status`: ready), 1 failed, 2 wrong
-//! usage.
+//! Commands are nouns or single verbs, one file each. Exit codes: 0 done (for `status`: ready, for
+//! `storage inspect`: nothing was found), 1 failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -10,6 +10,7 @@ mod endpoint;
 mod output;
 mod serve;
 mod status;
+mod storage;
 
 use std::process::ExitCode;
 
@@ -39,6 +40,8 @@ fn main() -> ExitCode {
         Parsed::Command(Cairn { command: Some(Command::Storage(Storage { command })), .. }) => {
             match command {
                 StorageCommand::Compact(command) => compact::run(&command),
+                StorageCommand::Inspect(command) => storage::inspect(&command),
+                StorageCommand::Repair(command) => storage::repair(&command),
             }
         }
         Parsed::Command(Cairn { command: None, .. }) => {

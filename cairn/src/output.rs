@@ -12,3 +12,8 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn print_error(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
+
+/// Without control characters: what a server sends must not drive the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    text.chars().filter(|character| !character.is_control()).collect()
+}

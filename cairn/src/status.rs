@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::arguments::Status;
 use crate::endpoint::{Answer, Credential, Endpoint};
-use crate::output;
+use crate::output::{self, plain};
 
 const READY: u16 = 200;
 const NOT_READY: u16 = 503;
@@ -56,11 +56,6 @@ fn info_text(info: &Value) -> String {
 
 fn word(value: &Value) -> String {
     plain(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())
-}
-
-/// Without control characters: what a server sends must not drive the terminal.
-fn plain(text: &str) -> String {
-    text.chars().filter(|character| !character.is_control()).collect()
 }
 
 #[cfg(test)]
