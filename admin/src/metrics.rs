@@ -54,9 +54,26 @@ static STORE_METRICS: &[StoreMetric] = &[
         "Bytes on the device that payloads and metadata take: owned units of the volumes and used pages of the metadata.",
         |now| now.usage.volume_bytes.saturating_sub(now.usage.free_volume_bytes) + now.usage.metadata_bytes,
     ),
-    gauge("service_storage_volume_bytes", "Bytes of the volume files, free space in them included.", |now| {
-        now.usage.volume_bytes
-    }),
+    gauge(
+        "service_storage_volume_bytes",
+        "Bytes of the volume files that are allocated on the disk, free space in them included.",
+        |now| now.usage.volume_bytes,
+    ),
+    gauge(
+        "service_storage_reclaimed_bytes",
+        "Bytes of the volume files that were given back to the file system and not taken again.",
+        |now| now.usage.reclaimed_bytes,
+    ),
+    gauge(
+        "service_metadata_oldest_read_milliseconds",
+        "Age of the oldest open read of metadata; pages freed since it began cannot be used.",
+        |now| u64::try_from(now.usage.oldest_read.as_millis()).unwrap_or(u64::MAX),
+    ),
+    counter(
+        "service_metadata_stale_readers_total",
+        "Slots of metadata readers that ended without giving them back, cleared since the start.",
+        |now| now.usage.stale_readers,
+    ),
     gauge("service_cache_bytes", "Bytes of the cached blocks.", |now| now.usage.cached_bytes),
     counter(
         "service_corruptions_total",

@@ -25,6 +25,8 @@ mod error;
 mod events;
 mod extent;
 mod files;
+#[cfg(test)]
+mod fragmentation;
 mod free_map;
 mod free_runs;
 #[cfg(any(test, feature = "fuzzing"))]

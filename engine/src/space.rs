@@ -239,6 +239,13 @@ impl Space {
         self.lock().reserved.values().flatten().map(|extent| u64::from(extent.units)).sum()
     }
 
+    /// Lengths of all runs of free space that may be handed out.
+    #[cfg(test)]
+    pub(crate) fn free_runs(&self) -> Vec<u64> {
+        let state = self.lock();
+        state.written.runs().chain(state.fresh.runs()).map(|(_, units)| units).collect()
+    }
+
     /// Figures for the keeper.
     pub(crate) fn state(&self) -> SpaceState {
         let mut state = self.lock();
