@@ -72,8 +72,11 @@ class Run:
 
     def create_another(self) -> None:
         """A store whose making was interrupted is made anew, or was done; in both cases it serves."""
+        # A cut may have undone the removal of an earlier one, which has other keys.
+        for left in self.disk.folder.glob("other-*"):
+            shutil.rmtree(left)
         other = Cairn(self.store.folder.parent / "other", self.store.extra)
-        other.data = self.disk.folder / "other"
+        other.data = self.disk.folder / f"other-{self.report.cycles}"
         try:
             self.interrupted(other, self.rng.uniform(*CREATION_SECONDS))
             other.take_ports()
