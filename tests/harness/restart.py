@@ -1,0 +1,88 @@
+"""How long a store of many objects takes to be ready after kill -9, with what it wrote in the page cache and without."""
+
+import json
+import os
+import shutil
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from . import cairn_load
+from .server import Cairn
+
+BUCKET = "restart"
+DROP_CACHES = Path("/proc/sys/vm/drop_caches")
+POLL_SECONDS = 0.001
+READY_SECONDS_MAX = 60.0
+LOAD_SECONDS = 1.5
+
+
+class NotReady(AssertionError):
+    """The store did not come back."""
+
+
+@dataclass
+class Report:
+    """Seconds from the start of the process to the first 200 of GET /ready, one for each restart."""
+
+    objects: int
+    size: str
+    fill_seconds: float
+    data_bytes: int
+    warm_seconds: list[float]
+    cold_seconds: list[float]
+
+    def json(self) -> str:
+        """For machines."""
+        return json.dumps(asdict(self))
+
+    def worst(self) -> float:
+        """The longest of all restarts."""
+        return max(self.warm_seconds + self.cold_seconds)
+
+
+def restart(store: Cairn, cold: bool) -> float:
+    """Kill while puts are under way, start, and wait for the first 200."""
+    writers = cairn_load.spawn(
+        store, "put", BUCKET, "--prefix", "during-the-kill/", "--keys", "20000", "--size", "4KiB:50,256KiB:50",
+        "--connections", "16", "--duration", "60s",
+    )
+    time.sleep(LOAD_SECONDS)  # the kill comes in the middle of a load
+    assert writers.poll() is None, writers.communicate()[0]
+    store.kill()
+    writers.kill()
+    writers.communicate()
+    if cold:
+        os.sync()
+        DROP_CACHES.write_text("3")
+    began = time.monotonic()
+    store.spawn()
+    while store.ready_status() != 200:
+        if not store.running() or time.monotonic() - began > READY_SECONDS_MAX:
+            raise NotReady(f"not ready after {time.monotonic() - began:.1f} s:\n{store.output()[-4000:]}")
+        time.sleep(POLL_SECONDS)
+    return time.monotonic() - began
+
+
+def run(folder: Path, objects: int, size: str, restarts: int) -> Report:
+    """Fill a new store, then kill and restart it; cold restarts only where the page cache may be dropped."""
+    shutil.rmtree(folder, ignore_errors=True)
+    store = Cairn(folder).start()
+    try:
+        kept = ("--keys", str(objects), "--size", size)
+        began = time.monotonic()
+        cairn_load.run(store, "prepare", BUCKET, *kept, "--connections", "256")
+        report = Report(objects, size, round(time.monotonic() - began, 1), 0, [], [])
+        print(f"{objects} objects of {size} in {report.fill_seconds} s", flush=True)
+        for number in range(1, restarts + 1):
+            report.warm_seconds.append(round(restart(store, cold=False), 3))
+            print(f"restart {number}: ready after {report.warm_seconds[-1]} s", flush=True)
+            if os.access(DROP_CACHES, os.W_OK):
+                report.cold_seconds.append(round(restart(store, cold=True), 3))
+                print(f"restart {number}, page cache dropped: ready after {report.cold_seconds[-1]} s", flush=True)
+        files = (path for path in store.data.rglob("*") if path.is_file())
+        report.data_bytes = sum(path.stat().st_blocks * 512 for path in files)
+        cairn_load.run(store, "get", BUCKET, *kept, "--verify", "--connections", "16", "--duration", "5s")
+        return report
+    finally:
+        store.kill()
