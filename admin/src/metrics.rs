@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use cairn_engine::{Store, StoreUsage};
+use cairn_engine::{ScrubRecord, Store, StoreUsage};
 use cairn_observe::metrics;
 use http::StatusCode;
 use serde::Serialize;
@@ -27,6 +27,7 @@ enum Kind {
 struct Snapshot<'s> {
     store: &'s Store,
     usage: StoreUsage,
+    scrub: ScrubRecord,
 }
 
 /// A metric of the store.
@@ -80,6 +81,42 @@ static STORE_METRICS: &[StoreMetric] = &[
         "Blocks, inline payloads, check pages and records that failed their checks, in requests and in verifications.",
         |now| now.store.corruptions(),
     ),
+    gauge("service_scrub_running", "1 while the scrub verifies the store.", |now| {
+        u64::from(now.store.scrub().is_running())
+    }),
+    gauge(
+        "service_scrub_last_completed_timestamp_seconds",
+        "When the last whole scrub ended, in seconds since the Unix epoch; 0 when there was none.",
+        |now| now.scrub.completed.seconds(),
+    ),
+    gauge(
+        "service_scrub_pass_versions",
+        "Versions verified in the scrub under way, or in the last one.",
+        |now| now.scrub.versions,
+    ),
+    gauge("service_scrub_pass_bytes", "Bytes verified in the scrub under way, or in the last one.", |now| {
+        now.scrub.bytes
+    }),
+    gauge(
+        "service_scrub_pass_corrupt_versions",
+        "Versions found damaged in the scrub under way, or in the last one.",
+        |now| now.scrub.corrupt,
+    ),
+    gauge(
+        "service_scrub_position_slice",
+        "The slice that the scrub under way is in; they are scrubbed from 0 on.",
+        |now| now.scrub.position.slice.into(),
+    ),
+    counter(
+        "service_scrub_verified_bytes_total",
+        "Bytes that scrubs have verified since the process started.",
+        |now| now.store.scrub().total().bytes(),
+    ),
+    counter(
+        "service_scrub_corrupt_versions_total",
+        "Versions that scrubs have found damaged since the process started.",
+        |now| now.store.scrub().total().corrupt(),
+    ),
 ];
 
 /// One value.
@@ -101,7 +138,7 @@ fn samples(store: &Store) -> Vec<Sample> {
         labels: counter.label().into_iter().collect(),
         value: counter.value(),
     });
-    let now = Snapshot { store, usage: store.usage() };
+    let now = Snapshot { store, usage: store.usage(), scrub: store.scrub().record() };
     let of_store = STORE_METRICS.iter().map(|metric| Sample {
         name: metric.name,
         kind: metric.kind,

@@ -19,6 +19,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Status(Status),
     Storage(Storage),
+    Verify(Verify),
 }
 
 /// Run the server until SIGTERM or SIGINT.
@@ -103,6 +104,56 @@ pub(crate) struct Repair {
     /// print the server's answer as JSON
     #[argh(switch)]
     pub(crate) json: bool,
+    /// the management plane's address (default: http://127.0.0.1:7601)
+    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
+    pub(crate) endpoint: String,
+}
+
+/// Have a server read stored data from its device and check it. The exit code is 0 when nothing is damaged. Needs
+/// SERVICE_MANAGEMENT_TOKEN.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "verify")]
+pub(crate) struct Verify {
+    #[argh(subcommand)]
+    pub(crate) what: VerifyWhat,
+}
+
+/// What to verify.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand)]
+pub(crate) enum VerifyWhat {
+    Bucket(VerifyBucket),
+    Object(VerifyObject),
+}
+
+/// Verify every version of every object in a bucket.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "bucket")]
+pub(crate) struct VerifyBucket {
+    #[argh(positional)]
+    pub(crate) bucket: String,
+    /// where to write the signed proof (JSON)
+    #[argh(option, arg_name = "file")]
+    pub(crate) proof: Option<String>,
+    /// the management plane's address (default: http://127.0.0.1:7601)
+    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
+    pub(crate) endpoint: String,
+}
+
+/// Verify one object.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "object")]
+pub(crate) struct VerifyObject {
+    #[argh(positional)]
+    pub(crate) bucket: String,
+    #[argh(positional)]
+    pub(crate) key: String,
+    /// the version; else the current one
+    #[argh(option, arg_name = "id")]
+    pub(crate) version_id: Option<String>,
+    /// where to write the signed proof (JSON)
+    #[argh(option, arg_name = "file")]
+    pub(crate) proof: Option<String>,
     /// the management plane's address (default: http://127.0.0.1:7601)
     #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
     pub(crate) endpoint: String,

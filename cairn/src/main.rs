@@ -1,7 +1,7 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
 //! Commands are nouns or single verbs, one file each. Exit codes: 0 done (for `status`: ready, for
-//! `storage inspect`: nothing was found), 1 failed, 2 wrong usage.
+//! `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod arguments;
@@ -11,6 +11,7 @@ mod output;
 mod serve;
 mod status;
 mod storage;
+mod verify;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
                 StorageCommand::Repair(command) => storage::repair(&command),
             }
         }
+        Parsed::Command(Cairn { command: Some(Command::Verify(command)), .. }) => verify::run(&command),
         Parsed::Command(Cairn { command: None, .. }) => {
             output::print_error("a command is needed; `cairn --help` lists them\n");
             return ExitCode::from(WRONG_USAGE);

@@ -5,6 +5,7 @@
 //! buckets   name              u64 id, u64 creation in ms since the Unix epoch, u8 flags (zero)
 //! control   identity          16 bytes store id
 //! control   next_bucket_id    u64
+//! control   scrub             where the scrub stands (scrub.rs)
 //! ```
 //! All buckets are also in memory, in order of name: a request looks its bucket up there. Removing a bucket takes three
 //! steps: it is marked, so that committers refuse changes of it; every slice is asked, in line with the changes before, if
@@ -16,6 +17,7 @@ use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreEvent};
 use crate::limits::CONTROL_MAP_BYTES;
 use crate::queue::{Job, Reply};
+use crate::scrub::ScrubRecord;
 use crate::slice::{SMALL_RECORD_VERSION, Slice};
 use crate::superblock::StoreId;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
@@ -28,6 +30,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
+const SCRUB_KEY: &[u8] = b"scrub";
 
 /// All buckets, in order of name.
 pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
@@ -36,6 +39,8 @@ pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
 pub(crate) enum ControlJob {
     Create(BucketName, Reply<Arc<Bucket>>),
     Delete(BucketName, Reply<()>),
+    /// Keeps where the scrub stands.
+    SaveScrub(ScrubRecord, Reply<()>),
     Stop,
 }
 
@@ -121,6 +126,7 @@ impl Control {
                 match job {
                     ControlJob::Create(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
                     ControlJob::Delete(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
+                    ControlJob::SaveScrub(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
                     ControlJob::Stop => return,
                 }
                 continue;
@@ -131,9 +137,28 @@ impl Control {
                 ControlJob::Delete(name, reply) => {
                     drop(reply.send(self.delete_bucket(&name, buckets, slices)))
                 }
+                ControlJob::SaveScrub(record, reply) => drop(reply.send(self.save_scrub(&record))),
                 ControlJob::Stop => return,
             }
         }
+    }
+
+    /// Where the scrub stands. A record that cannot be read costs a pass, not the start.
+    pub(crate) fn scrub_record(&self) -> ScrubRecord {
+        let read = || -> Result<Option<ScrubRecord>, cairn_lmdb::Error> {
+            let txn = self.environment.read()?;
+            Ok(txn.get(self.control_table, SCRUB_KEY)?.and_then(|record| ScrubRecord::decode(record.body)))
+        };
+        read().unwrap_or_else(|error| {
+            tracing::warn!(target: "service::engine", %error, "where the scrub stands cannot be read: it begins anew");
+            None
+        }).unwrap_or_default()
+    }
+
+    fn save_scrub(&self, record: &ScrubRecord) -> Result<(), EngineError> {
+        let mut txn = self.environment.write()?;
+        txn.put(self.control_table, SCRUB_KEY, SMALL_RECORD_VERSION, &record.encode(), &[])?;
+        self.commit(txn)
     }
 
     fn create_bucket(

@@ -46,6 +46,7 @@ mod reader;
 mod reclaim;
 mod record;
 mod repair;
+mod scrub;
 mod seal;
 #[cfg(feature = "simulation")]
 pub mod simulation;
@@ -74,6 +75,7 @@ pub use object::{
 pub use proof::ProofKey;
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use repair::{Repair, RepairMode};
+pub use scrub::{ScrubOptions, ScrubRecord, ScrubStatus};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use superblock::{FORMAT_VERSION, StoreId};
 pub use upload_budget::Recall;

@@ -185,3 +185,9 @@ pub(crate) const REPAIRED_RUNS_MAX: usize = 65_536;
 pub(crate) const REPAIR_RUNS_PER_CHANGE: usize = 256;
 /// ... and units (256 MiB): the chunks that it touches stay a small part of a transaction.
 pub(crate) const REPAIR_UNITS_PER_CHANGE: u64 = (256 << 20) / UNIT_BYTES;
+/// How often the scrub saves its place: what a restart verifies again at most.
+pub(crate) const SCRUB_SAVE_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the scrub looks whether the next pass is due.
+pub(crate) const SCRUB_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// How long the scrub waits after a failure that says nothing of the stored data.
+pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);

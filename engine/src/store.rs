@@ -23,6 +23,7 @@ use crate::limits::{SLICES_MAX, UNIT_BYTES};
 use crate::pace::Activities;
 use crate::proof::ProofKey;
 use crate::reclaim::Reclaim;
+use crate::scrub::ScrubStatus;
 use crate::seal::WrappingKey;
 use crate::slice::Slice;
 use crate::superblock::{self, StoreId, Superblock};
@@ -98,6 +99,8 @@ pub struct Store {
     /// What was found wrong, and who is told of it.
     pub(crate) events: Arc<Events>,
     pub(crate) activities: Activities,
+    pub(crate) scrub: ScrubStatus,
+    pub(crate) clock: Arc<dyn Clock>,
     buckets: Arc<Buckets>,
     /// The environment of the buckets; only its own thread changes it.
     pub(crate) bucket_records: Arc<Control>,
@@ -151,6 +154,8 @@ impl Store {
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             events,
             activities: Activities::default(),
+            scrub: ScrubStatus::new(control.scrub_record()),
+            clock: Arc::clone(&options.clock),
             buckets: Arc::new(RwLock::new(buckets)),
             control_stopped: control.stopped(),
             bucket_records: Arc::clone(&control),
@@ -269,7 +274,7 @@ impl Store {
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 
-    fn send_control(&self, job: ControlJob) -> Result<(), EngineError> {
+    pub(crate) fn send_control(&self, job: ControlJob) -> Result<(), EngineError> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         control.send(job).map_err(|_| EngineError::ShuttingDown)
     }
@@ -330,6 +335,12 @@ impl Store {
     #[must_use]
     pub fn corruptions(&self) -> u64 {
         self.events.damage_count()
+    }
+
+    /// Where the scrub stands.
+    #[must_use]
+    pub fn scrub(&self) -> &ScrubStatus {
+        &self.scrub
     }
 
     /// The slice of a key.

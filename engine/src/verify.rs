@@ -161,10 +161,9 @@ impl Engine {
             let mut walk = Walk::new(Rc::clone(&engine), keys::prefix_of(bucket.id, &[]), from);
             let mut verifier = Verifier::new(engine, Arc::clone(&progress), None);
             let mut found = BucketVerification::default();
-            while let Some((slice, encoded)) = walk.next()? {
+            while let Some(met) = walk.next()? {
                 // Removed meanwhile: nothing to verify.
-                let verified = verifier.verify(&slice, bucket.name.as_str(), &encoded).await?;
-                if let Some(verified) = verified {
+                if let Some(verified) = verifier.verify_met(&met, bucket.name.as_str()).await? {
                     found.add(verified);
                 }
                 if found.versions_verified >= versions_max {
@@ -200,20 +199,27 @@ fn newest_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
     found.map(<[u8]>::to_vec).ok_or(EngineError::NoSuchKey)
 }
 
-/// A slice and the encoded key of a version in it.
-type Place = (Arc<Slice>, Vec<u8>);
+/// The record of a version as a walk meets it.
+pub(crate) struct Met {
+    pub(crate) slice: Arc<Slice>,
+    pub(crate) encoded: Vec<u8>,
+    /// Whether a look-up finds the key, too. It does not when keys are out of order because a bit of one was turned over.
+    pub(crate) is_found: bool,
+}
 
 /// Gives the encoded keys of all versions whose keys begin with a prefix, slice by slice, a page from each snapshot.
 pub(crate) struct Walk {
     engine: Rc<Engine>,
     prefix: Vec<u8>,
     position: VerifyPosition,
-    page: VecDeque<Vec<u8>>,
+    page: VecDeque<Listed>,
+    /// Whether the position is another than when the last page was taken: then there may be more behind it.
+    moved: bool,
 }
 
 impl Walk {
     pub(crate) const fn new(engine: Rc<Engine>, prefix: Vec<u8>, from: VerifyPosition) -> Self {
-        Self { engine, prefix, position: from, page: VecDeque::new() }
+        Self { engine, prefix, position: from, page: VecDeque::new(), moved: true }
     }
 
     /// The place behind what was given last.
@@ -222,37 +228,73 @@ impl Walk {
     }
 
     /// The next version; `None` at the end of the last slice.
-    pub(crate) fn next(&mut self) -> Result<Option<Place>, EngineError> {
+    pub(crate) fn next(&mut self) -> Result<Option<Met>, EngineError> {
         loop {
             let slices = &self.engine.store().slices;
             let Some(slice) = slices.get(usize::from(self.position.slice)) else { return Ok(None) };
-            if let Some(encoded) = self.page.pop_front() {
-                self.position.after.clone_from(&encoded);
-                return Ok(Some((Arc::clone(slice), encoded)));
+            if let Some(Listed { encoded, is_found }) = self.page.pop_front() {
+                // A damaged key that is out of order must lead neither back nor past others.
+                if encoded > self.position.after
+                    && self.page.front().is_none_or(|next| encoded < next.encoded)
+                {
+                    self.position.after.clone_from(&encoded);
+                    self.moved = true;
+                }
+                return Ok(Some(Met { slice: Arc::clone(slice), encoded, is_found }));
             }
-            self.page = keys_behind(slice, &self.prefix, &self.position.after)?;
+            if std::mem::take(&mut self.moved) {
+                self.page = keys_behind(slice, &self.prefix, &self.position.after)?;
+            }
             if self.page.is_empty() {
                 self.position = VerifyPosition { slice: self.position.slice + 1, after: Vec::new() };
+                self.moved = true;
             }
         }
     }
 }
 
-/// The next keys of a slice behind `after` that begin with `prefix`.
-fn keys_behind(slice: &Slice, prefix: &[u8], after: &[u8]) -> Result<VecDeque<Vec<u8>>, EngineError> {
+/// A key in a page of a walk; see [`Met`].
+struct Listed {
+    encoded: Vec<u8>,
+    is_found: bool,
+}
+
+/// The next keys of a slice behind `after` that begin with `prefix`. The last of them is in order with its neighbours, and
+/// a single key that does not begin with the prefix among ones that do is given too: a bit of a key that was turned over
+/// must not lead the walk past what follows.
+fn keys_behind(slice: &Slice, prefix: &[u8], after: &[u8]) -> Result<VecDeque<Listed>, EngineError> {
     // The least key that is greater than `after`.
     let behind = [after, &[0][..]].concat();
     let from = if after.is_empty() { prefix } else { behind.as_slice() };
     let txn = slice.environment.read()?;
     let mut page = VecDeque::new();
-    for key in txn.keys(slice.tables.objects, from)?.take(WALK_PAGE_RECORDS) {
-        let key = key?;
-        if !key.starts_with(prefix) {
+    let mut stray = None;
+    for key in txn.keys(slice.tables.objects, from)?.take(WALK_PAGE_RECORDS + 1) {
+        let key = key?.to_vec();
+        if key.starts_with(prefix) {
+            page.extend(stray.take());
+            page.push_back(key);
+        } else if stray.replace(key).is_some() {
             break;
         }
-        page.push_back(key.to_vec());
     }
-    Ok(page)
+    if page.len() > WALK_PAGE_RECORDS {
+        end_in_order(&mut page);
+    }
+    // In the same snapshot: what was removed since is no damage.
+    let is_found = |key: &[u8]| !matches!(txn.get(slice.tables.objects, key), Ok(None));
+    Ok(page.into_iter().map(|encoded| Listed { is_found: is_found(&encoded), encoded }).collect())
+}
+
+/// Takes keys off the end until the last one stands between its neighbours in order; at least one is left.
+fn end_in_order(page: &mut VecDeque<Vec<u8>>) {
+    let mut ahead = page.pop_back();
+    while let (Some(last), Some(before)) = (page.back(), page.iter().rev().nth(1)) {
+        if before < last && ahead.as_ref().is_none_or(|ahead| last < ahead) {
+            return;
+        }
+        ahead = page.pop_back();
+    }
 }
 
 /// Verifies versions one after the other at a pace.
@@ -272,6 +314,26 @@ impl Verifier {
         Self { engine, progress, pace }
     }
 
+    /// Verifies what a walk met; `None` when it was removed since.
+    pub(crate) async fn verify_met(
+        &mut self,
+        met: &Met,
+        bucket: &str,
+    ) -> Result<Option<VerifiedVersion>, EngineError> {
+        if met.is_found {
+            return self.verify(&met.slice, bucket, &met.encoded).await;
+        }
+        let (key, sequence) = key_and_sequence(&met.encoded);
+        let mut findings = Findings::new(format!("{bucket}/{key}"), VersionId(sequence));
+        let what = "the record's key is out of order: look-ups do not find it".to_owned();
+        findings.add(&self.engine, VerificationStatus::Corrupt, what);
+        let (status, detail) = findings.end();
+        let version = VersionId(sequence);
+        let verified = VerifiedVersion { key, version, size: 0, status, blocks_checked: 0, detail };
+        self.progress.count(&verified);
+        Ok(Some(verified))
+    }
+
     /// Verifies the version of an encoded key; `None` when there is none any more.
     pub(crate) async fn verify(
         &mut self,
@@ -279,11 +341,8 @@ impl Verifier {
         bucket: &str,
         encoded: &[u8],
     ) -> Result<Option<VerifiedVersion>, EngineError> {
+        let (key, sequence) = key_and_sequence(encoded);
         let decoded = keys::decode(encoded);
-        let (key, sequence) = match &decoded {
-            Some((_, key, sequence)) => (String::from_utf8_lossy(key).into_owned(), *sequence),
-            None => (format!("a key that cannot be decoded: {encoded:02x?}"), 0),
-        };
         // A data key that was wrapped for another owner does not open: one more way to find a record in a wrong place.
         let (bucket_id, object) = decoded.as_ref().map_or((0, &[][..]), |(id, key, _)| (*id, key.as_slice()));
         let owner = KeyOwner { bucket: bucket_id, object };
@@ -381,6 +440,14 @@ impl Verifier {
     }
 }
 
+/// Key and sequence of an encoded key, for people as far as it cannot be decoded.
+fn key_and_sequence(encoded: &[u8]) -> (String, u64) {
+    match keys::decode(encoded) {
+        Some((_, key, sequence)) => (String::from_utf8_lossy(&key).into_owned(), sequence),
+        None => (format!("a key that cannot be decoded: {encoded:02x?}"), 0),
+    }
+}
+
 /// What was found in one version.
 struct Findings {
     /// Bucket and key, for the report.
@@ -427,5 +494,23 @@ impl Findings {
             detail.push_str(&format!(" and {} more", self.more));
         }
         (self.status, Some(detail))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end_in_order;
+
+    #[test]
+    fn a_page_does_not_end_with_a_key_that_is_out_of_order() {
+        let ended = |keys: &[u8]| {
+            let mut page = keys.iter().map(|key| vec![*key]).collect();
+            end_in_order(&mut page);
+            page.iter().map(|key| key[0]).collect::<Vec<_>>()
+        };
+        assert_eq!(ended(&[1, 2, 3, 4]), [1, 2, 3], "the one ahead is for the next page");
+        assert_eq!(ended(&[1, 2, 3, 200, 5]), [1, 2, 3], "too large: what follows would be passed over");
+        assert_eq!(ended(&[1, 2, 3, 0, 5]), [1, 2], "too small: the walk would go back");
+        assert_eq!(ended(&[9, 8, 7]), [9]);
     }
 }

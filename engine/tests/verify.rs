@@ -3,8 +3,8 @@
 mod support;
 
 use cairn_engine::{
-    BucketVerification, Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition,
-    VerifyProgress, WriteCondition,
+    BucketVerification, Engine, EngineError, ScrubOptions, VerificationStatus, VerifiedVersion,
+    VerifyPosition, VerifyProgress, WriteCondition,
 };
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -289,5 +289,65 @@ fn changes_meanwhile_do_not_look_like_damage() {
             }
         }
         assert_eq!(engine.store().corruptions(), 0);
+    });
+}
+
+const SCRUB: ScrubOptions =
+    ScrubOptions { interval: std::time::Duration::from_secs(24 * 3600), bytes_per_second: u64::MAX };
+
+/// Scrubs until the store says that a pass has ended or `versions` were verified.
+async fn scrub_until(engine: &Rc<Engine>, versions: u64) {
+    let store = Arc::clone(engine.store());
+    engine
+        .scrub(SCRUB, move || {
+            store.scrub().total().versions() >= versions || store.scrub().record().completed.0 > 0
+        })
+        .await;
+}
+
+#[test]
+fn a_scrub_goes_on_after_a_restart_and_verifies_every_version_once() {
+    let folder = folder();
+    let bytes = SIZES.iter().sum::<usize>() as u64;
+    with_engine(folder.path(), |engine| async move {
+        put_all(&engine).await;
+        scrub_until(&engine, 3).await;
+        let record = engine.store().scrub().record();
+        assert_eq!((record.versions, record.completed.0), (3, 0), "broken off");
+        assert!(record.started.0 > 0 && !engine.store().scrub().is_running());
+    });
+    with_engine(folder.path(), move |engine| async move {
+        assert_eq!(engine.store().scrub().record().versions, 3, "kept");
+        scrub_until(&engine, u64::MAX).await;
+        let record = engine.store().scrub().record();
+        assert_eq!((record.versions, record.bytes, record.corrupt), (7, bytes, 0));
+        assert_eq!(engine.store().scrub().total().versions(), 4, "the rest");
+        assert!(record.completed.0 > 0 && record.started.0 == 0);
+    });
+    with_engine(folder.path(), |engine| async move {
+        let before = engine.store().scrub().record();
+        assert!(before.completed.0 > 0);
+        // A whole pass is behind: the next is not due.
+        let looked = std::cell::Cell::new(0);
+        let stopping = move || looked.replace(looked.get() + 1) > 1;
+        engine.scrub(SCRUB, stopping).await;
+        assert_eq!(engine.store().scrub().record(), before);
+        assert_eq!(engine.store().scrub().total().versions(), 0);
+    });
+}
+
+#[test]
+fn a_scrub_finds_damage_and_goes_on() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move { put_all(&engine).await });
+    let bytes = content(200_001, 200_000);
+    let places = find_unit(folder.path(), &bytes[..64]);
+    flip(&places[0].0, places[0].1, 0);
+    with_engine(folder.path(), |engine| async move {
+        scrub_until(&engine, u64::MAX).await;
+        let record = engine.store().scrub().record();
+        assert_eq!((record.versions, record.corrupt), (7, 1));
+        assert_eq!(engine.store().scrub().total().corrupt(), 1);
+        assert_eq!(engine.store().corruptions(), 1);
     });
 }

@@ -9,7 +9,7 @@ use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
 use cairn_identity::{Credentials, RootCredential};
 use cairn_model::{Clock, SystemClock};
-use cairn_net::{Limits, Listener};
+use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::AuditLog;
 use cairn_s3::{S3Options, S3Service};
 
@@ -54,6 +54,7 @@ pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listener
 /// Serves both planes on this executor until the shutdown has ended. Says through `started` once that it serves, or
 /// why not.
 pub(crate) async fn serve(
+    executor: ExecutorIndex,
     listeners: Listeners,
     shared: Shared,
     started: impl FnOnce(Result<(), ServeError>),
@@ -61,11 +62,14 @@ pub(crate) async fn serve(
     match Engine::open(Arc::clone(&shared.store)).await {
         Ok(engine) => {
             let management = management_service(Rc::clone(&engine), &shared);
-            let data = data_service(engine, listeners.data.local_addr(), &shared);
+            let data = data_service(Rc::clone(&engine), listeners.data.local_addr(), &shared);
             started(Ok(()));
             let serve_data = serve_data(listeners.data, data, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
-            futures_lite::future::zip(serve_data, serve_management).await;
+            let serve_both = async {
+                futures_lite::future::zip(serve_data, serve_management).await;
+            };
+            futures_lite::future::or(serve_both, scrub(executor, engine, &shared)).await;
         }
         Err(error) => started(Err(error.into())),
     }
@@ -108,6 +112,18 @@ pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentia
         root_secret_key: auth.root_secret_key.expose().to_owned(),
         scrape_token: auth.metrics_scrape_token.as_ref().map(|token| token.expose().to_owned()),
     }
+}
+
+/// The executor that scrubs the store.
+const SCRUBBING: ExecutorIndex = ExecutorIndex(0);
+
+/// Scrubs the store until the drain begins, on one executor; never ends, for it must not end the planes.
+async fn scrub(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
+    if let Some(options) = shared.settings.storage.scrub.filter(|_| executor == SCRUBBING) {
+        let drain = shared.shutdown.data.clone();
+        engine.scrub(options, move || drain.is_begun()).await;
+    }
+    std::future::pending().await
 }
 
 async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {

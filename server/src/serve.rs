@@ -125,7 +125,7 @@ fn start_executors(listeners: Vec<Listeners>, shared: &Shared) -> Result<Executo
             // Nobody listens any more only when the start has failed elsewhere; then the process is ending.
             let started = |result| drop(report.send(result));
             match own {
-                Some(own) => planes::serve(own, shared, started).await,
+                Some(own) => planes::serve(executor, own, shared, started).await,
                 None => {
                     started(Err(ServeError::Executor(format!("executor {} has no listeners", executor.0))))
                 }

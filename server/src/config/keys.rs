@@ -6,6 +6,7 @@
 use super::key::Availability::{Built, NotBuilt};
 use super::key::{Key, Kind};
 
+const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
 
@@ -72,6 +73,11 @@ keys! {
     RECLAIM_AFTER: "storage.reclaim_after_seconds", None, integer(0, 86_400), Some("60"), Built,
      "Free space in the volumes that was not needed for so long is given back to the file system, but for a \
      part that is kept at hand; 0 means never.";
+    SCRUB_INTERVAL: "storage.scrub_interval_days", None, integer(0, 3650), Some("30"), Built,
+     "Days from the end of one verification of the whole store in the background to the beginning of the next; 0 turns it \
+     off.";
+    SCRUB_RATE: "storage.scrub_bytes_per_second", None, bytes(64 * KIB, TIB), Some("32MiB"), Built,
+     "Most bytes in a second that this verification reads. While requests are served it reads far less.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"), Built,
      "Encryption at rest: new payloads are sealed with AES-256-GCM under the master key. Payloads that are \
      there stay as they are and readable, whichever way it is set. Keys, sizes, entity tags and metadata are \

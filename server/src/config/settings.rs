@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use cairn_engine::ScrubOptions;
 use cairn_observe::{LogFilter, LogFormat};
 
 use super::key::Key;
@@ -73,6 +74,8 @@ pub struct StorageSettings {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
     pub encryption_enabled: bool,
+    /// How the store is verified in the background; `None`: not at all.
+    pub scrub: Option<ScrubOptions>,
 }
 
 /// Section `audit`.
@@ -92,6 +95,8 @@ pub struct LogSettings {
     /// How it is written.
     pub format: LogFormat,
 }
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads single values; a value that does not fit becomes a problem of its key.
 struct Reader<'a> {
@@ -174,12 +179,16 @@ impl Reader<'_> {
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
         let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
         let encryption_enabled = self.flag(&keys::ENCRYPTION_ENABLED);
+        let scrub_days: Option<u32> = self.number(&keys::SCRUB_INTERVAL);
+        let scrub_rate = self.number(&keys::SCRUB_RATE);
+        let scrub = ScrubOptions { interval: scrub_days? * DAY, bytes_per_second: scrub_rate? };
         Some(StorageSettings {
             cache_bytes: cache_bytes?,
             slices: slices?,
             reserve_bytes: reserve_bytes?,
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
             encryption_enabled: encryption_enabled?,
+            scrub: (!scrub.interval.is_zero()).then_some(scrub),
         })
     }
 

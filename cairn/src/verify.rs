@@ -1,0 +1,159 @@
+//! `cairn verify`: has a server check what its device holds, and shows how far it is.
+
+use std::fmt::Write;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use cairn_http1::{encode_path, encode_strict};
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use crate::arguments::{Verify, VerifyBucket, VerifyObject, VerifyWhat};
+use crate::endpoint::{Answer, Credential, Endpoint};
+use crate::output::{self, plain};
+
+const DONE: u16 = 200;
+/// How often the progress is asked for.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Verifies, prints what was found and keeps the proof; fails when anything is damaged.
+pub(crate) fn run(command: &Verify) -> Result<(), String> {
+    match &command.what {
+        VerifyWhat::Bucket(command) => bucket(command),
+        VerifyWhat::Object(command) => object(command),
+    }
+}
+
+fn bucket(command: &VerifyBucket) -> Result<(), String> {
+    let path = format!("/api/v1/verify/buckets/{}", encode_strict(&command.bucket));
+    let body = verify(&command.endpoint, &path, &command.bucket, None)?;
+    keep_proof(command.proof.as_deref(), &body)?;
+    output::print(&bucket_text(&body));
+    match body["corrupt_count"].as_u64() {
+        Some(0) => Ok(()),
+        Some(count) => Err(format!("{count} versions are damaged")),
+        None => Err("the answer is not one of a verification".to_owned()),
+    }
+}
+
+fn object(command: &VerifyObject) -> Result<(), String> {
+    let (bucket, key) = (encode_strict(&command.bucket), encode_path(&command.key));
+    let mut path = format!("/api/v1/verify/objects/{bucket}/{key}");
+    if let Some(version) = &command.version_id {
+        // Writing to a string does not fail.
+        let _ = write!(path, "?version_id={}", encode_strict(version));
+    }
+    let body = verify(&command.endpoint, &path, &command.bucket, Some(&command.key))?;
+    keep_proof(command.proof.as_deref(), &body)?;
+    output::print(&object_text(&body));
+    match body["status"].as_str() {
+        Some("ok") => Ok(()),
+        Some(status) => Err(format!("the object is {}", plain(status))),
+        None => Err("the answer is not one of a verification".to_owned()),
+    }
+}
+
+/// Asks for the verification and shows its progress until it is answered.
+fn verify(address: &str, path: &str, bucket: &str, key: Option<&str>) -> Result<Value, String> {
+    let endpoint = Endpoint::new(address)?;
+    if !endpoint.has_token() {
+        return Err("SERVICE_MANAGEMENT_TOKEN must hold a management token".to_owned());
+    }
+    let (done, waiting) = channel();
+    let endpoint = &endpoint;
+    let answer = thread::scope(|scope| {
+        scope.spawn(move || show_progress(endpoint, bucket, key, &waiting));
+        let answer = endpoint.post_patiently(path, "");
+        drop(done);
+        answer
+    })?;
+    match answer {
+        Answer { status: DONE, body } => Ok(body),
+        refused => Err(plain(&refused.refusal())),
+    }
+}
+
+/// Shows a bar on standard error, and only if that is a terminal, until the other end of the channel is dropped.
+fn show_progress(endpoint: &Endpoint, bucket: &str, key: Option<&str>, done: &Receiver<()>) {
+    let template = "{wide_bar} {percent}% {msg}";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(1).with_style(style);
+    while !bar.is_hidden() && done.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        // What is only for show may fail.
+        let Ok(answer) = endpoint.get("/api/v1/verify/progress", Credential::Token) else { continue };
+        let all = answer.body["verifications"].as_array().cloned().unwrap_or_default();
+        let mine = all.iter().find(|one| one["bucket"] == bucket && one["key"].as_str() == key);
+        if let Some(mine) = mine {
+            let number = |name: &str| mine[name].as_u64().unwrap_or(0);
+            bar.set_length(number("bytes_expected").max(number("bytes_verified")).max(1));
+            bar.set_position(number("bytes_verified"));
+            bar.set_message(format!(
+                "{} versions, {}, {} damaged",
+                number("versions_verified"),
+                HumanBytes(number("bytes_verified")),
+                number("corrupt_versions")
+            ));
+        }
+    }
+    bar.finish_and_clear();
+}
+
+fn keep_proof(file: Option<&str>, body: &Value) -> Result<(), String> {
+    let Some(file) = file else { return Ok(()) };
+    let failed = |error: String| format!("the proof could not be written to {file}: {error}");
+    let text = serde_json::to_string_pretty(&body["proof"]).map_err(|error| failed(error.to_string()))?;
+    std::fs::write(file, text + "\n").map_err(|error| failed(error.to_string()))
+}
+
+fn object_text(body: &Value) -> String {
+    let mut text = String::new();
+    for name in ["status", "version_id", "size", "blocks_checked", "detail"] {
+        if !body[name].is_null() {
+            let _ = writeln!(text, "{name}: {}", word(&body[name]));
+        }
+    }
+    text
+}
+
+fn bucket_text(body: &Value) -> String {
+    let mut text = format!(
+        "versions verified: {}\nbytes verified: {}\ndamaged: {}\n",
+        word(&body["versions_verified"]),
+        word(&body["bytes_verified"]),
+        word(&body["corrupt_count"])
+    );
+    let listed = body["corrupt"].as_array().map_or(&[][..], Vec::as_slice);
+    for version in listed {
+        let [key, id, status, detail] =
+            ["key", "version_id", "status", "detail"].map(|name| word(&version[name]));
+        let _ = writeln!(text, "  {key} version {id}: {status}: {detail}");
+    }
+    let unlisted = body["corrupt_count"].as_u64().unwrap_or(0).saturating_sub(listed.len() as u64);
+    if unlisted > 0 {
+        let _ = writeln!(text, "  and {unlisted} more");
+    }
+    text
+}
+
+fn word(value: &Value) -> String {
+    plain(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn damage_is_listed_and_cannot_drive_the_terminal() {
+        let corrupt =
+            json!([{"key": "a\u{1b}[2J", "version_id": "7", "status": "corrupt", "detail": "block 3"}]);
+        let body =
+            json!({"versions_verified": 9, "bytes_verified": 70, "corrupt_count": 3, "corrupt": corrupt});
+        let expected = "versions verified: 9\nbytes verified: 70\ndamaged: 3\n  a[2J version 7: corrupt: block 3\n  and 2 more\n";
+        assert_eq!(bucket_text(&body), expected);
+        let body = json!({"status": "ok", "version_id": "7", "size": 5, "blocks_checked": 1, "detail": null});
+        assert_eq!(object_text(&body), "status: ok\nversion_id: 7\nsize: 5\nblocks_checked: 1\n");
+    }
+}

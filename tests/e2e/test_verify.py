@@ -1,0 +1,277 @@
+"""Attacks verification: damage that it misses, harmless objects that it accuses, proofs that prove nothing, clients that go."""
+
+import base64
+import json
+import random
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+import requests
+
+from harness import proof
+from harness.damage import flip_bit, unit_places
+from harness.s3 import S3
+from harness.server import BINARY, LOOPBACK, Cairn, clean_environment
+
+TIMEOUT = 60
+PATIENCE_SECONDS = 30
+BLOCK_BYTES = 65536
+SCRAPE_TOKEN = "scrape-token-of-the-tests"
+
+
+def ask(store: Cairn, method: str, path: str, **options) -> requests.Response:
+    """A request to the management port under the system token."""
+    headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
+    return requests.request(method, store.management + path, headers=headers, timeout=TIMEOUT, **options)
+
+
+def verify(store: Cairn, path: str, **options) -> dict:
+    """A verification that is answered, whose proof is good and says the same as the answer."""
+    response = ask(store, "POST", f"/api/v1/verify/{path}", **options)
+    assert response.status_code == 200, response.text
+    body = response.json()
+    bundle = body.pop("proof")
+    assert proof.is_good(bundle)
+    payload = bundle["payload"]
+    assert payload["audit"]["available"] is False and payload["audit"]["reason"]
+    assert {name: payload[name] for name in body} == body
+    assert base64.b64decode(bundle["public_key"]) == proof.public_key_of(store.secrets.master_key, payload["store_id"])
+    assert payload["started_at"] <= payload["completed_at"]
+    return body
+
+
+def problem(response: requests.Response) -> tuple[int, str]:
+    """Status and code of a refusal."""
+    return response.status_code, response.json()["error"]["code"]
+
+
+def plant(store: Cairn, body: bytes, at: int) -> None:
+    """Flip one bit of a payload in its volume; the server is stopped meanwhile."""
+    assert store.stop() == 0
+    unit = at // 4096 * 4096
+    path, offset = unit_places(store.data, 64)[body[unit : unit + 64]]
+    flip_bit(path, offset + at - unit, 5)
+    store.start()
+
+
+def fill(s3: S3, bucket: str, seed: int) -> dict[str, bytes]:
+    """Objects of all forms, with keys that need encoding."""
+    rng = random.Random(seed)
+    sizes = {"empty": 0, "small": 900, "a/b c": 16_385, "schlüssel/ä+%": 300_000, "large": 17 << 20}
+    bodies = {key: rng.randbytes(size) for key, size in sizes.items()}
+    for key, body in bodies.items():
+        assert s3.put(bucket, key, body).status == 200
+    return bodies
+
+
+def test_a_sound_bucket_and_its_objects(own_store: Cairn):
+    """Every form of payload is ok, keys are decoded once, and the proofs are good."""
+    own_store.s3.create_bucket("sound")
+    bodies = fill(own_store.s3, "sound", 1)
+    for key, body in bodies.items():
+        found = verify(own_store, f"objects/sound/{requests.utils.quote(key, safe='/')}")
+        assert found["status"] == "ok" and found["detail"] is None
+        assert (found["bucket"], found["key"], found["size"]) == ("sound", key, len(body))
+        assert found["blocks_checked"] == -(-len(body) // BLOCK_BYTES)
+        same = verify(own_store, f"objects/sound/{requests.utils.quote(key)}?version_id={found['version_id']}")
+        assert same == found
+    found = verify(own_store, "buckets/sound")
+    assert found["complete"] and found["corrupt"] == [] and found["corrupt_count"] == 0
+    assert found["versions_verified"] == len(bodies)
+    assert found["bytes_verified"] == sum(map(len, bodies.values()))
+    assert ask(own_store, "GET", "/api/v1/verify/progress").json() == {"verifications": []}
+
+
+def test_a_bucket_is_verified_in_pieces(own_store: Cairn):
+    """Each piece goes on where the one before ended."""
+    own_store.s3.create_bucket("pieces")
+    for number in range(25):
+        own_store.s3.put("pieces", f"k{number}", b"x")
+    request, verified, pieces = {"maximum_versions": 4}, 0, 0
+    while True:
+        found = verify(own_store, "buckets/pieces", json=request)
+        verified, pieces = verified + found["versions_verified"], pieces + 1
+        if found["complete"]:
+            break
+        request["continuation_token"] = found["next_continuation_token"]
+    assert verified == 25 and pieces >= 7
+
+
+@pytest.mark.parametrize("block", [0, 3, 270])
+def test_a_flipped_bit_is_found_and_named(own_store: Cairn, block: int):
+    """Its block, and nothing else; the object is not served, its neighbours are."""
+    s3 = own_store.s3
+    s3.create_bucket("hurt")
+    bodies = fill(s3, "hurt", 2)
+    key = "large" if block > 4 else "schlüssel/ä+%"
+    plant(own_store, bodies[key], block * BLOCK_BYTES + 1234)
+    found = verify(own_store, f"objects/hurt/{requests.utils.quote(key)}")
+    assert (found["status"], found["detail"]) == ("corrupt", f"block {block}")
+    found = verify(own_store, "buckets/hurt")
+    assert found["complete"] and found["corrupt_count"] == 1 and found["versions_verified"] == len(bodies)
+    assert [(one["key"], one["detail"]) for one in found["corrupt"]] == [(key, f"block {block}")]
+    assert f"block {block}" in own_store.output() and f"hurt/{key} version" in own_store.output()
+    for other, body in bodies.items():
+        if other != key:
+            assert s3.get("hurt", other).body == body
+
+
+def test_refusals(store: Cairn, bucket: str):
+    """Each has its own code; nothing misspelt is ignored."""
+    store.s3.put(bucket, "k", b"x")
+    objects, buckets = "/api/v1/verify/objects", "/api/v1/verify/buckets"
+    for path, options, expected in [
+        (f"{objects}/{bucket}/none", {}, (404, "OBJECT_NOT_FOUND")),
+        (f"{objects}/no-such-bucket/k", {}, (404, "BUCKET_NOT_FOUND")),
+        (f"{objects}/BAD/k", {}, (400, "INVALID_BUCKET_NAME")),
+        (f"{objects}/{bucket}/k?version_id=999999", {}, (404, "VERSION_NOT_FOUND")),
+        (f"{objects}/{bucket}/k?version_id=x", {}, (404, "VERSION_NOT_FOUND")),
+        (f"{objects}/{bucket}/k?versionid=1", {}, (400, "INVALID_REQUEST")),
+        (f"{objects}/{bucket}/k", {"data": b"{}"}, (400, "INVALID_REQUEST")),
+        (f"{objects}/{bucket}", {}, (404, "NOT_FOUND")),
+        (f"{buckets}/no-such-bucket", {}, (404, "BUCKET_NOT_FOUND")),
+        (f"{buckets}/{bucket}?x=1", {}, (400, "INVALID_REQUEST")),
+        (f"{buckets}/{bucket}", {"json": {"maximum_version": 1}}, (400, "INVALID_REQUEST")),
+        (f"{buckets}/{bucket}", {"json": {"maximum_versions": 0}}, (400, "INVALID_REQUEST")),
+        (f"{buckets}/{bucket}", {"json": {"continuation_token": "!"}}, (400, "INVALID_REQUEST")),
+        (f"{buckets}/{bucket}", {"data": b"{" * 70_000}, (413, "PAYLOAD_TOO_LARGE")),
+    ]:
+        assert problem(ask(store, "POST", path, **options)) == expected, path
+    assert problem(ask(store, "GET", f"{buckets}/{bucket}")) == (405, "METHOD_NOT_ALLOWED")
+    for path in (f"{objects}/{bucket}/k", f"{buckets}/{bucket}"):
+        assert requests.post(store.management + path, timeout=TIMEOUT).status_code == 401
+
+
+def running(store: Cairn) -> list[dict]:
+    """The verifications that run."""
+    return ask(store, "GET", "/api/v1/verify/progress").json()["verifications"]
+
+
+def wait_for(what, expected) -> None:
+    """Poll until what is asked for is there."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while (seen := what()) != expected:
+        assert time.monotonic() < give_up, f"{seen} instead of {expected}"
+        time.sleep(0.01)
+
+
+def test_verification_ends_with_its_client_and_no_more_than_two_run(own_store: Cairn):
+    """While requests are served verification goes slowly: it is still under way when its client goes."""
+    s3 = own_store.s3
+    s3.create_bucket("slow")
+    body = random.Random(5).randbytes(64 << 20)
+    for number in range(6):
+        s3.put("slow", f"k{number}", body)
+    head = (
+        f"POST /api/v1/verify/buckets/slow HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n"
+        f"Authorization: Bearer {own_store.secrets.system_token}\r\n\r\n"
+    )
+
+    def begin() -> socket.socket:
+        client = socket.create_connection((LOOPBACK, own_store.api_port))
+        client.sendall(head.encode())
+        return client
+
+    def count() -> int:
+        # A request on the data plane: the store stays busy, and verification out of its way.
+        s3.get("slow", "k0", [("Range", "bytes=0-9")])
+        return len(running(own_store))
+
+    clients = [begin(), begin()]
+    wait_for(count, 2)
+    third = ask(own_store, "POST", "/api/v1/verify/buckets/slow")
+    assert problem(third) == (429, "TOO_MANY_REQUESTS") and int(third.headers["retry-after"]) > 0
+    progress = running(own_store)[0]
+    assert progress["bucket"] == "slow" and progress["bytes_expected"] == 6 * len(body)
+    clients[0].close()
+    wait_for(count, 1)
+    # And none holds up the end of the process.
+    begun = time.monotonic()
+    assert own_store.stop() == 0
+    assert time.monotonic() - begun < 10
+    clients[1].close()
+
+
+def cli(store: Cairn, *arguments: str) -> subprocess.CompletedProcess:
+    """`cairn verify` against this store."""
+    environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
+    command = [BINARY, "verify", *arguments, "--endpoint", store.management]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
+
+
+def test_the_command_line(own_store: Cairn, tmp_path: Path):
+    """Exit codes follow what was found; the proof is written as it came."""
+    s3 = own_store.s3
+    s3.create_bucket("told")
+    bodies = fill(s3, "told", 3)
+    done = cli(own_store, "bucket", "told", "--proof", str(tmp_path / "sound.json"))
+    assert done.returncode == 0 and "damaged: 0" in done.stdout, done.stderr
+    assert proof.is_good(json.loads((tmp_path / "sound.json").read_text()))
+    done = cli(own_store, "object", "told", "schlüssel/ä+%")
+    assert done.returncode == 0 and "status: ok" in done.stdout, done.stderr
+
+    plant(own_store, bodies["large"], 5 * BLOCK_BYTES)
+    done = cli(own_store, "object", "told", "large", "--proof", str(tmp_path / "hurt.json"))
+    assert done.returncode == 1 and "status: corrupt" in done.stdout and "block 5" in done.stdout
+    bundle = json.loads((tmp_path / "hurt.json").read_text())
+    assert proof.is_good(bundle) and bundle["payload"]["status"] == "corrupt"
+    bundle["payload"]["status"] = "ok"
+    assert not proof.is_good(bundle)
+    done = cli(own_store, "bucket", "told")
+    assert done.returncode == 1 and "damaged: 1" in done.stdout and "large" in done.stdout
+    for wrong in (["object", "told", "none"], ["bucket", "no-such-bucket"]):
+        done = cli(own_store, *wrong)
+        assert done.returncode == 1 and "NOT_FOUND" in done.stderr and "panicked" not in done.stderr
+
+
+def metrics(store: Cairn) -> dict[str, float]:
+    """What a scraper reads, by name and labels."""
+    headers = {"Authorization": f"Bearer {SCRAPE_TOKEN}"}
+    response = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT)
+    assert response.status_code == 200 and response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = [line for line in response.text.splitlines() if not line.startswith("#")]
+    return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
+
+
+def test_metrics_are_for_scrapers(make_store):
+    """In the text format, each with help and type; the same as JSON for managers."""
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
+    store.s3.create_bucket("measured")
+    store.s3.put("measured", "k", bytes(100_000))
+    seen = metrics(store)
+    assert seen["service_storage_logical_bytes"] == 100_000
+    assert seen["service_storage_physical_bytes"] >= 100_000
+    assert seen['service_requests_total{plane="data"}'] >= 2 and seen["service_errors_total"] == 0
+    assert seen["service_corruptions_total"] == 0 and seen["service_scrub_running"] == 0
+    told = ask(store, "GET", "/api/v1/system/metrics").json()["metrics"]
+    assert {one["name"] for one in told} == {name.split("{")[0] for name in seen}
+    headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
+    assert requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
+    assert requests.get(store.management + "/metrics", timeout=TIMEOUT).status_code == 401
+
+
+def test_without_a_scrape_token_nobody_scrapes(store: Cairn):
+    """Not even with an empty one."""
+    for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {store.secrets.system_token}"}):
+        assert requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
+
+
+def test_the_scrub_finds_damage_and_tells(make_store):
+    """A store that was never scrubbed is at once; the log names the block, the metrics count it."""
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_STORAGE_SCRUB_INTERVAL_DAYS="0").start()
+    store.s3.create_bucket("scrubbed")
+    bodies = fill(store.s3, "scrubbed", 4)
+    assert metrics(store)["service_scrub_last_completed_timestamp_seconds"] == 0
+    del store.extra["SERVICE_STORAGE_SCRUB_INTERVAL_DAYS"]
+    plant(store, bodies["large"], 7 * BLOCK_BYTES)
+    store.wait_output("scrub completed: it found damage")
+    assert "block 7" in store.output() and "scrubbed/large version" in store.output()
+    wait_for(lambda: metrics(store)["service_scrub_running"], 0)
+    seen = metrics(store)
+    assert seen["service_scrub_pass_versions"] == len(bodies)
+    assert seen["service_scrub_pass_bytes"] == sum(map(len, bodies.values()))
+    assert seen["service_scrub_corrupt_versions_total"] == 1 and seen["service_corruptions_total"] == 1
+    assert seen["service_scrub_last_completed_timestamp_seconds"] > 1_700_000_000

@@ -1,0 +1,73 @@
+"""Damage that is planted on purpose: where stored bytes lie in a store's files, and one bit of them turned over."""
+
+from pathlib import Path
+
+PAGE_BYTES = 4096
+
+
+def volumes(data: Path) -> list[Path]:
+    """The payload volumes of a store."""
+    return sorted(data.glob("slices/*/volumes/*.vol"))
+
+
+def metadata(data: Path) -> list[Path]:
+    """The metadata files of a store's slices."""
+    return sorted(data.glob("slices/*/meta/data.mdb"))
+
+
+def flip_bit(path: Path, offset: int, bit: int) -> None:
+    """Turn one bit around in place."""
+    with path.open("r+b") as file:
+        file.seek(offset)
+        byte = file.read(1)[0]
+        file.seek(offset)
+        file.write(bytes([byte ^ (1 << bit)]))
+
+
+def unit_places(data: Path, prefix_bytes: int) -> dict[bytes, tuple[Path, int]]:
+    """For every unit of every volume that is not zeros: its first bytes, and where they lie."""
+    places: dict[bytes, tuple[Path, int]] = {}
+    zeros = bytes(PAGE_BYTES)
+    for path in volumes(data):
+        with path.open("rb") as file:
+            at = 0
+            while unit := file.read(PAGE_BYTES):
+                if unit != zeros:
+                    places[unit[:prefix_bytes]] = (path, at)
+                at += len(unit)
+    return places
+
+
+class Metadata:
+    """The pages of metadata that are not zeros, to be searched. LMDB keeps earlier copies of its pages: a record may stand in
+    several places, one of which is the current one."""
+
+    def __init__(self, data: Path):
+        zeros = bytes(PAGE_BYTES)
+        self.runs: list[tuple[Path, int, bytes]] = []
+        for path in metadata(data):
+            content = path.read_bytes()
+            start = 0
+            while start < len(content):
+                end = start
+                while end < len(content) and content[end : end + PAGE_BYTES] != zeros:
+                    end += PAGE_BYTES
+                if end > start:
+                    self.runs.append((path, start, content[start:end]))
+                start = end + PAGE_BYTES
+
+    def find(self, needle: bytes) -> list[tuple[Path, int]]:
+        """Every place that holds the needle."""
+        places = []
+        for path, start, content in self.runs:
+            at = -1
+            while (at := content.find(needle, at + 1)) >= 0:
+                places.append((path, start + at))
+        return places
+
+    def bytes_at(self, path: Path, at: int, count: int) -> bytes:
+        """The bytes at a place that was found."""
+        for run_path, start, content in self.runs:
+            if run_path == path and start <= at < start + len(content):
+                return content[at - start : at - start + count]
+        return b""
