@@ -14,6 +14,8 @@ use crate::keys;
 use crate::object::{DeleteOutcome, EtagMatch, ObjectInfo, PutOutcome, WriteCondition};
 use crate::queue::{DeleteJob, FreeOrphansJob, Job, PutJob, Reply};
 use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, PayloadForm, PayloadId};
+#[cfg(feature = "simulation")]
+use crate::simulation::{Flaw, stage::Point};
 use crate::slice::{SEQUENCE_KEY, SMALL_RECORD_VERSION, Slice, Tables, decode_usage};
 use crate::space::Reservation;
 use crate::writer::StagedParts;
@@ -222,6 +224,8 @@ impl<'s> Batch<'s> {
     fn move_space(&mut self, taken: &[Extent], current: Option<&Current>) -> Result<(), EngineError> {
         let given = current.map(|current| owned_space(&current.record)).unwrap_or_default();
         self.free_map.mark(&self.txn, self.tables.free_map, taken, true)?;
+        #[cfg(feature = "simulation")]
+        let given = if self.slice.files.is_flawed(Flaw::KeepRemovedMarked) { Vec::new() } else { given };
         let freed = self.free_map.mark(&self.txn, self.tables.free_map, &given, false);
         if freed.is_err() {
             self.free_map.mark(&self.txn, self.tables.free_map, taken, false)?;
@@ -292,6 +296,8 @@ impl<'s> Batch<'s> {
         if let Some(changes) = changes {
             slice.changes.append(number, changes);
         }
+        #[cfg(feature = "simulation")]
+        let (answers, removed) = before_commit(slice, answers, removed);
         if let Err(error) = txn.commit() {
             let error = EngineError::from(error);
             slice.changes.withdraw(number);
@@ -301,20 +307,15 @@ impl<'s> Batch<'s> {
             reservations.into_iter().for_each(Reservation::commit);
             return Err(error);
         }
+        #[cfg(feature = "simulation")]
+        slice.files.reach(Point::Committed);
         reservations.into_iter().for_each(Reservation::commit);
         slice.space.release_removed(removed);
         slice.space.release_orphans(freed_orphans);
         for change in usage.values() {
             change.bucket.add_usage(change.objects, change.bytes);
         }
-        for answer in answers {
-            match answer {
-                Answer::Put(reply, outcome) => drop(reply.send(outcome)),
-                Answer::Delete(reply, outcome) => drop(reply.send(outcome)),
-                Answer::Empty(reply, empty) => drop(reply.send(Ok(empty))),
-                Answer::Freed(reply, outcome) => drop(reply.send(outcome)),
-            }
-        }
+        send_all(answers);
         Ok(())
     }
 
@@ -358,6 +359,38 @@ fn owned_space(record: &ObjectRecord) -> Vec<Extent> {
         PayloadForm::Volume(payload) => payload.owned().collect(),
         PayloadForm::Inline { .. } => Vec::new(),
     }
+}
+
+fn send_all(answers: Vec<Answer>) {
+    for answer in answers {
+        match answer {
+            Answer::Put(reply, outcome) => drop(reply.send(outcome)),
+            Answer::Delete(reply, outcome) => drop(reply.send(outcome)),
+            Answer::Empty(reply, empty) => drop(reply.send(Ok(empty))),
+            Answer::Freed(reply, outcome) => drop(reply.send(outcome)),
+        }
+    }
+}
+
+/// Waits on the stage with the transaction not committed; makes the mistakes that are to be made here.
+#[cfg(feature = "simulation")]
+fn before_commit(
+    slice: &Slice,
+    mut answers: Vec<Answer>,
+    mut removed: Vec<(PayloadId, Vec<Extent>)>,
+) -> (Vec<Answer>, Vec<(PayloadId, Vec<Extent>)>) {
+    if slice.files.is_flawed(Flaw::AnswerBeforeCommit) {
+        send_all(std::mem::take(&mut answers));
+    }
+    if slice.files.is_flawed(Flaw::ReleaseBeforeCommit) {
+        slice.space.release_removed(std::mem::take(&mut removed));
+    }
+    if slice.files.is_flawed(Flaw::ReleaseDespiteReaders) {
+        // Nobody has this one pinned.
+        removed.iter_mut().for_each(|(id, _)| *id = PayloadId([0; 16]));
+    }
+    slice.files.reach(Point::Committing);
+    (answers, removed)
 }
 
 fn fail_all(answers: Vec<Answer>, error: &EngineError) {

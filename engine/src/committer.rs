@@ -18,7 +18,10 @@ use std::sync::Arc;
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut sequence: u64) {
-    while let Some(jobs) = slice.queue.take() {
+    loop {
+        #[cfg(feature = "simulation")]
+        slice.files.enter_stage(crate::simulation::stage::Actor::Committer(slice.number));
+        let Some(jobs) = slice.queue.take() else { return };
         if let Some(reason) = slice.stopped.get() {
             for job in jobs {
                 fail(job, &EngineError::Io(reason.clone()));
@@ -81,6 +84,8 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
                 continue;
             }
             let done = slice.volume(number).map(|volume| volume.flush());
+            #[cfg(feature = "simulation")]
+            let done = done.map(|flushed| slice.files.forgive_flush(flushed));
             if matches!(done, Some(Ok(()))) {
                 flushed.insert(number)
             } else {

@@ -96,6 +96,8 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
     let mut readers_seen = Instant::now();
     let mut reported = BTreeSet::new();
     loop {
+        #[cfg(feature = "simulation")]
+        slice.files.enter_stage(crate::simulation::stage::Actor::Keeper(slice.number));
         let state = slice.space.state();
         let wanted_ahead = if writes_ahead { state.wanted_written_units } else { 0 };
         let mut requests = slice.keeper.lock().unwrap_or_else(PoisonError::into_inner);

@@ -62,7 +62,7 @@ pub(crate) const LONG_PIECE_UNITS: u64 = scaled(1 << 20, 128 << 10) / UNIT_BYTES
 pub(crate) const EXTENTS_MAX: usize = 65_535;
 
 /// Blocks that a reader has under way ahead of the one being sent.
-pub(crate) const READ_AHEAD_BLOCKS: usize = 8;
+pub(crate) const READ_AHEAD_BLOCKS: usize = if cfg!(feature = "simulation") { 2 } else { 8 };
 
 /// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
 pub(crate) const EXTENT_UNITS_MAX: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
@@ -77,11 +77,11 @@ pub(crate) const WRITTEN_POOL_LOW_UNITS: u64 = WRITTEN_POOL_UNITS / 2;
 
 /// A slice grows in steps of a quarter of what it has allocated, but at least and at most this many bytes. It keeps as much
 /// free when it gives space back, so that giving back and growing do not take turns.
-pub(crate) const GROWTH_BYTES_MIN: u64 = scaled(64 << 20, 1 << 20);
+pub(crate) const GROWTH_BYTES_MIN: u64 = scaled(64 << 20, 512 << 10);
 /// See [`GROWTH_BYTES_MIN`].
 pub(crate) const GROWTH_BYTES_MAX: u64 = 1 << 30;
 /// The keeper grows a volume ahead of need when less than this many units are free (32 MiB).
-pub(crate) const FREE_LOW_UNITS: u64 = scaled(32 << 20, 256 << 10) / UNIT_BYTES;
+pub(crate) const FREE_LOW_UNITS: u64 = scaled(32 << 20, 128 << 10) / UNIT_BYTES;
 
 /// Less than this is not worth giving back (64 MiB).
 pub(crate) const RECLAIM_UNITS_MIN: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
@@ -91,12 +91,12 @@ pub(crate) const RECLAIM_PIECE_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES;
 /// them up.
 pub(crate) const RECLAIM_PIECE_UNITS_MIN: u64 = LONG_PIECE_UNITS;
 /// Giving back takes no more than one part in this many of the time.
-pub(crate) const RECLAIM_DUTY: u32 = 10;
+pub(crate) const RECLAIM_DUTY: u32 = if cfg!(feature = "simulation") { 1 } else { 10 };
 /// Runs that one growth step allocates again: with more, and shorter, ones the file grows at its end instead.
 pub(crate) const REUSED_HOLES_MAX: u64 = 8;
 
 /// Largest volume file; the next volume follows it. Far below ext4's 16 TiB.
-pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 4 << 20);
+pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 1 << 20);
 
 /// Changes that the committer takes into one transaction.
 pub(crate) const BATCH_JOBS_MAX: usize = 512;

@@ -111,6 +111,12 @@ impl Queue {
         Some(state.jobs.drain(..count.max(1)).collect())
     }
 
+    /// Changes that wait.
+    #[cfg(feature = "simulation")]
+    pub(crate) fn waiting(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
     /// Refuses further changes; those that wait are still committed.
     pub(crate) fn close(&self) {
         self.lock().closed = true;

@@ -23,7 +23,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Blocks that one read from the device fetches together.
-const RUN_BLOCKS_MAX: u64 = 4;
+const RUN_BLOCKS_MAX: u64 = if cfg!(feature = "simulation") { 1 } else { 4 };
 
 /// An object opened for reading: its metadata, and its payload pinned until this is dropped.
 pub struct OpenObject {

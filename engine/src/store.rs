@@ -212,6 +212,8 @@ impl Store {
             slice.keeper.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
             slice.keeper_wake.notify_all();
         }
+        #[cfg(feature = "simulation")]
+        self.files.release_stage();
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             // A thread that panicked has ended the process already.
             let _ = thread.join();

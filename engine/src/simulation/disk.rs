@@ -11,10 +11,11 @@
 
 use crate::hasher::yield_once;
 use crate::simulation::Random;
+use crate::simulation::stage::{Point, Stage};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 const PAGE_BYTES: usize = 4096;
 const SECTOR_BYTES: usize = 512;
@@ -132,6 +133,8 @@ pub struct SimulatedDisk {
     /// Paths are kept relative to it, so that a cut can be opened in another folder.
     root: PathBuf,
     state: Mutex<State>,
+    /// Where the threads that flush are held first.
+    stage: OnceLock<Arc<Stage>>,
 }
 
 /// What a disk held at one moment.
@@ -182,7 +185,7 @@ impl SimulatedDisk {
             writes: 0,
             random: Random::new(seed),
         };
-        Self { root: root.to_owned(), state: Mutex::new(state) }
+        Self { root: root.to_owned(), state: Mutex::new(state), stage: OnceLock::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -191,6 +194,16 @@ impl SimulatedDisk {
 
     fn relative(&self, path: &Path) -> PathBuf {
         path.strip_prefix(&self.root).unwrap_or(path).to_owned()
+    }
+
+    pub(crate) fn set_stage(&self, stage: &Arc<Stage>) {
+        let _ = self.stage.set(Arc::clone(stage));
+    }
+
+    fn reach_flush(&self) {
+        if let Some(stage) = self.stage.get() {
+            stage.reach(Point::Flushing);
+        }
     }
 
     /// Plans a failure.
@@ -266,6 +279,7 @@ impl SimulatedDisk {
     }
 
     pub(crate) fn sync_folder(&self, _folder: &Path) -> io::Result<()> {
+        self.reach_flush();
         let mut state = self.lock();
         match state.strikes(Operation::SyncFolder) {
             Some(Effect::Lie) => return Ok(()),
@@ -447,6 +461,7 @@ impl SimulatedFile {
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
+        self.disk.reach_flush();
         let mut state = self.disk.lock();
         let struck = state.strikes(Operation::Flush);
         let Some(file) = state.files.get_mut(self.number) else { return Err(error(libc::EBADF)) };
