@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -82,7 +82,8 @@ class Report:
 
     def as_json(self) -> dict:
         """For programs."""
-        return asdict(self)
+        # `asdict` of Python 3.11 makes counters of pairs out of counters.
+        return vars(self) | {name: dict(value) for name, value in vars(self).items() if isinstance(value, Counter)}
 
 
 @lru_cache(maxsize=2 * LARGE_OBJECTS_MAX)
