@@ -24,6 +24,7 @@ fn main() -> ExitCode {
     };
     println!(
         "{} cuts ({} torn) at {} moments of {} lives ({} sealing), {} changes acknowledged, {} objects read meanwhile, \
+         {} flushes, {} growth steps, {} holes punched, \
          seed {}, {} s",
         report.cuts,
         report.torn,
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
         report.sealed,
         report.acknowledged,
         report.reads,
+        report.flushes,
+        report.growths,
+        report.punches,
         options.seed,
         begun.elapsed().as_secs(),
     );

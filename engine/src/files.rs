@@ -183,7 +183,7 @@ impl VolumeFile {
                 Ok(rustix::fs::fallocate(file, flags, offset, bytes)?)
             }
             #[cfg(feature = "simulation")]
-            Self::Simulated(file) => file.write_all_at(&vec![0; usize::try_from(bytes).unwrap_or(0)], offset),
+            Self::Simulated(file) => file.punch(offset, bytes),
         }
     }
 

@@ -30,6 +30,7 @@ fn a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_torn() {
     assert_eq!(report.finding, None);
     assert_eq!(report.cuts, cuts);
     assert!(report.acknowledged > 0 && report.torn > 0 && report.reads > 0, "{report:?}");
+    assert!(report.flushes > 0 && report.growths > 0 && report.punches > 0, "{report:?}");
 }
 
 #[test]

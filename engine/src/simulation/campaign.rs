@@ -72,6 +72,12 @@ pub struct CampaignReport {
     pub acknowledged: u64,
     /// Objects that were read while they were changed.
     pub reads: u64,
+    /// Flushes of volumes, those that failed by plan among them.
+    pub flushes: u64,
+    /// Growth steps of volumes, new volumes among them.
+    pub growths: u64,
+    /// Runs of free space that were given back to the file system.
+    pub punches: u64,
     /// What was lost, torn or leaked: the campaign ends with the first.
     pub finding: Option<String>,
 }
@@ -105,6 +111,8 @@ struct Outcome {
     points: Vec<CutPoint>,
     acknowledged: u64,
     reads: u64,
+    /// Flushes, growth steps, runs given back.
+    counts: [u64; 3],
     finding: Option<String>,
 }
 
@@ -165,6 +173,10 @@ pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
         let outcome = on_executor(move || lead(led, begun_with))??;
         report.acknowledged += outcome.acknowledged;
         report.reads += outcome.reads;
+        let [flushes, growths, punches] = outcome.counts;
+        report.flushes += flushes;
+        report.growths += growths;
+        report.punches += punches;
         report.finding = outcome.finding.map(|what| format!("seed {at}, life {}: {what}", life.number));
         if report.finding.is_none() {
             let so_far = std::mem::take(&mut report);
@@ -249,6 +261,7 @@ async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
         points,
         acknowledged: workload.acknowledged.get(),
         reads: workload.reads.get(),
+        counts: [Operation::Flush, Operation::Grow, Operation::Punch].map(|kind| simulation.disk.count(kind)),
         finding: workload.finding.take(),
     };
     drop(workload);

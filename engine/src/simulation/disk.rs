@@ -37,6 +37,8 @@ pub enum Operation {
     Flush,
     /// Preallocation.
     Grow,
+    /// Giving a part of a file back.
+    Punch,
     /// A flush of a folder's names.
     SyncFolder,
 }
@@ -428,6 +430,17 @@ impl SimulatedFile {
     #[expect(clippy::unnecessary_wraps, reason = "the signature is that of a file")]
     pub(crate) fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         self.disk.lock().write(self.number, bytes, offset, WriteState::Completed);
+        Ok(())
+    }
+
+    /// Makes a part of the file zero: durable, like a write, with the next flush, and torn like one.
+    pub(crate) fn punch(&self, offset: u64, bytes: u64) -> io::Result<()> {
+        let mut state = self.disk.lock();
+        if let Some(Effect::Error(number)) = state.strikes(Operation::Punch) {
+            return Err(error(number));
+        }
+        let zeros = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+        state.write(self.number, &zeros, offset, WriteState::Completed);
         Ok(())
     }
 
