@@ -7,7 +7,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::thread::JoinHandle;
 
@@ -32,6 +32,8 @@ impl Cancel {
 
 #[derive(Debug, Default)]
 struct State {
+    /// One is under way. It is over before its answer is given, so that who has the answer may begin the next.
+    is_running: bool,
     /// The last one, ended or not.
     last: Option<(Cancel, JoinHandle<()>)>,
     /// The store closes: none is begun any more.
@@ -43,10 +45,14 @@ struct State {
 pub(crate) struct Inspections(Mutex<State>);
 
 impl Inspections {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ends what is under way and waits for it; nothing is begun any more.
     pub(crate) fn end(&self) {
         let last = {
-            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = self.lock();
             state.ended = true;
             state.last.take()
         };
@@ -89,11 +95,11 @@ pub(crate) fn begin<T: Send + 'static>(
     store: &Arc<Store>,
     work: impl FnOnce(&Store, &Cancel) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<Inspecting<T>, EngineError> {
-    let mut state = store.inspections.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut state = store.inspections.lock();
     if state.ended {
         return Err(EngineError::ShuttingDown);
     }
-    if state.last.as_ref().is_some_and(|(_, thread)| !thread.is_finished()) {
+    if state.is_running {
         return Err(EngineError::Overloaded);
     }
     let (send, answer) = oneshot::channel();
@@ -103,6 +109,7 @@ pub(crate) fn begin<T: Send + 'static>(
         // On Linux this is about the calling thread; that it fails is no reason not to work.
         let _ = rustix::process::nice(NICENESS);
         let done = catch_unwind(AssertUnwindSafe(|| work(&own_store, &own_cancel)));
+        own_store.inspections.lock().is_running = false;
         drop(own_store);
         // Who asked may have gone; after a panic, which the panic hook has told, dropping the sender answers.
         if let Ok(done) = done {
@@ -111,6 +118,7 @@ pub(crate) fn begin<T: Send + 'static>(
     };
     let thread = std::thread::Builder::new().name("inspection".to_owned()).spawn(body);
     let thread = thread.map_err(|error| EngineError::Io(format!("starting a thread: {error}")))?;
+    state.is_running = true;
     state.last = Some((cancel.clone(), thread));
     Ok(Inspecting { answer, cancel })
 }
