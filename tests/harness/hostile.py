@@ -30,6 +30,8 @@ DRIP_SECONDS = 1.0
 # Connections opened in one go before the others are looked after.
 OPENED_AT_ONCE = 200
 FILES_MIN = 24_000
+# What others read and write fills the cache, whoever attacks: with a small one that is over before the measurement.
+CACHE_BYTES = "8MiB"
 MIB = 1 << 20
 # Linux: closing with this lingering resets the connection.
 RESET = struct.pack("ii", 1, 0)
@@ -58,6 +60,8 @@ class Attack:
     lets_in: bool = True
     # How many times longer the others' p99 may be: beyond the memory for uploads they wait their turn with the crowd.
     ratio_max: float = 2.0
+    # A measurement is at least so long: shorter ones would see nothing of those who wait their turn.
+    seconds_min: float = 0.0
 
 
 def slow_upload(store: Cairn, number: int) -> bytes:
@@ -100,7 +104,7 @@ ATTACKS = [
     Attack("slow bodies of nobody", 1000, unsigned_upload, b"y"),
     Attack("slow uploads", 500, slow_upload, b"y", memory_mib_max=128),
     Attack("slow uploads on one executor", 500, eager_upload, b"y", memory_mib_max=160, settings=ONE_EXECUTOR),
-    Attack("more slow uploads than there is memory for", 2600, slow_upload, b"y", memory_mib_max=260, settings=ONE_EXECUTOR, ratio_max=float("inf")),
+    Attack("more slow uploads than there is memory for", 2600, slow_upload, b"y", memory_mib_max=260, settings=ONE_EXECUTOR, ratio_max=float("inf"), seconds_min=12.0),
     Attack("readers that stop", 500, large_get, reads=False, receive_buffer_bytes=4096, memory_mib_max=320),
     Attack("idle connections", 10_000, nothing, memory_mib_max=160),
     Attack("a flood of connections", 200, nothing, resets=True),
@@ -194,9 +198,9 @@ class Crowd(threading.Thread):
 
 
 def resident_kib(store: Cairn) -> int:
-    """Resident memory of the server."""
+    """Memory of the server's own. The pages of LMDB's map are the kernel's: it takes them back when it needs them."""
     text = Path(f"/proc/{store.process.pid}/status").read_text()
-    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("VmRSS:"))
+    return next(int(line.split()[1]) for line in text.splitlines() if line.startswith("RssAnon:"))
 
 
 def raise_file_limit() -> None:
@@ -276,7 +280,7 @@ class Result:
 def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
     """A store as the attack wants it, with something to read."""
     raise_file_limit()
-    store = Cairn(folder, dict(attack.settings))
+    store = Cairn(folder, {"SERVICE_STORAGE_CACHE_BYTES": CACHE_BYTES, **dict(attack.settings)})
     limit = ["bash", "-c", f'ulimit -n {attack.files_max} && exec "$@"', "bash"] if attack.files_max else None
     store.start(limit)
     try:
@@ -291,6 +295,7 @@ def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
 
 def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
     """Others alone, then others beside the crowd. A new client is served in the end, and meanwhile where it can be."""
+    seconds = max(seconds, attack.seconds_min)
     quiet = served(start_load(store, seconds, 1))
     before = resident_kib(store)
     crowd = Crowd(attack, store)
