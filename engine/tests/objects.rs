@@ -64,7 +64,7 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
                 .expect("put");
         }
         // The keeper holds a little space while it writes ahead.
-        until("twelve overwrites take no more than one object", || used(&engine) == with_one).await;
+        until("twelve overwrites take no more than one object", || used(&engine) <= with_one).await;
         let mut writer = engine.write_payload(&bucket, &object, 40 << 20).await.expect("begins");
         for _ in 0..5 {
             let room = writer.buffer().await.expect("room").len();
@@ -73,7 +73,7 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
         drop(writer);
         let gone = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
         assert!(gone.existed);
-        until("all space is given back", || used(&engine) == with_one - (30 << 20) - 4096).await;
+        until("all space is given back", || used(&engine) <= with_one - (30 << 20) - 4096).await;
         assert_eq!(bucket.usage(), Usage::default());
     });
     with_engine(folder.path(), |engine| async move {
