@@ -77,7 +77,6 @@ fn simulated(folder: &Path) -> Arc<Simulation> {
     Simulation::new(SimulatedDisk::new(folder, 1))
 }
 
-/// Writes that were under way when their upload failed keep their space until they have ended, a few turns later.
 /// Free bytes in the volumes once the keeper, which holds some while it writes ahead, has come to rest.
 async fn free_at_rest(engine: &Rc<Engine>) -> u64 {
     /// Looks in a row that find the same; the keeper's writes in memory take far less than one of them.
@@ -92,6 +91,7 @@ async fn free_at_rest(engine: &Rc<Engine>) -> u64 {
     free
 }
 
+/// Writes that were under way when their upload failed keep their space until they have ended, a few turns later.
 async fn all_is_free_again(engine: &Rc<Engine>, free: u64) {
     const LOOKS_MAX: usize = 2000;
     for _ in 0..LOOKS_MAX {
