@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What encryption at rest costs: the same load on a plain and on a sealing server, in turn, round after round.
-# CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and DURATION (3s). Prints each figure and the ratio of the medians.
+# CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and DURATION (3s); CACHE_BYTES (0: every GET reads, and opens,
+# what the device holds). Prints each figure and the ratio of the medians.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -13,11 +14,10 @@ trap 'kill "${pid[@]}" 2>/dev/null || true; wait; rm -rf "$WORK_DIR"/data-*' EXI
 
 for kind in plain sealed; do
     enabled=$([[ $kind == sealed ]] && echo true || echo false)
-    # Without a cache every GET reads, and opens, what the device holds.
     env -i PATH="$PATH" SERVICE_DATA_DIR="$WORK_DIR/data-$kind" SERVICE_STORAGE_ENCRYPTION_ENABLED="$enabled" \
         SERVICE_S3_BIND="127.0.0.1:${port[$kind]}" SERVICE_API_BIND="127.0.0.1:$((port[$kind] + 1))" \
         SERVICE_CREDENTIAL_MASTER_KEY=master-key-of-the-encryption-cost-1 SERVICE_ROOT_ACCESS_KEY="$AWS_ACCESS_KEY_ID" \
-        SERVICE_ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" SERVICE_STORAGE_CACHE_BYTES=0 \
+        SERVICE_ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" SERVICE_STORAGE_CACHE_BYTES="${CACHE_BYTES:-0}" \
         SERVICE_MANAGEMENT_SYSTEM_TOKEN=system-token-of-the-encryption-cost "$CAIRN_BIN" serve >"$WORK_DIR/$kind.log" 2>&1 &
     pid[$kind]=$!
     until curl -sf "http://127.0.0.1:$((port[$kind] + 1))/ready" >/dev/null; do sleep 0.1; done
