@@ -30,6 +30,8 @@ DRIP_SECONDS = 1.0
 # Connections opened in one go before the others are looked after.
 OPENED_AT_ONCE = 200
 FILES_MIN = 24_000
+# So many times its number, and a crowd of connections that the server closes is at work.
+TURNED_AWAY_TIMES = 5
 # What others read and write fills the cache, whoever attacks: with a small one that is over before the measurement.
 CACHE_BYTES = "8MiB"
 MIB = 1 << 20
@@ -168,7 +170,9 @@ class Crowd(threading.Thread):
             sock.setblocking(False)
             self._open[sock.fileno()] = sock
             self._poll.register(sock, select.EPOLLIN | select.EPOLLRDHUP if self.attack.reads else select.EPOLLRDHUP)
-        if len(self._open) >= self.attack.connections or self.attack.resets or not self.attack.lets_in:
+        # A crowd that is turned away as fast as it comes has come all the same.
+        turned_away = self.opened >= TURNED_AWAY_TIMES * self.attack.connections
+        if len(self._open) >= self.attack.connections or turned_away or self.attack.resets or not self.attack.lets_in:
             self.standing.set()
 
     def _look(self, seconds: float) -> None:
