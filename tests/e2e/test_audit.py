@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 import requests
 
+from harness.damage import find_bytes, flip_bit, volumes
 from harness.s3 import S3, object_target
 from harness.server import Cairn, ServerError
 from harness.sigv4 import Credential
@@ -38,25 +39,14 @@ def events(store: Cairn, **parameters) -> list[dict]:
         cursor = {"after_time": page["next_time"], "after_id": page["next_id"]}
 
 
-def flip_in_volume(store: Cairn, needle: bytes) -> None:
-    """Turn one bit over of what a volume holds."""
-    for path in store.data.glob("slices/*/volumes/*.vol"):
-        at = path.read_bytes().find(needle)
-        if at >= 0:
-            with path.open("r+b") as file:
-                file.seek(at)
-                file.write(bytes([needle[0] ^ 1]))
-            return
-    raise AssertionError("the payload lies in no volume")
-
-
 def test_a_damaged_block_is_found_by_the_request_that_met_it(own_store: Cairn):
     """500 for the client; the trail names bucket, key, version and block, under the id of the response."""
     s3, body = own_store.s3, random.Random(4).randbytes(3 * BLOCK_BYTES)
     s3.create_bucket("audited")
     s3.put("audited", "some/key", body)
     assert own_store.stop() == 0
-    flip_in_volume(own_store, body[BLOCK_BYTES : BLOCK_BYTES + 64])
+    (place,) = find_bytes(volumes(own_store.data), body[BLOCK_BYTES : BLOCK_BYTES + 64])
+    flip_bit(*place, 0)
     own_store.start()
     damaged = s3.get("audited", "some/key", [("Range", f"bytes={BLOCK_BYTES}-{BLOCK_BYTES + 9}")])
     assert damaged.status == 500

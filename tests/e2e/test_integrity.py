@@ -1,56 +1,15 @@
 """Attacks stored bytes: one bit flipped anywhere in a volume or in the metadata is found and never served."""
 
 import random
-from pathlib import Path
 
 import pytest
 
-from harness.s3 import S3, md5_etag, object_target
+from harness.damage import find_bytes, flip_bit, read, volumes
+from harness.s3 import md5_etag
 from harness.server import Cairn, ServerError
-from harness.wire import Response, WireError, encode_head
 
 BLOCK_BYTES = 65536
 PROBE_BYTES = 64
-
-
-def find_bytes(files: list[Path], needle: bytes) -> list[tuple[Path, int]]:
-    """Every place in these files that holds the needle."""
-    places = []
-    for path in files:
-        data, at = path.read_bytes(), -1
-        while (at := data.find(needle, at + 1)) >= 0:
-            places.append((path, at))
-    return places
-
-
-def volumes(store: Cairn) -> list[Path]:
-    """The payload volumes of a store."""
-    return sorted(store.data.glob("slices/*/volumes/*.vol"))
-
-
-def flip_bit(path: Path, offset: int, bit: int) -> None:
-    """Turn one bit around in place."""
-    with path.open("r+b") as file:
-        file.seek(offset)
-        byte = file.read(1)[0]
-        file.seek(offset)
-        file.write(bytes([byte ^ (1 << bit)]))
-
-
-def read(s3: S3, bucket: str, key: str, headers: list[tuple[str, str]] | None = None) -> tuple[int, bytes, bool]:
-    """Status, the bytes that came, and whether the answer was complete as it had been announced."""
-    target = object_target(bucket, key)
-    with s3.connect() as connection:
-        connection.send_must(encode_head("GET", target, s3.signed_head("GET", target, headers)))
-        response: Response = connection.read_head()
-        length = int(response.get("content-length"))
-        got = b""
-        try:
-            while len(got) < length:
-                got += connection.take(min(4096, length - len(got)))
-        except WireError:
-            return response.status, got + connection.buffer, False
-        return response.status, got, True
 
 
 def seeded_body(seed: int, size: int) -> bytes:
@@ -68,7 +27,7 @@ def test_a_flipped_bit_in_a_volume_is_never_served(own_store: Cairn, block: int)
     s3.put("bits", "other", other)
     assert own_store.stop() == 0
     at = block * BLOCK_BYTES + rng.randrange(BLOCK_BYTES - PROBE_BYTES)
-    places = find_bytes(volumes(own_store), body[at : at + PROBE_BYTES])
+    places = find_bytes(volumes(own_store.data), body[at : at + PROBE_BYTES])
     assert len(places) == 1, f"the payload should lie in one place of one volume: {places}"
     flip_bit(*places[0], rng.randrange(8))
     own_store.start()
@@ -101,7 +60,7 @@ def test_random_flips_all_over_a_volume(own_store: Cairn):
     hurt = rng.sample(sorted(bodies), 40)
     for key in hurt:
         at = rng.randrange(len(bodies[key]) - PROBE_BYTES)
-        (path, offset), *_ = find_bytes(volumes(own_store), bodies[key][at : at + PROBE_BYTES])
+        (path, offset), *_ = find_bytes(volumes(own_store.data), bodies[key][at : at + PROBE_BYTES])
         flip_bit(path, offset, rng.randrange(8))
     own_store.start()
     for key, body in bodies.items():
@@ -151,7 +110,7 @@ def test_volume_cut_short(own_store: Cairn):
     body = seeded_body(8, 1_000_000)
     s3.put("bits", "k", body)
     assert own_store.stop() == 0
-    (path, offset), *_ = find_bytes(volumes(own_store), body[-PROBE_BYTES:])
+    (path, offset), *_ = find_bytes(volumes(own_store.data), body[-PROBE_BYTES:])
     with path.open("r+b") as file:
         file.truncate(offset - offset % 4096)
     try:

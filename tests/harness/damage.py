@@ -1,6 +1,10 @@
-"""Damage that is planted on purpose: where stored bytes lie in a store's files, and one bit of them turned over."""
+"""Damage that is planted on purpose: where stored bytes lie in a store's files, one bit of them turned over, and what a client
+is then told."""
 
 from pathlib import Path
+
+from .s3 import S3, object_target
+from .wire import WireError, encode_head
 
 PAGE_BYTES = 4096
 
@@ -22,6 +26,34 @@ def flip_bit(path: Path, offset: int, bit: int) -> None:
         byte = file.read(1)[0]
         file.seek(offset)
         file.write(bytes([byte ^ (1 << bit)]))
+
+
+def find_bytes(files: list[Path], needle: bytes) -> list[tuple[Path, int]]:
+    """Every place in these files that holds the needle."""
+    places = []
+    for path in files:
+        data, at = path.read_bytes(), -1
+        while (at := data.find(needle, at + 1)) >= 0:
+            places.append((path, at))
+    return places
+
+
+def read(s3: S3, bucket: str, key: str, headers: list[tuple[str, str]] | None = None) -> tuple[int, bytes, bool]:
+    """Status, the bytes that came, and whether the answer was complete as it had been announced."""
+    target = object_target(bucket, key)
+    with s3.connect() as connection:
+        connection.send_must(encode_head("GET", target, s3.signed_head("GET", target, headers)))
+        response = connection.read_head()
+        length = int(response.get("content-length"))
+        pieces, count = [], 0
+        try:
+            while count < length:
+                piece = connection.take(min(1 << 16, length - count))
+                pieces.append(piece)
+                count += len(piece)
+        except WireError:
+            return response.status, b"".join(pieces) + connection.buffer, False
+        return response.status, b"".join(pieces), True
 
 
 def unit_places(data: Path, prefix_bytes: int) -> dict[bytes, tuple[Path, int]]:

@@ -25,10 +25,8 @@ from pathlib import Path
 import requests
 from awscrt.checksums import crc64nvme
 
-from .damage import PAGE_BYTES, Metadata, flip_bit, volumes
-from .s3 import S3, object_target
+from .damage import PAGE_BYTES, Metadata, flip_bit, metadata, read, volumes
 from .server import Cairn, ServerError
-from .wire import WireError, encode_head
 
 BLOCK_UNITS = 16
 BLOCK_BYTES = BLOCK_UNITS * PAGE_BYTES
@@ -90,24 +88,6 @@ class Report:
 def body_of(seed: int, key: str, size: int) -> bytes:
     """The bytes of an object; no two objects share any."""
     return random.Random(f"{seed} {key}").randbytes(size)
-
-
-def read(s3: S3, bucket: str, key: str) -> tuple[int, bytes, bool]:
-    """Status, the bytes that came, and whether the answer was complete as it had been announced."""
-    target = object_target(bucket, key)
-    with s3.connect() as connection:
-        connection.send_must(encode_head("GET", target, s3.signed_head("GET", target)))
-        response = connection.read_head()
-        length = int(response.get("content-length"))
-        pieces, count = [], 0
-        try:
-            while count < length:
-                piece = connection.take(min(1 << 16, length - count))
-                pieces.append(piece)
-                count += len(piece)
-        except WireError:
-            return response.status, b"".join(pieces) + connection.buffer, False
-        return response.status, b"".join(pieces), True
 
 
 def judge(answer: tuple[int, bytes, bool], body: bytes, what: str) -> str:
@@ -364,7 +344,7 @@ def bookkeeping_records(store: Cairn) -> list[tuple[Path, int, int]]:
     """Place and length of the records of fixed sizes: free map (1024 bytes), usage and totals (16), sequence (8), identities
     (16 and 18), buckets (17)."""
     found = []
-    for path in [*sorted(store.data.glob("slices/*/meta/data.mdb")), store.data / "control" / "data.mdb"]:
+    for path in [*metadata(store.data), store.data / "control" / "data.mdb"]:
         content = path.read_bytes()
         for length in (8, 16, 17, 18, 1024):
             head, at = b"\x01\0\0\0" + length.to_bytes(4, "little"), -1

@@ -18,12 +18,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import cairn_load
 from .s3 import object_target
-from .server import LOOPBACK, TARGET, Cairn, clean_environment
+from .server import LOOPBACK, Cairn
 from .sigv4 import UNSIGNED_PAYLOAD
 from .wire import encode_head
 
-LOAD = Path(os.environ.get("CAIRN_LOAD", TARGET / "release" / "cairn-load"))
 BUCKET = "hostile"
 LARGE_KEY, LARGE_BYTES = "large", 8 << 20
 DRIP_SECONDS = 1.0
@@ -226,14 +226,10 @@ class Served:
 
 def start_load(store: Cairn, seconds: float, warm_up: float) -> subprocess.Popen:
     """Others' reads, uploads, deletes and lists, checked byte by byte."""
-    if not LOAD.is_file():
-        raise AssertionError(f"{LOAD} is missing; `cargo build --release -p cairn-loadtests` makes it")
-    command = [
-        str(LOAD), "mixed", "--endpoint", store.endpoint, "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40",
-        "--connections", "8", "--duration", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms", "--timeout", "30s", "--verify", "--json",
-    ]
-    keys = {"AWS_ACCESS_KEY_ID": store.credential.access_key, "AWS_SECRET_ACCESS_KEY": store.credential.secret_key}
-    return subprocess.Popen(command, env=clean_environment() | keys, stdout=subprocess.PIPE, text=True)
+    return cairn_load.spawn(
+        store, "mixed", "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40", "--connections", "8",
+        "--duration", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms", "--timeout", "30s", "--verify", "--json",
+    )
 
 
 def served(load: subprocess.Popen) -> Served:

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import subprocess
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,8 +45,8 @@ class Report:
 def restart(store: Cairn, cold: bool) -> float:
     """Kill while puts are under way, start, and wait for the first 200."""
     writers = cairn_load.spawn(
-        store, "put", BUCKET, "--prefix", "during-the-kill/", "--keys", "20000", "--size", "4KiB:50,256KiB:50",
-        "--connections", "16", "--duration", "60s",
+        store, "put", "--bucket", BUCKET, "--prefix", "during-the-kill/", "--keys", "20000", "--size", "4KiB:50,256KiB:50",
+        "--connections", "16", "--duration", "60s", errors=subprocess.STDOUT,
     )
     time.sleep(LOAD_SECONDS)  # the kill comes in the middle of a load
     assert writers.poll() is None, writers.communicate()[0]
