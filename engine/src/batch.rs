@@ -187,6 +187,9 @@ impl<'s> Batch<'s> {
             version: VersionId(sequence),
             attributes: put.attributes,
             encrypted: sealed.is_some(),
+            is_null: true,
+            lock: put.lock,
+            parts: Vec::new(),
         };
         let (version, last_modified, replaced) = (info.version, info.last_modified, current.is_some());
         let record = ObjectRecord { info, payload: form, sealed };
@@ -209,15 +212,15 @@ impl<'s> Batch<'s> {
         let hash = self.txn.totals().hash.wrapping_sub(before);
         self.note_change(ChangeKind::Added, put.bucket.id, &key, &record, hash);
         self.change_usage(&put.bucket, 1, size);
-        Ok(PutOutcome { version, last_modified, replaced })
+        Ok(PutOutcome { version, is_null: true, last_modified, replaced })
     }
 
     fn delete(&mut self, delete: &DeleteJob) -> Result<DeleteOutcome, Failure> {
-        let (_, current) = self.decide(&delete.bucket, &delete.key, &delete.condition)?;
+        let (_, current) = self.decide(&delete.bucket, &delete.key, &delete.options.condition)?;
         self.move_space(&[], current.as_ref())?;
         let existed = current.is_some();
         self.remove_record(&delete.bucket, current)?;
-        Ok(DeleteOutcome { existed })
+        Ok(DeleteOutcome { existed, version: None, is_delete_marker: false })
     }
 
     /// Marks `taken` as owned and the current object's space as free; on an error nothing has changed.
@@ -313,7 +316,9 @@ impl<'s> Batch<'s> {
         slice.space.release_removed(removed);
         slice.space.release_orphans(freed_orphans);
         for change in usage.values() {
-            change.bucket.add_usage(change.objects, change.bytes);
+            let added =
+                crate::bucket::Usage { objects: change.objects, bytes: change.bytes, ..Default::default() };
+            change.bucket.add_usage(&added);
         }
         send_all(answers);
         Ok(())

@@ -1,18 +1,19 @@
 //! The control environment: buckets, and the thread that makes and removes them.
 //!
 //! ```text
-//! table     key               value, version 1 (little-endian)
-//! buckets   name              u64 id, u64 creation in ms since the Unix epoch, u8 flags (zero)
-//! control   identity          16 bytes store id
-//! control   next_bucket_id    u64
-//! control   scrub             where the scrub stands (scrub.rs)
+//! table     key               value (little-endian)
+//! buckets   name              version 2: the record of `bucket_record.rs`
+//! control   identity          version 1: 16 bytes store id
+//! control   next_bucket_id    version 1: u64
+//! control   scrub             version 1: where the scrub stands (scrub.rs)
 //! ```
 //! All buckets are also in memory, in order of name: a request looks its bucket up there. Removing a bucket takes three
 //! steps: it is marked, so that committers refuse changes of it; every slice is asked, in line with the changes before, if
 //! it still holds a record of it; if none does, the bucket's record is removed durably. A crash in between leaves the
 //! bucket as it was.
 
-use crate::bucket::{Bucket, BucketState};
+use crate::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
+use crate::bucket_record::{self, BUCKET_RECORD_VERSION};
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreEvent};
 use crate::limits::CONTROL_MAP_BYTES;
@@ -21,7 +22,7 @@ use crate::scrub::ScrubRecord;
 use crate::slice::{SMALL_RECORD_VERSION, Slice};
 use crate::superblock::StoreId;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
-use cairn_model::{BucketName, Clock, Timestamp};
+use cairn_model::{BucketName, Clock};
 use futures_channel::oneshot;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,7 +38,9 @@ pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
 
 /// A change of the control environment that waits for its thread.
 pub(crate) enum ControlJob {
-    Create(BucketName, Reply<Arc<Bucket>>),
+    Create(BucketName, BucketSettings, Reply<Arc<Bucket>>),
+    /// Changes a setting of the bucket of this name.
+    Change(BucketName, BucketChange, Reply<()>),
     Delete(BucketName, Reply<()>),
     /// Keeps where the scrub stands.
     SaveScrub(ScrubRecord, Reply<()>),
@@ -105,7 +108,7 @@ impl Control {
             }
             for item in txn.scan(control.buckets_table, &[]).doing("reading", &path)? {
                 let (key, record) = item.doing("reading", &path)?;
-                let bucket = decode_bucket(key, record.version, record.body)
+                let bucket = bucket_record::decode(key, &record)
                     .ok_or_else(|| damaged("a bucket record of a form that this program does not know"))?;
                 buckets.insert(bucket.name.clone(), Arc::new(bucket));
             }
@@ -124,16 +127,24 @@ impl Control {
         while let Ok(job) = jobs.recv() {
             if let Some(reason) = self.stopped.get() {
                 match job {
-                    ControlJob::Create(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
-                    ControlJob::Delete(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
-                    ControlJob::SaveScrub(_, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
+                    ControlJob::Create(_, _, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
+                    ControlJob::Change(_, _, reply)
+                    | ControlJob::Delete(_, reply)
+                    | ControlJob::SaveScrub(_, reply) => {
+                        drop(reply.send(Err(EngineError::Io(reason.clone()))))
+                    }
                     ControlJob::Stop => return,
                 }
                 continue;
             }
             // The one who asked may have gone: then there is nobody to tell.
             match job {
-                ControlJob::Create(name, reply) => drop(reply.send(self.create_bucket(name, buckets, clock))),
+                ControlJob::Create(name, settings, reply) => {
+                    drop(reply.send(self.create_bucket(name, settings, buckets, clock)))
+                }
+                ControlJob::Change(name, change, reply) => {
+                    drop(reply.send(self.change_bucket(&name, change, buckets)))
+                }
                 ControlJob::Delete(name, reply) => {
                     drop(reply.send(self.delete_bucket(&name, buckets, slices)))
                 }
@@ -164,9 +175,13 @@ impl Control {
     fn create_bucket(
         &self,
         name: BucketName,
+        mut settings: BucketSettings,
         buckets: &Buckets,
         clock: &dyn Clock,
     ) -> Result<Arc<Bucket>, EngineError> {
+        if settings.object_lock {
+            settings.versioning = Versioning::Enabled;
+        }
         if buckets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&name) {
             return Err(EngineError::BucketAlreadyExists);
         }
@@ -175,16 +190,62 @@ impl Control {
         let id = next
             .map(u64::from_le_bytes)
             .ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
-        let created_at = clock.now();
-        let mut body = [0u8; 17];
-        body[..8].copy_from_slice(&id.to_le_bytes());
-        body[8..16].copy_from_slice(&created_at.0.to_le_bytes());
         txn.put(self.control_table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &(id + 1).to_le_bytes(), &[])?;
-        txn.put(self.buckets_table, name.as_str().as_bytes(), SMALL_RECORD_VERSION, &body, &[])?;
-        self.commit(txn)?;
-        let bucket = Arc::new(Bucket::new(id, name.clone(), created_at));
+        let bucket = Arc::new(Bucket::new(id, name.clone(), clock.now(), settings));
+        self.put_bucket(txn, &bucket, &bucket.settings())?;
         buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
         Ok(bucket)
+    }
+
+    /// Makes the record of a bucket with these settings durable.
+    fn put_bucket(
+        &self,
+        mut txn: cairn_lmdb::WriteTxn<'_>,
+        bucket: &Bucket,
+        settings: &BucketSettings,
+    ) -> Result<(), EngineError> {
+        let body = bucket_record::encode(bucket, settings);
+        txn.put(self.buckets_table, bucket.name.as_str().as_bytes(), BUCKET_RECORD_VERSION, &body, &[])?;
+        self.commit(txn)
+    }
+
+    fn change_bucket(
+        &self,
+        name: &BucketName,
+        change: BucketChange,
+        buckets: &Buckets,
+    ) -> Result<(), EngineError> {
+        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let bucket = found.ok_or(EngineError::NoSuchBucket)?;
+        let before = bucket.settings();
+        let mut settings = BucketSettings::clone(&before);
+        match change {
+            BucketChange::Versioning(versioning) => {
+                let goes_back =
+                    versioning == Versioning::Unversioned && before.versioning != Versioning::Unversioned;
+                if goes_back || (before.object_lock && versioning != Versioning::Enabled) {
+                    return Err(EngineError::InvalidBucketState);
+                }
+                settings.versioning = versioning;
+            }
+            BucketChange::DefaultRetention(_) if !before.object_lock => {
+                return Err(EngineError::InvalidBucketState);
+            }
+            BucketChange::DefaultRetention(retention) => settings.default_retention = retention,
+            BucketChange::Cors(rules) => settings.cors = rules,
+            BucketChange::Quota(quota) => {
+                // Held against what is there, and in force, before it is durable: what was decided stays true.
+                bucket.set_quota(quota)?;
+                settings.quota = quota;
+            }
+        }
+        let written = self
+            .environment
+            .write()
+            .map_err(EngineError::from)
+            .and_then(|txn| self.put_bucket(txn, &bucket, &settings));
+        bucket.set_settings(if written.is_ok() { settings } else { BucketSettings::clone(&before) });
+        written
     }
 
     fn delete_bucket(
@@ -243,15 +304,4 @@ impl Control {
     pub(crate) fn stopped(&self) -> Arc<OnceLock<String>> {
         Arc::clone(&self.stopped)
     }
-}
-
-/// The bucket of a record; `None` when it has an unknown form.
-pub(crate) fn decode_bucket(key: &[u8], version: u8, body: &[u8]) -> Option<Bucket> {
-    let name = BucketName::parse(std::str::from_utf8(key).ok()?).ok()?;
-    let (id, rest) = body.split_first_chunk::<8>()?;
-    let (created_at, flags) = rest.split_first_chunk::<8>()?;
-    if version != SMALL_RECORD_VERSION || flags != [0] {
-        return None;
-    }
-    Some(Bucket::new(u64::from_le_bytes(*id), name, Timestamp(u64::from_le_bytes(*created_at))))
 }

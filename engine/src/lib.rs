@@ -14,6 +14,7 @@ mod allocation;
 mod batch;
 mod block;
 mod bucket;
+mod bucket_record;
 mod cache;
 mod changes;
 mod committer;
@@ -37,7 +38,9 @@ mod keeper;
 mod keys;
 pub mod limits;
 mod list;
+mod lock;
 mod md5;
+mod multipart;
 mod object;
 mod pace;
 mod proof;
@@ -54,23 +57,26 @@ mod slice;
 mod space;
 mod store;
 mod superblock;
+mod upload;
 mod upload_budget;
 mod verify;
 mod volume;
 mod writer;
 
 pub use block::block_check;
-pub use bucket::{Bucket, Usage};
+pub use bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
 pub use cairn_lmdb::Compaction;
 pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
 pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
+pub use lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use md5::md5_digest;
 pub use object::{
-    Attributes, ChecksumAlgorithm, DeleteOutcome, EtagMatch, ListObjects, ListPage, ListPosition,
-    ListedObject, ObjectInfo, PutOutcome, WriteCondition,
+    Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome, EtagMatch,
+    ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion, ObjectInfo, PartRun,
+    PutOutcome, VersionPosition, VersionsPage, WriteCondition,
 };
 pub use proof::ProofKey;
 pub use reader::{OpenObject, PayloadChunk, PayloadReader};
@@ -78,6 +84,10 @@ pub use repair::{Repair, RepairMode};
 pub use scrub::{ScrubOptions, ScrubRecord, ScrubStatus};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use superblock::{FORMAT_VERSION, StoreId};
+pub use upload::{
+    CompleteUpload, ListUploads, ListedUpload, NewUpload, PartInfo, PartsPage, PutPart, UploadChecksum,
+    UploadInfo, UploadPosition, UploadsPage, composite_etag,
+};
 pub use upload_budget::Recall;
 pub use verify::{BucketVerification, VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress};
 pub use writer::{PayloadWriter, StagedPayload};

@@ -167,5 +167,6 @@ fn listed(key: &[u8], record: Record<'_>) -> Result<ListedObject, EngineError> {
             .into_iter()
             .filter(|algorithm| head.checksum_bits & algorithm.bit() != 0)
             .collect(),
+        checksum_kind: Default::default(),
     })
 }

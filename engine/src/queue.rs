@@ -7,7 +7,8 @@ use crate::bucket::Bucket;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::limits::{BATCH_INLINE_BYTES_MAX, BATCH_JOBS_MAX, QUEUE_JOBS_MAX};
-use crate::object::{Attributes, DeleteOutcome, PutOutcome, WriteCondition};
+use crate::lock::ObjectLock;
+use crate::object::{Attributes, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition};
 use crate::writer::StagedPayload;
 use cairn_model::{Etag, ObjectKey};
 use futures_channel::oneshot;
@@ -45,12 +46,13 @@ pub(crate) struct PutJob {
     pub(crate) etag: Etag,
     pub(crate) attributes: Attributes,
     pub(crate) condition: WriteCondition,
+    pub(crate) lock: ObjectLock,
 }
 
 pub(crate) struct DeleteJob {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
-    pub(crate) condition: WriteCondition,
+    pub(crate) options: DeleteOptions,
 }
 
 pub(crate) struct FreeOrphansJob {

@@ -230,6 +230,9 @@ impl ObjectRecord {
             version: VersionId(head.sequence),
             attributes,
             encrypted: sealed.is_some(),
+            is_null: true,
+            lock: Default::default(),
+            parts: Vec::new(),
         };
         Ok(Self { info, payload, sealed })
     }
@@ -346,6 +349,9 @@ mod tests {
             version: VersionId(77),
             attributes,
             encrypted: sealed.is_some(),
+            is_null: true,
+            lock: Default::default(),
+            parts: Vec::new(),
         };
         ObjectRecord { info, payload, sealed }
     }

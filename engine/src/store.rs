@@ -9,7 +9,7 @@
 //! <data-dir>/slices/NN/volumes/NNNNNN.vol   payloads (volume.rs)
 //! ```
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, BucketChange, BucketSettings};
 use crate::cache::BlockCache;
 use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
@@ -253,16 +253,20 @@ impl Store {
         self.buckets.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Makes a bucket; durable when it returns.
+    /// Makes a bucket; durable when it returns. With object lock it keeps versions.
     ///
     /// # Errors
     /// [`EngineError::BucketAlreadyExists`], [`EngineError::StorageFull`] and failures of the device.
-    pub async fn create_bucket(&self, name: &BucketName) -> Result<Arc<Bucket>, EngineError> {
+    pub async fn create_bucket(
+        &self,
+        name: &BucketName,
+        settings: BucketSettings,
+    ) -> Result<Arc<Bucket>, EngineError> {
         if self.disk.is_low() {
             return Err(EngineError::StorageFull);
         }
         let (reply, answer) = oneshot::channel();
-        self.send_control(ControlJob::Create(name.clone(), reply))?;
+        self.send_control(ControlJob::Create(name.clone(), settings, reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 
@@ -273,6 +277,17 @@ impl Store {
     pub async fn delete_bucket(&self, name: &BucketName) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
         self.send_control(ControlJob::Delete(name.clone(), reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    /// Changes a setting of a bucket; durable when it returns, and seen by every request that begins then.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchBucket`], [`EngineError::InvalidBucketState`] when the bucket's object lock, or its lack, does not
+    /// allow it, [`EngineError::QuotaBelowUsage`] and failures of the device.
+    pub async fn change_bucket(&self, bucket: &Bucket, change: BucketChange) -> Result<(), EngineError> {
+        let (reply, answer) = oneshot::channel();
+        self.send_control(ControlJob::Change(bucket.name.clone(), change, reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 
@@ -431,7 +446,7 @@ fn load_usage(
     let by_id: HashMap<u64, &Arc<Bucket>> = buckets.values().map(|bucket| (bucket.id, bucket)).collect();
     for slice in slices {
         let loaded = slice.each_usage(|id, objects, bytes| match by_id.get(&id) {
-            Some(bucket) => bucket.add_usage(objects, bytes),
+            Some(bucket) => bucket.add_usage(&crate::bucket::Usage { objects, bytes, ..Default::default() }),
             None => tracing::warn!(target: "service::engine", slice = slice.number, id, objects, "usage of a bucket that does not exist"),
         });
         loaded.map_err(|error| OpenError::Damaged { path: data_dir.to_owned(), what: error.to_string() })?;

@@ -13,4 +13,4 @@ pub use bucket_name::{BucketName, InvalidBucketName};
 pub use etag::Etag;
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 pub use time::{Clock, SystemClock, Timestamp};
-pub use version_id::VersionId;
+pub use version_id::{UploadId, VersionId, VersionName};

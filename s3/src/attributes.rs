@@ -56,7 +56,7 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
             .element("Size", metadata.max(system).to_string())
             .element("MaxSizeAllowed", METADATA_BYTES_MAX.to_string()));
     }
-    Ok(Attributes { headers, checksums: Vec::new() })
+    Ok(Attributes { headers, ..Attributes::default() })
 }
 
 fn store(headers: &mut Vec<(String, Vec<u8>)>, name: &str, value: &[u8]) {
@@ -201,7 +201,7 @@ mod tests {
     fn checksums_are_base64() {
         let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
         let mut head = ResponseHead::new(StatusCode::OK);
-        write_checksums(&mut head, &Attributes { headers: Vec::new(), checksums });
+        write_checksums(&mut head, &Attributes { checksums, ..Attributes::default() });
         assert_eq!(head.get("x-amz-checksum-crc32"), Some(&b"AAAAAQ=="[..]));
         assert_eq!(head.get("x-amz-checksum-type"), Some(&b"FULL_OBJECT"[..]));
     }

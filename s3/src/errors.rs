@@ -54,8 +54,11 @@ error_table! {
     InternalError 500 "We encountered an internal error. Please try again.";
     InvalidArgument 400 "Invalid Argument";
     InvalidBucketName 400 "The specified bucket is not valid.";
+    InvalidBucketState 409 "The request is not valid for the current state of the bucket.";
     InvalidDigest 400 "The Content-MD5 you specified is not valid.";
     InvalidLocationConstraint 400 "The specified location constraint is not valid.";
+    InvalidPart 400 "One or more of the specified parts could not be found. The part might not have been uploaded, or the \
+                     specified entity tag might not have matched the part's entity tag.";
     InvalidPartNumber 416 "The requested part number is not satisfiable.";
     InvalidRange 416 "The requested range is not satisfiable.";
     InvalidRequest 400 "Invalid Request";
@@ -67,9 +70,13 @@ error_table! {
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";
     NoSuchBucket 404 "The specified bucket does not exist.";
     NoSuchKey 404 "The specified key does not exist.";
+    NoSuchUpload 404 "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart \
+                      upload might have been aborted or completed.";
+    NoSuchVersion 404 "The specified version does not exist.";
     NotImplemented 501 "This server does not implement what the request asks for.";
     OperationAborted 409 "A conflicting operation is in progress against this resource; try again.";
     PreconditionFailed 412 "At least one of the preconditions you specified did not hold.";
+    QuotaExceeded 403 "The bucket's quota does not allow the object.";
     RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB.";
     RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period.";
     ServiceUnavailable 503 "The server is stopping; send the request again.";
@@ -241,7 +248,14 @@ impl From<EngineError> for S3Error {
             EngineError::BucketAlreadyExists => ErrorCode::BucketAlreadyOwnedByYou,
             EngineError::BucketNotEmpty => ErrorCode::BucketNotEmpty,
             EngineError::Conflict => ErrorCode::OperationAborted,
-            EngineError::NoSuchKey => ErrorCode::NoSuchKey,
+            EngineError::NoSuchKey | EngineError::DeleteMarker { .. } => ErrorCode::NoSuchKey,
+            EngineError::NoSuchVersion => ErrorCode::NoSuchVersion,
+            EngineError::ObjectLocked => ErrorCode::AccessDenied,
+            EngineError::InvalidBucketState => ErrorCode::InvalidBucketState,
+            EngineError::QuotaExceeded => ErrorCode::QuotaExceeded,
+            EngineError::QuotaBelowUsage => ErrorCode::InvalidRequest,
+            EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,
+            EngineError::InvalidPart(_) => ErrorCode::InvalidPart,
             EngineError::PreconditionFailed => ErrorCode::PreconditionFailed,
             EngineError::KeyTooLong => ErrorCode::KeyTooLongError,
             EngineError::StorageFull => ErrorCode::InsufficientStorage,

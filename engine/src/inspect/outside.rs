@@ -2,7 +2,8 @@
 
 use super::FindingKind;
 use super::report::Report;
-use crate::control::{Control, IDENTITY_KEY, NEXT_ID_KEY, decode_bucket};
+use crate::bucket_record;
+use crate::control::{Control, IDENTITY_KEY, NEXT_ID_KEY};
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::slice::Slice;
@@ -106,8 +107,7 @@ fn compare_buckets(control: &Control, txn: &ReadTxn<'_>, report: &mut Report<'_>
     for entry in txn.entries(control.buckets_table, None)? {
         let entry = entry?;
         let record = entry.record.as_ref().ok();
-        let Some(bucket) = record.and_then(|record| decode_bucket(entry.key, record.version, record.body))
-        else {
+        let Some(bucket) = record.and_then(|record| bucket_record::decode(entry.key, record)) else {
             damaged(&format!("the record of bucket {}", String::from_utf8_lossy(entry.key)), report);
             continue;
         };
@@ -145,8 +145,7 @@ pub(super) fn look_at_buckets(report: &mut Report<'_>) {
     let Ok(entries) = txn.entries(control.buckets_table, None) else { return };
     for entry in entries.map_while(Result::ok) {
         let record = entry.record.as_ref().ok();
-        if let Some(bucket) = record.and_then(|record| decode_bucket(entry.key, record.version, record.body))
-        {
+        if let Some(bucket) = record.and_then(|record| bucket_record::decode(entry.key, record)) {
             report.buckets.insert(bucket.id, bucket.name.to_string());
         }
     }

@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
 use crate::xml::reader::Element;
+use cairn_engine::BucketSettings;
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
@@ -25,7 +26,7 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
     if let Some(configuration) = read_xml_body(body, BodyDigests::new(declared)).await? {
         check_configuration(&configuration)?;
     }
-    call.engine.store().create_bucket(&name).await?;
+    call.engine.store().create_bucket(&name, BucketSettings::default()).await?;
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("location", format!("/{name}"));
     Ok(reply)

@@ -21,8 +21,15 @@ const ONE_BUFFER_BYTES_MAX: u64 = cairn_engine::limits::INLINE_BYTES_MAX;
 
 pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    let object = call.engine.open_object(&bucket, &key)?;
-    let (head, range) = match answer(call, &object.info)? {
+    let (object, answer) = call.engine.open_object(&bucket, &key, None, |info| {
+        let answer = answer(call, info);
+        let range = match &answer {
+            Ok(ObjectAnswer::Content { range, .. }) => range.clone(),
+            Ok(ObjectAnswer::NotModified { .. }) | Err(_) => 0..0,
+        };
+        (range, answer)
+    })?;
+    let (head, range) = match answer? {
         ObjectAnswer::NotModified { head } => {
             return Ok(Reply { head, body: ResponseBody::Omitted { length: None } });
         }

@@ -8,7 +8,7 @@ use cairn_net::ResponseBody;
 
 pub(crate) fn head_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    let info = call.engine.head_object(&bucket, &key)?;
+    let info = call.engine.head_object(&bucket, &key, None)?;
     Ok(match answer(call, &info)? {
         ObjectAnswer::NotModified { head } => Reply { head, body: ResponseBody::Omitted { length: None } },
         ObjectAnswer::Content { head, range } => {

@@ -162,7 +162,7 @@ mod tests {
     use crate::query::Query;
     use crate::token;
     use crate::xml::reader::{Element, parse};
-    use cairn_engine::{ListPage, ListPosition, ListedObject};
+    use cairn_engine::{ChecksumKind, ListPage, ListPosition, ListedObject};
     use cairn_model::{Etag, Timestamp, VersionId};
 
     fn listed(key: &str) -> ListedObject {
@@ -173,6 +173,7 @@ mod tests {
             last_modified: Timestamp(784_111_777_123),
             version: VersionId(1),
             checksum_algorithms: Vec::new(),
+            checksum_kind: ChecksumKind::FullObject,
         }
     }
 

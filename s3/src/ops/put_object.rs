@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
-use cairn_engine::{Attributes, PutObject, Recall};
+use cairn_engine::{Attributes, ObjectLock, PutObject, Recall};
 use cairn_http1::{BodyFraming, StatusCode};
 use cairn_model::Etag;
 use cairn_net::RequestBody;
@@ -29,7 +29,7 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let conditional = condition != Default::default();
     if conditional {
         // The commit decides; this only spares a body that would be refused in the end.
-        conditions::check_early(&condition, call.engine.head_object(&bucket, &key))?;
+        conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
     }
 
     let mut writer = call.engine.write_payload(&bucket, &key, size).await?;
@@ -54,7 +54,7 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes);
-    let put = PutObject { bucket, key, payload, etag, attributes, condition };
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock: ObjectLock::default() };
     call.engine.put_object(put).await.map_err(|error| conditions::write_error(error, conditional))?;
     Ok(reply)
 }
