@@ -9,7 +9,7 @@ use crate::target::Target;
 use cairn_engine::{Bucket, Engine};
 use cairn_http1::RequestHead;
 use cairn_identity::Authentication;
-use cairn_model::ObjectKey;
+use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
 use cairn_observe::AuditLog;
 use std::rc::Rc;
@@ -35,6 +35,8 @@ pub(crate) struct Call<'a> {
     pub(crate) target: &'a Target,
     /// Who asks, and what they said about the body.
     pub(crate) authentication: &'a Authentication,
+    /// The time by which the request is judged.
+    pub(crate) now: Timestamp,
 }
 
 impl Call<'_> {

@@ -83,7 +83,7 @@ pub(crate) fn check_early(
             let etag = current.etag.to_string();
             if tags.contains(&etag) { Ok(()) } else { Err(ErrorCode::PreconditionFailed.into()) }
         }
-        (Ok(_), _) | (Err(EngineError::NoSuchKey), None) => Ok(()),
+        (Ok(_), _) | (Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }), None) => Ok(()),
         (Err(error), _) => Err(error.into()),
     }
 }

@@ -20,11 +20,16 @@ const SINGLE: &[&str] = &[
     "if-range",
     "if-unmodified-since",
     "range",
+    "x-amz-bucket-object-lock-enabled",
+    "x-amz-bypass-governance-retention",
     "x-amz-content-sha256",
     "x-amz-date",
     "x-amz-expected-bucket-owner",
     "x-amz-if-match-last-modified-time",
     "x-amz-if-match-size",
+    "x-amz-object-lock-legal-hold",
+    "x-amz-object-lock-mode",
+    "x-amz-object-lock-retain-until-date",
     "x-amz-sdk-checksum-algorithm",
 ];
 

@@ -20,6 +20,7 @@ mod fields;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod hosts;
+mod lock_headers;
 mod operations;
 mod ops;
 mod query;
@@ -30,6 +31,7 @@ mod target;
 mod token;
 mod unavailable;
 mod unsupported;
+mod version;
 mod xml;
 
 pub use service::{S3Options, S3Service};

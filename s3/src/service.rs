@@ -7,6 +7,7 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
 use crate::hosts::OwnHosts;
+use crate::lock_headers;
 use crate::operations::Handling;
 use crate::ops;
 use crate::query::Query;
@@ -103,7 +104,8 @@ impl S3Service {
             // Browsers never sign a preflight.
             return Err(route.refusal(head.method()).unwrap_or_else(|| ErrorCode::MethodNotAllowed.into()));
         }
-        let authenticated = auth::authenticate(&self.authenticator, head, fields, self.clock.now());
+        let now = self.clock.now();
+        let authenticated = auth::authenticate(&self.authenticator, head, fields, now);
         // A kind of signature that is not implemented says nothing of who sent it.
         let authentication = authenticated.inspect_err(|error| progress.is_denied = error.status() < 500)?;
         progress.principal = Some(authentication.principal.clone());
@@ -119,6 +121,7 @@ impl S3Service {
         let Handling::Built(handler) = operation.handling else {
             return Err(S3Error::internal("an operation that is not built was not refused"));
         };
+        lock_headers::check_places(fields, operation.name)?;
         auth::authorize(&authentication.principal, handler).inspect_err(|_| progress.is_denied = true)?;
         let call = Call {
             engine: &self.engine,
@@ -130,6 +133,7 @@ impl S3Service {
             query: &query,
             target,
             authentication: &authentication,
+            now,
         };
         ops::carry_out(handler, &call, body).await
     }

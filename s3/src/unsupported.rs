@@ -44,7 +44,8 @@ const COPY: &str = "Server-side copies are not implemented: read the object and 
                     copies off in the client).";
 const ENCRYPTION: &str = "Server-side-encryption headers are not implemented: leave them away; encryption at rest is \
                           a setting of the whole server.";
-const LOCK: &str = "Object lock is not implemented: leave the lock headers away.";
+const LOCK_TOKEN: &str =
+    "Object lock cannot be added to a bucket that exists: create the bucket with object lock.";
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret alone.";
 const CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
@@ -79,9 +80,7 @@ static TABLE: &[Row] = &[
         Refuses::Any,
         "Website hosting is not implemented: leave x-amz-website-redirect-location away and redirect in a proxy.",
     ),
-    row("x-amz-object-lock-*", Refuses::Any, LOCK),
-    row("x-amz-bucket-object-lock-enabled", Refuses::AllBut("false"), LOCK),
-    row("x-amz-bypass-governance-retention", Refuses::AllBut("false"), LOCK),
+    row("x-amz-bucket-object-lock-token", Refuses::Any, LOCK_TOKEN),
     row("x-amz-mfa", Refuses::Any, "MFA delete is not implemented: leave x-amz-mfa away."),
     row(
         "x-amz-write-offset-bytes",
@@ -188,9 +187,7 @@ mod tests {
             ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
             ("x-amz-decoded-content-length", "3"),
             ("x-amz-security-token", "t"),
-            ("x-amz-object-lock-mode", "GOVERNANCE"),
-            ("x-amz-bucket-object-lock-enabled", "true"),
-            ("x-amz-bypass-governance-retention", "true"),
+            ("x-amz-bucket-object-lock-token", "t"),
             ("x-amz-object-ownership", "BucketOwnerEnforced"),
             ("x-amz-checksum-md5", "x"),
             ("x-amz-checksum-sha512", "x"),
@@ -234,7 +231,6 @@ mod tests {
         for (name, value) in [
             ("x-amz-tagging", ""),
             ("x-amz-storage-class", "STANDARD"),
-            ("x-amz-bucket-object-lock-enabled", "false"),
             ("content-encoding", "gzip"),
             ("x-amz-content-sha256", "UNSIGNED-PAYLOAD"),
             ("x-amz-checksum-crc64nvme", "AAAAAAAAAAA="),

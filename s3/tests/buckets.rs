@@ -29,8 +29,8 @@ fn a_bucket_is_made_found_listed_and_deleted_once_empty() {
     }
     let long = format!("<CreateBucketConfiguration>{}</CreateBucketConfiguration>", " ".repeat(1 << 20));
     server.client().send(Call::new("PUT", "/third").body(long)).refused(400, "MalformedXML");
-    let lock = Call::new("PUT", "/third").header("x-amz-bucket-object-lock-enabled", "true");
-    send(lock).refused(501, "NotImplemented");
+    let lock = Call::new("PUT", "/third").header("x-amz-bucket-object-lock-enabled", "yes");
+    send(lock).refused(400, "InvalidArgument");
     let head = send(Call::new("HEAD", "/photos")).expect(200);
     assert_eq!(head.header("x-amz-bucket-region"), Some("us-east-1"));
     let location = send(Call::new("GET", "/photos?location")).expect(200);

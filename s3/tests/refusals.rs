@@ -35,7 +35,7 @@ fn what_is_not_built_is_501_and_changes_nothing() {
         ("x-amz-server-side-encryption", "AES256"),
         ("x-amz-storage-class", "GLACIER"),
         ("x-amz-copy-source", "/photos/a"),
-        ("x-amz-object-lock-mode", "GOVERNANCE"),
+        ("x-amz-bucket-object-lock-token", "t"),
         ("x-amz-checksum-xxhash3", "AAAAAAAAAAA="),
         ("content-encoding", "aws-chunked"),
         ("x-amz-trailer", "x-amz-checksum-crc32"),

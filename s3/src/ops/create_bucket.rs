@@ -8,9 +8,10 @@ use crate::body::digests::BodyDigests;
 use crate::body::read_xml_body;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::lock_headers;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use cairn_engine::BucketSettings;
+use cairn_engine::{BucketSettings, Versioning};
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
@@ -19,6 +20,7 @@ const LOCATION_BYTES_MAX: usize = 64;
 
 pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let name = call.target.bucket()?;
+    let settings = settings(call)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     if call.engine.store().bucket(&name).is_some() {
         return Err(ErrorCode::BucketAlreadyOwnedByYou.into());
@@ -26,10 +28,17 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
     if let Some(configuration) = read_xml_body(body, BodyDigests::new(declared)).await? {
         check_configuration(&configuration)?;
     }
-    call.engine.store().create_bucket(&name, BucketSettings::default()).await?;
+    call.engine.store().create_bucket(&name, settings).await?;
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("location", format!("/{name}"));
     Ok(reply)
+}
+
+/// Object lock keeps versions: a bucket that has it has versioning from its beginning, and for good.
+fn settings(call: &Call<'_>) -> S3Result<BucketSettings> {
+    let object_lock = lock_headers::bucket_lock(call.fields)?;
+    let versioning = if object_lock { Versioning::Enabled } else { Versioning::Unversioned };
+    Ok(BucketSettings { versioning, object_lock, ..BucketSettings::default() })
 }
 
 fn check_configuration(configuration: &Element) -> S3Result<()> {

@@ -9,6 +9,7 @@ use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::object_answer::{ObjectAnswer, answer};
 use crate::reply::Reply;
+use crate::version;
 use cairn_engine::{PayloadChunk, PayloadReader};
 use cairn_net::{BodySource, Chunk, ResponseBody};
 use std::future::Future;
@@ -21,14 +22,16 @@ const ONE_BUFFER_BYTES_MAX: u64 = cairn_engine::limits::INLINE_BYTES_MAX;
 
 pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    let (object, answer) = call.engine.open_object(&bucket, &key, None, |info| {
-        let answer = answer(call, info);
+    let version = version::asked(call.query)?;
+    let opened = call.engine.open_object(&bucket, &key, version, |info| {
+        let answer = answer(call, &bucket, info);
         let range = match &answer {
             Ok(ObjectAnswer::Content { range, .. }) => range.clone(),
             Ok(ObjectAnswer::NotModified { .. }) | Err(_) => 0..0,
         };
         (range, answer)
-    })?;
+    });
+    let (object, answer) = opened.map_err(|error| version::read_error(error, version, call.head.method()))?;
     let (head, range) = match answer? {
         ObjectAnswer::NotModified { head } => {
             return Ok(Reply { head, body: ResponseBody::Omitted { length: None } });

@@ -6,7 +6,8 @@
 use crate::attributes;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use cairn_engine::ObjectInfo;
+use crate::version;
+use cairn_engine::{Bucket, ObjectInfo};
 use cairn_http1::{
     Conditions, RangeOutcome, ResponseHead, StatusCode, Validators, Verdict, http_date, if_range_holds,
     resolve_range, unsatisfied_content_range,
@@ -37,7 +38,7 @@ pub(crate) enum ObjectAnswer {
 ///
 /// # Errors
 /// `PreconditionFailed`, `InvalidRange`, `InvalidPartNumber`, `InvalidArgument`, `InvalidRequest`.
-pub(crate) fn answer(call: &Call<'_>, info: &ObjectInfo) -> S3Result<ObjectAnswer> {
+pub(crate) fn answer(call: &Call<'_>, bucket: &Bucket, info: &ObjectInfo) -> S3Result<ObjectAnswer> {
     let etag = info.etag.quoted();
     let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
     let part_number = call.query.get("partNumber").map(parse_part_number).transpose()?;
@@ -52,6 +53,7 @@ pub(crate) fn answer(call: &Call<'_>, info: &ObjectInfo) -> S3Result<ObjectAnswe
         Verdict::NotModified => {
             let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);
             write_validators(&mut head, &etag, info);
+            version::write_headers(&mut head, bucket, info);
             attributes::write_cache_headers(&mut head, &info.attributes);
             return Ok(ObjectAnswer::NotModified { head });
         }
@@ -70,6 +72,7 @@ pub(crate) fn answer(call: &Call<'_>, info: &ObjectInfo) -> S3Result<ObjectAnswe
         }
     };
     write_validators(&mut head, &etag, info);
+    version::write_headers(&mut head, bucket, info);
     head.header("accept-ranges", "bytes");
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
     if part_number.is_some() {

@@ -11,8 +11,10 @@ use crate::body::turns::Turns;
 use crate::call::Call;
 use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::lock_headers;
 use crate::reply::Reply;
-use cairn_engine::{Attributes, ObjectLock, PutObject, Recall};
+use crate::version::VERSION_HEADER;
+use cairn_engine::{Attributes, PutObject, Recall};
 use cairn_http1::{BodyFraming, StatusCode};
 use cairn_model::Etag;
 use cairn_net::RequestBody;
@@ -25,6 +27,8 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let size = size(call)?;
     let condition = conditions::of_put(call.fields)?;
     let attributes = attributes::from_request(call.fields)?;
+    let lock = lock_headers::from_request(call.fields, &bucket.settings(), call.now)?;
+    lock_headers::check_declared_digest(call.fields)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     let conditional = condition != Default::default();
     if conditional {
@@ -54,8 +58,12 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes);
-    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock: ObjectLock::default() };
-    call.engine.put_object(put).await.map_err(|error| conditions::write_error(error, conditional))?;
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
+    let put = call.engine.put_object(put).await;
+    let outcome = put.map_err(|error| conditions::write_error(error, conditional))?;
+    if !outcome.is_null {
+        reply.head.header(VERSION_HEADER, outcome.version.to_string());
+    }
     Ok(reply)
 }
 
