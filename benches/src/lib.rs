@@ -45,7 +45,7 @@ impl Bench {
         let name = BucketName::parse("bench").expect("a name");
         let (engine, bucket) = executor.run(async {
             let engine = Engine::open(Arc::clone(&store)).await.expect("the engine opens");
-            let bucket = store.create_bucket(&name).await.expect("a bucket");
+            let bucket = store.create_bucket(&name, BucketSettings::default()).await.expect("a bucket");
             (engine, bucket)
         });
         Self { executor, engine, bucket, _folder: folder }

@@ -14,7 +14,7 @@
 
 use crate::extent::Extent;
 use crate::limits::{BLOCK_BYTES, UNIT_BYTES};
-use crate::record::PayloadId;
+use crate::codec::PayloadId;
 use crate::seal::{PayloadKey, TAG_BYTES, Tag};
 use crc_fast::{CrcAlgorithm, Digest};
 use std::io;
@@ -215,7 +215,7 @@ pub(crate) fn locate(extents: &[Extent], unit: u64) -> Option<(u32, u64)> {
 mod tests {
     use super::{BlockCheck, CheckKind, Checks, accept, locate, protect, read_table_page, write_table};
     use crate::extent::Extent;
-    use crate::record::PayloadId;
+    use crate::codec::PayloadId;
 
     #[test]
     fn a_page_of_another_place_or_payload_is_not_taken() {

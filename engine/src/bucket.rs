@@ -199,6 +199,18 @@ impl Bucket {
         }
     }
 
+    /// Adds what a slice of a store that is being opened holds.
+    pub(crate) fn load_usage(&self, usage: &Usage) {
+        self.add_usage(usage);
+        self.claim_unasked(usage.objects, usage.bytes);
+    }
+
+    /// Counts `objects` and `bytes` more against the quota, which is not asked.
+    pub(crate) fn claim_unasked(&self, objects: u64, bytes: u64) {
+        self.claims.objects.fetch_add(objects, Ordering::SeqCst);
+        self.claims.bytes.fetch_add(bytes, Ordering::SeqCst);
+    }
+
     /// Counts `objects` and `bytes` more against the quota.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 //! Shared by all executors; bounded in bytes; scan-resistant (`quick_cache`). A block is named by its payload's random
 //! id, so nothing needs to be invalidated when space is used again: a payload's bytes never change.
 
-use crate::record::PayloadId;
+use crate::codec::PayloadId;
 use quick_cache::sync::Cache;
 use quick_cache::{DefaultHashBuilder, OptionsBuilder, Weighter};
 use std::sync::Arc;
@@ -68,7 +68,7 @@ impl BlockCache {
 #[cfg(test)]
 mod tests {
     use super::{BlockCache, Piece};
-    use crate::record::PayloadId;
+    use crate::codec::PayloadId;
 
     #[test]
     fn the_cache_stays_within_its_bound() {

@@ -1,4 +1,4 @@
-//! The changes of a slice's object records, written down while somebody follows them.
+//! The changes of a slice's records, written down while somebody follows them.
 //!
 //! Who reads a whole slice in many short snapshots (an inspection) follows the changes, so that it can bring what it has
 //! read up to each further snapshot. The committer appends the changes of a transaction *before* it commits, under the
@@ -9,6 +9,7 @@
 //! Nobody follows most of the time: then a batch pays for one look at a flag. The log is bounded; a follower that falls
 //! behind is told so, never the committer held up.
 
+use crate::bucket::Usage;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::limits::FOLLOWED_CHANGES_MAX;
@@ -24,20 +25,66 @@ pub(crate) enum ChangeKind {
     Removed,
 }
 
-/// One object record that came or went.
+/// A change of a slice that a follower must know of.
 #[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) kind: ChangeKind,
-    /// Key in the table of objects.
-    pub(crate) key: Vec<u8>,
-    /// Id of the bucket.
-    pub(crate) bucket: u64,
-    /// Bytes of the payload.
-    pub(crate) bytes: u64,
-    /// All space that the record owns.
-    pub(crate) extents: Vec<Extent>,
-    /// The record's part of the additive hash.
-    pub(crate) hash: u64,
+pub(crate) enum Change {
+    /// A record came or went.
+    Record {
+        kind: ChangeKind,
+        table: FollowedTable,
+        /// Key in the table.
+        key: Vec<u8>,
+        /// Id of the bucket.
+        bucket: u64,
+        /// What the record counts for.
+        counts: Usage,
+        /// All space that the record owns.
+        extents: Vec<Extent>,
+        /// The record's part of the additive hash.
+        hash: u64,
+    },
+    /// What a record counts for changed, and the record did not. The difference wraps.
+    Counts { table: FollowedTable, key: Vec<u8>, bucket: u64, counts: Usage },
+    /// Another version of a key, or none, is its current object now. The difference wraps.
+    Current {
+        /// Beginning of the keys of the key's versions.
+        versions: Vec<u8>,
+        bucket: u64,
+        counts: Usage,
+    },
+}
+
+/// The tables whose records are followed, in the order in which they are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum FollowedTable {
+    Objects,
+    Uploads,
+    Parts,
+    Assembled,
+    NullVersions,
+}
+
+impl FollowedTable {
+    /// The one that is read next.
+    pub(crate) const fn next(self) -> Option<Self> {
+        match self {
+            Self::Objects => Some(Self::Uploads),
+            Self::Uploads => Some(Self::Parts),
+            Self::Parts => Some(Self::Assembled),
+            Self::Assembled => Some(Self::NullVersions),
+            Self::NullVersions => None,
+        }
+    }
+}
+
+impl Change {
+    /// Space that it took.
+    pub(crate) fn taken(&self) -> &[Extent] {
+        match self {
+            Self::Record { kind: ChangeKind::Added, extents, .. } => extents,
+            _ => &[],
+        }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -107,8 +154,8 @@ impl ChangeLog {
         if !self.is_followed() || state.overflowed {
             return Err(EngineError::Conflict);
         }
-        let later = state.changes.iter().filter(|(of, change)| *of > txn && change.kind == ChangeKind::Added);
-        Ok(later.flat_map(|(_, change)| change.extents.iter().copied()).collect())
+        let later = state.changes.iter().filter(|(of, _)| *of > txn);
+        Ok(later.flat_map(|(_, change)| change.taken().iter().copied()).collect())
     }
 }
 
@@ -140,7 +187,8 @@ impl Drop for Following<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Change, ChangeKind, ChangeLog};
+    use super::{Change, ChangeKind, ChangeLog, FollowedTable};
+    use crate::bucket::Usage;
     use crate::error::EngineError;
     use crate::extent::Extent;
     use crate::limits::FOLLOWED_CHANGES_MAX;
@@ -153,7 +201,8 @@ mod tests {
 
     fn change(start: u32) -> Change {
         let extents = vec![Extent { volume: 0, start, units: 1 }];
-        Change { kind: ChangeKind::Added, key: vec![1], bucket: 1, bytes: 1, extents, hash: 0 }
+        let (kind, table, counts) = (ChangeKind::Added, FollowedTable::Objects, Usage::default());
+        Change::Record { kind, table, key: vec![1], bucket: 1, counts, extents, hash: 0 }
     }
 
     #[test]
@@ -170,7 +219,7 @@ mod tests {
         let starts = |changes: &[Extent]| changes.iter().map(|extent| extent.start).collect::<Vec<_>>();
         assert_eq!(starts(&log.taken_after(2).expect("known")), [5]);
         let taken = following.take_up_to(2).expect("nothing was lost");
-        assert_eq!(taken.iter().map(|change| change.extents[0].start).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(taken.iter().map(|change| change.taken()[0].start).collect::<Vec<_>>(), [2, 3]);
         assert_eq!(following.take_up_to(9).expect("nothing was lost").len(), 1);
         drop(following);
         assert_eq!(log.taken_after(0), Err(EngineError::Conflict), "nobody follows any more");

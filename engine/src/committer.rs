@@ -24,7 +24,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut s
         let Some(jobs) = slice.queue.take() else { return };
         if let Some(reason) = slice.stopped.get() {
             for job in jobs {
-                fail(job, &EngineError::Io(reason.clone()));
+                job.fail(&EngineError::Io(reason.clone()));
             }
             continue;
         }
@@ -55,31 +55,18 @@ fn keep_headroom(slice: &Slice, disk: &DiskSpace, jobs: Vec<Job>) -> Vec<Job> {
     let Err(error) = extended else { return jobs };
     slice.stop_if_broken(&error);
     let spared = slice.environment.headroom() >= METADATA_HEADROOM_FOR_DELETES;
-    let goes_on =
-        |job: &Job| spared && matches!(error, EngineError::StorageFull) && !matches!(job, Job::Put(..));
+    let goes_on = |job: &Job| spared && matches!(error, EngineError::StorageFull) && job.gives_back();
     let (kept, refused): (Vec<_>, Vec<_>) = jobs.into_iter().partition(goes_on);
-    refused.into_iter().for_each(|job| fail(job, &error));
+    refused.into_iter().for_each(|job| job.fail(&error));
     kept
-}
-
-/// Answers a change with a failure.
-pub(crate) fn fail(job: Job, error: &EngineError) {
-    // The one who asked may have gone: then there is nobody to tell.
-    match job {
-        Job::Put(_, reply) => drop(reply.send(Err(error.clone()))),
-        Job::Delete(_, reply) => drop(reply.send(Err(error.clone()))),
-        Job::ProbeEmpty(_, reply) => drop(reply.send(Err(error.clone()))),
-        Job::FreeOrphans(_, reply) => drop(reply.send(Err(error.clone()))),
-    }
 }
 
 /// Flushes every volume that a payload of the batch was written to, and drops the changes whose flush failed.
 fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
     let mut failed = BTreeSet::new();
     let mut flushed = BTreeSet::new();
-    for job in &jobs {
-        let Job::Put(put, _) = job else { continue };
-        for number in put.payload.volumes() {
+    for payload in jobs.iter().filter_map(Job::payload) {
+        for number in payload.volumes() {
             if flushed.contains(&number) || failed.contains(&number) {
                 continue;
             }
@@ -98,25 +85,45 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
     }
     let error = EngineError::Io("the volume could not be flushed".to_owned());
     let broken =
-        |job: &Job| matches!(job, Job::Put(put, _) if put.payload.volumes().any(|v| failed.contains(&v)));
+        |job: &Job| job.payload().is_some_and(|payload| payload.volumes().any(|v| failed.contains(&v)));
     let (lost, kept): (Vec<_>, Vec<_>) = jobs.into_iter().partition(broken);
-    lost.into_iter().for_each(|job| fail(job, &error));
+    lost.into_iter().for_each(|job| job.fail(&error));
     kept
 }
 
-/// Decides, applies and commits the changes; returns the last sequence used.
-fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) -> u64 {
+/// Decides, applies and commits the changes; returns the last sequence used. A change of many parts ends its batch: what is
+/// left makes another.
+fn commit(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64, jobs: Vec<Job>) -> u64 {
+    let mut jobs = jobs.into_iter().peekable();
+    while jobs.peek().is_some() {
+        if let Some(reason) = slice.stopped.get() {
+            jobs.for_each(|job| job.fail(&EngineError::Io(reason.clone())));
+            return sequence;
+        }
+        sequence = commit_batch(slice, clock, sequence, &mut jobs);
+    }
+    sequence
+}
+
+/// Commits as many of the changes as fit one batch, at least one.
+fn commit_batch(
+    slice: &Arc<Slice>,
+    clock: &dyn Clock,
+    sequence: u64,
+    jobs: &mut impl Iterator<Item = Job>,
+) -> u64 {
     let mut batch = match Batch::begin(slice, clock, sequence) {
         Ok(batch) => batch,
         Err(error) => {
             slice.stop_if_broken(&error);
-            jobs.into_iter().for_each(|job| fail(job, &error));
+            jobs.for_each(|job| job.fail(&error));
             return sequence;
         }
     };
-    let mut jobs = jobs.into_iter();
     let mut broken = None;
-    for job in jobs.by_ref() {
+    while !batch.is_full()
+        && let Some(job) = jobs.next()
+    {
         if let Err(error) = batch.apply(job) {
             broken = Some(error);
             break;
@@ -127,7 +134,7 @@ fn commit(slice: &Arc<Slice>, clock: &dyn Clock, sequence: u64, jobs: Vec<Job>) 
         None => batch.commit(),
         Some(error) => {
             batch.abandon(&error);
-            jobs.for_each(|job| fail(job, &error));
+            jobs.for_each(|job| job.fail(&error));
             Err(error)
         }
     };

@@ -1,6 +1,5 @@
 //! The engine on one executor: the path of each request, from top to bottom.
 
-use crate::block::accept;
 use crate::bucket::Bucket;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{EngineError, OpenError};
@@ -16,23 +15,19 @@ use crate::object::{
     Attributes, DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome,
     VersionsPage, WriteCondition,
 };
+use crate::open::lookup;
 use crate::pace::Activity;
-use crate::queue::{DeleteJob, Job, PutJob};
-use crate::reader::{OpenObject, PinnedPayload, Purpose, Source};
-use crate::record::{ObjectRecord, PayloadForm, VolumePayload};
-use crate::seal::{KeyOwner, PayloadKey};
+use crate::queue::{DeleteJob, Job, LockChange, LockJob, PutJob, Reply};
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::upload_budget::UploadBudget;
 use crate::volume::volume_path;
 use crate::writer::{PayloadWriter, StagedPayload};
-use cairn_lmdb::Record;
 use cairn_model::{Etag, ObjectKey, VersionName};
 use futures_channel::oneshot;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::cell::Cell;
 use std::future::Future;
-use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -108,6 +103,17 @@ impl Engine {
         key: &ObjectKey,
         size: u64,
     ) -> Result<PayloadWriter, EngineError> {
+        self.begin_payload(bucket, key, size, None)
+    }
+
+    /// As [`Engine::write_payload`]; a payload whose MD5 is known is not hashed.
+    pub(crate) fn begin_payload(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+        md5: Option<[u8; 16]>,
+    ) -> Result<PayloadWriter, EngineError> {
         self.activity.note();
         if size > PAYLOAD_BYTES_MAX {
             return Err(EngineError::PayloadTooLarge);
@@ -123,7 +129,7 @@ impl Engine {
         if self.store.disk.is_low() && slice.environment.headroom() < METADATA_HEADROOM_MIN {
             return Err(EngineError::StorageFull);
         }
-        PayloadWriter::new(self, slice, (bucket, key), size)
+        PayloadWriter::new(self, slice, (bucket, key), size, md5)
     }
 
     /// Makes a staged payload the current content of its key. Durable, payload and metadata, when it returns. Dropping
@@ -153,11 +159,8 @@ impl Engine {
         options: DeleteOptions,
     ) -> Result<DeleteOutcome, EngineError> {
         self.activity.note();
-        let slice = self.store.slice_of(bucket, key)?;
-        let (reply, answer) = oneshot::channel();
         let job = DeleteJob { bucket: Arc::clone(bucket), key: key.clone(), options };
-        slice.queue.push(Job::Delete(Box::new(job), reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.commit(bucket, key, |reply| Job::Delete(Box::new(job), reply)).await
     }
 
     /// Sets, or takes away, the retention of a version, by default the current one. Durable when it returns.
@@ -173,8 +176,7 @@ impl Engine {
         retention: Option<Retention>,
         bypass_governance: bool,
     ) -> Result<(), EngineError> {
-        let _ = (bucket, key, version, retention, bypass_governance);
-        Err(EngineError::ShuttingDown)
+        self.change_lock(bucket, key, version, LockChange::Retention { retention, bypass_governance }).await
     }
 
     /// Sets, or takes away, the legal hold of a version, by default the current one. Durable when it returns.
@@ -188,8 +190,35 @@ impl Engine {
         version: Option<VersionName>,
         legal_hold: bool,
     ) -> Result<(), EngineError> {
-        let _ = (bucket, key, version, legal_hold);
-        Err(EngineError::ShuttingDown)
+        self.change_lock(bucket, key, version, LockChange::LegalHold(legal_hold)).await
+    }
+
+    async fn change_lock(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        change: LockChange,
+    ) -> Result<(), EngineError> {
+        let job = LockJob { bucket: Arc::clone(bucket), key: key.clone(), version, change };
+        self.commit(bucket, key, |reply| Job::Lock(Box::new(job), reply)).await
+    }
+
+    /// Hands a change to the committer of its key and waits for the outcome.
+    pub(crate) async fn commit<T>(
+        &self,
+        bucket: &Bucket,
+        key: &ObjectKey,
+        job: impl FnOnce(Reply<T>) -> Job,
+    ) -> Result<T, EngineError> {
+        let (reply, answer) = oneshot::channel();
+        self.store.slice_of(bucket, key)?.queue.push(job(reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+
+    /// Notes that a request began, so that background work makes room for it.
+    pub(crate) fn note_request(&self) {
+        self.activity.note();
     }
 
     /// Metadata of a version, by default the current one.
@@ -203,74 +232,10 @@ impl Engine {
         key: &ObjectKey,
         version: Option<VersionName>,
     ) -> Result<ObjectInfo, EngineError> {
-        let _ = version;
         let slice = self.store.slice_of(bucket, key)?;
         let object = || format!("{}/{key}", bucket.name);
-        let info = |stored: Record<'_>| Ok(ObjectRecord::decode(stored.version, stored.body)?.info);
-        self.reported(lookup(slice, bucket, key, info), object)
-    }
-
-    /// Opens a version, by default the current one, for reading the bytes that `wanted` asks for, and pins them. `wanted`
-    /// may be called again, with a later version, when the first was removed at that moment.
-    ///
-    /// # Errors
-    /// As [`Engine::head_object`].
-    pub fn open_object<T>(
-        self: &Rc<Self>,
-        bucket: &Arc<Bucket>,
-        key: &ObjectKey,
-        version: Option<VersionName>,
-        mut wanted: impl FnMut(&ObjectInfo) -> (Range<u64>, T),
-    ) -> Result<(OpenObject, T), EngineError> {
-        let _ = version;
-        let object = self.open_current(bucket, key)?;
-        let (_range, decided) = wanted(&object.info);
-        Ok((object, decided))
-    }
-
-    fn open_current(
-        self: &Rc<Self>,
-        bucket: &Arc<Bucket>,
-        key: &ObjectKey,
-    ) -> Result<OpenObject, EngineError> {
-        self.activity.note();
-        let slice = self.store.slice_of(bucket, key)?;
-        let object = || format!("{}/{key}", bucket.name);
-        let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
-        let look_up = || lookup(slice, bucket, key, |stored| self.open_record(owner, stored));
-        self.reported(self.open_found(slice, Purpose::Serve, object, look_up), object)
-    }
-
-    /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
-    pub(crate) fn open_found(
-        self: &Rc<Self>,
-        slice: &Arc<Slice>,
-        purpose: Purpose,
-        object: impl Fn() -> String,
-        look_up: impl Fn() -> Result<(ObjectInfo, Opened), EngineError>,
-    ) -> Result<OpenObject, EngineError> {
-        loop {
-            let removals = slice.space.removals();
-            let (info, payload, data_key) = match look_up()? {
-                (info, Opened::Inline(bytes)) => {
-                    return Ok(OpenObject { info, source: Source::Inline(bytes) });
-                }
-                (info, Opened::Volume(payload, data_key)) => (info, payload, data_key),
-            };
-            let Some(pin) = slice.space.pin(payload.id, removals) else { continue };
-            let pinned = PinnedPayload {
-                engine: Rc::clone(self),
-                slice: Arc::clone(slice),
-                size: info.size,
-                object: object(),
-                version: info.version,
-                purpose,
-                payload,
-                key: data_key,
-                _pin: pin,
-            };
-            return Ok(OpenObject { info, source: Source::Volume(Rc::new(pinned)) });
-        }
+        let found = lookup(slice, bucket, key, version, |_, _, record, _| Ok(record.info));
+        self.reported(found, object)
     }
 
     /// Runs a future behind all requests of this executor; dropping what is returned ends it.
@@ -285,33 +250,6 @@ impl Engine {
                 Err(error) => Err(EngineError::Io(format!("background work could not be begun: {error}"))),
             }
         }
-    }
-
-    /// Unwraps the data key of a sealed payload; checks, and opens, an inline payload.
-    pub(crate) fn open_record(
-        &self,
-        owner: KeyOwner<'_>,
-        stored: Record<'_>,
-    ) -> Result<(ObjectInfo, Opened), EngineError> {
-        let corrupt = |what: &str| EngineError::Corrupt(what.to_owned());
-        let record = ObjectRecord::decode(stored.version, stored.body)?;
-        let unwrap = |wrapped| {
-            let unwrapped = self.store.wrapping_key.unwrap(&wrapped, owner);
-            unwrapped.ok_or_else(|| corrupt("the data key"))
-        };
-        let data_key = record.sealed.map(unwrap).transpose()?;
-        let opened = match record.payload {
-            PayloadForm::Volume(payload) => Opened::Volume(payload, data_key.map(Box::new)),
-            PayloadForm::Inline { check } => {
-                let mut bytes = stored.tail.to_vec();
-                if bytes.len() as u64 != record.info.size || !accept(data_key.as_ref(), 0, &mut bytes, check)
-                {
-                    return Err(corrupt("the inline payload"));
-                }
-                Opened::Inline(bytes)
-            }
-        };
-        Ok((record.info, opened))
     }
 
     /// One page of a bucket's keys.
@@ -335,8 +273,7 @@ impl Engine {
         bucket: &Arc<Bucket>,
         list: &ListVersions<'_>,
     ) -> Result<VersionsPage, EngineError> {
-        let _ = (bucket, list);
-        Err(EngineError::ShuttingDown)
+        self.reported(list::list_versions(&self.store.slices, bucket.id, list), || bucket.name.to_string())
     }
 
     /// Whether readers may hold more blocks ahead of what they are sending.
@@ -352,7 +289,7 @@ impl Engine {
     }
 
     /// Reports records of `object` that failed their check.
-    fn reported<T>(
+    pub(crate) fn reported<T>(
         &self,
         result: Result<T, EngineError>,
         object: impl Fn() -> String,
@@ -371,27 +308,4 @@ impl Engine {
             EngineError::Io(format!("opening a volume: {error}"))
         })
     }
-}
-
-/// A payload that can be read: inline bytes, or where the blocks are and what opens them.
-pub(crate) enum Opened {
-    Inline(Vec<u8>),
-    Volume(VolumePayload, Option<Box<PayloadKey>>),
-}
-
-/// What `use_record` makes of the current record of a key.
-fn lookup<T>(
-    slice: &Slice,
-    bucket: &Bucket,
-    key: &ObjectKey,
-    use_record: impl FnOnce(Record<'_>) -> Result<T, EngineError>,
-) -> Result<T, EngineError> {
-    let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
-    let txn = slice.environment.read()?;
-    let found = txn.first_at_or_after(slice.tables.objects, &versions)?;
-    let (_, stored) = found.filter(|(key, _)| key.starts_with(&versions)).ok_or(EngineError::NoSuchKey)?;
-    use_record(stored).map_err(|error| match error {
-        EngineError::Corrupt(what) => EngineError::Corrupt(format!("{what} of {}/{key}", bucket.name)),
-        other => other,
-    })
 }

@@ -96,9 +96,9 @@ impl From<cairn_lmdb::Error> for EngineError {
     }
 }
 
-impl From<crate::record::InvalidRecord> for EngineError {
-    fn from(error: crate::record::InvalidRecord) -> Self {
-        Self::Corrupt(format!("an object record has {}", error.0))
+impl From<crate::codec::InvalidRecord> for EngineError {
+    fn from(error: crate::codec::InvalidRecord) -> Self {
+        Self::Corrupt(format!("a record has {}", error.0))
     }
 }
 

@@ -3,7 +3,7 @@
 //! Every finding is logged here and, when it is damage, counted; an observer above the engine may record it as well. It is
 //! called on whichever thread made the finding, executors among them, and so must not wait for anything.
 
-use cairn_model::VersionId;
+use cairn_model::VersionName;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ pub enum StoreEvent<'a> {
         /// `bucket/key`, a bucket, or a slice: as much as is known.
         object: &'a str,
         /// The version, where it is known.
-        version: Option<VersionId>,
+        version: Option<VersionName>,
         /// What of it: `block 3`, the metadata.
         what: &'a str,
         /// When it was found.
@@ -49,7 +49,7 @@ pub enum StoreEvent<'a> {
         /// `bucket/key`.
         object: &'a str,
         /// The version.
-        version: VersionId,
+        version: VersionName,
         /// Volume, place and the system's answer.
         what: &'a str,
     },
@@ -94,11 +94,11 @@ impl Events {
         match *event {
             StoreEvent::Damage { object, version, what, found_while } => {
                 self.damage.fetch_add(1, Ordering::Relaxed);
-                let (version, found_while) = (version.map(|version| version.0), found_while.name());
+                let (version, found_while) = (version.map(tracing::field::display), found_while.name());
                 tracing::error!(target: "service::engine", object, version, what, found_while, "stored data failed its check");
             }
             StoreEvent::ReadFailed { object, version, what } => {
-                tracing::error!(target: "service::engine", object, version = version.0, what, "payload read failed");
+                tracing::error!(target: "service::engine", object, %version, what, "payload read failed");
             }
             StoreEvent::VolumeReadOnly { path } => {
                 tracing::error!(target: "service::engine", path, "the volume is read-only until the service is started again");

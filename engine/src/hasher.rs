@@ -36,7 +36,7 @@ struct Queued {
     length: usize,
     done: usize,
     /// Told when the buffer has been hashed and let go; dropped untold when it never will be.
-    hashed: oneshot::Sender<()>,
+    hashed: Option<oneshot::Sender<()>>,
     /// Its memory is granted until it has been hashed.
     _grant: Rc<Grant>,
 }
@@ -66,22 +66,21 @@ impl HashStream {
         Self { hasher: hasher.clone(), state: Rc::new(RefCell::new(state)) }
     }
 
-    /// Hands over a buffer whose first `length` bytes are payload. What comes back is told when they have been hashed and
-    /// the buffer is let go.
+    /// Hands over a buffer whose first `length` bytes are payload. `hashed` is told when they have been hashed and the buffer
+    /// is let go.
     pub(crate) fn push(
         &self,
         buffer: SharedBuffer,
         length: usize,
         grant: Rc<Grant>,
-    ) -> oneshot::Receiver<()> {
-        let (hashed, when_hashed) = oneshot::channel();
+        hashed: Option<oneshot::Sender<()>>,
+    ) {
         let mut state = self.state.borrow_mut();
         state.queue.push_back(Queued { buffer, length, done: 0, hashed, _grant: grant });
         if state.queue.len() == 1 {
             self.hasher.0.waiting.borrow_mut().push_back(Rc::clone(&self.state));
             self.hasher.start();
         }
-        when_hashed
     }
 
     /// Waits until another buffer may be handed over.
@@ -151,7 +150,8 @@ impl Shared {
                 if let Some(Queued { buffer, hashed, .. }) = state.queue.pop_front() {
                     drop(buffer);
                     // A plain payload's writer does not wait for it.
-                    let _ = hashed.send(());
+                    // When the upload was given up, nobody listens.
+                    let _ = hashed.map(|hashed| hashed.send(()));
                 }
                 if let Some(waker) = state.waker.take() {
                     waker.wake();

@@ -1,6 +1,6 @@
 //! Inspection: whether a store agrees with itself, while it is being written to.
 //!
-//! Compares object records, free map, usage counters, totals and sequence of every slice, the buckets, and the files
+//! Compares the records of versions, uploads and parts, free map, usage counters, totals and sequence of every slice, the buckets, and the files
 //! themselves. Reads all metadata and no payload (that is verification). Changes nothing; `repair.rs` does.
 //!
 //! # How it sees one consistent state
@@ -24,6 +24,7 @@ mod compare;
 mod finding;
 mod outside;
 mod records;
+mod relations;
 mod report;
 mod scan;
 mod shadow;
@@ -37,6 +38,7 @@ pub(crate) use scan::Scanned;
 pub use task::Inspecting;
 pub(crate) use task::{Cancel, Inspections, begin};
 
+use crate::bucket::Usage;
 use crate::changes::Following;
 use crate::error::EngineError;
 use crate::slice::Slice;
@@ -47,16 +49,12 @@ use crate::store::Store;
 pub struct Inspection {
     /// Everything was compared; else the limit cut it, or damage left something undecided.
     pub complete: bool,
-    /// Object records that were read.
+    /// Records of versions, uploads and parts that were read, and of what leads to them.
     pub entries_examined: u64,
-    /// Current objects.
-    pub objects: u64,
-    /// Versions with a payload, current ones among them.
-    pub versions: u64,
-    /// Bytes of the payloads of current objects.
-    pub logical_bytes: u64,
-    /// Bytes of all payloads.
-    pub physical_bytes: u64,
+    /// What the buckets hold in all, as the records sum up.
+    pub usage: Usage,
+    /// Records of parts, of unfinished uploads and of versions.
+    pub parts: u64,
     /// Bytes of the volumes' units that records own.
     pub owned_bytes: u64,
     /// Maximal runs of units that are marked and that no record owns.

@@ -1,13 +1,19 @@
-//! Keys of object records: `bucket id (8, big-endian) · escaped key · 00 00 · inverted sequence (8, big-endian)`.
+//! Keys of records, big-endian: `bucket id (8) · escaped key · 00 00 ·`
+//! - of an object's version: `inverted sequence (8)`;
+//! - of an upload: `upload id (8)`, so that uploads for a key stand in the order in which they were begun;
+//! - of a part: `upload id (8) · part number (2)`;
+//! - of what a key has once: nothing more.
 //!
 //! A zero byte of the key is escaped as `00 FF`, so that the order of encoded keys is the order of the keys' bytes
 //! and no key's encoding is the beginning of another's. The sequence is inverted: newest version first. All versions
 //! of a key stand together, and a prefix of a key encodes to a prefix of its encoding.
 
 use crate::limits::ENCODED_KEY_BYTES_MAX;
+use cairn_model::UploadId;
 
 const TERMINATOR: [u8; 2] = [0, 0];
 const SEQUENCE_BYTES: usize = 8;
+const NUMBER_BYTES: usize = 2;
 
 /// Appends the escaped form of `key`.
 fn escape(out: &mut Vec<u8>, key: &[u8]) {
@@ -31,7 +37,7 @@ pub(crate) fn prefix_of(bucket: u64, prefix: &[u8]) -> Vec<u8> {
 pub(crate) fn versions_of(bucket: u64, key: &[u8]) -> Option<Vec<u8>> {
     let mut out = prefix_of(bucket, key);
     out.extend_from_slice(&TERMINATOR);
-    (out.len() + SEQUENCE_BYTES <= ENCODED_KEY_BYTES_MAX).then_some(out)
+    (out.len() + SEQUENCE_BYTES + NUMBER_BYTES <= ENCODED_KEY_BYTES_MAX).then_some(out)
 }
 
 /// Appends a version's sequence to what [`versions_of`] gave.
@@ -41,12 +47,41 @@ pub(crate) fn with_sequence(versions: &[u8], sequence: u64) -> Vec<u8> {
     out
 }
 
+/// Appends an upload's id to what [`versions_of`] gave: the upload's key, and the beginning of its parts' keys.
+pub(crate) fn with_upload(versions: &[u8], upload: UploadId) -> Vec<u8> {
+    let mut out = versions.to_vec();
+    out.extend_from_slice(&upload.0.to_be_bytes());
+    out
+}
+
+/// Appends a part's number to what [`with_upload`] gave.
+pub(crate) fn with_part(upload: &[u8], number: u16) -> Vec<u8> {
+    let mut out = upload.to_vec();
+    out.extend_from_slice(&number.to_be_bytes());
+    out
+}
+
+/// Bucket, key and id of an upload's key; `None` when it is none.
+pub(crate) fn decode_upload(encoded: &[u8]) -> Option<(u64, Vec<u8>, UploadId)> {
+    decode(encoded).map(|(bucket, key, inverted)| (bucket, key, UploadId(!inverted)))
+}
+
+/// Key of the upload, and number, of a part's key; `None` when it is none.
+pub(crate) fn decode_part(encoded: &[u8]) -> Option<(&[u8], u16)> {
+    let (upload, number) = encoded.split_last_chunk::<NUMBER_BYTES>()?;
+    Some((upload, u16::from_be_bytes(*number)))
+}
+
 /// A place behind all versions of `key` and in front of the next key.
 pub(crate) fn after_key(bucket: u64, key: &[u8]) -> Vec<u8> {
     let mut out = prefix_of(bucket, key);
     out.extend_from_slice(&TERMINATOR);
-    out.extend_from_slice(&[0xFF; SEQUENCE_BYTES + 1]);
-    out
+    behind_all_of(&out)
+}
+
+/// A place behind all that belongs to the key with this beginning (what [`versions_of`] gives) and in front of the next.
+pub(crate) fn behind_all_of(versions: &[u8]) -> Vec<u8> {
+    [versions, &[0xFF; SEQUENCE_BYTES + 1]].concat()
 }
 
 /// A place behind all keys that begin with `prefix`; `None` when there is none.
@@ -97,8 +132,10 @@ pub(crate) fn slice_of(bucket: u64, key: &[u8], slices: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::{
-        after_key, after_prefix, decode, prefix_of, shared_length, slice_of, versions_of, with_sequence,
+        after_key, after_prefix, decode, decode_part, decode_upload, prefix_of, shared_length, slice_of,
+        versions_of, with_part, with_sequence, with_upload,
     };
+    use cairn_model::UploadId;
     use proptest::prelude::*;
 
     fn encode(bucket: u64, key: &[u8], sequence: u64) -> Vec<u8> {
@@ -110,6 +147,12 @@ mod tests {
     fn the_form_of_a_key_does_not_change() {
         let key = encode(1, b"a\0b", 2);
         assert_eq!(key, b"\0\0\0\0\0\0\0\x01a\0\xFFb\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFD");
+        let upload = with_upload(&versions_of(1, b"a").expect("short"), UploadId(2));
+        assert_eq!(upload, b"\0\0\0\0\0\0\0\x01a\0\0\0\0\0\0\0\0\0\x02");
+        let part = with_part(&upload, 0x0304);
+        assert_eq!((&part[..upload.len()], &part[upload.len()..]), (&upload[..], &b"\x03\x04"[..]));
+        assert_eq!(decode_upload(&upload), Some((1, b"a".to_vec(), UploadId(2))));
+        assert_eq!(decode_part(&part), Some((&upload[..], 0x0304)));
         assert_eq!([slice_of(1, b"a", 64), slice_of(1, b"b", 64), slice_of(9, b"some/key", 7)], [24, 62, 2]);
     }
 

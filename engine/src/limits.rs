@@ -101,6 +101,16 @@ pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 1 << 20);
 /// Changes that the committer takes into one transaction.
 pub(crate) const BATCH_JOBS_MAX: usize = 512;
 
+/// Part records that one transaction removes before what still waits goes to the next: their pages, and those of the free
+/// map, stay far below what LMDB lets a transaction change.
+pub(crate) const BATCH_PARTS_MAX: usize = 20_000;
+
+/// Highest part number (AWS: "Multipart upload limits").
+pub const PART_NUMBER_MAX: u16 = 10_000;
+
+/// Largest object that parts may make (5 TiB).
+pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+
 /// Bytes of inline payloads that the committer takes into one transaction.
 pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;
 

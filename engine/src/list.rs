@@ -1,94 +1,48 @@
-//! Lists: a merge of the slices' sorted records, with seeks past finished common prefixes.
+//! Lists of current objects, of versions and of uploads: merges of the slices' sorted records (`merge.rs`).
 //!
 //! A page costs in proportion to what it returns: a common prefix takes one seek in each slice, however many keys it
-//! stands for. Each slice is read in one snapshot; the page holds no snapshot when it returns.
+//! stands for, and so do the older versions of a key. Only keys that are deleted and have versions are stepped over, one
+//! seek each; a page ends early after [`LIST_STEPS_MAX`] of all these, perhaps with nothing in it but a place to go on.
+//! The page holds no snapshot when it returns.
 
 use crate::error::EngineError;
 use crate::keys;
 use crate::limits::LIST_STEPS_MAX;
-use crate::object::{ChecksumAlgorithm, ListObjects, ListPage, ListPosition, ListedObject};
+use crate::merge::{Merge, common_prefix};
+use crate::object::{
+    ChecksumAlgorithm, ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion,
+    VersionPosition, VersionsPage,
+};
 use crate::record::RecordHead;
-use crate::slice::Slice;
-use cairn_lmdb::{ReadTxn, Record, Scan, Table};
-use cairn_model::VersionId;
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use crate::slice::{Slice, Tables};
+use crate::upload::{ListUploads, ListedUpload, UploadPosition, UploadsPage};
+use crate::upload_record;
+use cairn_lmdb::{ReadTxn, Table};
+use cairn_model::{VersionId, VersionName};
 use std::sync::Arc;
 
-/// One slice's records from a place on, with the next one in hand.
-struct SliceCursor<'t> {
-    txn: &'t ReadTxn<'t>,
-    table: Table,
-    scan: Scan<'t>,
-    head: Option<(&'t [u8], Record<'t>)>,
+fn corrupt_key() -> EngineError {
+    EngineError::Corrupt("an object key".to_owned())
 }
 
-impl<'t> SliceCursor<'t> {
-    fn seek(txn: &'t ReadTxn<'t>, table: Table, from: &[u8]) -> Result<Self, EngineError> {
-        let mut cursor = Self { txn, table, scan: txn.scan(table, from)?, head: None };
-        cursor.advance()?;
-        Ok(cursor)
-    }
-
-    fn advance(&mut self) -> Result<(), EngineError> {
-        self.head = self.scan.next().transpose()?;
-        Ok(())
-    }
-
-    /// Leaves records in front of `place` behind, with a seek.
-    fn skip_to(&mut self, place: &[u8]) -> Result<(), EngineError> {
-        if self.head.is_some_and(|(key, _)| key < place) {
-            self.scan = self.txn.scan(self.table, place)?;
-            self.advance()?;
-        }
-        Ok(())
-    }
+fn text(key: &[u8]) -> Result<String, EngineError> {
+    std::str::from_utf8(key).map(str::to_owned).map_err(|_| corrupt_key())
 }
 
-/// Orders cursors by their next key, smallest first out of the heap.
-struct ByKey<'t>(SliceCursor<'t>);
-
-impl ByKey<'_> {
-    fn key(&self) -> &[u8] {
-        self.0.head.map_or(&[], |(key, _)| key)
-    }
+/// Snapshots of all slices.
+fn snapshots(slices: &[Arc<Slice>]) -> Result<Vec<ReadTxn<'_>>, EngineError> {
+    Ok(slices.iter().map(|slice| slice.environment.read()).collect::<Result<_, _>>()?)
 }
 
-impl PartialEq for ByKey<'_> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-impl Eq for ByKey<'_> {}
-impl PartialOrd for ByKey<'_> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for ByKey<'_> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(self.key())
-    }
-}
-
-/// The first place that a list looks at; `None`: nothing can follow.
-fn first_place(bucket: u64, list: &ListObjects<'_>) -> Option<Vec<u8>> {
-    let prefix = keys::prefix_of(bucket, list.prefix);
-    match &list.after {
-        None => Some(prefix),
-        Some(ListPosition::AfterKey(key)) => Some(prefix.max(keys::after_key(bucket, key))),
-        Some(ListPosition::AfterPrefix(before)) => {
-            keys::after_prefix(bucket, before).map(|place| prefix.max(place))
-        }
-    }
-}
-
-/// The common prefix of a key, if the delimiter occurs behind the list's prefix.
-fn common_prefix<'k>(key: &'k [u8], list: &ListObjects<'_>) -> Option<&'k [u8]> {
-    let delimiter = list.delimiter.filter(|delimiter| !delimiter.is_empty())?;
-    let rest = key.get(list.prefix.len()..)?;
-    let at = rest.windows(delimiter.len()).position(|window| window == delimiter)?;
-    key.get(..list.prefix.len() + at + delimiter.len())
+fn merge<'t>(
+    slices: &'t [Arc<Slice>],
+    txns: &'t [ReadTxn<'t>],
+    table: fn(&Tables) -> Table,
+    place: &[u8],
+    prefix: &'t [u8],
+) -> Result<Merge<'t>, EngineError> {
+    let tables = slices.iter().map(|slice| table(&slice.tables));
+    Merge::new(txns.iter().zip(tables), place, prefix)
 }
 
 /// One page of the current objects of a bucket.
@@ -98,75 +52,219 @@ pub(crate) fn list_objects(
     list: &ListObjects<'_>,
 ) -> Result<ListPage, EngineError> {
     let mut page = ListPage::default();
-    let Some(place) = first_place(bucket, list).filter(|_| list.max > 0) else { return Ok(page) };
-    let bucket_prefix = keys::prefix_of(bucket, list.prefix);
-    let txns = slices.iter().map(|slice| slice.environment.read()).collect::<Result<Vec<_>, _>>()?;
-    let mut heap = BinaryHeap::with_capacity(slices.len());
-    for (slice, txn) in slices.iter().zip(&txns) {
-        push(&mut heap, SliceCursor::seek(txn, slice.tables.objects, &place)?, &bucket_prefix);
-    }
-    let mut position = None;
-    let mut steps = 0;
-    while let Some(ByKey(mut cursor)) = heap.pop() {
-        let Some((encoded, record)) = cursor.head else { continue };
-        if page.objects.len() + page.common_prefixes.len() >= list.max || steps >= LIST_STEPS_MAX {
+    let prefix = keys::prefix_of(bucket, list.prefix);
+    let place = match &list.after {
+        None => Some(prefix.clone()),
+        Some(ListPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
+        Some(ListPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
+    };
+    let Some(place) = place.filter(|_| list.max > 0) else { return Ok(page) };
+    let txns = snapshots(slices)?;
+    let mut merge = merge(slices, &txns, |tables| tables.objects, &place.max(prefix.clone()), &prefix)?;
+    let mut position = list.after.clone();
+    while let Some((encoded, record)) = merge.head() {
+        let is_full = page.objects.len() + page.common_prefixes.len() >= list.max;
+        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
+        let head = RecordHead::decode(record.version, record.body)?;
+        if merge.steps() >= LIST_STEPS_MAX || (is_full && !head.is_delete_marker) {
             page.next = position;
             return Ok(page);
         }
-        let (_, key, _) =
-            keys::decode(encoded).ok_or_else(|| EngineError::Corrupt("an object key".to_owned()))?;
-        if let Some(common) = common_prefix(&key, list) {
+        if head.is_delete_marker {
+            merge.skip_key()?;
+            if !is_full {
+                position = Some(ListPosition::AfterKey(key));
+            }
+        } else if let Some(common) = common_prefix(&key, list.prefix, list.delimiter) {
             page.common_prefixes.push(common.to_vec());
             position = Some(ListPosition::AfterPrefix(common.to_vec()));
             let Some(place) = keys::after_prefix(bucket, common) else { break };
-            cursor.skip_to(&place)?;
-            steps += 1;
-            push(&mut heap, cursor, &bucket_prefix);
-            // Other slices may hold keys of the same prefix.
-            let behind = |cursor: &ByKey<'_>| cursor.key() < place.as_slice();
-            while heap.peek().is_some_and(behind) {
-                let Some(ByKey(mut cursor)) = heap.pop() else { break };
-                cursor.skip_to(&place)?;
-                steps += 1;
-                push(&mut heap, cursor, &bucket_prefix);
-            }
-            continue;
+            merge.skip_to(&place)?;
+        } else {
+            page.objects.push(listed(&key, &head)?);
+            merge.skip_key()?;
+            position = Some(ListPosition::AfterKey(key));
         }
-        page.objects.push(listed(&key, record)?);
-        // Older versions of the key stand right behind it, in the same slice.
-        let shared = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-        cursor.advance()?;
-        steps += 1;
-        while cursor.head.is_some_and(|(key, _)| key.starts_with(shared)) {
-            cursor.advance()?;
-            steps += 1;
-        }
-        push(&mut heap, cursor, &bucket_prefix);
-        position = Some(ListPosition::AfterKey(key));
     }
     Ok(page)
 }
 
-/// Puts a cursor back while it has records that the list may show.
-fn push<'t>(heap: &mut BinaryHeap<ByKey<'t>>, cursor: SliceCursor<'t>, prefix: &[u8]) {
-    if cursor.head.is_some_and(|(key, _)| key.starts_with(prefix)) {
-        heap.push(ByKey(cursor));
-    }
-}
-
-fn listed(key: &[u8], record: Record<'_>) -> Result<ListedObject, EngineError> {
-    let head = RecordHead::decode(record.version, record.body)?;
-    let key = std::str::from_utf8(key).map_err(|_| EngineError::Corrupt("an object key".to_owned()))?;
+fn listed(key: &[u8], head: &RecordHead) -> Result<ListedObject, EngineError> {
+    let has = |algorithm: &ChecksumAlgorithm| head.checksum_bits & algorithm.bit() != 0;
     Ok(ListedObject {
-        key: key.to_owned(),
+        key: text(key)?,
         size: head.size,
         etag: head.etag,
         last_modified: head.last_modified,
         version: VersionId(head.sequence),
-        checksum_algorithms: ChecksumAlgorithm::ALL
-            .into_iter()
-            .filter(|algorithm| head.checksum_bits & algorithm.bit() != 0)
-            .collect(),
-        checksum_kind: Default::default(),
+        checksum_algorithms: ChecksumAlgorithm::ALL.into_iter().filter(has).collect(),
+        checksum_kind: head.checksum_kind,
     })
+}
+
+/// One page of all versions of a bucket.
+pub(crate) fn list_versions(
+    slices: &[Arc<Slice>],
+    bucket: u64,
+    list: &ListVersions<'_>,
+) -> Result<VersionsPage, EngineError> {
+    let mut page = VersionsPage::default();
+    let prefix = keys::prefix_of(bucket, list.prefix);
+    let txns = snapshots(slices)?;
+    let place = match &list.after {
+        None => Some(prefix.clone()),
+        Some(VersionPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
+        Some(VersionPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
+        Some(VersionPosition::AfterVersion(key, name)) => {
+            place_of_version(slices, &txns, bucket, key, *name)?
+        }
+    };
+    let Some(place) = place.filter(|_| list.max > 0) else { return Ok(page) };
+    let mut merge = merge(slices, &txns, |tables| tables.objects, &place.max(prefix.clone()), &prefix)?;
+    let mut before = match &list.after {
+        Some(VersionPosition::AfterVersion(key, _)) => key_before(slices, &txns, bucket, key, merge.head())?,
+        _ => Vec::new(),
+    };
+    let mut position = list.after.clone();
+    while let Some((encoded, record)) = merge.head() {
+        let is_full = page.versions.len() + page.common_prefixes.len() >= list.max;
+        if is_full || merge.steps() >= LIST_STEPS_MAX {
+            page.next = position;
+            return Ok(page);
+        }
+        let (_, key, _) = keys::decode(encoded).ok_or_else(corrupt_key)?;
+        if let Some(common) = common_prefix(&key, list.prefix, list.delimiter) {
+            page.common_prefixes.push(common.to_vec());
+            position = Some(VersionPosition::AfterPrefix(common.to_vec()));
+            let Some(place) = keys::after_prefix(bucket, common) else { break };
+            merge.skip_to(&place)?;
+            continue;
+        }
+        let head = RecordHead::decode(record.version, record.body)?;
+        let shared = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+        let name = head.version_name();
+        page.versions.push(ListedVersion {
+            object: listed(&key, &head)?,
+            name,
+            is_latest: before != shared,
+            is_delete_marker: head.is_delete_marker,
+        });
+        before.clear();
+        before.extend_from_slice(shared);
+        position = Some(VersionPosition::AfterVersion(key, name));
+        merge.advance()?;
+    }
+    Ok(page)
+}
+
+/// Snapshot and tables of the slice of a key.
+fn of_key<'t>(
+    slices: &'t [Arc<Slice>],
+    txns: &'t [ReadTxn<'t>],
+    bucket: u64,
+    key: &[u8],
+) -> Option<(&'t ReadTxn<'t>, &'t Tables)> {
+    let count = u16::try_from(slices.len()).ok()?;
+    let number = usize::from(keys::slice_of(bucket, key, count));
+    Some((txns.get(number)?, &slices.get(number)?.tables))
+}
+
+/// The place right behind a version, or in front of all of its key when it is a null version that is gone: rather show some
+/// twice than leave some out.
+fn place_of_version(
+    slices: &[Arc<Slice>],
+    txns: &[ReadTxn<'_>],
+    bucket: u64,
+    key: &[u8],
+    name: VersionName,
+) -> Result<Option<Vec<u8>>, EngineError> {
+    let Some(versions) = keys::versions_of(bucket, key) else { return Ok(None) };
+    let sequence = match (name, of_key(slices, txns, bucket, key)) {
+        (VersionName::Id(id), _) => Some(id.0),
+        (VersionName::Null, Some((txn, tables))) => null_version(txn, tables, &versions)?,
+        (VersionName::Null, None) => None,
+    };
+    Ok(Some(match sequence {
+        // Nothing lies between a key and the same with a zero byte behind it.
+        Some(sequence) => [keys::with_sequence(&versions, sequence), vec![0]].concat(),
+        None => versions,
+    }))
+}
+
+/// What the keys of the versions share that stand right in front of `head`: those of `key`, when it has newer ones.
+fn key_before(
+    slices: &[Arc<Slice>],
+    txns: &[ReadTxn<'_>],
+    bucket: u64,
+    key: &[u8],
+    head: Option<(&[u8], cairn_lmdb::Record<'_>)>,
+) -> Result<Vec<u8>, EngineError> {
+    let Some((versions, (txn, tables))) =
+        keys::versions_of(bucket, key).zip(of_key(slices, txns, bucket, key))
+    else {
+        return Ok(Vec::new());
+    };
+    let newest = txn.first_at_or_after(tables.objects, &versions)?.map(|(key, _)| key);
+    let is_newest = head.is_some_and(|(key, _)| newest == Some(key));
+    Ok(if is_newest { Vec::new() } else { versions })
+}
+
+/// Sequence of the null version of a key.
+pub(crate) fn null_version(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    versions: &[u8],
+) -> Result<Option<u64>, EngineError> {
+    let newest = txn.first_at_or_after(tables.objects, versions)?;
+    if let Some((_, record)) = newest.filter(|(key, _)| key.starts_with(versions)) {
+        let head = RecordHead::decode(record.version, record.body)?;
+        if head.is_null {
+            return Ok(Some(head.sequence));
+        }
+    }
+    let Some(entry) = txn.get(tables.null_versions, versions)? else { return Ok(None) };
+    let sequence = entry.body.try_into().map(u64::from_le_bytes);
+    sequence.map(Some).map_err(|_| EngineError::Corrupt("the place of a null version".to_owned()))
+}
+
+/// One page of the unfinished uploads of a bucket.
+pub(crate) fn list_uploads(
+    slices: &[Arc<Slice>],
+    bucket: u64,
+    list: &ListUploads<'_>,
+) -> Result<UploadsPage, EngineError> {
+    let mut page = UploadsPage::default();
+    let prefix = keys::prefix_of(bucket, list.prefix);
+    let place = match &list.after {
+        None => Some(prefix.clone()),
+        Some(UploadPosition::AfterKey(key)) => Some(keys::after_key(bucket, key)),
+        Some(UploadPosition::AfterPrefix(before)) => keys::after_prefix(bucket, before),
+        Some(UploadPosition::AfterUpload(key, id)) => keys::versions_of(bucket, key)
+            .map(|versions| [keys::with_upload(&versions, *id), vec![0]].concat()),
+    };
+    let Some(place) = place.filter(|_| list.max > 0) else { return Ok(page) };
+    let txns = snapshots(slices)?;
+    let mut merge = merge(slices, &txns, |tables| tables.uploads, &place.max(prefix.clone()), &prefix)?;
+    let mut position = list.after.clone();
+    while let Some((encoded, record)) = merge.head() {
+        let is_full = page.uploads.len() + page.common_prefixes.len() >= list.max;
+        if is_full || merge.steps() >= LIST_STEPS_MAX {
+            page.next = position;
+            return Ok(page);
+        }
+        let (_, key, id) = keys::decode_upload(encoded).ok_or_else(corrupt_key)?;
+        if let Some(common) = common_prefix(&key, list.prefix, list.delimiter) {
+            page.common_prefixes.push(common.to_vec());
+            position = Some(UploadPosition::AfterPrefix(common.to_vec()));
+            let Some(place) = keys::after_prefix(bucket, common) else { break };
+            merge.skip_to(&place)?;
+            continue;
+        }
+        let upload = upload_record::decode(record.version, record.body, id)?;
+        let (initiated, checksum) = (upload.initiated, upload.upload.checksum);
+        page.uploads.push(ListedUpload { key: text(&key)?, id, initiated, checksum });
+        position = Some(UploadPosition::AfterUpload(key, id));
+        merge.advance()?;
+    }
+    Ok(page)
 }

@@ -1,17 +1,28 @@
-//! Multipart uploads on one executor: the path of each request.
+//! Multipart uploads on one executor, and copies: the path of each request.
 
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::hasher::yield_once;
+use crate::keys;
+use crate::limits::BLOCK_BYTES;
+use crate::list;
 use crate::object::CompleteOutcome;
+use crate::part_record::PartRecord;
+use crate::queue::{AbortUploadJob, CreateUploadJob, Job};
 use crate::reader::OpenObject;
 use crate::upload::{
     CompleteUpload, ListUploads, NewUpload, PartInfo, PartsPage, PutPart, UploadInfo, UploadsPage,
 };
+use crate::upload_record;
 use crate::writer::StagedPayload;
+use cairn_lmdb::ReadTxn;
 use cairn_model::{ObjectKey, UploadId};
 use std::rc::Rc;
 use std::sync::Arc;
+
+/// Bytes that a copy moves before other tasks have their turn: some 0.1 ms.
+const COPY_TURN_BYTES: usize = 4 * BLOCK_BYTES;
 
 impl Engine {
     /// Begins an upload. Durable when it returns.
@@ -24,8 +35,9 @@ impl Engine {
         key: &ObjectKey,
         upload: NewUpload,
     ) -> Result<UploadInfo, EngineError> {
-        let _ = (bucket, key, upload);
-        Err(EngineError::ShuttingDown)
+        self.note_request();
+        let job = CreateUploadJob { bucket: Arc::clone(bucket), key: key.clone(), upload };
+        self.commit(bucket, key, |reply| Job::CreateUpload(Box::new(job), reply)).await
     }
 
     /// What an upload was begun with.
@@ -38,8 +50,7 @@ impl Engine {
         key: &ObjectKey,
         id: UploadId,
     ) -> Result<UploadInfo, EngineError> {
-        let _ = (bucket, key, id);
-        Err(EngineError::ShuttingDown)
+        self.in_upload(bucket, key, id, |_, _, upload| Ok(upload))
     }
 
     /// Adds a part to an upload, in the place of one with the same number. Durable when it returns.
@@ -47,8 +58,8 @@ impl Engine {
     /// # Errors
     /// [`EngineError::NoSuchUpload`], bucket states, [`EngineError::StorageFull`] and failures of the device.
     pub async fn put_part(&self, part: PutPart) -> Result<PartInfo, EngineError> {
-        let _ = part;
-        Err(EngineError::ShuttingDown)
+        let (bucket, key) = (Arc::clone(&part.bucket), part.key.clone());
+        self.commit(&bucket, &key, |reply| Job::PutPart(Box::new(part), reply)).await
     }
 
     /// Makes an object of parts of an upload. The parts stay where they are; those that are not named are dropped. Asked for
@@ -58,8 +69,9 @@ impl Engine {
     /// [`EngineError::NoSuchUpload`], [`EngineError::InvalidPart`], [`EngineError::PayloadTooLarge`], and as
     /// [`Engine::put_object`].
     pub async fn complete_upload(&self, complete: CompleteUpload) -> Result<CompleteOutcome, EngineError> {
-        let _ = complete;
-        Err(EngineError::ShuttingDown)
+        self.note_request();
+        let (bucket, key) = (Arc::clone(&complete.bucket), complete.key.clone());
+        self.commit(&bucket, &key, |reply| Job::CompleteUpload(Box::new(complete), reply)).await
     }
 
     /// Drops an upload with its parts. Durable when it returns.
@@ -72,8 +84,9 @@ impl Engine {
         key: &ObjectKey,
         id: UploadId,
     ) -> Result<(), EngineError> {
-        let _ = (bucket, key, id);
-        Err(EngineError::ShuttingDown)
+        self.note_request();
+        let job = AbortUploadJob { bucket: Arc::clone(bucket), key: key.clone(), upload: id };
+        self.commit(bucket, key, |reply| Job::AbortUpload(Box::new(job), reply)).await
     }
 
     /// Parts of an upload with numbers above `after`, `max` of them at most.
@@ -88,8 +101,44 @@ impl Engine {
         after: u16,
         max: usize,
     ) -> Result<PartsPage, EngineError> {
-        let _ = (bucket, key, id, after, max);
-        Err(EngineError::ShuttingDown)
+        let table = self.store().slice_of(bucket, key)?.tables.parts;
+        self.in_upload(bucket, key, id, |txn, encoded, upload| {
+            let mut page = PartsPage { upload, parts: Vec::new(), is_truncated: false };
+            let Some(first) = after.checked_add(1) else { return Ok(page) };
+            for item in txn.scan(table, &keys::with_part(encoded, first))? {
+                let (key, record) = item?;
+                let Some((_, number)) = keys::decode_part(key).filter(|(upload, _)| *upload == encoded)
+                else {
+                    break;
+                };
+                if page.parts.len() == max {
+                    page.is_truncated = true;
+                    break;
+                }
+                page.parts.push(PartRecord::decode(record.version, record.body, number)?.info);
+            }
+            Ok(page)
+        })
+    }
+
+    /// What `look` makes of an upload, given its key, in one snapshot.
+    fn in_upload<T>(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        id: UploadId,
+        look: impl FnOnce(&ReadTxn<'_>, &[u8], UploadInfo) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchUpload)?;
+        let encoded = keys::with_upload(&versions, id);
+        let found = || {
+            let txn = slice.environment.read()?;
+            let record = txn.get(slice.tables.uploads, &encoded)?.ok_or(EngineError::NoSuchUpload)?;
+            let upload = upload_record::decode(record.version, record.body, id)?;
+            look(&txn, &encoded, upload)
+        };
+        self.reported(found(), || format!("{}/{key}, upload {id}", bucket.name))
     }
 
     /// One page of a bucket's unfinished uploads.
@@ -101,12 +150,12 @@ impl Engine {
         bucket: &Arc<Bucket>,
         list: &ListUploads<'_>,
     ) -> Result<UploadsPage, EngineError> {
-        let _ = (bucket, list);
-        Err(EngineError::ShuttingDown)
+        let page = list::list_uploads(&self.store().slices, bucket.id, list);
+        self.reported(page, || bucket.name.to_string())
     }
 
-    /// Copies the payload of an object that was opened whole, checked block by block, to one for another key. The MD5 of
-    /// an object that was put in one piece is not computed again. Other requests go on meanwhile.
+    /// Copies the bytes that an object was opened for, checked block by block, to a payload for another key. The MD5 of a
+    /// whole object that was put in one piece is not computed again. Other requests go on meanwhile.
     ///
     /// # Errors
     /// [`EngineError::PayloadTooLarge`], [`EngineError::StorageFull`], [`EngineError::Corrupt`] and failures of the device.
@@ -116,7 +165,28 @@ impl Engine {
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
     ) -> Result<StagedPayload, EngineError> {
-        let _ = (source, bucket, key);
-        Err(EngineError::ShuttingDown)
+        let is_whole = source.range == (0..source.info.size);
+        let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0).map(|etag| etag.md5);
+        let size = source.range.end - source.range.start;
+        let mut writer = self.begin_payload(bucket, key, size, md5)?;
+        let mut reader = source.copying().read();
+        let mut in_turn = 0;
+        while let Some(chunk) = reader.next().await? {
+            let mut bytes = chunk.as_ref();
+            while !bytes.is_empty() {
+                let buffer = writer.buffer().await?;
+                let count = buffer.len().min(bytes.len());
+                let (now, later) = bytes.split_at(count);
+                buffer.get_mut(..count).unwrap_or_default().copy_from_slice(now);
+                writer.advance(count)?;
+                bytes = later;
+                in_turn += count;
+            }
+            if in_turn >= COPY_TURN_BYTES {
+                in_turn = 0;
+                yield_once().await;
+            }
+        }
+        writer.finish().await
     }
 }

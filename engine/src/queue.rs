@@ -7,10 +7,13 @@ use crate::bucket::Bucket;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::limits::{BATCH_INLINE_BYTES_MAX, BATCH_JOBS_MAX, QUEUE_JOBS_MAX};
-use crate::lock::ObjectLock;
-use crate::object::{Attributes, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition};
+use crate::lock::{ObjectLock, Retention};
+use crate::object::{
+    Attributes, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
+};
+use crate::upload::{CompleteUpload, NewUpload, PartInfo, PutPart, UploadInfo};
 use crate::writer::StagedPayload;
-use cairn_model::{Etag, ObjectKey};
+use cairn_model::{Etag, ObjectKey, UploadId, VersionName};
 use futures_channel::oneshot;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -22,8 +25,18 @@ pub(crate) type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
 pub(crate) enum Job {
     /// New content of an object.
     Put(Box<PutJob>, Reply<PutOutcome>),
-    /// Removal of an object.
+    /// Removal of an object or a version.
     Delete(Box<DeleteJob>, Reply<DeleteOutcome>),
+    /// Change of what locks a version.
+    Lock(Box<LockJob>, Reply<()>),
+    /// Begin of an upload.
+    CreateUpload(Box<CreateUploadJob>, Reply<UploadInfo>),
+    /// A part of an upload.
+    PutPart(Box<PutPart>, Reply<PartInfo>),
+    /// An object of an upload's parts.
+    CompleteUpload(Box<CompleteUpload>, Reply<CompleteOutcome>),
+    /// Removal of an upload with its parts.
+    AbortUpload(Box<AbortUploadJob>, Reply<()>),
     /// Whether the bucket with this id has no record here; decided in line with all changes before it.
     ProbeEmpty(u64, Reply<bool>),
     /// Removal of marks of space that no record owns; answers with the runs that were freed.
@@ -31,10 +44,38 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    fn inline_bytes(&self) -> usize {
+    /// The payload that it brings.
+    pub(crate) fn payload(&self) -> Option<&StagedPayload> {
         match self {
-            Self::Put(put, _) => put.payload.inline_bytes(),
-            Self::Delete(..) | Self::ProbeEmpty(..) | Self::FreeOrphans(..) => 0,
+            Self::Put(put, _) => Some(&put.payload),
+            Self::PutPart(part, _) => Some(&part.payload),
+            _ => None,
+        }
+    }
+
+    /// Whether it takes space away rather than needing it.
+    pub(crate) const fn gives_back(&self) -> bool {
+        matches!(
+            self,
+            Self::Delete(..) | Self::AbortUpload(..) | Self::ProbeEmpty(..) | Self::FreeOrphans(..)
+        )
+    }
+
+    /// Answers it with a failure.
+    pub(crate) fn fail(self, error: &EngineError) {
+        // The one who asked may have gone: then there is nobody to tell.
+        fn tell<T>(reply: Reply<T>, error: &EngineError) {
+            let _ = reply.send(Err(error.clone()));
+        }
+        match self {
+            Self::Put(_, reply) => tell(reply, error),
+            Self::Delete(_, reply) => tell(reply, error),
+            Self::Lock(_, reply) | Self::AbortUpload(_, reply) => tell(reply, error),
+            Self::CreateUpload(_, reply) => tell(reply, error),
+            Self::PutPart(_, reply) => tell(reply, error),
+            Self::CompleteUpload(_, reply) => tell(reply, error),
+            Self::ProbeEmpty(_, reply) => tell(reply, error),
+            Self::FreeOrphans(_, reply) => tell(reply, error),
         }
     }
 }
@@ -53,6 +94,32 @@ pub(crate) struct DeleteJob {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
     pub(crate) options: DeleteOptions,
+}
+
+pub(crate) struct LockJob {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    /// `None`: the current one.
+    pub(crate) version: Option<VersionName>,
+    pub(crate) change: LockChange,
+}
+
+/// A change of what locks a version.
+pub(crate) enum LockChange {
+    Retention { retention: Option<Retention>, bypass_governance: bool },
+    LegalHold(bool),
+}
+
+pub(crate) struct CreateUploadJob {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) upload: NewUpload,
+}
+
+pub(crate) struct AbortUploadJob {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) upload: UploadId,
 }
 
 pub(crate) struct FreeOrphansJob {
@@ -106,7 +173,7 @@ impl Queue {
         }
         let mut inline = 0;
         let mut fits = |job: &Job| {
-            inline += job.inline_bytes();
+            inline += job.payload().map_or(0, StagedPayload::inline_bytes);
             inline <= BATCH_INLINE_BYTES_MAX
         };
         let count = state.jobs.iter().take(BATCH_JOBS_MAX).take_while(|job| fits(job)).count();

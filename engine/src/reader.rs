@@ -11,11 +11,11 @@ use crate::error::EngineError;
 use crate::events::{FoundWhile, StoreEvent};
 use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
 use crate::object::ObjectInfo;
-use crate::record::{BlockChecks, VolumePayload};
+use crate::codec::{BlockChecks, VolumePayload};
 use crate::seal::PayloadKey;
 use crate::slice::Slice;
 use crate::space::Pin;
-use cairn_model::VersionId;
+use cairn_model::VersionName;
 use glommio::Task;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -27,14 +27,26 @@ const RUN_BLOCKS_MAX: u64 = if cfg!(feature = "simulation") { 1 } else { 4 };
 
 /// An object opened for reading: its metadata, and its payload pinned until this is dropped.
 pub struct OpenObject {
-    /// Metadata of the version that was current when it was opened.
+    /// Metadata of the version.
     pub info: ObjectInfo,
+    /// The bytes that it was opened for.
+    pub(crate) range: Range<u64>,
     pub(crate) source: Source,
 }
 
 pub(crate) enum Source {
     Inline(Vec<u8>),
     Volume(Rc<PinnedPayload>),
+    /// Those parts that the range lies in, in order.
+    Parts(Vec<OpenPart>),
+}
+
+/// A part of an object opened for reading.
+pub(crate) struct OpenPart {
+    /// Where its bytes stand in the object.
+    pub(crate) start: u64,
+    pub(crate) size: u64,
+    pub(crate) source: Source,
 }
 
 /// Why a payload is read.
@@ -42,6 +54,8 @@ pub(crate) enum Source {
 pub(crate) enum Purpose {
     /// For a client: from the cache where it holds the block, which is filled; damage is counted and logged.
     Serve,
+    /// To write them again: from the cache where it holds the block, which is not filled.
+    Copy,
     /// To see what the device holds: the cache is neither asked nor filled, and whoever verifies reports the damage.
     Verify,
 }
@@ -55,10 +69,13 @@ pub(crate) struct PinnedPayload {
     pub(crate) key: Option<Box<PayloadKey>>,
     pub(crate) size: u64,
     /// Bucket and key, for the report when a block fails its check.
-    pub(crate) object: String,
-    pub(crate) version: VersionId,
+    pub(crate) object: Rc<str>,
+    pub(crate) version: VersionName,
+    /// Number of the part that the payload is, if it is one.
+    pub(crate) part: Option<u16>,
     pub(crate) purpose: Purpose,
-    pub(crate) _pin: Pin,
+    /// Of the whole object.
+    pub(crate) _pin: Option<Rc<Pin>>,
 }
 
 /// A piece of a payload, checked.
@@ -103,6 +120,8 @@ pub struct PayloadReader(Form);
 enum Form {
     Inline(Option<Vec<u8>>, Range<u64>),
     Volume(VolumeReader),
+    /// Parts that are not at their end yet.
+    Parts(VecDeque<PayloadReader>),
 }
 
 struct VolumeReader {
@@ -121,11 +140,36 @@ enum Pending {
 }
 
 impl OpenObject {
-    /// Begins to read the bytes of `range`; what lies beyond the size is cut off.
+    /// Begins to read the bytes that it was opened for.
     #[must_use]
-    pub fn read(self, range: Range<u64>) -> PayloadReader {
-        let range = range.start.min(self.info.size)..range.end.min(self.info.size);
-        PayloadReader(match self.source {
+    pub fn read(self) -> PayloadReader {
+        PayloadReader::new(self.source, self.range)
+    }
+
+    /// Reads for a copy.
+    pub(crate) fn copying(mut self) -> Self {
+        self.source.copying();
+        self
+    }
+}
+
+impl Source {
+    fn copying(&mut self) {
+        match self {
+            Self::Inline(_) => {}
+            Self::Volume(payload) => {
+                if let Some(payload) = Rc::get_mut(payload) {
+                    payload.purpose = Purpose::Copy;
+                }
+            }
+            Self::Parts(parts) => parts.iter_mut().for_each(|part| part.source.copying()),
+        }
+    }
+}
+
+impl PayloadReader {
+    fn new(source: Source, range: Range<u64>) -> Self {
+        Self(match source {
             Source::Inline(bytes) => Form::Inline(Some(bytes), range),
             Source::Volume(payload) => {
                 let block = BLOCK_BYTES as u64;
@@ -140,11 +184,17 @@ impl OpenObject {
                     pending: VecDeque::new(),
                 })
             }
+            Source::Parts(parts) => {
+                let within = |part: &OpenPart, at: u64| at.saturating_sub(part.start).min(part.size);
+                let parts = parts.into_iter().map(|part| {
+                    let range = within(&part, range.start)..within(&part, range.end);
+                    Self::new(part.source, range)
+                });
+                Form::Parts(parts.collect())
+            }
         })
     }
-}
 
-impl PayloadReader {
     /// The next piece; `None` at the end. Never gives a byte whose block has not been found right.
     ///
     /// # Errors
@@ -158,7 +208,33 @@ impl PayloadReader {
                 Ok(Some(PayloadChunk { bytes: ChunkBytes::Inline(bytes), range: start..end }))
             }
             Form::Volume(reader) => reader.next().await,
+            Form::Parts(parts) => loop {
+                begin_next(parts);
+                let Some(part) = parts.front_mut() else { return Ok(None) };
+                // Parts have no parts.
+                match Box::pin(part.next()).await {
+                    Ok(None) => drop(parts.pop_front()),
+                    Ok(chunk) => return Ok(chunk),
+                    Err(error) => {
+                        // Nothing may follow a piece that is missing.
+                        parts.clear();
+                        return Err(error);
+                    }
+                }
+            },
         }
+    }
+}
+
+/// Has the second part's first blocks read while the last ones of the first are on their way.
+fn begin_next(parts: &mut VecDeque<PayloadReader>) {
+    let mut readers = parts.iter_mut();
+    if let (Some(PayloadReader(Form::Volume(first))), Some(PayloadReader(Form::Volume(second)))) =
+        (readers.next(), readers.next())
+        && first.ahead == first.end
+        && second.ahead == second.next
+    {
+        second.read_ahead();
     }
 }
 
@@ -247,7 +323,7 @@ impl PinnedPayload {
 
     fn ask_cache(&self, piece: Piece) -> Option<Arc<[u8]>> {
         match self.purpose {
-            Purpose::Serve => self.engine.store().cache.get(self.payload.id, piece),
+            Purpose::Serve | Purpose::Copy => self.engine.store().cache.get(self.payload.id, piece),
             Purpose::Verify => None,
         }
     }
@@ -305,8 +381,8 @@ impl PinnedPayload {
         let bytes = usize::try_from(bytes.next_multiple_of(UNIT_BYTES)).unwrap_or(usize::MAX);
         disk::read(&file, offset, bytes).await.map_err(|error| {
             let what = format!("volume {volume} at byte {offset}: {error}");
-            let (object, version) = (self.object.as_str(), self.version);
-            self.engine.store().events.report(&StoreEvent::ReadFailed { object, version, what: &what });
+            let (object, version, what) = (&*self.object, self.version, &self.of_part(&what));
+            self.engine.store().events.report(&StoreEvent::ReadFailed { object, version, what });
             EngineError::Io(format!("reading a payload: {error}"))
         })
     }
@@ -362,13 +438,19 @@ impl PinnedPayload {
         file.length().await.is_ok_and(|length| length < offset + bytes)
     }
 
+    /// What was found, with the number of the part.
+    pub(crate) fn of_part(&self, what: &str) -> String {
+        self.part.map_or_else(|| what.to_owned(), |number| format!("part {number}: {what}"))
+    }
+
     fn corrupt(&self, what: &str) -> EngineError {
+        let what = self.of_part(what);
         if self.purpose == Purpose::Verify {
-            return EngineError::Corrupt(what.to_owned());
+            return EngineError::Corrupt(what);
         }
-        let (object, version) = (self.object.as_str(), Some(self.version));
+        let (object, version) = (&*self.object, Some(self.version));
         let found_while = FoundWhile::Serving;
-        self.engine.store().events.report(&StoreEvent::Damage { object, version, what, found_while });
-        EngineError::Corrupt(format!("{what} of {object} version {}", self.version.0))
+        self.engine.store().events.report(&StoreEvent::Damage { object, version, what: &what, found_while });
+        EngineError::Corrupt(format!("{what} of {object} version {}", self.version))
     }
 }

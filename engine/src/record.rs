@@ -3,80 +3,50 @@
 //! ```text
 //! body, version 1 (integers little-endian)
 //! offset  size  what
-//! 0       1     payload form: 0 inline (in the record's tail), 1 in volumes
-//! 1       1     flags: bit 0 sealed; the others zero (delete marker and null version will take bits)
+//! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes, 2 delete marker, 3 parts
+//! 1       1     flags: bit 0 sealed, 1 null version, 2 locked; the others zero
 //! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n)
-//! 3       1     zero
+//! 3       1     what the checksums are of: 0 the object, 1 the checksums of its parts
 //! 4       4     number of parts; 0: put in one piece
 //! 8       8     size of the payload in bytes
 //! 16      8     last modification, milliseconds since the Unix epoch
 //! 24      16    MD5 of the entity tag
-//! 40      8     sequence of the version within the slice
+//! 40      8     sequence of the version
 //! 48      4     length a of the attributes
-//! 52      a     attributes: u16 number of headers, each u16 name length, u16 value length, name, value;
-//!               then u8 number of checksums, each u8 algorithm, u8 length, digest
-//! 52+a    60    only when sealed: the wrapped data key (`seal.rs`)
-//! ...     ...   inline form: the check of the tail: u64 CRC-64/NVME, or when sealed the 16-byte tag
-//!               volume form: 16 payload id, u8 check form (0 list, 1 table), u8 zero, u16 number e of extents,
-//!               u32 number n of blocks or of table extents, e extents (u32 volume, u32 start, u32 units),
-//!               then n checks (u64 CRC-64/NVME each, or 16-byte tags), or n extents of the check table
+//! 52      a     attributes (`codec.rs`)
+//! 52+a    10    only when locked: the lock (`codec.rs`)
+//! ...     ...   forms 0 and 1: the payload (`codec.rs`)
+//!               form 2: nothing; size, entity tag and attributes are empty
+//!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
 //! ```
-//! The first 52 bytes are all that a list needs.
+//! The first 52 bytes are all that a list needs. An object of parts keeps them where they were uploaded to: its parts are
+//! the records of table `parts` under its upload (`part_record.rs`), and the runs tell their numbers and sizes. Its payload
+//! id names all of them to those who pin it.
 
-use crate::block::{BlockCheck, CheckKind, Checks};
-use crate::extent::{Extent, blocks_for, units_for};
-use crate::object::{Attributes, ChecksumAlgorithm, ObjectInfo};
-use crate::seal::WrappedKey;
-use cairn_model::{Etag, Timestamp, VersionId};
+use crate::codec::{
+    Cursor, InvalidRecord, Payload, PayloadId, decode_attributes, decode_lock, encode_attributes, encode_lock,
+};
+use crate::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
+use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName};
 
 /// Version byte of the form drawn above.
 pub(crate) const OBJECT_RECORD_VERSION: u8 = 1;
-const FORM_INLINE: u8 = 0;
-const FORM_VOLUME: u8 = 1;
+const FORM_DELETE_MARKER: u8 = 2;
+const FORM_PARTS: u8 = 3;
 const FLAG_SEALED: u8 = 1;
-const CHECKS_LIST: u8 = 0;
-const CHECKS_TABLE: u8 = 1;
+const FLAG_NULL: u8 = 1 << 1;
+const FLAG_LOCKED: u8 = 1 << 2;
+const FLAGS: u8 = FLAG_SEALED | FLAG_NULL | FLAG_LOCKED;
 
-/// Random identity of a payload in volumes: names its blocks in the cache and seeds its check table.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct PayloadId(pub(crate) [u8; 16]);
-
-/// Where the checks of a payload's blocks stand.
+/// What a version holds.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum BlockChecks {
-    /// One for each block.
-    List(Checks),
-    /// Table pages (see `block.rs`) in these extents.
-    Table(Vec<Extent>),
-}
-
-/// A payload that lies in the volumes of its slice.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct VolumePayload {
-    pub(crate) id: PayloadId,
-    /// In order; all but the last hold whole blocks.
-    pub(crate) extents: Vec<Extent>,
-    pub(crate) checks: BlockChecks,
-}
-
-impl VolumePayload {
-    /// All space that the payload owns, its check table included.
-    pub(crate) fn owned(&self) -> impl Iterator<Item = Extent> + '_ {
-        let table: &[Extent] = match &self.checks {
-            BlockChecks::List(_) => &[],
-            BlockChecks::Table(extents) => extents,
-        };
-        self.extents.iter().chain(table).copied()
-    }
-}
-
-/// Form and place of a payload.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum PayloadForm {
-    /// In the record's tail, with this check.
-    Inline { check: BlockCheck },
-    /// In volumes.
-    Volume(VolumePayload),
+pub(crate) enum Content {
+    /// A payload of its own.
+    Payload(Payload),
+    /// The parts of an upload; `info.parts` says which.
+    Parts { id: PayloadId, upload: UploadId },
+    /// Nothing: the object was deleted.
+    DeleteMarker,
 }
 
 /// The part of a record that lists need; decoded without touching the rest.
@@ -87,52 +57,16 @@ pub(crate) struct RecordHead {
     pub(crate) etag: Etag,
     pub(crate) sequence: u64,
     pub(crate) checksum_bits: u8,
+    pub(crate) checksum_kind: ChecksumKind,
+    pub(crate) is_null: bool,
+    pub(crate) is_delete_marker: bool,
 }
 
 /// A record as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ObjectRecord {
     pub(crate) info: ObjectInfo,
-    pub(crate) payload: PayloadForm,
-    /// The data key when the payload is sealed; the payload's checks are then tags.
-    pub(crate) sealed: Option<WrappedKey>,
-}
-
-/// The bytes are not a record of this version: the reason.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InvalidRecord(pub(crate) &'static str);
-
-/// Takes fixed-size pieces off the front of a slice.
-struct Cursor<'a>(&'a [u8]);
-
-impl<'a> Cursor<'a> {
-    fn bytes(&mut self, count: usize) -> Result<&'a [u8], InvalidRecord> {
-        let (front, rest) = self.0.split_at_checked(count).ok_or(InvalidRecord("too short"))?;
-        self.0 = rest;
-        Ok(front)
-    }
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], InvalidRecord> {
-        let (front, rest) = self.0.split_first_chunk::<N>().ok_or(InvalidRecord("too short"))?;
-        self.0 = rest;
-        Ok(*front)
-    }
-    fn u8(&mut self) -> Result<u8, InvalidRecord> {
-        Ok(u8::from_le_bytes(self.array()?))
-    }
-    fn u16(&mut self) -> Result<u16, InvalidRecord> {
-        Ok(u16::from_le_bytes(self.array()?))
-    }
-    fn u32(&mut self) -> Result<u32, InvalidRecord> {
-        Ok(u32::from_le_bytes(self.array()?))
-    }
-    fn u64(&mut self) -> Result<u64, InvalidRecord> {
-        Ok(u64::from_le_bytes(self.array()?))
-    }
-    fn extent(&mut self) -> Result<Extent, InvalidRecord> {
-        let extent = Extent { volume: self.u32()?, start: self.u32()?, units: self.u32()? };
-        let fits = extent.units > 0 && extent.start.checked_add(extent.units).is_some();
-        if fits { Ok(extent) } else { Err(InvalidRecord("an extent that is none")) }
-    }
+    pub(crate) content: Content,
 }
 
 impl RecordHead {
@@ -141,15 +75,25 @@ impl RecordHead {
         Self::take(version, &mut Cursor(body)).map(|(head, ..)| head)
     }
 
-    /// Head, payload form, and whether the payload is sealed.
-    fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, bool), InvalidRecord> {
+    /// The version as clients name it.
+    pub(crate) const fn version_name(&self) -> VersionName {
+        version_name(VersionId(self.sequence), self.is_null)
+    }
+
+    /// Head, form and flags.
+    fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, u8), InvalidRecord> {
         if version != OBJECT_RECORD_VERSION {
             return Err(InvalidRecord("a record version that this program does not know"));
         }
-        let [form, flags, checksum_bits, _zero] = from.array()?;
-        if flags & !FLAG_SEALED != 0 {
+        let [form, flags, checksum_bits, kind] = from.array()?;
+        if flags & !FLAGS != 0 {
             return Err(InvalidRecord("flags that this program does not know"));
         }
+        let checksum_kind = match kind {
+            0 => ChecksumKind::FullObject,
+            1 => ChecksumKind::Composite,
+            _ => return Err(InvalidRecord("a kind of checksums that this program does not know")),
+        };
         let parts = from.u32()?;
         let head = Self {
             size: from.u64()?,
@@ -157,68 +101,103 @@ impl RecordHead {
             etag: Etag { md5: from.array()?, parts },
             sequence: from.u64()?,
             checksum_bits,
+            checksum_kind,
+            is_null: flags & FLAG_NULL != 0,
+            is_delete_marker: form == FORM_DELETE_MARKER,
         };
-        Ok((head, form, flags & FLAG_SEALED != 0))
+        Ok((head, form, flags))
     }
 }
 
 impl ObjectRecord {
+    /// A delete marker.
+    pub(crate) fn delete_marker(version: VersionId, last_modified: Timestamp, is_null: bool) -> Self {
+        let info = ObjectInfo {
+            size: 0,
+            etag: Etag::single([0; 16]),
+            last_modified,
+            version,
+            is_null,
+            attributes: Attributes::default(),
+            encrypted: false,
+            lock: Default::default(),
+            parts: Vec::new(),
+        };
+        Self { info, content: Content::DeleteMarker }
+    }
+
+    pub(crate) const fn is_delete_marker(&self) -> bool {
+        matches!(self.content, Content::DeleteMarker)
+    }
+
     /// Appends the body, with the sequence of `info.version`.
     ///
     /// # Errors
     /// When a header or a list is longer than its length field; the limits of the upper layers exclude it.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidRecord> {
-        let form = match self.payload {
-            PayloadForm::Inline { .. } => FORM_INLINE,
-            PayloadForm::Volume(_) => FORM_VOLUME,
+        let info = &self.info;
+        let form = match &self.content {
+            Content::Payload(payload) => payload.form_number(),
+            Content::DeleteMarker => FORM_DELETE_MARKER,
+            Content::Parts { .. } => FORM_PARTS,
         };
-        let bits = self.info.attributes.checksums.iter().fold(0, |bits, (a, _)| bits | a.bit());
-        let flags = if self.sealed.is_some() { FLAG_SEALED } else { 0 };
-        out.extend_from_slice(&[form, flags, bits, 0]);
-        out.extend_from_slice(&self.info.etag.parts.to_le_bytes());
-        out.extend_from_slice(&self.info.size.to_le_bytes());
-        out.extend_from_slice(&self.info.last_modified.0.to_le_bytes());
-        out.extend_from_slice(&self.info.etag.md5);
-        out.extend_from_slice(&self.info.version.0.to_le_bytes());
+        let is_locked = info.lock != Default::default();
+        let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let flags = flag(info.encrypted, FLAG_SEALED)
+            | flag(info.is_null, FLAG_NULL)
+            | flag(is_locked, FLAG_LOCKED);
+        let bits = info.attributes.checksums.iter().fold(0, |bits, (algorithm, _)| bits | algorithm.bit());
+        let kind = match info.attributes.checksum_kind {
+            ChecksumKind::FullObject => 0,
+            ChecksumKind::Composite => 1,
+        };
+        out.extend_from_slice(&[form, flags, bits, kind]);
+        out.extend_from_slice(&info.etag.parts.to_le_bytes());
+        out.extend_from_slice(&info.size.to_le_bytes());
+        out.extend_from_slice(&info.last_modified.0.to_le_bytes());
+        out.extend_from_slice(&info.etag.md5);
+        out.extend_from_slice(&info.version.0.to_le_bytes());
         let length_at = out.len();
         out.extend_from_slice(&[0; 4]);
-        encode_attributes(out, &self.info.attributes)?;
+        encode_attributes(out, &info.attributes)?;
         let length =
             u32::try_from(out.len() - length_at - 4).map_err(|_| InvalidRecord("attributes too long"))?;
         if let Some(field) = out.get_mut(length_at..length_at + 4) {
             field.copy_from_slice(&length.to_le_bytes());
         }
-        if let Some(WrappedKey(wrapped)) = &self.sealed {
-            out.extend_from_slice(wrapped);
+        if is_locked {
+            encode_lock(out, &info.lock);
         }
-        match &self.payload {
-            PayloadForm::Inline { check: BlockCheck::Crc64(check) } => {
-                out.extend_from_slice(&check.to_le_bytes())
+        match &self.content {
+            Content::Payload(payload) => payload.encode(out),
+            Content::DeleteMarker => Ok(()),
+            Content::Parts { id, upload } => {
+                out.extend_from_slice(&id.0);
+                out.extend_from_slice(&upload.0.to_le_bytes());
+                encode_runs(out, &info.parts)
             }
-            PayloadForm::Inline { check: BlockCheck::Tag(tag) } => out.extend_from_slice(tag),
-            PayloadForm::Volume(volume) => encode_volume_payload(out, volume)?,
         }
-        Ok(())
     }
 
     /// Decodes a body; the payload's geometry must fit its size.
     pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
         let mut from = Cursor(body);
-        let (head, form, sealed) = RecordHead::take(version, &mut from)?;
+        let (head, form, flags) = RecordHead::take(version, &mut from)?;
         let length = from.u32()?;
         let attributes = from.bytes(usize::try_from(length).map_err(|_| InvalidRecord("too long"))?)?;
-        let attributes = decode_attributes(&mut Cursor(attributes))?;
-        let sealed = if sealed { Some(WrappedKey(from.array()?)) } else { None };
-        let kind = CheckKind::of(sealed.is_some());
-        let payload = match form {
-            FORM_INLINE => PayloadForm::Inline {
-                check: match kind {
-                    CheckKind::Crc64 => BlockCheck::Crc64(from.u64()?),
-                    CheckKind::Tag => BlockCheck::Tag(from.array()?),
-                },
-            },
-            FORM_VOLUME => PayloadForm::Volume(decode_volume_payload(&mut from, head.size, kind)?),
-            _ => return Err(InvalidRecord("a payload form that this program does not know")),
+        let mut attributes = decode_attributes(&mut Cursor(attributes))?;
+        attributes.checksum_kind = head.checksum_kind;
+        let lock = if flags & FLAG_LOCKED != 0 { decode_lock(&mut from)? } else { Default::default() };
+        let is_sealed = flags & FLAG_SEALED != 0;
+        let mut parts = Vec::new();
+        let content = match form {
+            FORM_DELETE_MARKER => Content::DeleteMarker,
+            FORM_PARTS => {
+                let (id, upload) = (PayloadId(from.array()?), UploadId(from.u64()?));
+                parts = decode_runs(&mut from, &head)?;
+                Content::Parts { id, upload }
+            }
+            _ => Content::Payload(Payload::decode(&mut from, form, head.size, is_sealed)?),
         };
         if !from.0.is_empty() {
             return Err(InvalidRecord("bytes behind the end"));
@@ -228,119 +207,66 @@ impl ObjectRecord {
             etag: head.etag,
             last_modified: head.last_modified,
             version: VersionId(head.sequence),
+            is_null: head.is_null,
             attributes,
-            encrypted: sealed.is_some(),
-            is_null: true,
-            lock: Default::default(),
-            parts: Vec::new(),
+            encrypted: is_sealed,
+            lock,
+            parts,
         };
-        Ok(Self { info, payload, sealed })
+        Ok(Self { info, content })
     }
 }
 
-fn encode_attributes(out: &mut Vec<u8>, attributes: &Attributes) -> Result<(), InvalidRecord> {
-    let short = |length: usize| u16::try_from(length).map_err(|_| InvalidRecord("a header too long"));
-    out.extend_from_slice(&short(attributes.headers.len())?.to_le_bytes());
-    for (name, value) in &attributes.headers {
-        out.extend_from_slice(&short(name.len())?.to_le_bytes());
-        out.extend_from_slice(&short(value.len())?.to_le_bytes());
-        out.extend_from_slice(name.as_bytes());
-        out.extend_from_slice(value);
-    }
-    let tiny = |length: usize| u8::try_from(length).map_err(|_| InvalidRecord("too many checksums"));
-    out.push(tiny(attributes.checksums.len())?);
-    for (algorithm, digest) in &attributes.checksums {
-        out.extend_from_slice(&[algorithm.number(), tiny(digest.len())?]);
-        out.extend_from_slice(digest);
+fn encode_runs(out: &mut Vec<u8>, runs: &[PartRun]) -> Result<(), InvalidRecord> {
+    let count = u16::try_from(runs.len()).map_err(|_| InvalidRecord("too many parts"))?;
+    out.extend_from_slice(&count.to_le_bytes());
+    for run in runs {
+        out.extend_from_slice(&run.first.to_le_bytes());
+        out.extend_from_slice(&run.count.to_le_bytes());
+        out.extend_from_slice(&run.size.to_le_bytes());
     }
     Ok(())
 }
 
-fn decode_attributes(from: &mut Cursor<'_>) -> Result<Attributes, InvalidRecord> {
-    let mut attributes = Attributes::default();
+/// The runs of parts: in order, none empty, and as many parts and bytes as the head says.
+fn decode_runs(from: &mut Cursor<'_>, head: &RecordHead) -> Result<Vec<PartRun>, InvalidRecord> {
+    let mut runs: Vec<PartRun> = Vec::new();
+    let (mut behind, mut parts, mut size) = (0u32, 0u32, 0u64);
     for _ in 0..from.u16()? {
-        let (name, value) = (from.u16()?, from.u16()?);
-        let name =
-            std::str::from_utf8(from.bytes(name.into())?).map_err(|_| InvalidRecord("a header name"))?;
-        attributes.headers.push((name.to_owned(), from.bytes(value.into())?.to_vec()));
-    }
-    for _ in 0..from.u8()? {
-        let [algorithm, length] = from.array()?;
-        let algorithm =
-            ChecksumAlgorithm::from_number(algorithm).ok_or(InvalidRecord("a checksum algorithm"))?;
-        attributes.checksums.push((algorithm, from.bytes(length.into())?.to_vec()));
-    }
-    Ok(attributes)
-}
-
-fn encode_volume_payload(out: &mut Vec<u8>, payload: &VolumePayload) -> Result<(), InvalidRecord> {
-    let many = InvalidRecord("too many extents or checks");
-    let extents = u16::try_from(payload.extents.len()).map_err(|_| many)?;
-    let (form, count) = match &payload.checks {
-        BlockChecks::List(checks) => (CHECKS_LIST, checks.len()),
-        BlockChecks::Table(extents) => (CHECKS_TABLE, extents.len()),
-    };
-    out.extend_from_slice(&payload.id.0);
-    out.extend_from_slice(&[form, 0]);
-    out.extend_from_slice(&extents.to_le_bytes());
-    out.extend_from_slice(&u32::try_from(count).map_err(|_| many)?.to_le_bytes());
-    let mut extent = |extent: &Extent| {
-        for field in [extent.volume, extent.start, extent.units] {
-            out.extend_from_slice(&field.to_le_bytes());
+        let run = PartRun { first: from.u16()?, count: from.u16()?, size: from.u64()? };
+        if u32::from(run.first) < behind || run.count == 0 {
+            return Err(InvalidRecord("parts that are out of order"));
         }
-    };
-    payload.extents.iter().for_each(&mut extent);
-    match &payload.checks {
-        BlockChecks::Table(extents) => extents.iter().for_each(&mut extent),
-        BlockChecks::List(checks) => out.extend_from_slice(checks.packed()),
+        behind = u32::from(run.first) + u32::from(run.count);
+        parts += u32::from(run.count);
+        size = size.saturating_add(run.size.saturating_mul(run.count.into()));
+        runs.push(run);
     }
-    Ok(())
-}
-
-fn decode_volume_payload(
-    from: &mut Cursor<'_>,
-    size: u64,
-    kind: CheckKind,
-) -> Result<VolumePayload, InvalidRecord> {
-    let id = PayloadId(from.array()?);
-    let [form, _zero] = from.array()?;
-    let (extent_count, count) = (from.u16()?, from.u32()?);
-    let extents = (0..extent_count).map(|_| from.extent()).collect::<Result<Vec<_>, _>>()?;
-    let checks = match form {
-        CHECKS_LIST => {
-            let length = usize::try_from(count).ok().and_then(|count| count.checked_mul(kind.bytes()));
-            let packed = from.bytes(length.ok_or(InvalidRecord("too many checks"))?)?;
-            BlockChecks::List(Checks::from_packed(kind, packed))
-        }
-        CHECKS_TABLE => BlockChecks::Table((0..count).map(|_| from.extent()).collect::<Result<_, _>>()?),
-        _ => return Err(InvalidRecord("a form of checks that this program does not know")),
-    };
-    let units: u64 = extents.iter().map(|extent| u64::from(extent.units)).sum();
-    if units != units_for(size) {
-        return Err(InvalidRecord("extents that do not fit the size"));
+    if (parts, size) != (head.etag.parts, head.size) {
+        return Err(InvalidRecord("parts that do not fit the size"));
     }
-    if matches!(&checks, BlockChecks::List(list) if list.len() as u64 != blocks_for(size)) {
-        return Err(InvalidRecord("checks that do not fit the size"));
-    }
-    Ok(VolumePayload { id, extents, checks })
+    Ok(runs)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockChecks, ObjectRecord, PayloadForm, PayloadId, RecordHead, VolumePayload};
+    use super::{Content, ObjectRecord, RecordHead};
     use crate::block::{BlockCheck, CheckKind, Checks};
+    use crate::codec::{BlockChecks, Payload, PayloadForm, PayloadId, VolumePayload};
     use crate::extent::Extent;
-    use crate::object::{Attributes, ChecksumAlgorithm, ObjectInfo};
+    use crate::lock::{ObjectLock, Retention, RetentionMode};
+    use crate::object::{Attributes, ChecksumAlgorithm, ChecksumKind, ObjectInfo, PartRun};
     use crate::seal::WrappedKey;
-    use cairn_model::{Etag, Timestamp, VersionId};
+    use cairn_model::{Etag, Timestamp, UploadId, VersionId};
     use proptest::prelude::*;
 
     const WRAPPED: WrappedKey = WrappedKey([4; 60]);
 
-    fn record(size: u64, payload: PayloadForm, sealed: Option<WrappedKey>) -> ObjectRecord {
+    fn record(size: u64, form: PayloadForm, sealed: Option<WrappedKey>) -> ObjectRecord {
         let attributes = Attributes {
             headers: vec![("content-type".to_owned(), b"text/plain".to_vec())],
             checksums: vec![(ChecksumAlgorithm::Crc32c, vec![1, 2, 3, 4])],
+            checksum_kind: ChecksumKind::FullObject,
         };
         let info = ObjectInfo {
             size,
@@ -349,11 +275,11 @@ mod tests {
             version: VersionId(77),
             attributes,
             encrypted: sealed.is_some(),
-            is_null: true,
+            is_null: false,
             lock: Default::default(),
             parts: Vec::new(),
         };
-        ObjectRecord { info, payload, sealed }
+        ObjectRecord { info, content: Content::Payload(Payload { form, sealed }) }
     }
 
     fn volume(size: u64, sealed: Option<WrappedKey>) -> ObjectRecord {
@@ -368,6 +294,20 @@ mod tests {
         record(size, PayloadForm::Volume(VolumePayload { id: PayloadId([3; 16]), extents, checks }), sealed)
     }
 
+    fn of_parts() -> ObjectRecord {
+        let mut record = record(30, PayloadForm::Inline { check: BlockCheck::Crc64(1) }, None);
+        record.content = Content::Parts { id: PayloadId([8; 16]), upload: UploadId(0x0102) };
+        record.info.etag.parts = 4;
+        record.info.attributes.checksum_kind = ChecksumKind::Composite;
+        record.info.parts =
+            vec![PartRun { first: 2, count: 3, size: 9 }, PartRun { first: 10_000, count: 1, size: 3 }];
+        record.info.is_null = true;
+        let until = Timestamp(0x0A0B);
+        let retention = Some(Retention { mode: RetentionMode::Compliance, until });
+        record.info.lock = ObjectLock { retention, legal_hold: true };
+        record
+    }
+
     #[test]
     fn records_decode_to_what_was_encoded() {
         let table = BlockChecks::Table(vec![Extent { volume: 0, start: 1, units: 2 }]);
@@ -379,6 +319,7 @@ mod tests {
             volume(200_000, None),
             volume(200_000, Some(WRAPPED)),
             record(65_000, PayloadForm::Volume(tabled), None),
+            of_parts(),
         ] {
             let mut body = Vec::new();
             record.encode(&mut body).expect("encodes");
@@ -386,6 +327,11 @@ mod tests {
             let head = RecordHead::decode(1, &body).expect("decodes");
             assert_eq!((head.size, head.sequence, head.checksum_bits), (record.info.size, 77, 0b10));
         }
+        let marker = ObjectRecord::delete_marker(VersionId(5), Timestamp(6), true);
+        let mut body = Vec::new();
+        marker.encode(&mut body).expect("encodes");
+        assert_eq!(ObjectRecord::decode(1, &body).expect("decodes"), marker);
+        assert!(RecordHead::decode(1, &body).expect("decodes").is_delete_marker);
     }
 
     /// Golden bytes: a change here is a change of the on-disk format.
@@ -407,6 +353,32 @@ mod tests {
         assert_eq!(body[4..87], plain[4..87]);
         assert_eq!(body[87..147], WRAPPED.0);
         assert_eq!(body[147..], [6; 16]);
+
+        let mut body = Vec::new();
+        of_parts().encode(&mut body).expect("encodes");
+        assert_eq!(body[..8], [3, 0b110, 2, 1, 4, 0, 0, 0]);
+        assert_eq!(body[87..97], [2, 1, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(body[97..113], [8; 16]);
+        assert_eq!(body[113..123], [2, 1, 0, 0, 0, 0, 0, 0, 2, 0]);
+        assert_eq!(body[123..135], [2, 0, 3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(body[135..], [0x10, 0x27, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn parts_that_are_out_of_order_or_do_not_fit_are_refused() {
+        for change in [
+            |runs: &mut Vec<PartRun>| runs.swap(0, 1),
+            |runs: &mut Vec<PartRun>| runs[0].count = 4,
+            |runs: &mut Vec<PartRun>| runs[1].size = 4,
+            |runs: &mut Vec<PartRun>| runs[1].count = 0,
+            |runs: &mut Vec<PartRun>| runs[1].first = 4,
+        ] {
+            let mut record = of_parts();
+            change(&mut record.info.parts);
+            let mut body = Vec::new();
+            record.encode(&mut body).expect("encodes");
+            assert!(ObjectRecord::decode(1, &body).is_err(), "{:?}", record.info.parts);
+        }
     }
 
     #[test]

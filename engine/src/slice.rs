@@ -7,28 +7,42 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `objects` | `keys.rs` | `record.rs` |
+//! | `uploads` | `keys.rs` | `upload_record.rs` |
+//! | `parts` | `keys.rs` | `part_record.rs` |
+//! | `assembled` | as the upload's in `uploads`, once it is completed | u64, the sequence of the version made of its parts |
+//! | `null_versions` | beginning of the keys of a key's versions | u64, the sequence of its null version when that is not the newest |
 //! | `free_map` | `free_map.rs` | `free_map.rs` |
-//! | `usage` | bucket id (u64, big-endian) | u64 objects, u64 bytes |
+//! | `usage` | bucket id (u64, big-endian) | version 2: u64 each: objects, their bytes, versions, their bytes, delete markers, uploads, bytes of their parts; version 1: the first two |
 //! | `slice` | `identity` | 16 bytes store id, u16 number of the slice |
-//! | `slice` | `sequence` | u64, the last sequence given to a version |
+//! | `slice` | `sequence` | u64, the last sequence given to a version or an upload |
+//!
+//! Sequences of slice n are n more than a multiple of 256, so that no two slices give out the same one.
 
-use crate::changes::ChangeLog;
+use crate::bucket::Usage;
+use crate::changes::{ChangeLog, FollowedTable};
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, FoundWhile, StoreEvent};
 use crate::files::Files;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
+use crate::part_record::PART_RECORD_VERSION;
 use crate::queue::Queue;
+use crate::record::OBJECT_RECORD_VERSION;
 use crate::space::{Pieces, Reservation, Space};
 use crate::superblock::{Superblock, sync_folder};
+use crate::upload_record::UPLOAD_RECORD_VERSION;
 use crate::volume::{Volume, volume_numbers, volume_path};
-use cairn_lmdb::{Environment, EnvironmentOptions, Table};
+use cairn_lmdb::{Environment, EnvironmentOptions, Record, Table};
 use futures_channel::oneshot;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 
-/// Version byte of the records of `usage` and `slice`.
+/// Version byte of records that hold a number or two.
 pub(crate) const SMALL_RECORD_VERSION: u8 = 1;
+/// Version byte of the records of `usage`.
+pub(crate) const USAGE_RECORD_VERSION: u8 = 2;
+/// Distance of two sequences of one slice; more than there can be slices.
+const SEQUENCE_STEP: u64 = 256;
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
 
@@ -36,9 +50,26 @@ pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables {
     pub(crate) objects: Table,
+    pub(crate) uploads: Table,
+    pub(crate) parts: Table,
+    pub(crate) assembled: Table,
+    pub(crate) null_versions: Table,
     pub(crate) free_map: Table,
     pub(crate) usage: Table,
     pub(crate) slice: Table,
+}
+
+impl Tables {
+    /// The table of followed records, and the version byte that new ones get.
+    pub(crate) const fn followed(&self, table: FollowedTable) -> (Table, u8) {
+        match table {
+            FollowedTable::Objects => (self.objects, OBJECT_RECORD_VERSION),
+            FollowedTable::Uploads => (self.uploads, UPLOAD_RECORD_VERSION),
+            FollowedTable::Parts => (self.parts, PART_RECORD_VERSION),
+            FollowedTable::Assembled => (self.assembled, SMALL_RECORD_VERSION),
+            FollowedTable::NullVersions => (self.null_versions, SMALL_RECORD_VERSION),
+        }
+    }
 }
 
 /// What the keeper is asked to do.
@@ -203,16 +234,21 @@ impl Slice {
             .ok_or_else(|| EngineError::Corrupt(format!("slice {} has no sequence", self.number)))
     }
 
-    /// Calls `found` with every bucket's usage in this slice: `(bucket id, objects, bytes)`.
-    pub(crate) fn each_usage(&self, mut found: impl FnMut(u64, u64, u64)) -> Result<(), EngineError> {
+    /// The sequence that follows `last` in this slice.
+    pub(crate) const fn sequence_after(&self, last: u64) -> u64 {
+        (last / SEQUENCE_STEP + 1) * SEQUENCE_STEP + self.number as u64
+    }
+
+    /// Calls `found` with every bucket's id and usage in this slice.
+    pub(crate) fn each_usage(&self, mut found: impl FnMut(u64, &Usage)) -> Result<(), EngineError> {
         let txn = self.environment.read()?;
         for item in txn.scan(self.tables.usage, &[])? {
             let (key, record) = item?;
             let bucket = key.try_into().ok().map(u64::from_be_bytes);
-            let usage = bucket.zip(decode_usage(record.body));
-            let (bucket, (objects, bytes)) =
+            let usage = bucket.zip(decode_usage(record));
+            let (bucket, usage) =
                 usage.ok_or_else(|| EngineError::Corrupt("a usage record of a wrong form".to_owned()))?;
-            found(bucket, objects, bytes);
+            found(bucket, &usage);
         }
         Ok(())
     }
@@ -298,9 +334,31 @@ impl Slice {
     }
 }
 
-pub(crate) fn decode_usage(body: &[u8]) -> Option<(u64, u64)> {
-    let (objects, bytes) = body.split_first_chunk::<8>()?;
-    Some((u64::from_le_bytes(*objects), u64_of(bytes)?))
+/// The usage of a record. One of version 1 is of a store that had no versions and no uploads.
+pub(crate) fn decode_usage(record: Record<'_>) -> Option<Usage> {
+    let (numbers, rest) = record.body.as_chunks::<8>();
+    let mut numbers = numbers.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    let mut next = || numbers.next();
+    let usage = match record.version {
+        SMALL_RECORD_VERSION => {
+            let (objects, bytes) = (next()?, next()?);
+            Usage { objects, bytes, versions: objects, version_bytes: bytes, ..Usage::default() }
+        }
+        USAGE_RECORD_VERSION => {
+            let mut counters = [0; Usage::COUNTERS];
+            for counter in &mut counters {
+                *counter = next()?;
+            }
+            Usage::of_counters(counters)
+        }
+        _ => return None,
+    };
+    (next().is_none() && rest.is_empty()).then_some(usage)
+}
+
+/// The body of a usage record.
+pub(crate) fn encode_usage(usage: &Usage) -> Vec<u8> {
+    usage.counters().iter().flat_map(|counter| counter.to_le_bytes()).collect()
 }
 
 fn open_environment(folder: &Path) -> Result<(Environment, Tables), OpenError> {
@@ -313,6 +371,10 @@ fn open_environment(folder: &Path) -> Result<(Environment, Tables), OpenError> {
     let table = |name| environment.table(name).doing("opening", &meta);
     let tables = Tables {
         objects: table("objects")?,
+        uploads: table("uploads")?,
+        parts: table("parts")?,
+        assembled: table("assembled")?,
+        null_versions: table("null_versions")?,
         free_map: table("free_map")?,
         usage: table("usage")?,
         slice: table("slice")?,

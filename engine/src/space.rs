@@ -19,7 +19,7 @@ use crate::limits::{
     BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, RECLAIM_PIECE_UNITS_MIN,
     REUSED_HOLES_MAX, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS, WRITTEN_POOL_UNITS,
 };
-use crate::record::PayloadId;
+use crate::codec::PayloadId;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -376,7 +376,7 @@ mod tests {
     use crate::limits::{
         BLOCK_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, UNIT_BYTES, WRITTEN_POOL_UNITS,
     };
-    use crate::record::PayloadId;
+    use crate::codec::PayloadId;
     use std::sync::Arc;
 
     fn space(units: u64) -> Arc<Space> {

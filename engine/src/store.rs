@@ -445,9 +445,9 @@ fn load_usage(
 ) -> Result<(), OpenError> {
     let by_id: HashMap<u64, &Arc<Bucket>> = buckets.values().map(|bucket| (bucket.id, bucket)).collect();
     for slice in slices {
-        let loaded = slice.each_usage(|id, objects, bytes| match by_id.get(&id) {
-            Some(bucket) => bucket.add_usage(&crate::bucket::Usage { objects, bytes, ..Default::default() }),
-            None => tracing::warn!(target: "service::engine", slice = slice.number, id, objects, "usage of a bucket that does not exist"),
+        let loaded = slice.each_usage(|id, usage| match by_id.get(&id) {
+            Some(bucket) => bucket.load_usage(usage),
+            None => tracing::warn!(target: "service::engine", slice = slice.number, id, objects = usage.objects, "usage of a bucket that does not exist"),
         });
         loaded.map_err(|error| OpenError::Damaged { path: data_dir.to_owned(), what: error.to_string() })?;
     }

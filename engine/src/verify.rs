@@ -13,12 +13,15 @@ use crate::error::EngineError;
 use crate::events::{FoundWhile, StoreEvent};
 use crate::extent::blocks_for;
 use crate::keys;
+use crate::list;
 use crate::limits::{BLOCK_BYTES, CORRUPT_VERSIONS_MAX, FINDINGS_OF_VERSION_MAX, WALK_PAGE_RECORDS};
+use crate::open::Look;
 use crate::pace::Pace;
 use crate::reader::{PinnedPayload, Purpose, Source};
+use crate::record::ObjectRecord;
 use crate::seal::KeyOwner;
 use crate::slice::Slice;
-use cairn_model::{ObjectKey, VersionId};
+use cairn_model::{ObjectKey, VersionId, VersionName};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,8 +44,8 @@ pub enum VerificationStatus {
 pub struct VerifiedVersion {
     /// The key, as far as its record's key can be read.
     pub key: String,
-    /// The version.
-    pub version: VersionId,
+    /// The version; one whose record cannot be read goes by its id.
+    pub version: VersionName,
     /// Bytes of the payload; 0 when the record cannot be read.
     pub size: u64,
     /// The verdict.
@@ -121,25 +124,28 @@ impl Engine {
     /// Verifies one version of an object, by default the current one.
     ///
     /// # Errors
-    /// [`EngineError::NoSuchKey`] when there is no such version, and failures that say nothing of it.
+    /// [`EngineError::NoSuchKey`] or [`EngineError::NoSuchVersion`], also for a delete marker, and failures that say nothing of
+    /// it.
     pub async fn verify_object(
         self: &Rc<Self>,
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
-        version: Option<VersionId>,
+        version: Option<VersionName>,
         progress: &Arc<VerifyProgress>,
     ) -> Result<VerifiedVersion, EngineError> {
         let slice = Arc::clone(self.store().slice_of(bucket, key)?);
         let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchKey)?;
+        let missing = if version.is_some() { EngineError::NoSuchVersion } else { EngineError::NoSuchKey };
         let encoded = match version {
-            Some(version) => keys::with_sequence(&versions, version.0),
+            Some(VersionName::Id(id)) => keys::with_sequence(&versions, id.0),
+            Some(VersionName::Null) => null_key(&slice, &versions)?,
             None => newest_key(&slice, &versions)?,
         };
         let (engine, name) = (Rc::clone(self), bucket.name.to_string());
         let progress = Arc::clone(progress);
         self.in_background(async move {
             let mut verifier = Verifier::new(engine, progress, None);
-            verifier.verify(&slice, &name, &encoded).await?.ok_or(EngineError::NoSuchKey)
+            verifier.verify(&slice, &name, &encoded).await?.ok_or(missing)
         })
         .await
     }
@@ -197,6 +203,13 @@ fn newest_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
     let first = txn.keys(slice.tables.objects, versions)?.next().transpose()?;
     let found = first.filter(|key| key.starts_with(versions));
     found.map(<[u8]>::to_vec).ok_or(EngineError::NoSuchKey)
+}
+
+/// Encoded key of the null version of a key.
+fn null_key(slice: &Slice, versions: &[u8]) -> Result<Vec<u8>, EngineError> {
+    let txn = slice.environment.read()?;
+    let sequence = list::null_version(&txn, &slice.tables, versions)?;
+    sequence.map(|sequence| keys::with_sequence(versions, sequence)).ok_or(EngineError::NoSuchVersion)
 }
 
 /// The record of a version as a walk meets it.
@@ -324,11 +337,11 @@ impl Verifier {
             return self.verify(&met.slice, bucket, &met.encoded).await;
         }
         let (key, sequence) = key_and_sequence(&met.encoded);
-        let mut findings = Findings::new(format!("{bucket}/{key}"), VersionId(sequence));
+        let version = VersionName::Id(VersionId(sequence));
+        let mut findings = Findings::new(format!("{bucket}/{key}"), version);
         let what = "the record's key is out of order: look-ups do not find it".to_owned();
         findings.add(&self.engine, VerificationStatus::Corrupt, what);
         let (status, detail) = findings.end();
-        let version = VersionId(sequence);
         let verified = VerifiedVersion { key, version, size: 0, status, blocks_checked: 0, detail };
         self.progress.count(&verified);
         Ok(Some(verified))
@@ -346,8 +359,7 @@ impl Verifier {
         // A data key that was wrapped for another owner does not open: one more way to find a record in a wrong place.
         let (bucket_id, object) = decoded.as_ref().map_or((0, &[][..]), |(id, key, _)| (*id, key.as_slice()));
         let owner = KeyOwner { bucket: bucket_id, object };
-        let mut findings = Findings::new(format!("{bucket}/{key}"), VersionId(sequence));
-        let begun = Instant::now();
+        let mut findings = Findings::new(format!("{bucket}/{key}"), VersionName::Id(VersionId(sequence)));
         let mut size = 0;
         let opened = self.engine.open_found(
             slice,
@@ -356,20 +368,28 @@ impl Verifier {
             || {
                 let txn = slice.environment.read()?;
                 let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
-                self.engine.open_record(owner, stored)
+                let record = ObjectRecord::decode(stored.version, stored.body)?;
+                if record.is_delete_marker() {
+                    return Err(EngineError::NoSuchKey);
+                }
+                let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+                let look = Look { slice, txn: &txn, versions, owner };
+                self.engine.open_record(&look, record, stored.tail, 0..u64::MAX)
             },
         );
         let blocks_checked = match opened {
             Ok(open) => {
                 size = open.info.size;
-                match open.source {
-                    Source::Inline(bytes) => {
-                        self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                        self.pace.rest(begun, bytes.len() as u64).await;
-                        u64::from(!bytes.is_empty())
-                    }
-                    Source::Volume(payload) => self.verify_blocks(&payload, &mut findings).await?,
+                findings.version = open.info.version_name();
+                let sources = match open.source {
+                    Source::Parts(parts) => parts.into_iter().map(|part| part.source).collect(),
+                    whole => vec![whole],
+                };
+                let mut blocks = 0;
+                for source in sources {
+                    blocks += self.verify_source(source, &mut findings).await?;
                 }
+                blocks
             }
             Err(EngineError::NoSuchKey) => return Ok(None),
             Err(EngineError::Corrupt(what)) => {
@@ -378,11 +398,25 @@ impl Verifier {
             }
             Err(error) => return Err(error),
         };
+        let version = findings.version;
         let (status, detail) = findings.end();
-        let verified =
-            VerifiedVersion { key, version: VersionId(sequence), size, status, blocks_checked, detail };
+        let verified = VerifiedVersion { key, version, size, status, blocks_checked, detail };
         self.progress.count(&verified);
         Ok(Some(verified))
+    }
+
+    /// Reads a payload, or a part; gives the number of its blocks.
+    async fn verify_source(&mut self, source: Source, findings: &mut Findings) -> Result<u64, EngineError> {
+        match source {
+            Source::Inline(bytes) => {
+                // It was checked when it was opened, and rested for with the least that it takes.
+                self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+                self.pace.rest(Instant::now(), bytes.len() as u64).await;
+                Ok(u64::from(!bytes.is_empty()))
+            }
+            Source::Volume(payload) => self.verify_blocks(&payload, findings).await,
+            Source::Parts(_) => Ok(0),
+        }
     }
 
     /// Reads every block of a payload; gives their number.
@@ -427,11 +461,11 @@ impl Verifier {
                 findings.add(&self.engine, VerificationStatus::Corrupt, what);
             }
             Err(EngineError::Io(_)) if payload.is_missing(block).await => {
-                let what = format!("block {block} is missing");
+                let what = payload.of_part(&format!("block {block} is missing"));
                 findings.add(&self.engine, VerificationStatus::Missing, what);
             }
             Err(EngineError::Io(error)) => {
-                let what = format!("block {block} cannot be read ({error})");
+                let what = payload.of_part(&format!("block {block} cannot be read ({error})"));
                 findings.add(&self.engine, VerificationStatus::Corrupt, what);
             }
             Err(error) => return Err(error),
@@ -452,7 +486,7 @@ fn key_and_sequence(encoded: &[u8]) -> (String, u64) {
 struct Findings {
     /// Bucket and key, for the report.
     object: String,
-    version: VersionId,
+    version: VersionName,
     status: VerificationStatus,
     texts: Vec<String>,
     more: u64,
@@ -460,7 +494,7 @@ struct Findings {
 }
 
 impl Findings {
-    fn new(object: String, version: VersionId) -> Self {
+    fn new(object: String, version: VersionName) -> Self {
         let (status, texts, last) = (VerificationStatus::Ok, Vec::new(), String::new());
         Self { object, version, status, texts, more: 0, last }
     }

@@ -19,7 +19,7 @@ use crate::limits::{
     INLINE_CHECK_BYTES_MAX, UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::md5::Md5;
-use crate::record::{BlockChecks, PayloadForm, PayloadId, VolumePayload};
+use crate::codec::{BlockChecks, Payload, PayloadForm, PayloadId, VolumePayload};
 use crate::seal::{KeyOwner, PayloadKey, WrappedKey};
 use crate::slice::Slice;
 use crate::space::Reservation;
@@ -37,6 +37,16 @@ use std::sync::Arc;
 pub struct PayloadWriter {
     form: Form,
     key: Option<DataKey>,
+    /// Known before: the bytes are a copy.
+    md5: Option<[u8; 16]>,
+}
+
+/// Where the MD5 of a payload comes from.
+enum Digest {
+    /// From its bytes.
+    Stream(HashStream),
+    /// It was known before.
+    Known([u8; 16]),
 }
 
 /// The key that seals a payload, and what its record keeps of it.
@@ -62,8 +72,7 @@ pub struct StagedPayload {
 pub(crate) struct StagedParts {
     pub(crate) size: u64,
     pub(crate) md5: [u8; 16],
-    pub(crate) form: PayloadForm,
-    pub(crate) sealed: Option<WrappedKey>,
+    pub(crate) payload: Payload,
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
     pub(crate) reservation: Option<Reservation>,
@@ -72,11 +81,13 @@ pub(crate) struct StagedParts {
 impl StagedPayload {
     /// Volumes that must be flushed before the commit; a number may come more than once.
     pub(crate) fn volumes(&self) -> impl Iterator<Item = u32> + '_ {
-        let payload = match &self.parts.form {
-            PayloadForm::Volume(payload) => Some(payload),
-            PayloadForm::Inline { .. } => None,
-        };
-        payload.into_iter().flat_map(VolumePayload::owned).map(|extent| extent.volume)
+        self.parts.payload.owned().map(|extent| extent.volume)
+    }
+
+    /// Bytes of the payload.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.parts.size
     }
 
     /// MD5 of the payload.
@@ -95,12 +106,31 @@ impl StagedPayload {
     }
 }
 
+impl Digest {
+    /// Hands over a full buffer, whose first `length` bytes are payload. `hashed` is told when its bytes are not needed any
+    /// more.
+    fn push(
+        &self,
+        buffer: &SharedBuffer,
+        length: usize,
+        grant: &Rc<Grant>,
+        hashed: Option<oneshot::Sender<()>>,
+    ) {
+        match self {
+            Self::Stream(stream) => stream.push(buffer.clone(), length, Rc::clone(grant), hashed),
+            // When the upload is given up, nobody listens.
+            Self::Known(_) => drop(hashed.map(|hashed| hashed.send(()))),
+        }
+    }
+}
+
 impl PayloadWriter {
     pub(crate) fn new(
         engine: &Rc<Engine>,
         slice: &Arc<Slice>,
         (bucket, object): (&Bucket, &ObjectKey),
         size: u64,
+        md5: Option<[u8; 16]>,
     ) -> Result<Self, EngineError> {
         let store = engine.store();
         let key = if store.encryption_at_rest {
@@ -113,7 +143,7 @@ impl PayloadWriter {
         };
         if size <= INLINE_BYTES_MAX {
             let length = usize::try_from(size).map_err(|_| EngineError::PayloadTooLarge)?;
-            return Ok(Self { form: Form::Inline { bytes: vec![0; length], filled: 0 }, key });
+            return Ok(Self { form: Form::Inline { bytes: vec![0; length], filled: 0 }, key, md5 });
         }
         let mut id = [0u8; 16];
         getrandom::fill(&mut id).map_err(|error| EngineError::Io(format!("no random numbers: {error}")))?;
@@ -131,10 +161,13 @@ impl PayloadWriter {
             buffer: None,
             recall: Recall::default(),
             in_flight: VecDeque::new(),
-            hash: HashStream::new(&engine.hasher),
+            hash: match md5 {
+                None => Digest::Stream(HashStream::new(&engine.hasher)),
+                Some(md5) => Digest::Known(md5),
+            },
             lost: false,
         }));
-        Ok(Self { form, key })
+        Ok(Self { form, key, md5 })
     }
 
     /// Room for the next bytes; waits for earlier writes when too many are in flight, for memory when uploads use too
@@ -180,13 +213,12 @@ impl PayloadWriter {
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
         let mut parts = match self.form {
             Form::Inline { mut bytes, filled } if filled == bytes.len() => {
-                let md5 = Md5::digest(&bytes);
+                let md5 = self.md5.unwrap_or_else(|| Md5::digest(&bytes));
                 let check = protect_inline(self.key.as_ref(), &mut bytes)?;
                 StagedParts {
                     size: filled as u64,
                     md5,
-                    form: PayloadForm::Inline { check },
-                    sealed: None,
+                    payload: Payload { form: PayloadForm::Inline { check }, sealed: None },
                     inline: bytes,
                     reservation: None,
                 }
@@ -194,7 +226,7 @@ impl PayloadWriter {
             Form::Inline { .. } => return Err(missing()),
             Form::Volume(writer) => writer.finish().await?,
         };
-        parts.sealed = self.key.map(|key| key.wrapped);
+        parts.payload.sealed = self.key.map(|key| key.wrapped);
         Ok(StagedPayload { parts })
     }
 }
@@ -241,7 +273,7 @@ struct VolumeWriter {
     buffer: Option<Filling>,
     recall: Recall,
     in_flight: VecDeque<Write<Checks>>,
-    hash: HashStream,
+    hash: Digest,
     /// A write failed: the payload can never be complete.
     lost: bool,
 }
@@ -252,7 +284,9 @@ impl VolumeWriter {
             while self.in_flight.len() >= WRITES_IN_FLIGHT_MAX {
                 self.await_oldest().await?;
             }
-            self.hash.has_room().await;
+            if let Digest::Stream(hash) = &self.hash {
+                hash.has_room().await;
+            }
             if self.taken == self.reserved {
                 self.reserve_more().await?;
             }
@@ -333,20 +367,21 @@ impl VolumeWriter {
         let first_block = (self.taken - filling.capacity as u64) / BLOCK_BYTES as u64;
         let (payload, padding) = filling.buffer.bytes_mut().split_at_mut(filling.capacity);
         padding.fill(0);
-        let plain = if self.key.is_some() { None } else { Some(protect(None, first_block, payload)) };
         filling.grant.filled();
-        let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
-        let hashed = self.hash.push(buffer.clone(), filling.capacity, Rc::clone(&grant));
-        let keep = (grant, reservation);
-        let write = match plain {
-            Some(checks) => {
-                let prepared = ready(checks.map(|checks| (buffer, checks)));
-                disk::write(&filling.file, filling.offset, prepared, keep)
-            }
+        let write = match self.key.clone() {
             None => {
-                let key = self.key.clone();
-                let sealed = seal_when_hashed(hashed, buffer, filling.capacity, key, first_block);
-                disk::write(&filling.file, filling.offset, sealed, keep)
+                let checks = protect(None, first_block, payload);
+                let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
+                self.hash.push(&buffer, filling.capacity, &grant, None);
+                let prepared = ready(checks.map(|checks| (buffer, checks)));
+                disk::write(&filling.file, filling.offset, prepared, (grant, reservation))
+            }
+            Some(key) => {
+                let (buffer, grant) = (filling.buffer.share(), Rc::new(filling.grant));
+                let (hashed, when_hashed) = oneshot::channel();
+                self.hash.push(&buffer, filling.capacity, &grant, Some(hashed));
+                let sealed = seal_when_hashed(when_hashed, buffer, filling.capacity, key, first_block);
+                disk::write(&filling.file, filling.offset, sealed, (grant, reservation))
             }
         };
         self.in_flight.push_back(write);
@@ -362,7 +397,10 @@ impl VolumeWriter {
         }
         let many = self.checks.packed().len() > INLINE_CHECK_BYTES_MAX;
         let table = if many { Some(self.write_table().await?) } else { None };
-        let md5 = self.hash.finish().await;
+        let md5 = match self.hash {
+            Digest::Stream(hash) => hash.finish().await,
+            Digest::Known(md5) => md5,
+        };
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
         let extents = reservation.extents().to_vec();
@@ -382,8 +420,7 @@ impl VolumeWriter {
         Ok(StagedParts {
             size: self.size,
             md5,
-            form: PayloadForm::Volume(payload),
-            sealed: None,
+            payload: Payload { form: PayloadForm::Volume(payload), sealed: None },
             inline: Vec::new(),
             reservation: Some(reservation),
         })
@@ -422,14 +459,14 @@ async fn seal_when_hashed(
     hashed: oneshot::Receiver<()>,
     buffer: SharedBuffer,
     length: usize,
-    key: Option<Rc<PayloadKey>>,
+    key: Rc<PayloadKey>,
     first_block: u64,
 ) -> io::Result<(SharedBuffer, Checks)> {
     hashed.await.map_err(|_| io::Error::other("the upload was given up"))?;
     let shared = || io::Error::other("a buffer is still in use after it was hashed");
     let mut buffer = WriteBuffer::unshare(buffer).ok_or_else(shared)?;
     let payload = buffer.bytes_mut().get_mut(..length).unwrap_or_default();
-    let checks = protect(key.as_deref(), first_block, payload)?;
+    let checks = protect(Some(&key), first_block, payload)?;
     Ok((buffer.share(), checks))
 }
 

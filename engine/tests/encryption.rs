@@ -21,7 +21,7 @@ fn put_sizes(options: StoreOptions, prefix: &'static str) {
     with_engine_on(options, move |engine| async move {
         let bucket = match engine.store().bucket(&name("sizes")) {
             Some(bucket) => bucket,
-            None => engine.store().create_bucket(&name("sizes")).await.expect("made"),
+            None => engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made"),
         };
         for size in SIZES {
             let (object, bytes) = (key(&format!("{prefix} {size}")), content(size as u64, size));
@@ -87,7 +87,7 @@ fn no_file_of_the_store_holds_what_was_sealed() {
     for (options, expected) in [(options as fn(&Path) -> StoreOptions, true), (sealing, false)] {
         let folder = folder();
         with_engine_on(options(folder.path()), |engine| async move {
-            let bucket = engine.store().create_bucket(&name("secret")).await.expect("made");
+            let bucket = engine.store().create_bucket(&name("secret"), BucketSettings::default()).await.expect("made");
             for (object, size) in [("inline", 5_000), ("volume", 300_000)] {
                 let bytes = content(7, size);
                 put(&engine, &bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put");
@@ -142,7 +142,7 @@ fn written_by(folder: &Path, body: impl FnOnce()) -> Vec<Vec<u8>> {
 fn a_flipped_bit_of_a_sealed_payload_is_found_and_the_rest_still_read() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        engine.store().create_bucket(&name("damage")).await.expect("made");
+        engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
     });
     let path = folder.path().to_owned();
     let units = written_by(folder.path(), || put_one(&path, "a", 1));
@@ -173,7 +173,7 @@ fn a_flipped_bit_of_a_sealed_payload_is_found_and_the_rest_still_read() {
 fn a_sealed_block_is_not_taken_for_another_of_the_same_or_another_payload() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        engine.store().create_bucket(&name("damage")).await.expect("made");
+        engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
     });
     let path = folder.path().to_owned();
     let first = written_by(folder.path(), || put_one(&path, "a", 1));

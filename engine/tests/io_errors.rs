@@ -63,7 +63,7 @@ fn with_store<F: Future<Output = ()> + 'static>(
         let bucket = match engine.store().bucket(&name("bucket")) {
             Some(bucket) => bucket,
             None => {
-                let bucket = engine.store().create_bucket(&name("bucket")).await.expect("made");
+                let bucket = engine.store().create_bucket(&name("bucket"), BucketSettings::default()).await.expect("made");
                 put(&engine, &bucket, &key("old"), &content(1, SIZE), anything()).await.expect("put");
                 bucket
             }
@@ -143,7 +143,7 @@ fn a_write_that_the_device_fails_is_not_acknowledged_and_gives_its_space_back() 
             disk.plan(once(Operation::Write, effect));
             let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
             assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
-            assert_eq!(engine.head_object(&bucket, &key("new")).map(|_| ()), Err(EngineError::NoSuchKey));
+            assert_eq!(engine.head_object(&bucket, &key("new"), None).map(|_| ()), Err(EngineError::NoSuchKey));
             all_is_free_again(&engine, free).await;
             put(&engine, &bucket, &key("new"), &content(3, SIZE), anything()).await.expect("put");
             assert_eq!(engine.store().storage_health(), Ok(()));
@@ -175,7 +175,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
         old_is_whole(&engine, &bucket).await;
         put(&engine, &bucket, &key("small"), b"in the record", anything()).await.expect("put");
         engine.delete_object(&bucket, &key("small"), anything()).await.expect("deleted");
-        assert_eq!(engine.head_object(&bucket, &key("new")).map(|_| ()), Err(EngineError::NoSuchKey));
+        assert_eq!(engine.head_object(&bucket, &key("new"), None).map(|_| ()), Err(EngineError::NoSuchKey));
     });
     let events = all_told.events();
     assert_eq!(events.len(), 1, "once, however many met it: {events:?}");

@@ -118,7 +118,7 @@ async fn steps(engine: Rc<Engine>, model: &mut Model, random: &mut Random, count
         match random.below(5) {
             0 => {
                 let outcome =
-                    engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deletes");
+                    engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deletes");
                 assert_eq!(outcome.existed, model.remove(&text).is_some());
             }
             1 => {
@@ -152,7 +152,7 @@ fn the_engine_agrees_with_a_model_across_restarts() {
     let folder = folder();
     let shared = Arc::new(Mutex::new((Model::new(), Random(seed))));
     with_engine(folder.path(), |engine| async move {
-        engine.store().create_bucket(&name("model")).await.expect("made");
+        engine.store().create_bucket(&name("model"), BucketSettings::default()).await.expect("made");
     });
     for round in 0..4 {
         let shared = Arc::clone(&shared);

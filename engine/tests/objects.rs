@@ -12,7 +12,7 @@ const SIZES: [usize; 12] =
 fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("sizes")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made");
         for size in SIZES {
             let object = key(&format!("object {size}"));
             put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default())
@@ -54,7 +54,7 @@ fn used(engine: &cairn_engine::Engine) -> u64 {
 fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         let object = key("x");
         put(&engine, &bucket, &object, &content(1, 30 << 20), WriteCondition::default()).await.expect("put");
         let with_one = used(&engine);
@@ -71,7 +71,7 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
             writer.advance(room).expect("fits");
         }
         drop(writer);
-        let gone = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        let gone = engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         assert!(gone.existed);
         until("all space is given back", || used(&engine) <= with_one - (30 << 20) - 4096).await;
         assert_eq!(bucket.usage(), Usage::default());
@@ -86,7 +86,7 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
 fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("pins")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("pins"), BucketSettings::default()).await.expect("made");
         let (object, expected) = (key("x"), content(5, 20 << 20));
         put(&engine, &bucket, &object, &expected, WriteCondition::default()).await.expect("put");
         let mut reader = engine.open_object(&bucket, &object).expect("opens").read(0..u64::MAX);
@@ -96,7 +96,7 @@ fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
                 .await
                 .expect("put");
         }
-        engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         for other in 0..4 {
             let other_key = key(&format!("other {other}"));
             put(&engine, &bucket, &other_key, &content(other, 20 << 20), WriteCondition::default())
@@ -115,7 +115,7 @@ fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
 fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("conditions")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("conditions"), BucketSettings::default()).await.expect("made");
         let object = key("once");
         let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
         let mut tasks = Vec::new();
@@ -136,7 +136,7 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
             }
         }
         assert_eq!(won, 1);
-        let current = engine.head_object(&bucket, &object).expect("there").etag.to_string();
+        let current = engine.head_object(&bucket, &object, None).expect("there").etag.to_string();
         let matching = |tag: &str| WriteCondition {
             if_match: Some(EtagMatch::OneOf(vec![tag.to_owned()])),
             ..WriteCondition::default()
@@ -150,12 +150,12 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
         assert!(put(&engine, &bucket, &object, b"new", matching(&current)).await.expect("put").replaced);
         let by_size = WriteCondition { if_size: Some(4), ..WriteCondition::default() };
         assert_eq!(
-            engine.delete_object(&bucket, &object, by_size).await,
+            engine.delete_object(&bucket, &object, DeleteOptions { condition: by_size, ..DeleteOptions::default() }).await,
             Err(EngineError::PreconditionFailed)
         );
         let by_size = WriteCondition { if_size: Some(3), ..WriteCondition::default() };
-        assert!(engine.delete_object(&bucket, &object, by_size).await.expect("deleted").existed);
-        let again = engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+        assert!(engine.delete_object(&bucket, &object, DeleteOptions { condition: by_size, ..DeleteOptions::default() }).await.expect("deleted").existed);
+        let again = engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         assert!(!again.existed);
     });
 }
@@ -165,19 +165,19 @@ fn a_bucket_goes_only_when_it_is_empty_and_its_name_can_be_used_again() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let store = engine.store().clone();
-        let bucket = store.create_bucket(&name("gone")).await.expect("made");
+        let bucket = store.create_bucket(&name("gone"), BucketSettings::default()).await.expect("made");
         assert_eq!(
-            store.create_bucket(&name("gone")).await.map(|_| ()),
+            store.create_bucket(&name("gone"), BucketSettings::default()).await.map(|_| ()),
             Err(EngineError::BucketAlreadyExists)
         );
         put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await.expect("put");
         assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::BucketNotEmpty));
-        engine.delete_object(&bucket, &key("k"), WriteCondition::default()).await.expect("deleted");
+        engine.delete_object(&bucket, &key("k"), DeleteOptions::default()).await.expect("deleted");
         store.delete_bucket(&name("gone")).await.expect("deleted");
         let late = put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await;
         assert_eq!(late, Err(EngineError::NoSuchBucket));
         assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::NoSuchBucket));
-        let again = store.create_bucket(&name("gone")).await.expect("made");
+        let again = store.create_bucket(&name("gone"), BucketSettings::default()).await.expect("made");
         assert_eq!(get(&engine, &again, &key("k"), 0..1).await.map(|_| ()), Err(EngineError::NoSuchKey));
     });
 }
@@ -191,7 +191,7 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
     let expected = [content(1, 300_000), content(2, 300_000)];
     let contents = expected.clone();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("bits")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("bits"), BucketSettings::default()).await.expect("made");
         for (object, bytes) in ["a", "b"].iter().zip(&contents) {
             put(&engine, &bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
         }

@@ -47,7 +47,7 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
     let folder = folder();
     let path = folder.path().to_owned();
     with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         for object in 0..10 {
             let bytes = content(object, 32 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
@@ -58,7 +58,7 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
         assert!(full > 320 * MIB);
         for object in (0..10).filter(|object| *object != 7) {
             let object = key(&object.to_string());
-            engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+            engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         }
         let mut usage = engine.store().usage();
         let held = usage.volume_bytes - usage.free_volume_bytes;
@@ -80,7 +80,7 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
 fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_file_grows() {
     let folder = folder();
     let before = with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space")).await.expect("made");
+        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         for object in 0..6 {
             let bytes = content(object, 50 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
@@ -89,7 +89,7 @@ fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_
         }
         for object in 1..6 {
             let object = key(&object.to_string());
-            engine.delete_object(&bucket, &object, WriteCondition::default()).await.expect("deleted");
+            engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         }
         until("most of it is given back", || engine.store().usage().reclaimed_bytes > 100 * MIB).await;
     });

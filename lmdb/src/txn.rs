@@ -250,6 +250,14 @@ impl<'e> WriteTxn<'e> {
         first_at_or_after(&self.txn, table, key)
     }
 
+    /// As [`ReadTxn::scan`], with the changes of this transaction.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::scan`].
+    pub fn scan(&self, table: Table, from: &[u8]) -> Result<Scan<'_>, Error> {
+        scan(&self.txn, table, from)
+    }
+
     /// The first key that is `key` or greater, whatever its record is like.
     ///
     /// # Errors

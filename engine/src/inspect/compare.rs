@@ -5,11 +5,12 @@ use super::outside::Reach;
 use super::report::Report;
 use super::scan::{Scan, Scanned, Suspect, sequence};
 use super::shadow::{CHUNK_WORDS, Words};
+use crate::bucket::Usage;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::free_map::{self, Bits, CHUNK_UNITS};
 use crate::limits::{FINDINGS_MAX, REPAIRED_RUNS_MAX};
-use crate::slice::{IDENTITY_KEY, SMALL_RECORD_VERSION, decode_usage};
+use crate::slice::{IDENTITY_KEY, decode_usage};
 use cairn_lmdb::{Entry, ReadTxn, Table, Totals};
 
 /// Compares all that the snapshot holds beside object records with what those amount to.
@@ -77,8 +78,7 @@ fn compare_usage(
     for entry in count(txn, slice.tables.usage, totals)? {
         let entry = entry?;
         let id = entry.key.try_into().ok().map(u64::from_be_bytes);
-        let record = entry.record.as_ref().ok().filter(|record| record.version == SMALL_RECORD_VERSION);
-        let stored = record.and_then(|record| decode_usage(record.body));
+        let stored = entry.record.as_ref().ok().and_then(|record| decode_usage(*record));
         let sums = id.and_then(|id| summed.remove(&id)).unwrap_or_default();
         let (Some(id), Some(stored)) = (id, stored) else {
             scan.is_damaged |= entry.record.is_err();
@@ -86,23 +86,19 @@ fn compare_usage(
             report.find_bucket(FindingKind::UsageDamaged, id.unwrap_or_default(), what);
             continue;
         };
-        if stored != (sums.objects, sums.bytes) {
+        if stored != sums {
             different.push((id, stored, sums));
         }
         if !report.buckets.contains_key(&id) {
-            let (table, key, kind) =
-                (slice.tables.usage, entry.key.to_vec(), FindingKind::UsageOfUnknownBucket);
-            scan.suspects.push(Suspect { table, key, bucket: id, kind });
+            let (table, key) = (slice.tables.usage, entry.key.to_vec());
+            scan.suspects.push(Suspect { table, followed: None, key, bucket: id });
         }
     }
-    different.extend(summed.into_iter().map(|(id, sums)| (id, (0, 0), sums)));
+    different.extend(summed.into_iter().map(|(id, sums)| (id, Usage::default(), sums)));
     // With records that cannot be read the sums are known to be wrong.
     if scan.undecided.is_none() {
-        for (id, (objects, bytes), sums) in different {
-            let what = format!(
-                "slice {}: {objects} objects of {bytes} bytes are counted, the records sum up to {} of {}",
-                slice.number, sums.objects, sums.bytes
-            );
+        for (id, counted, sums) in different {
+            let what = format!("slice {}: counted is {counted:?}, the records sum up to {sums:?}", slice.number);
             report.find_bucket(FindingKind::UsageMismatch, id, what);
         }
     }

@@ -19,25 +19,29 @@ pub enum FindingKind {
     VolumeHeaderDamaged,
     /// A metadata file is gone, was replaced or cut, or its pages cannot be followed.
     MetadataUnreadable,
-    /// An object record fails its check.
+    /// A record of a version, an upload or a part fails its check.
     RecordDamaged,
-    /// An object record that passes its check does not decode.
+    /// Such a record that passes its check does not decode.
     RecordUndecodable,
-    /// A key in the table of objects does not decode.
+    /// A key of such a record does not decode.
     KeyUndecodable,
     /// Key and record of an object name different versions.
     VersionMismatch,
-    /// An object record lies in a slice that its key does not belong to.
+    /// A version or an upload lies in a slice that its key does not belong to.
     WrongSlice,
-    /// An object record has a sequence that the slice has not given out yet.
+    /// A version or an upload has a sequence that the slice has not given out yet.
     SequenceBehind,
-    /// A key has a second, older record.
-    StaleVersion,
-    /// An object record belongs to a bucket that does not exist.
+    /// A key has a null version that is not known, or the place that is known of it leads to none.
+    NullVersionMismatch,
+    /// The parts of a version, or the record that leads from their upload to it, are not what it was made of.
+    PartsMismatch,
+    /// A part belongs to no upload and no version.
+    PartWithoutUpload,
+    /// A record belongs to a bucket that does not exist.
     UnknownBucket,
     /// The payload's form does not fit its size.
     GeometryMismatch,
-    /// An object record owns units that no volume has, or a volume's header.
+    /// A record owns units that no volume has, or a volume's header.
     ExtentOutsideVolume,
     /// Units are owned twice.
     ExtentOwnedTwice,
@@ -63,7 +67,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::SuperblockDamaged,
         Self::BucketDamaged,
         Self::BucketIdInvalid,
@@ -77,7 +81,9 @@ impl FindingKind {
         Self::VersionMismatch,
         Self::WrongSlice,
         Self::SequenceBehind,
-        Self::StaleVersion,
+        Self::NullVersionMismatch,
+        Self::PartsMismatch,
+        Self::PartWithoutUpload,
         Self::UnknownBucket,
         Self::GeometryMismatch,
         Self::ExtentOutsideVolume,
@@ -110,7 +116,9 @@ impl FindingKind {
             Self::VersionMismatch => "version_mismatch",
             Self::WrongSlice => "wrong_slice",
             Self::SequenceBehind => "sequence_behind",
-            Self::StaleVersion => "stale_version",
+            Self::NullVersionMismatch => "null_version_mismatch",
+            Self::PartsMismatch => "parts_mismatch",
+            Self::PartWithoutUpload => "part_without_upload",
             Self::UnknownBucket => "unknown_bucket",
             Self::GeometryMismatch => "geometry_mismatch",
             Self::ExtentOutsideVolume => "extent_outside_volume",

@@ -5,7 +5,8 @@ use crate::block::CheckKind;
 use crate::extent::blocks_for;
 use crate::keys;
 use crate::limits::{BLOCK_UNITS, INLINE_BYTES_MAX};
-use crate::record::{BlockChecks, ObjectRecord, PayloadForm, VolumePayload};
+use crate::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
+use crate::record::{Content, ObjectRecord};
 
 /// What a record is held against.
 #[derive(Clone, Copy, Debug)]
@@ -49,15 +50,22 @@ pub(super) fn judge(
             format!("version {version} in slice {} which has given out {}", frame.slice, frame.sequence);
         found(FindingKind::SequenceBehind, what);
     }
-    if let Some(what) = geometry(record, tail_bytes) {
+    let misfit = match &record.content {
+        Content::Payload(payload) => geometry(record.info.size, payload, tail_bytes),
+        Content::DeleteMarker if record.info.size != 0 => Some("a delete marker with a size".to_owned()),
+        Content::DeleteMarker | Content::Parts { .. } if tail_bytes != 0 => {
+            Some(format!("{tail_bytes} bytes are stored behind a record that has none"))
+        }
+        Content::DeleteMarker | Content::Parts { .. } => None,
+    };
+    if let Some(what) = misfit {
         found(FindingKind::GeometryMismatch, what);
     }
 }
 
 /// What does not fit in the form of a payload; decoding has compared the extents with the size.
-fn geometry(record: &ObjectRecord, tail_bytes: u64) -> Option<String> {
-    let size = record.info.size;
-    match &record.payload {
+pub(super) fn geometry(size: u64, payload: &Payload, tail_bytes: u64) -> Option<String> {
+    match &payload.form {
         PayloadForm::Inline { .. } if size > INLINE_BYTES_MAX => {
             Some(format!("{size} bytes are stored inline"))
         }
@@ -67,7 +75,7 @@ fn geometry(record: &ObjectRecord, tail_bytes: u64) -> Option<String> {
         PayloadForm::Volume(_) if tail_bytes != 0 => {
             Some(format!("{tail_bytes} bytes are stored behind a record whose payload lies in volumes"))
         }
-        PayloadForm::Volume(payload) => extents(size, payload, CheckKind::of(record.sealed.is_some())),
+        PayloadForm::Volume(volume) => extents(size, volume, CheckKind::of(payload.sealed.is_some())),
         PayloadForm::Inline { .. } => None,
     }
 }

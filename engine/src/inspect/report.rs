@@ -1,6 +1,7 @@
 //! The result of an inspection while it is being written: counts, findings up to their limit, names of buckets.
 
 use super::{Cancel, Finding, FindingKind, Inspection};
+use crate::changes::FollowedTable;
 use crate::error::EngineError;
 use crate::keys;
 use crate::limits::{FINDINGS_MAX, INSPECTION_SEGMENT_RECORDS};
@@ -17,7 +18,7 @@ pub(crate) struct Report<'s> {
     pub(super) store: &'s Store,
     cancel: &'s Cancel,
     inspection: Inspection,
-    /// Object records that may still be examined.
+    /// Records that may still be examined.
     entries_left: u64,
     /// Records that are read from one snapshot.
     pub(super) segment_records: u64,
@@ -46,7 +47,7 @@ impl<'s> Report<'s> {
         self.cancel.check()
     }
 
-    /// Takes one object record out of what may be examined.
+    /// Takes one record out of what may be examined.
     pub(super) fn may_examine(&mut self) -> bool {
         let may = self.entries_left > 0;
         self.entries_left -= u64::from(may);
@@ -74,9 +75,26 @@ impl<'s> Report<'s> {
         self.add(Finding { kind, bucket, key: None, version: None, detail });
     }
 
-    /// Notes a finding about an object record, given its key in the table.
-    pub(super) fn find_record(&mut self, kind: FindingKind, encoded: &[u8], detail: &str) {
-        let Some((bucket, key, sequence)) = keys::decode(encoded) else {
+    /// Notes a finding about a record, given its key in its table.
+    pub(super) fn find_record(
+        &mut self,
+        kind: FindingKind,
+        table: FollowedTable,
+        encoded: &[u8],
+        detail: &str,
+    ) {
+        let place = match table {
+            FollowedTable::Objects => keys::decode(encoded).map(|(bucket, key, sequence)| {
+                (bucket, key, Some(VersionId(sequence)), detail.to_owned())
+            }),
+            FollowedTable::Uploads | FollowedTable::Assembled => of_upload(encoded, detail),
+            FollowedTable::Parts => keys::decode_part(encoded)
+                .and_then(|(upload, number)| of_upload(upload, &format!("part {number}: {detail}"))),
+            // A version's key with any sequence behind it.
+            FollowedTable::NullVersions => keys::decode(&keys::with_sequence(encoded, 0))
+                .map(|(bucket, key, _)| (bucket, key, None, detail.to_owned())),
+        };
+        let Some((bucket, key, version, detail)) = place else {
             let mut shown = String::new();
             for byte in encoded.iter().take(SHOWN_KEY_BYTES) {
                 // Writing to a string does not fail.
@@ -86,8 +104,7 @@ impl<'s> Report<'s> {
         };
         let bucket = self.buckets.get(&bucket).cloned();
         let key = String::from_utf8_lossy(&key).into_owned();
-        let detail = detail.to_owned();
-        self.add(Finding { kind, bucket, key: Some(key), version: Some(VersionId(sequence)), detail });
+        self.add(Finding { kind, bucket, key: Some(key), version, detail });
     }
 
     fn add(&mut self, finding: Finding) {
@@ -102,4 +119,10 @@ impl<'s> Report<'s> {
     pub(crate) fn finish(self) -> Inspection {
         self.inspection
     }
+}
+
+/// Bucket, key and text of a finding about an upload.
+fn of_upload(encoded: &[u8], detail: &str) -> Option<(u64, Vec<u8>, Option<VersionId>, String)> {
+    let (bucket, key, upload) = keys::decode_upload(encoded)?;
+    Some((bucket, key, None, format!("upload {upload}: {detail}")))
 }

@@ -6,16 +6,20 @@ use super::FindingKind;
 use super::compare;
 use super::outside::{self, Reach};
 use super::records::{self, Frame};
+use super::relations::{self, PartOwner};
 use super::report::Report;
-use super::shadow::Shadow;
-use crate::changes::Following;
+use super::shadow::{Cursor, Shadow};
+use crate::bucket::Usage;
+use crate::changes::{FollowedTable, Following};
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::keys;
 use crate::limits::{SLICES_MAX, UNIT_BYTES};
-use crate::record::{ObjectRecord, PayloadForm};
+use crate::part_record::PartRecord;
+use crate::record::{Content, ObjectRecord};
 use crate::slice::{SEQUENCE_KEY, Slice};
-use cairn_lmdb::{Entry, ReadTxn, Table};
+use crate::upload_record;
+use cairn_lmdb::{Entry, ReadTxn, Record, Table};
 
 /// What a scan gives to a repair.
 #[derive(Debug, Default)]
@@ -32,10 +36,10 @@ pub(crate) struct Scanned {
 pub(super) struct Suspect {
     pub(super) table: Table,
     pub(super) key: Vec<u8>,
+    /// `None`: a usage counter.
+    pub(super) followed: Option<FollowedTable>,
     /// Id of the bucket.
     pub(super) bucket: u64,
-    /// What it is when the bucket does not exist.
-    pub(super) kind: FindingKind,
 }
 
 /// Where a segment ended.
@@ -56,9 +60,11 @@ pub(super) struct Scan<'s> {
     pub(super) undecided: Option<String>,
     /// A stored value failed its check, so its part of the hash may be wrong too.
     pub(super) is_damaged: bool,
-    /// The last key that was read.
-    cursor: Option<Vec<u8>>,
+    /// The last record that was read.
+    cursor: Cursor,
     pub(super) suspects: Vec<Suspect>,
+    /// Parts that were read beside the record of a version.
+    parts_looked_up: u64,
 }
 
 /// Reads a slice and compares it with itself.
@@ -76,8 +82,9 @@ pub(crate) fn scan_slice(
         reach: Reach::default(),
         undecided: None,
         is_damaged: false,
-        cursor: None,
+        cursor: Cursor::before(FollowedTable::Objects),
         suspects: Vec::new(),
+        parts_looked_up: 0,
     };
     let mut scanned = Scanned::default();
     loop {
@@ -95,12 +102,10 @@ pub(crate) fn scan_slice(
         }
     }
     let inspection = report.inspection();
-    for sums in scan.shadow.usage.values() {
-        inspection.objects += sums.objects;
-        inspection.versions += sums.objects;
-        inspection.logical_bytes = inspection.logical_bytes.saturating_add(sums.bytes);
-        inspection.physical_bytes = inspection.physical_bytes.saturating_add(sums.bytes);
+    for usage in scan.shadow.usage.values() {
+        inspection.usage.add(usage);
     }
+    inspection.parts += scan.shadow.parts;
     inspection.owned_bytes += scan.shadow.owned.units() * UNIT_BYTES;
     if let Some(why) = scan.undecided {
         report.leave_out();
@@ -126,11 +131,8 @@ impl Scan<'_> {
             return Ok(false);
         };
         // What lies behind the cursor will be read.
-        let cursor = self.cursor.as_deref();
-        changes
-            .into_iter()
-            .filter(|change| cursor.is_some_and(|cursor| change.key.as_slice() <= cursor))
-            .for_each(|change| self.shadow.apply(change));
+        let Self { shadow, cursor, .. } = self;
+        changes.into_iter().for_each(|change| shadow.apply(change, cursor));
         match self.read_segment(&txn, report)? {
             Segment::More => Ok(true),
             Segment::Cut => {
@@ -156,67 +158,182 @@ impl Scan<'_> {
             // A damaged sequence is a finding of its own.
             sequence: sequence(self.slice, txn).unwrap_or(u64::MAX),
         };
-        let entries = txn.entries(self.slice.tables.objects, self.cursor.clone().as_deref())?;
-        for (read, entry) in (0..).zip(entries) {
-            let entry = entry?;
-            if read == report.segment_records {
-                return Ok(Segment::More);
+        let mut read = 0;
+        loop {
+            let Cursor { table, key } = self.cursor.clone();
+            let after = (!key.is_empty()).then_some(key.as_slice());
+            for entry in txn.entries(self.slice.tables.followed(table).0, after)? {
+                let entry = entry?;
+                if read >= report.segment_records {
+                    return Ok(Segment::More);
+                }
+                if !report.may_examine() {
+                    return Ok(Segment::Cut);
+                }
+                self.read_record(txn, frame, &entry, report);
+                read += 1 + std::mem::take(&mut self.parts_looked_up);
+                self.cursor.key.clear();
+                self.cursor.key.extend_from_slice(entry.key);
             }
-            if !report.may_examine() {
-                return Ok(Segment::Cut);
+            match table.next() {
+                Some(next) => self.cursor = Cursor::before(next),
+                None => return Ok(Segment::End),
             }
-            self.read_record(frame, &entry, report);
-            let cursor = self.cursor.get_or_insert_default();
-            cursor.clear();
-            cursor.extend_from_slice(entry.key);
         }
-        Ok(Segment::End)
     }
 
-    fn read_record(&mut self, frame: Frame, entry: &Entry<'_>, report: &mut Report<'_>) {
-        self.shadow.count(entry.stored_check);
+    fn read_record(
+        &mut self,
+        txn: &ReadTxn<'_>,
+        frame: Frame,
+        entry: &Entry<'_>,
+        report: &mut Report<'_>,
+    ) {
+        let table = self.cursor.table;
+        self.shadow.count(table, entry.stored_check);
         let stored = match &entry.record {
-            Ok(stored) => stored,
+            Ok(stored) => *stored,
             Err(error) => {
                 self.is_damaged = true;
                 self.undecodable(FindingKind::RecordDamaged, entry.key, &error.to_string(), report);
                 return;
             }
         };
-        let record = match ObjectRecord::decode(stored.version, stored.body) {
-            Ok(record) => record,
-            Err(invalid) => {
-                self.undecodable(FindingKind::RecordUndecodable, entry.key, invalid.0, report);
-                return;
+        self.suspect_bucket(entry.key, report);
+        let read = match table {
+            FollowedTable::Objects => self.read_version(txn, frame, entry.key, stored, report),
+            FollowedTable::Uploads => self.read_upload(frame, entry.key, stored, report),
+            FollowedTable::Parts => self.read_part(txn, entry.key, stored, report),
+            FollowedTable::Assembled => {
+                relations::judge_assembled(txn, &self.slice.tables, entry.key, stored)
+            }
+            FollowedTable::NullVersions => {
+                relations::judge_null_entry(txn, &self.slice.tables, entry.key, stored)
             }
         };
-        records::judge(frame, entry.key, &record, stored.tail.len() as u64, |kind, what| {
-            report.find_record(kind, entry.key, &what);
-        });
-        let shared = keys::shared_length(entry.key);
-        if let Some(before) = &self.cursor
-            && keys::shared_length(before) == shared
-            && before.get(..shared) == entry.key.get(..shared)
-        {
-            report.find_record(FindingKind::StaleVersion, entry.key, "the key has a newer record");
+        match read {
+            Ok(None) => {}
+            Ok(Some((kind, what))) => report.find_record(kind, table, entry.key, what),
+            Err(EngineError::Corrupt(what)) => {
+                self.undecodable(FindingKind::RecordUndecodable, entry.key, &what, report);
+            }
+            Err(error) => self.leave_out(&error.to_string()),
         }
-        if let Some((bucket, _)) = entry.key.split_first_chunk::<8>() {
-            let bucket = u64::from_be_bytes(*bucket);
-            self.shadow.add_record(bucket, record.info.size);
-            if !report.buckets.contains_key(&bucket) {
-                let (table, key) = (self.slice.tables.objects, entry.key.to_vec());
-                self.suspects.push(Suspect { table, key, bucket, kind: FindingKind::UnknownBucket });
+    }
+
+    fn read_version(
+        &mut self,
+        txn: &ReadTxn<'_>,
+        frame: Frame,
+        key: &[u8],
+        stored: Record<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<Option<(FindingKind, &'static str)>, EngineError> {
+        let record = ObjectRecord::decode(stored.version, stored.body)?;
+        records::judge(frame, key, &record, stored.tail.len() as u64, |kind, what| {
+            report.find_record(kind, FollowedTable::Objects, key, &what);
+        });
+        let shared = keys::shared_length(key);
+        let before = &self.cursor.key;
+        let is_newest = keys::shared_length(before) != shared || before.get(..shared) != key.get(..shared);
+        let info = &record.info;
+        let mut counts = match record.content {
+            Content::DeleteMarker => Usage { delete_markers: 1, ..Usage::default() },
+            _ => Usage { versions: 1, version_bytes: info.size, ..Usage::default() },
+        };
+        if is_newest && !record.is_delete_marker() {
+            (counts.objects, counts.bytes) = (1, info.size);
+        }
+        self.add_usage(key, &counts);
+        let tables = &self.slice.tables;
+        match &record.content {
+            Content::Payload(payload) => {
+                payload.owned().for_each(|extent| self.own(key, extent, report));
+            }
+            Content::Parts { upload, .. } => {
+                self.parts_looked_up = u64::from(info.etag.parts);
+                if let Some(found) = relations::judge_parts(txn, tables, key, info, *upload)? {
+                    return Ok(Some(found));
+                }
+            }
+            Content::DeleteMarker => {}
+        }
+        if !is_newest && info.is_null {
+            return relations::judge_older_null(txn, tables, key, info.version.0);
+        }
+        Ok(None)
+    }
+
+    fn read_upload(
+        &mut self,
+        frame: Frame,
+        key: &[u8],
+        stored: Record<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<Option<(FindingKind, &'static str)>, EngineError> {
+        let Some((bucket, object, id)) = keys::decode_upload(key) else {
+            return Ok(Some((FindingKind::KeyUndecodable, "the key of an upload does not decode")));
+        };
+        upload_record::decode(stored.version, stored.body, id)?;
+        if keys::slice_of(bucket, &object, frame.slices) != frame.slice {
+            let what = "an upload lies in a slice that its key does not belong to";
+            report.find_record(FindingKind::WrongSlice, FollowedTable::Uploads, key, what);
+        }
+        self.add_usage(key, &Usage { uploads: 1, ..Usage::default() });
+        let is_behind = id.0 > frame.sequence;
+        Ok(is_behind.then_some((FindingKind::SequenceBehind, "an upload that the slice did not give out")))
+    }
+
+    fn read_part(
+        &mut self,
+        txn: &ReadTxn<'_>,
+        key: &[u8],
+        stored: Record<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<Option<(FindingKind, &'static str)>, EngineError> {
+        let Some((upload, number)) = keys::decode_part(key) else {
+            return Ok(Some((FindingKind::KeyUndecodable, "the key of a part does not decode")));
+        };
+        let record = PartRecord::decode(stored.version, stored.body, number)?;
+        let size = record.info.size;
+        record.payload.owned().for_each(|extent| self.own(key, extent, report));
+        if let Some(what) = records::geometry(size, &record.payload, stored.tail.len() as u64) {
+            report.find_record(FindingKind::GeometryMismatch, FollowedTable::Parts, key, &what);
+        }
+        match relations::owner_of_parts(txn, &self.slice.tables, upload) {
+            PartOwner::Upload => {
+                self.add_usage(key, &Usage { part_bytes: size, ..Usage::default() });
+                Ok(None)
+            }
+            PartOwner::Version => Ok(None),
+            PartOwner::Nothing => {
+                Ok(Some((FindingKind::PartWithoutUpload, "a part belongs to no upload and no version")))
             }
         }
-        if let PayloadForm::Volume(payload) = &record.payload {
-            payload.owned().for_each(|extent| self.own(entry.key, extent, report));
+    }
+
+    fn add_usage(&mut self, key: &[u8], counts: &Usage) {
+        if let Some((bucket, _)) = key.split_first_chunk::<8>() {
+            self.shadow.add_usage(u64::from_be_bytes(*bucket), counts);
+        }
+    }
+
+    /// Notes a record whose bucket is not known.
+    fn suspect_bucket(&mut self, key: &[u8], report: &Report<'_>) {
+        let Some((bucket, _)) = key.split_first_chunk::<8>() else { return };
+        let bucket = u64::from_be_bytes(*bucket);
+        if !report.buckets.contains_key(&bucket) {
+            let (table, _) = self.slice.tables.followed(self.cursor.table);
+            let followed = Some(self.cursor.table);
+            self.suspects.push(Suspect { table, followed, key: key.to_vec(), bucket });
         }
     }
 
     /// A record that cannot be read owns nobody knows what.
     fn undecodable(&mut self, kind: FindingKind, key: &[u8], what: &str, report: &mut Report<'_>) {
-        report.find_record(kind, key, &format!("slice {}: {what}", self.slice.number));
-        self.leave_out("an object record cannot be read, so what it owns is not known");
+        let what = format!("slice {}: {what}", self.slice.number);
+        report.find_record(kind, self.cursor.table, key, &what);
+        self.leave_out("a record cannot be read, so what it owns is not known");
     }
 
     /// Adds an extent to the shadow, as far as it lies in a volume.
@@ -224,13 +341,13 @@ impl Scan<'_> {
         let within = self.reach.within(extent);
         if within != Some(extent) {
             let what = format!("{extent:?} of slice {} lies outside of the volumes", self.slice.number);
-            report.find_record(FindingKind::ExtentOutsideVolume, key, &what);
+            report.find_record(FindingKind::ExtentOutsideVolume, self.cursor.table, key, &what);
         }
         let Some(within) = within else { return };
         let twice = self.shadow.owned.insert(within);
         if twice > 0 {
             let what = format!("{twice} units of {within:?} in slice {} are owned twice", self.slice.number);
-            report.find_record(FindingKind::ExtentOwnedTwice, key, &what);
+            report.find_record(FindingKind::ExtentOwnedTwice, self.cursor.table, key, &what);
         }
     }
 
@@ -244,15 +361,14 @@ impl Scan<'_> {
         let Ok(txn) = self.slice.environment.read() else {
             return self.leave_out("the metadata cannot be read again");
         };
-        for Suspect { table, key, bucket, kind } in suspects {
+        for Suspect { table, followed, key, bucket } in suspects {
             // Also a record that is damaged is there.
             let is_there = !matches!(txn.get(table, &key), Ok(None));
             if is_there && !report.buckets.contains_key(&bucket) {
                 let what = format!("slice {}: the bucket with id {bucket} does not exist", self.slice.number);
-                if kind == FindingKind::UnknownBucket {
-                    report.find_record(kind, &key, &what);
-                } else {
-                    report.find(kind, what);
+                match followed {
+                    Some(table) => report.find_record(FindingKind::UnknownBucket, table, &key, &what),
+                    None => report.find(FindingKind::UsageOfUnknownBucket, what),
                 }
             }
         }

@@ -1,6 +1,7 @@
-//! The shadow of a slice: what its object records amount to, up to the place that a scan has reached.
+//! The shadow of a slice: what its records amount to, up to the place that a scan has reached.
 
-use crate::changes::{Change, ChangeKind};
+use crate::bucket::Usage;
+use crate::changes::{Change, ChangeKind, FollowedTable};
 use crate::extent::Extent;
 use crate::free_map::{CHUNK_BYTES, CHUNK_UNITS};
 use cairn_lmdb::Totals;
@@ -60,61 +61,79 @@ fn masks(extent: Extent) -> impl Iterator<Item = ((u32, u32), usize, u64)> {
     })
 }
 
-/// Records and bytes of one bucket in this slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sums {
-    pub(super) objects: u64,
-    pub(super) bytes: u64,
-}
-
 /// See the file's first lines.
 #[derive(Debug, Default)]
 pub(super) struct Shadow {
     pub(super) owned: UnitSet,
     /// By id of the bucket; buckets without records have no entry.
-    pub(super) usage: BTreeMap<u64, Sums>,
-    /// Count and hash of the table of objects, damaged records included.
+    pub(super) usage: BTreeMap<u64, Usage>,
+    /// Records of parts.
+    pub(super) parts: u64,
+    /// Count and hash of the tables that were read, damaged records included.
     pub(super) totals: Totals,
 }
 
 impl Shadow {
-    /// Adds a record to the sums.
-    pub(super) fn add_record(&mut self, bucket: u64, bytes: u64) {
-        let sums = self.usage.entry(bucket).or_default();
-        sums.objects += 1;
-        sums.bytes = sums.bytes.wrapping_add(bytes);
+    /// Adds to what a bucket holds; the difference wraps.
+    pub(super) fn add_usage(&mut self, bucket: u64, counts: &Usage) {
+        let usage = self.usage.entry(bucket).or_default();
+        usage.add(counts);
+        if *usage == Usage::default() {
+            self.usage.remove(&bucket);
+        }
     }
 
     /// Counts a stored record, whole or not.
-    pub(super) fn count(&mut self, hash: u64) {
+    pub(super) fn count(&mut self, table: FollowedTable, hash: u64) {
         self.totals.records += 1;
         self.totals.hash = self.totals.hash.wrapping_add(hash);
+        self.parts += u64::from(table == FollowedTable::Parts);
     }
 
-    /// Applies a change of a record that was read before.
-    pub(super) fn apply(&mut self, change: Change) {
-        match change.kind {
-            ChangeKind::Added => {
-                self.count(change.hash);
-                self.add_record(change.bucket, change.bytes);
-                for extent in change.extents {
-                    self.owned.insert(extent);
+    /// Applies a change, as far as it is about what was read: all in front of `cursor`, and that itself.
+    pub(super) fn apply(&mut self, change: Change, cursor: &Cursor) {
+        let was_read = |table: FollowedTable, key: &[u8]| (table, key) <= (cursor.table, &cursor.key);
+        match change {
+            Change::Record { kind, table, key, bucket, counts, extents, hash } if was_read(table, &key) => {
+                match kind {
+                    ChangeKind::Added => {
+                        self.count(table, hash);
+                        self.add_usage(bucket, &counts);
+                        extents.iter().for_each(|extent| {
+                            self.owned.insert(*extent);
+                        });
+                    }
+                    ChangeKind::Removed => {
+                        self.totals.records = self.totals.records.wrapping_sub(1);
+                        self.totals.hash = self.totals.hash.wrapping_sub(hash);
+                        self.parts = self.parts.wrapping_sub(u64::from(table == FollowedTable::Parts));
+                        self.add_usage(bucket, &counts.negated());
+                        extents.iter().for_each(|extent| self.owned.remove(*extent));
+                    }
                 }
             }
-            ChangeKind::Removed => {
-                self.totals.records = self.totals.records.wrapping_sub(1);
-                self.totals.hash = self.totals.hash.wrapping_sub(change.hash);
-                let sums = self.usage.entry(change.bucket).or_default();
-                sums.objects = sums.objects.wrapping_sub(1);
-                sums.bytes = sums.bytes.wrapping_sub(change.bytes);
-                if *sums == Sums::default() {
-                    self.usage.remove(&change.bucket);
-                }
-                for extent in change.extents {
-                    self.owned.remove(extent);
-                }
+            Change::Counts { table, key, bucket, counts } if was_read(table, &key) => {
+                self.add_usage(bucket, &counts);
             }
+            // The current object of a key was counted with the first of its versions that was read.
+            Change::Current { versions, bucket, counts } if was_read(FollowedTable::Objects, &versions) => {
+                self.add_usage(bucket, &counts);
+            }
+            _ => {}
         }
+    }
+}
+
+/// The last record that was read: its table and key. An empty key is in front of the table's first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Cursor {
+    pub(super) table: FollowedTable,
+    pub(super) key: Vec<u8>,
+}
+
+impl Cursor {
+    pub(super) const fn before(table: FollowedTable) -> Self {
+        Self { table, key: Vec::new() }
     }
 }
 

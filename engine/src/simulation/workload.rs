@@ -200,7 +200,7 @@ impl Workload {
     async fn delete(&self, name: &str) {
         let Ok(key) = ObjectKey::parse(name) else { return };
         let change = self.history.borrow_mut().begin(name, None);
-        let outcome = self.engine.delete_object(&self.bucket, &key, WriteCondition::default()).await;
+        let outcome = self.engine.delete_object(&self.bucket, &key, DeleteOptions::default()).await;
         match outcome {
             Ok(_) => {
                 self.acknowledged.set(self.acknowledged.get() + 1);

@@ -46,7 +46,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
     let objects: Vec<_> = objects.iter().map(|(key, size)| ((*key).to_owned(), *size)).collect();
     with_engine(&store, move |engine| async move {
         let name = BucketName::parse(BUCKET).expect("a name");
-        let bucket = engine.store().create_bucket(&name).await.expect("made");
+        let bucket = engine.store().create_bucket(&name, BucketSettings::default()).await.expect("made");
         for (key, size) in objects {
             put(&engine, &bucket, &key, size).await;
         }
