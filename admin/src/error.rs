@@ -101,7 +101,10 @@ impl From<EngineError> for AdminError {
     fn from(error: EngineError) -> Self {
         match error {
             EngineError::NoSuchBucket => Self::BucketNotFound,
-            EngineError::NoSuchKey | EngineError::KeyTooLong => Self::ObjectNotFound,
+            EngineError::NoSuchKey | EngineError::DeleteMarker { .. } | EngineError::KeyTooLong => {
+                Self::ObjectNotFound
+            }
+            EngineError::NoSuchVersion => Self::VersionNotFound,
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => {
                 tracing::error!(target: "service", %error, "a management request failed");

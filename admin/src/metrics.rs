@@ -48,10 +48,25 @@ const fn counter(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>
 
 /// Every metric of the store, in the order in which they are shown.
 static STORE_METRICS: &[StoreMetric] = &[
-    gauge("service_storage_objects", "Current objects of all buckets.", |now| now.usage.objects),
-    gauge("service_storage_logical_bytes", "Bytes of all current objects.", |now| now.usage.logical_bytes),
+    gauge("service_storage_objects", "Current objects of all buckets.", |now| now.usage.held.objects),
+    gauge("service_storage_logical_bytes", "Bytes of all current objects.", |now| now.usage.held.bytes),
     gauge(
         "service_storage_physical_bytes",
+        "Bytes of all payloads that are kept: of every version, and of the parts of unfinished uploads.",
+        |now| now.usage.held.physical_bytes(),
+    ),
+    gauge("service_storage_versions", "Versions with a payload, current ones among them.", |now| {
+        now.usage.held.versions
+    }),
+    gauge("service_storage_delete_markers", "Delete markers.", |now| now.usage.held.delete_markers),
+    gauge(
+        "service_multipart_uploads",
+        "Multipart uploads that were begun and neither completed nor aborted.",
+        |now| now.usage.held.uploads,
+    ),
+    gauge("service_multipart_bytes", "Bytes of their parts.", |now| now.usage.held.part_bytes),
+    gauge(
+        "service_storage_used_bytes",
         "Bytes on the device that payloads and metadata take: owned units of the volumes and used pages of the metadata.",
         |now| now.usage.volume_bytes.saturating_sub(now.usage.free_volume_bytes) + now.usage.metadata_bytes,
     ),

@@ -27,12 +27,11 @@ pub(crate) fn status(call: &Call<'_, '_, '_>, store: &Store) -> Result<Reply, Ad
     let status = Status {
         capacity_bytes: usage.capacity_bytes,
         available_bytes: usage.available_bytes,
-        temporary_upload_bytes: usage.reserved_bytes,
+        temporary_upload_bytes: usage.reserved_bytes + usage.held.part_bytes,
     };
     Reply::json(StatusCode::OK, &status)
 }
 
-/// Without versions and multipart uploads every object is its one version, and all bytes are those of current objects.
 #[derive(Serialize)]
 struct Usage {
     buckets: u64,
@@ -62,22 +61,21 @@ pub(crate) fn usage(call: &Call<'_, '_, '_>, store: &Store) -> Result<Reply, Adm
         BucketUsage {
             bucket: bucket.name.to_string(),
             objects: usage.objects,
-            versions: usage.objects,
+            versions: usage.versions,
             logical_bytes: usage.bytes,
-            physical_bytes: usage.bytes,
+            physical_bytes: usage.physical_bytes(),
         }
     };
     let by_bucket: Vec<_> = store.buckets().iter().map(|bucket| of_bucket(bucket)).collect();
-    let objects = by_bucket.iter().map(|bucket| bucket.objects).sum();
-    let bytes = by_bucket.iter().map(|bucket| bucket.logical_bytes).sum();
+    let held = store.usage().held;
     let usage = Usage {
         buckets: by_bucket.len() as u64,
-        objects,
-        versions: objects,
-        delete_markers: 0,
-        multipart_uploads: 0,
-        logical_bytes: bytes,
-        physical_bytes: bytes,
+        objects: held.objects,
+        versions: held.versions,
+        delete_markers: held.delete_markers,
+        multipart_uploads: held.uploads,
+        logical_bytes: held.bytes,
+        physical_bytes: held.physical_bytes(),
         by_bucket,
     };
     Reply::json(StatusCode::OK, &usage)
@@ -114,7 +112,7 @@ struct FindingReply {
 
 impl From<Finding> for FindingReply {
     fn from(finding: Finding) -> Self {
-        let version_id = finding.version.map(|version| version.0.to_string());
+        let version_id = finding.version.map(|version| version.to_string());
         let Finding { kind, bucket, key, detail, .. } = finding;
         Self { kind: kind.name(), bucket, key, version_id, detail }
     }
@@ -133,13 +131,13 @@ pub(crate) async fn inspect(
     let reply = InspectionReply {
         complete: found.complete,
         entries_examined: found.entries_examined,
-        objects: found.objects,
-        versions: found.versions,
-        delete_markers: 0,
-        multipart_uploads: 0,
-        parts: 0,
-        logical_bytes: found.logical_bytes,
-        physical_bytes: found.physical_bytes,
+        objects: found.usage.objects,
+        versions: found.usage.versions,
+        delete_markers: found.usage.delete_markers,
+        multipart_uploads: found.usage.uploads,
+        parts: found.parts,
+        logical_bytes: found.usage.bytes,
+        physical_bytes: found.usage.physical_bytes(),
         orphaned_payloads: found.orphaned_payloads,
         orphaned_bytes: found.orphaned_bytes,
         findings: found.findings.into_iter().map(FindingReply::from).collect(),

@@ -10,7 +10,7 @@ use cairn_engine::{
     Bucket, Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress,
 };
 use cairn_http1::iso8601_millis;
-use cairn_model::{Clock, ObjectKey, SystemClock, VersionId};
+use cairn_model::{Clock, ObjectKey, SystemClock, VersionName};
 use cairn_net::Drain;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -57,8 +57,8 @@ impl Verifications {
             bucket: bucket.name.to_string(),
             key: key.map(ToString::to_string),
             started_at: now(),
-            versions_expected: if key.is_some() { 1 } else { usage.objects },
-            bytes_expected: if key.is_some() { 0 } else { usage.bytes },
+            versions_expected: if key.is_some() { 1 } else { usage.versions },
+            bytes_expected: if key.is_some() { 0 } else { usage.version_bytes },
             progress: Arc::default(),
         });
         all.push(Arc::clone(&running));
@@ -84,13 +84,13 @@ pub(crate) async fn object(
     drain: &Drain,
 ) -> Result<Reply, AdminError> {
     let (bucket, key) = (call.bucket(engine)?, call.key()?);
-    let version = call.only_parameter("version_id")?.map(|text| version_id(&text)).transpose()?;
+    let version = call.only_parameter("version_id")?.map(|text| version_name(&text)).transpose()?;
     call.no_body().await?;
     let admitted = verifications.admit(&bucket, Some(&key))?;
     let work = async {
         let verified = engine.verify_object(&bucket, &key, version, &admitted.running.progress).await;
         verified.map_err(|error| match error {
-            EngineError::NoSuchKey if version.is_some() => AdminError::VersionNotFound,
+            EngineError::NoSuchVersion => AdminError::VersionNotFound,
             error => error.into(),
         })
     };
@@ -98,7 +98,7 @@ pub(crate) async fn object(
     let mut found = Map::new();
     found.insert("bucket".to_owned(), bucket.name.as_str().into());
     found.insert("key".to_owned(), verified.key.into());
-    found.insert("version_id".to_owned(), verified.version.0.to_string().into());
+    found.insert("version_id".to_owned(), verified.version.to_string().into());
     found.insert("size".to_owned(), verified.size.into());
     found.insert("status".to_owned(), status_text(verified.status).into());
     found.insert("blocks_checked".to_owned(), verified.blocks_checked.into());
@@ -157,7 +157,7 @@ pub(crate) async fn bucket(
 fn corrupt_version(version: &VerifiedVersion) -> Value {
     json!({
         "key": version.key,
-        "version_id": version.version.0.to_string(),
+        "version_id": version.version.to_string(),
         "status": status_text(version.status),
         "detail": version.detail,
     })
@@ -187,11 +187,9 @@ const fn status_text(status: VerificationStatus) -> &'static str {
     }
 }
 
-fn version_id(text: &str) -> Result<VersionId, AdminError> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+fn version_name(text: &str) -> Result<VersionName, AdminError> {
     // What is no id is the id of no version.
-    let number = if digits { text.parse().ok() } else { None };
-    number.map(VersionId).ok_or(AdminError::VersionNotFound)
+    VersionName::parse(text).ok_or(AdminError::VersionNotFound)
 }
 
 /// A position as clients carry it: opaque to them.

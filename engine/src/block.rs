@@ -12,9 +12,9 @@
 //! A page names its payload and its place through its check, so a page that was lost, torn or left over from another
 //! payload is found, and a ranged read of a huge object reads one page, not the whole table.
 
+use crate::codec::PayloadId;
 use crate::extent::Extent;
 use crate::limits::{BLOCK_BYTES, UNIT_BYTES};
-use crate::codec::PayloadId;
 use crate::seal::{PayloadKey, TAG_BYTES, Tag};
 use crc_fast::{CrcAlgorithm, Digest};
 use std::io;
@@ -214,8 +214,8 @@ pub(crate) fn locate(extents: &[Extent], unit: u64) -> Option<(u32, u64)> {
 #[cfg(test)]
 mod tests {
     use super::{BlockCheck, CheckKind, Checks, accept, locate, protect, read_table_page, write_table};
-    use crate::extent::Extent;
     use crate::codec::PayloadId;
+    use crate::extent::Extent;
 
     #[test]
     fn a_page_of_another_place_or_payload_is_not_taken() {

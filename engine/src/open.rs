@@ -148,9 +148,7 @@ impl Engine {
         let range = range.start.min(info.size)..range.end.min(info.size);
         let opened = match content {
             Content::Payload(payload) => self.open_payload(look.owner, payload, tail, info.size)?,
-            Content::Parts { id, upload } => {
-                Opened::Parts(id, self.open_parts(look, upload, &info, &range)?)
-            }
+            Content::Parts { id, upload } => Opened::Parts(id, self.open_parts(look, upload, &info, &range)?),
             Content::DeleteMarker => Opened::Inline(Vec::new()),
         };
         Ok((info, range, opened))
@@ -252,18 +250,19 @@ pub(crate) fn lookup<T>(
         },
     };
     let stored = stored.ok_or_else(missing)?;
-    let used = ObjectRecord::decode(stored.version, stored.body).map_err(EngineError::from).and_then(|record| {
-        let info = &record.info;
-        match version {
-            // The null version has no id that a client could name.
-            Some(VersionName::Id(_)) if info.is_null => Err(missing()),
-            _ if record.is_delete_marker() => {
-                let (version, last_modified) = (info.version_name(), info.last_modified);
-                Err(EngineError::DeleteMarker { version, last_modified })
+    let used =
+        ObjectRecord::decode(stored.version, stored.body).map_err(EngineError::from).and_then(|record| {
+            let info = &record.info;
+            match version {
+                // The null version has no id that a client could name.
+                Some(VersionName::Id(_)) if info.is_null => Err(missing()),
+                _ if record.is_delete_marker() => {
+                    let (version, last_modified) = (info.version_name(), info.last_modified);
+                    Err(EngineError::DeleteMarker { version, last_modified })
+                }
+                _ => use_record(&txn, &versions, record, stored),
             }
-            _ => use_record(&txn, &versions, record, stored),
-        }
-    });
+        });
     used.map_err(|error| match error {
         EngineError::Corrupt(what) => EngineError::Corrupt(format!("{what} of {}/{key}", bucket.name)),
         other => other,

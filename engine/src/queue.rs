@@ -8,9 +8,7 @@ use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::limits::{BATCH_INLINE_BYTES_MAX, BATCH_JOBS_MAX, QUEUE_JOBS_MAX};
 use crate::lock::{ObjectLock, Retention};
-use crate::object::{
-    Attributes, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
-};
+use crate::object::{Attributes, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition};
 use crate::upload::{CompleteUpload, NewUpload, PartInfo, PutPart, UploadInfo};
 use crate::writer::StagedPayload;
 use cairn_model::{Etag, ObjectKey, UploadId, VersionName};

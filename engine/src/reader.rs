@@ -5,13 +5,13 @@
 
 use crate::block::{CheckKind, Checks, accept, locate, read_table_page};
 use crate::cache::Piece;
+use crate::codec::{BlockChecks, VolumePayload};
 use crate::disk;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::events::{FoundWhile, StoreEvent};
 use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
 use crate::object::ObjectInfo;
-use crate::codec::{BlockChecks, VolumePayload};
 use crate::seal::PayloadKey;
 use crate::slice::Slice;
 use crate::space::Pin;

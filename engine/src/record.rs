@@ -143,9 +143,8 @@ impl ObjectRecord {
         };
         let is_locked = info.lock != Default::default();
         let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
-        let flags = flag(info.encrypted, FLAG_SEALED)
-            | flag(info.is_null, FLAG_NULL)
-            | flag(is_locked, FLAG_LOCKED);
+        let flags =
+            flag(info.encrypted, FLAG_SEALED) | flag(info.is_null, FLAG_NULL) | flag(is_locked, FLAG_LOCKED);
         let bits = info.attributes.checksums.iter().fold(0, |bits, (algorithm, _)| bits | algorithm.bit());
         let kind = match info.attributes.checksum_kind {
             ChecksumKind::FullObject => 0,

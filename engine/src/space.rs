@@ -13,13 +13,13 @@
 //! it could find the disk full. The keeper allocates it again, as a part of growing, and then it is fresh.
 
 use crate::allocation::FreeKind;
+use crate::codec::PayloadId;
 use crate::extent::{Extent, push_extent, units_for};
 use crate::free_runs::FreeRuns;
 use crate::limits::{
     BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, RECLAIM_PIECE_UNITS_MIN,
     REUSED_HOLES_MAX, SMALL_PAYLOAD_BYTES, WRITTEN_POOL_LOW_UNITS, WRITTEN_POOL_UNITS,
 };
-use crate::codec::PayloadId;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -373,10 +373,10 @@ impl Drop for Pin {
 mod tests {
     use super::{Pieces, Space};
     use crate::allocation::FreeKind;
+    use crate::codec::PayloadId;
     use crate::limits::{
         BLOCK_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, UNIT_BYTES, WRITTEN_POOL_UNITS,
     };
-    use crate::codec::PayloadId;
     use std::sync::Arc;
 
     fn space(units: u64) -> Arc<Space> {

@@ -5,11 +5,11 @@
 //! <data-dir>/lock              flock: one process at a time
 //! <data-dir>/control/          LMDB: buckets (control.rs)
 //! <data-dir>/audit/            the audit trail, which is not the engine's; it is told here that it is still to be made
-//! <data-dir>/slices/NN/meta/   LMDB: objects, free map, usage (slice.rs)
+//! <data-dir>/slices/NN/meta/   LMDB: versions, uploads, parts, free map, usage (slice.rs)
 //! <data-dir>/slices/NN/volumes/NNNNNN.vol   payloads (volume.rs)
 //! ```
 
-use crate::bucket::{Bucket, BucketChange, BucketSettings};
+use crate::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::cache::BlockCache;
 use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
@@ -61,10 +61,8 @@ pub struct StoreOptions {
 /// What a store holds and uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreUsage {
-    /// Current objects of all buckets.
-    pub objects: u64,
-    /// Bytes of their payloads.
-    pub logical_bytes: u64,
+    /// What all buckets hold.
+    pub held: Usage,
     /// Bytes of the volume files that are allocated on the disk, free space in them included.
     pub volume_bytes: u64,
     /// Allocated bytes in the volumes that nobody owns or has reserved.
@@ -330,9 +328,7 @@ impl Store {
             ..StoreUsage::default()
         };
         for bucket in self.buckets() {
-            let of_bucket = bucket.usage();
-            usage.objects += of_bucket.objects;
-            usage.logical_bytes += of_bucket.bytes;
+            usage.held.add(&bucket.usage());
         }
         for slice in &self.slices {
             let space = slice.space.state();

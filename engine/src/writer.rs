@@ -9,6 +9,7 @@
 
 use crate::block::{BlockCheck, CheckKind, Checks, protect, protect_block, write_table};
 use crate::bucket::Bucket;
+use crate::codec::{BlockChecks, Payload, PayloadForm, PayloadId, VolumePayload};
 use crate::disk::{self, DiskFile, SharedBuffer, Write, WriteBuffer};
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -19,7 +20,6 @@ use crate::limits::{
     INLINE_CHECK_BYTES_MAX, UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
 };
 use crate::md5::Md5;
-use crate::codec::{BlockChecks, Payload, PayloadForm, PayloadId, VolumePayload};
 use crate::seal::{KeyOwner, PayloadKey, WrappedKey};
 use crate::slice::Slice;
 use crate::space::Reservation;

@@ -49,7 +49,8 @@ async fn all<F: Future<Output = ()> + 'static>(change: impl Fn(u64) -> F) {
 fn the_metadata_of_a_mass_deletion_comes_back_and_the_store_is_the_same() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
         all(|object| {
             let (engine, bucket) = (Rc::clone(&engine), Arc::clone(&bucket));
             async move {

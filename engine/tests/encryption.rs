@@ -21,7 +21,9 @@ fn put_sizes(options: StoreOptions, prefix: &'static str) {
     with_engine_on(options, move |engine| async move {
         let bucket = match engine.store().bucket(&name("sizes")) {
             Some(bucket) => bucket,
-            None => engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made"),
+            None => {
+                engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made")
+            }
         };
         for size in SIZES {
             let (object, bytes) = (key(&format!("{prefix} {size}")), content(size as u64, size));
@@ -87,7 +89,8 @@ fn no_file_of_the_store_holds_what_was_sealed() {
     for (options, expected) in [(options as fn(&Path) -> StoreOptions, true), (sealing, false)] {
         let folder = folder();
         with_engine_on(options(folder.path()), |engine| async move {
-            let bucket = engine.store().create_bucket(&name("secret"), BucketSettings::default()).await.expect("made");
+            let bucket =
+                engine.store().create_bucket(&name("secret"), BucketSettings::default()).await.expect("made");
             for (object, size) in [("inline", 5_000), ("volume", 300_000)] {
                 let bytes = content(7, size);
                 put(&engine, &bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put");

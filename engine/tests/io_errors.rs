@@ -63,7 +63,11 @@ fn with_store<F: Future<Output = ()> + 'static>(
         let bucket = match engine.store().bucket(&name("bucket")) {
             Some(bucket) => bucket,
             None => {
-                let bucket = engine.store().create_bucket(&name("bucket"), BucketSettings::default()).await.expect("made");
+                let bucket = engine
+                    .store()
+                    .create_bucket(&name("bucket"), BucketSettings::default())
+                    .await
+                    .expect("made");
                 put(&engine, &bucket, &key("old"), &content(1, SIZE), anything()).await.expect("put");
                 bucket
             }
@@ -143,7 +147,10 @@ fn a_write_that_the_device_fails_is_not_acknowledged_and_gives_its_space_back() 
             disk.plan(once(Operation::Write, effect));
             let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
             assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");
-            assert_eq!(engine.head_object(&bucket, &key("new"), None).map(|_| ()), Err(EngineError::NoSuchKey));
+            assert_eq!(
+                engine.head_object(&bucket, &key("new"), None).map(|_| ()),
+                Err(EngineError::NoSuchKey)
+            );
             all_is_free_again(&engine, free).await;
             put(&engine, &bucket, &key("new"), &content(3, SIZE), anything()).await.expect("put");
             assert_eq!(engine.store().storage_health(), Ok(()));

@@ -12,7 +12,8 @@ const SIZES: [usize; 12] =
 fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made");
         for size in SIZES {
             let object = key(&format!("object {size}"));
             put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default())
@@ -54,7 +55,8 @@ fn used(engine: &cairn_engine::Engine) -> u64 {
 fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         let object = key("x");
         put(&engine, &bucket, &object, &content(1, 30 << 20), WriteCondition::default()).await.expect("put");
         let with_one = used(&engine);
@@ -86,7 +88,8 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
 fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("pins"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("pins"), BucketSettings::default()).await.expect("made");
         let (object, expected) = (key("x"), content(5, 20 << 20));
         put(&engine, &bucket, &object, &expected, WriteCondition::default()).await.expect("put");
         let mut reader = engine.open_object(&bucket, &object).expect("opens").read(0..u64::MAX);
@@ -115,7 +118,8 @@ fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
 fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("conditions"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("conditions"), BucketSettings::default()).await.expect("made");
         let object = key("once");
         let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
         let mut tasks = Vec::new();
@@ -150,11 +154,27 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
         assert!(put(&engine, &bucket, &object, b"new", matching(&current)).await.expect("put").replaced);
         let by_size = WriteCondition { if_size: Some(4), ..WriteCondition::default() };
         assert_eq!(
-            engine.delete_object(&bucket, &object, DeleteOptions { condition: by_size, ..DeleteOptions::default() }).await,
+            engine
+                .delete_object(
+                    &bucket,
+                    &object,
+                    DeleteOptions { condition: by_size, ..DeleteOptions::default() }
+                )
+                .await,
             Err(EngineError::PreconditionFailed)
         );
         let by_size = WriteCondition { if_size: Some(3), ..WriteCondition::default() };
-        assert!(engine.delete_object(&bucket, &object, DeleteOptions { condition: by_size, ..DeleteOptions::default() }).await.expect("deleted").existed);
+        assert!(
+            engine
+                .delete_object(
+                    &bucket,
+                    &object,
+                    DeleteOptions { condition: by_size, ..DeleteOptions::default() }
+                )
+                .await
+                .expect("deleted")
+                .existed
+        );
         let again = engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         assert!(!again.existed);
     });
@@ -191,7 +211,8 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
     let expected = [content(1, 300_000), content(2, 300_000)];
     let contents = expected.clone();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("bits"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("bits"), BucketSettings::default()).await.expect("made");
         for (object, bytes) in ["a", "b"].iter().zip(&contents) {
             put(&engine, &bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
         }

@@ -47,7 +47,8 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
     let folder = folder();
     let path = folder.path().to_owned();
     with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         for object in 0..10 {
             let bytes = content(object, 32 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
@@ -80,7 +81,8 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
 fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_file_grows() {
     let folder = folder();
     let before = with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
         for object in 0..6 {
             let bytes = content(object, 50 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())

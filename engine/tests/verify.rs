@@ -19,7 +19,8 @@ const TABLED_BYTES: usize = 600 * BLOCK_BYTES + 77;
 const SIZES: [usize; 7] = [0, 10, 16_384, 16_385, 200_000, 1 << 20, TABLED_BYTES];
 
 async fn put_all(engine: &Rc<Engine>) {
-    let bucket = engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
+    let bucket =
+        engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
     for size in SIZES {
         let bytes = content(size as u64 + 1, size);
         let object = key(&format!("object {size}"));
@@ -232,8 +233,10 @@ fn a_volume_that_ends_too_early_is_missing_data_not_corruption() {
 fn pages_of_a_verification_cover_every_version_once() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket = engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
-        let other = engine.store().create_bucket(&name("other"), BucketSettings::default()).await.expect("made");
+        let bucket =
+            engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
+        let other =
+            engine.store().create_bucket(&name("other"), BucketSettings::default()).await.expect("made");
         for number in 0..40 {
             for bucket in [&bucket, &other] {
                 let object = key(&format!("k{number}"));
@@ -269,10 +272,7 @@ fn changes_meanwhile_do_not_look_like_damage() {
                 let bytes = content(round as u64, 300_000);
                 put(&changer, &bucket, &object, &bytes, WriteCondition::default()).await.expect("put");
                 if round % 3 == 0 {
-                    changer
-                        .delete_object(&bucket, &object, DeleteOptions::default())
-                        .await
-                        .expect("deleted");
+                    changer.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
                 }
             }
         })

@@ -50,12 +50,12 @@ impl StoreObserver for Recorder {
     fn happened(&self, event: &StoreEvent<'_>) {
         let (operation, resource, detail) = match event {
             StoreEvent::Damage { object, version, what, found_while } => {
-                let version = version.map(|version| format!("version {}: ", version.0)).unwrap_or_default();
+                let version = version.map(|version| format!("version {version}: ")).unwrap_or_default();
                 let detail = format!("{version}{what} failed its check; found while {}", found_while.name());
                 ("storage.damage", *object, detail)
             }
             StoreEvent::ReadFailed { object, version, what } => {
-                ("storage.read_failed", *object, format!("version {}: {what}", version.0))
+                ("storage.read_failed", *object, format!("version {version}: {what}"))
             }
             StoreEvent::VolumeReadOnly { path } => {
                 ("storage.volume_read_only", *path, "a flush of the volume failed".to_owned())

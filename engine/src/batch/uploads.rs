@@ -83,13 +83,7 @@ impl Batch<'_> {
         let taken: Vec<_> = record.payload.owned().collect();
         self.move_space(&taken, &owned_by(old.as_slice()), reservation)?;
         self.remove_parts(&place, old.as_slice())?;
-        self.insert_record(
-            &place.bucket,
-            FollowedTable::Parts,
-            &key,
-            (&body, &inline),
-            counted(&record),
-        )?;
+        self.insert_record(&place.bucket, FollowedTable::Parts, &key, (&body, &inline), counted(&record))?;
         Ok(record.info)
     }
 

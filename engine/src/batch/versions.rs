@@ -12,9 +12,7 @@ use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::keys;
 use crate::lock::ObjectLock;
-use crate::object::{
-    DeleteOptions, DeleteOutcome, EtagMatch, ObjectInfo, PutOutcome, WriteCondition,
-};
+use crate::object::{DeleteOptions, DeleteOutcome, EtagMatch, ObjectInfo, PutOutcome, WriteCondition};
 use crate::part_record::PartRecord;
 use crate::queue::{DeleteJob, LockChange, LockJob, PutJob};
 use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
@@ -259,13 +257,7 @@ impl Batch<'_> {
             self.insert_null_entry(place, newest.record.info.version)?;
         }
         let key = keys::with_sequence(&place.versions, record.info.version.0);
-        self.insert_record(
-            &place.bucket,
-            FollowedTable::Objects,
-            &key,
-            (&body, inline),
-            counted(&record),
-        )?;
+        self.insert_record(&place.bucket, FollowedTable::Objects, &key, (&body, inline), counted(&record))?;
         self.body = body;
         Ok(outcome)
     }
@@ -289,8 +281,7 @@ impl Batch<'_> {
         let info = self.blank_info(&place);
         let record = ObjectRecord::delete_marker(info.version, info.last_modified, info.is_null);
         let name = record.info.version_name();
-        let new =
-            NewVersion { record, inline: &[], taken: Vec::new(), reservation: None, given: Vec::new() };
+        let new = NewVersion { record, inline: &[], taken: Vec::new(), reservation: None, given: Vec::new() };
         self.write_version(&place, newest.as_ref(), new)?;
         Ok(DeleteOutcome { existed, version: Some(name), is_delete_marker: true })
     }
@@ -309,7 +300,8 @@ impl Batch<'_> {
         };
         let is_delete_marker = found.record.is_delete_marker();
         let outcome = DeleteOutcome { existed: true, version: Some(name), is_delete_marker };
-        let newest = self.newest(place)?.ok_or_else(|| EngineError::Corrupt("the order of versions".into()))?;
+        let newest =
+            self.newest(place)?.ok_or_else(|| EngineError::Corrupt("the order of versions".into()))?;
         if newest.key == found.key {
             self.remove_newest(place, found, bypass_governance)?;
             return Ok(outcome);
@@ -491,7 +483,10 @@ fn stamp_default_retention(bucket: &Bucket, lock: &mut ObjectLock, now: Timestam
 }
 
 /// Decides a condition on the current object, if there is one.
-pub(super) fn check_condition(condition: &WriteCondition, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
+pub(super) fn check_condition(
+    condition: &WriteCondition,
+    current: Option<&ObjectInfo>,
+) -> Result<(), EngineError> {
     let Some(info) = current else {
         let needs_one = condition.if_match.is_some()
             || condition.if_size.is_some()

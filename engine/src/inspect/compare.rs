@@ -98,7 +98,8 @@ fn compare_usage(
     // With records that cannot be read the sums are known to be wrong.
     if scan.undecided.is_none() {
         for (id, counted, sums) in different {
-            let what = format!("slice {}: counted is {counted:?}, the records sum up to {sums:?}", slice.number);
+            let what =
+                format!("slice {}: counted is {counted:?}, the records sum up to {sums:?}", slice.number);
             report.find_bucket(FindingKind::UsageMismatch, id, what);
         }
     }

@@ -2,10 +2,10 @@
 
 use super::FindingKind;
 use crate::block::CheckKind;
+use crate::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
 use crate::extent::blocks_for;
 use crate::keys;
 use crate::limits::{BLOCK_UNITS, INLINE_BYTES_MAX};
-use crate::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
 use crate::record::{Content, ObjectRecord};
 
 /// What a record is held against.

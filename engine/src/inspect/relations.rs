@@ -82,19 +82,16 @@ pub(super) fn judge_assembled(
         return wrong;
     };
     let versions = key.get(..keys::shared_length(key)).unwrap_or_default();
-    let Some(stored) = txn.get(tables.objects, &keys::with_sequence(versions, version))? else { return wrong };
+    let Some(stored) = txn.get(tables.objects, &keys::with_sequence(versions, version))? else {
+        return wrong;
+    };
     let object = ObjectRecord::decode(stored.version, stored.body)?;
     let leads = matches!(object.content, Content::Parts { upload: named, .. } if named == upload);
     if leads { Ok(None) } else { wrong }
 }
 
 /// Whether an older null version is where the table says; `None` when the table says nothing.
-pub(super) fn judge_older_null(
-    txn: &ReadTxn<'_>,
-    tables: &Tables,
-    key: &[u8],
-    sequence: u64,
-) -> Judgement {
+pub(super) fn judge_older_null(txn: &ReadTxn<'_>, tables: &Tables, key: &[u8], sequence: u64) -> Judgement {
     let versions = key.get(..keys::shared_length(key)).unwrap_or_default();
     let entry = txn.get(tables.null_versions, versions)?;
     let is_known = entry.and_then(|record| u64_of(record.body)) == Some(sequence);

@@ -84,9 +84,8 @@ impl<'s> Report<'s> {
         detail: &str,
     ) {
         let place = match table {
-            FollowedTable::Objects => keys::decode(encoded).map(|(bucket, key, sequence)| {
-                (bucket, key, Some(VersionId(sequence)), detail.to_owned())
-            }),
+            FollowedTable::Objects => keys::decode(encoded)
+                .map(|(bucket, key, sequence)| (bucket, key, Some(VersionId(sequence)), detail.to_owned())),
             FollowedTable::Uploads | FollowedTable::Assembled => of_upload(encoded, detail),
             FollowedTable::Parts => keys::decode_part(encoded)
                 .and_then(|(upload, number)| of_upload(upload, &format!("part {number}: {detail}"))),

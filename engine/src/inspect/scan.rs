@@ -182,13 +182,7 @@ impl Scan<'_> {
         }
     }
 
-    fn read_record(
-        &mut self,
-        txn: &ReadTxn<'_>,
-        frame: Frame,
-        entry: &Entry<'_>,
-        report: &mut Report<'_>,
-    ) {
+    fn read_record(&mut self, txn: &ReadTxn<'_>, frame: Frame, entry: &Entry<'_>, report: &mut Report<'_>) {
         let table = self.cursor.table;
         self.shadow.count(table, entry.stored_check);
         let stored = match &entry.record {

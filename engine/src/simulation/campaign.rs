@@ -233,7 +233,10 @@ async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
     let engine = Engine::open(Arc::clone(&store)).await.map_err(|error| text(&error))?;
     let bucket = match store.bucket(&bucket_name()?) {
         Some(bucket) => bucket,
-        None => store.create_bucket(&bucket_name()?, BucketSettings::default()).await.map_err(|error| text(&error))?,
+        None => store
+            .create_bucket(&bucket_name()?, BucketSettings::default())
+            .await
+            .map_err(|error| text(&error))?,
     };
     let workload = Rc::new(Workload {
         engine,

@@ -42,7 +42,7 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     if length == 0 {
         return Ok(Reply { head, body: ResponseBody::Full(Vec::new()) });
     }
-    let mut reader = object.read(range);
+    let mut reader = object.read();
     let first =
         reader.next().await?.ok_or_else(|| S3Error::internal("a payload ended before its first byte"))?;
     let body = if length <= ONE_BUFFER_BYTES_MAX && first.as_ref().len() as u64 == length {

@@ -47,7 +47,14 @@ fn nothing_is_found_under_concurrent_puts_overwrites_and_deletes() {
                         if (random >> 20).is_multiple_of(3) {
                             let key = ObjectKey::parse(&key).expect("a key");
                             let condition = WriteCondition::default();
-                            engine.delete_object(&bucket, &key, DeleteOptions { condition: condition, ..DeleteOptions::default() }).await.expect("deletes");
+                            engine
+                                .delete_object(
+                                    &bucket,
+                                    &key,
+                                    DeleteOptions { condition: condition, ..DeleteOptions::default() },
+                                )
+                                .await
+                                .expect("deletes");
                         } else {
                             put(&engine, &bucket, &key, SIZES[(round % 5) as usize]).await;
                         }
@@ -55,11 +62,22 @@ fn nothing_is_found_under_concurrent_puts_overwrites_and_deletes() {
                     // Buckets come and go as well.
                     let name = BucketName::parse(&format!("short-lived-{writer}")).expect("a name");
                     for _ in 0..5 {
-                        let bucket = engine.store().create_bucket(&name, BucketSettings::default()).await.expect("made");
+                        let bucket = engine
+                            .store()
+                            .create_bucket(&name, BucketSettings::default())
+                            .await
+                            .expect("made");
                         put(&engine, &bucket, "only", 20_000).await;
                         let key = ObjectKey::parse("only").expect("a key");
                         let condition = WriteCondition::default();
-                        engine.delete_object(&bucket, &key, DeleteOptions { condition: condition, ..DeleteOptions::default() }).await.expect("deletes");
+                        engine
+                            .delete_object(
+                                &bucket,
+                                &key,
+                                DeleteOptions { condition: condition, ..DeleteOptions::default() },
+                            )
+                            .await
+                            .expect("deletes");
                         engine.store().delete_bucket(&name).await.expect("empty");
                     }
                 })
