@@ -10,6 +10,9 @@ use cairn_identity::AuthError;
 use cairn_net::BodyError;
 use std::borrow::Cow;
 
+/// What a client is told that tried to remove, or to unlock, a locked version.
+const OBJECT_LOCKED: &str = "Access Denied because object protected by object lock.";
+
 /// One row of the table.
 #[derive(Clone, Copy)]
 pub(crate) struct ErrorRow {
@@ -41,6 +44,7 @@ macro_rules! error_table {
 
 error_table! {
     AccessDenied 403 "Access Denied";
+    AccessForbidden 403 "This CORS request is not allowed.";
     BadDigest 400 "The Content-MD5 or checksum value that you specified did not match what the server received.";
     BadRequest 400 "The request could not be understood.";
     BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it.";
@@ -69,11 +73,14 @@ error_table! {
     MethodNotAllowed 405 "The specified method is not allowed against this resource.";
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";
     NoSuchBucket 404 "The specified bucket does not exist.";
+    NoSuchCORSConfiguration 404 "The CORS configuration does not exist";
     NoSuchKey 404 "The specified key does not exist.";
+    NoSuchObjectLockConfiguration 404 "The specified object does not have a ObjectLock configuration";
     NoSuchUpload 404 "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart \
                       upload might have been aborted or completed.";
     NoSuchVersion 404 "The specified version does not exist.";
     NotImplemented 501 "This server does not implement what the request asks for.";
+    ObjectLockConfigurationNotFoundError 404 "Object Lock configuration does not exist for this bucket";
     OperationAborted 409 "A conflicting operation is in progress against this resource; try again.";
     PreconditionFailed 412 "At least one of the preconditions you specified did not hold.";
     QuotaExceeded 403 "The bucket's quota does not allow the object.";
@@ -264,7 +271,10 @@ impl From<EngineError> for S3Error {
             EngineError::Overloaded => ErrorCode::SlowDown,
             EngineError::Corrupt(_) | EngineError::Io(_) => ErrorCode::InternalError,
         };
-        let refused = Self::new(code);
+        let refused = match error {
+            EngineError::ObjectLocked => Self::with_message(code, OBJECT_LOCKED),
+            _ => Self::new(code),
+        };
         // Spares the many 404s a text that nobody reads.
         if refused.failure_cause().is_some() { refused.caused_by(error.to_string()) } else { refused }
     }

@@ -9,6 +9,8 @@ use crate::query::Query;
 
 /// Fields that a request has at most once. Two of them would let one reader see another request than the next.
 const SINGLE: &[&str] = &[
+    "access-control-request-headers",
+    "access-control-request-method",
     "authorization",
     "content-length",
     "content-md5",
@@ -19,6 +21,7 @@ const SINGLE: &[&str] = &[
     "if-none-match",
     "if-range",
     "if-unmodified-since",
+    "origin",
     "range",
     "x-amz-bucket-object-lock-enabled",
     "x-amz-bypass-governance-retention",

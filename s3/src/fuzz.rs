@@ -1,24 +1,92 @@
 //! What must hold of requests to the data plane for any bytes: the bodies of the fuzz targets in `fuzz/`, which
 //! `cargo test` runs on the kept corpora and on mutations of them.
 
+use crate::cors::configuration;
+use crate::cors::rules::{CrossOrigin, Rules};
 use crate::fields::Fields;
+use crate::lock_headers;
 use crate::operations::Handling;
-use crate::ops::list_objects_v2;
+use crate::ops::{
+    get_object_lock_configuration, get_object_retention, list_object_versions, list_objects_v2,
+    put_object_legal_hold, put_object_lock_configuration, put_object_retention,
+};
 use crate::query::Query;
 use crate::routing::{Route, route};
 use crate::target::Target;
 use crate::token;
 use crate::xml::{reader, writer};
-use cairn_engine::ListPosition;
+use cairn_engine::{BucketSettings, ListPosition, Retention};
 use cairn_http1::Method;
 use cairn_identity::fuzz::{TextRequest, authenticator, signed_as_asked};
+use cairn_model::Timestamp;
 
 /// What a fuzz target calls with its input; it panics when a property does not hold.
 pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, Body)] =
-    &[("s3_list_query", s3_list_query), ("s3_signed_meaning", s3_signed_meaning), ("s3_xml", s3_xml)];
+pub const BODIES: &[(&str, Body)] = &[
+    ("s3_cors", s3_cors),
+    ("s3_list_query", s3_list_query),
+    ("s3_lock", s3_lock),
+    ("s3_signed_meaning", s3_signed_meaning),
+    ("s3_xml", s3_xml),
+];
+
+/// A CORS configuration, in XML or as it is stored: what was read is written so that it reads the same, in both forms, and
+/// whatever a browser asks for is either let in by a rule that names the method, or by none.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_cors(data: &[u8]) {
+    let from_xml = reader::parse(data).ok().and_then(|root| configuration::read(&root).ok());
+    if let Some(rules) = &from_xml {
+        let stored = rules.encode().expect("rules that were read are stored");
+        assert_eq!(Rules::decode(&stored).as_ref(), Some(rules));
+        let written = reader::parse(&configuration::document(rules).finish()).expect("well-formed");
+        assert_eq!(configuration::read(&written).ok().as_ref(), Some(rules));
+    }
+    let Some(rules) = from_xml.or_else(|| Rules::decode(data)) else { return };
+    for origin in rules.rules.iter().flat_map(|rule| &rule.origins) {
+        let headers = rules.rules.first().and_then(|rule| rule.allowed_headers.first());
+        let asked = CrossOrigin { origin, method: "GET", headers: headers.map_or("", String::as_str) };
+        if let Some(admission) = rules.admit(asked) {
+            assert!(admission.rule.methods.iter().any(|method| method == "GET"));
+        }
+    }
+}
+
+/// The documents and headers of object lock, at a fixed time: a retention that is accepted lies ahead, and is written so that
+/// it reads the same.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_lock(data: &[u8]) {
+    const NOW: Timestamp = Timestamp(1_795_237_200_000);
+    let accepted = |retention: Retention| {
+        assert!(retention.until > NOW);
+        let written =
+            reader::parse(&get_object_retention::document(retention).finish()).expect("well-formed");
+        assert_eq!(put_object_retention::asked(&written, NOW).ok(), Some(Some(retention)));
+    };
+    if let Ok(root) = reader::parse(data) {
+        if let Ok(Some(retention)) = put_object_retention::asked(&root, NOW) {
+            accepted(retention);
+        }
+        if let Ok(default) = put_object_lock_configuration::default_retention(&root) {
+            let written = get_object_lock_configuration::document(default).finish();
+            let written = reader::parse(&written).expect("well-formed");
+            assert_eq!(put_object_lock_configuration::default_retention(&written).ok(), Some(default));
+        }
+        let _ = put_object_legal_hold::asked(&root);
+    }
+    let query = Query::default();
+    let settings = BucketSettings { object_lock: true, ..BucketSettings::default() };
+    let headers: &[(&str, &[u8])] =
+        &[("x-amz-object-lock-mode", b"COMPLIANCE"), ("x-amz-object-lock-retain-until-date", data)];
+    if let Ok(lock) = lock_headers::from_request(Fields::new(headers, &query), &settings, NOW) {
+        accepted(lock.retention.expect("it was asked for"));
+    }
+}
 
 /// The query of a list, and its continuation token: a page of at most 1000, tokens that name what they were made of, and
 /// one answer for one query.
@@ -37,6 +105,7 @@ pub fn s3_list_query(data: &[u8]) {
     }
     let Ok(query) = Query::parse(Some(text)) else { return };
     list_objects_v2::check_query(&query);
+    list_object_versions::check_query(&query);
 }
 
 /// Two requests, the second one the first with the change that an attacker made: under one signature they are one

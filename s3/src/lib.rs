@@ -15,6 +15,7 @@ mod auth;
 mod body;
 mod call;
 mod conditions;
+mod cors;
 mod errors;
 mod fields;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -34,5 +35,6 @@ mod unsupported;
 mod version;
 mod xml;
 
+pub use operations::{OperationSummary, operations};
 pub use service::{S3Options, S3Service};
 pub use unavailable::UnavailableService;

@@ -30,6 +30,10 @@ const PLACES: &[(&str, &[&str])] = &[
 /// What the headers of checksums begin with.
 const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
 
+/// The last millisecond of the year 9999, the last that a date in ISO 8601 can name: fractions that are rounded up and
+/// offsets reach beyond it.
+const UNTIL_MAX: u64 = 253_402_300_799_999;
+
 /// Refuses lock headers that the operation would ignore.
 ///
 /// # Errors
@@ -181,7 +185,7 @@ pub(crate) const fn hold_name(legal_hold: bool) -> &'static str {
 /// # Errors
 /// `InvalidArgument` that names the `argument`.
 pub(crate) fn future(argument: &'static str, text: &str, now: Timestamp) -> S3Result<Timestamp> {
-    let Some(millis) = parse_rfc3339_millis(text) else {
+    let Some(millis) = parse_rfc3339_millis(text).filter(|millis| *millis <= UNTIL_MAX) else {
         let message = "The retain until date must be provided in ISO 8601 format";
         return Err(S3Error::invalid_argument(argument, text, message));
     };
@@ -252,6 +256,7 @@ mod tests {
             &[(MODE, ""), later],
             &[(MODE, "GOVERNANCE"), (RETAIN_UNTIL, "2026-11-21T05:00:00Z")],
             &[(MODE, "GOVERNANCE"), (RETAIN_UNTIL, "2027-01-01")],
+            &[(MODE, "GOVERNANCE"), (RETAIN_UNTIL, "9999-12-31T23:59:59.9999Z")],
             &[(LEGAL_HOLD, "on")],
             &[(LEGAL_HOLD, "")],
         ] {

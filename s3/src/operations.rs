@@ -15,6 +15,10 @@ pub(crate) enum Selector {
     Plain,
     /// A query parameter of this name.
     Query(&'static str),
+    /// A query parameter of the first name beside one of the second.
+    QueryBeside(&'static str, &'static str),
+    /// A query parameter of the first name beside a header of the second.
+    QueryAndHeader(&'static str, &'static str),
     /// A query parameter of this name with this value.
     QueryValue(&'static str, &'static str),
     /// A header of this name (or an `x-amz-*` parameter that stands for it).
@@ -34,13 +38,31 @@ pub(crate) enum Handler {
     GetObject,
     HeadObject,
     DeleteObject,
+    GetBucketVersioning,
+    PutBucketVersioning,
+    ListObjectVersions,
+    GetObjectLockConfiguration,
+    PutObjectLockConfiguration,
+    GetObjectRetention,
+    PutObjectRetention,
+    GetObjectLegalHold,
+    PutObjectLegalHold,
+    GetBucketCors,
+    PutBucketCors,
+    DeleteBucketCors,
 }
 
 impl Handler {
     /// Whether the operation has a use for the request's body, and checks its digests itself.
     pub(crate) const fn takes_body(self) -> bool {
         match self {
-            Self::CreateBucket | Self::PutObject => true,
+            Self::CreateBucket
+            | Self::PutObject
+            | Self::PutBucketVersioning
+            | Self::PutObjectLockConfiguration
+            | Self::PutObjectRetention
+            | Self::PutObjectLegalHold
+            | Self::PutBucketCors => true,
             Self::ListBuckets
             | Self::HeadBucket
             | Self::DeleteBucket
@@ -48,8 +70,29 @@ impl Handler {
             | Self::ListObjectsV2
             | Self::GetObject
             | Self::HeadObject
-            | Self::DeleteObject => false,
+            | Self::DeleteObject
+            | Self::GetBucketVersioning
+            | Self::ListObjectVersions
+            | Self::GetObjectLockConfiguration
+            | Self::GetObjectRetention
+            | Self::GetObjectLegalHold
+            | Self::GetBucketCors
+            | Self::DeleteBucketCors => false,
         }
+    }
+
+    /// Whether `versionId` says which version of the object is meant. All others refuse it.
+    pub(crate) const fn takes_version(self) -> bool {
+        matches!(
+            self,
+            Self::GetObject
+                | Self::HeadObject
+                | Self::DeleteObject
+                | Self::GetObjectRetention
+                | Self::PutObjectRetention
+                | Self::GetObjectLegalHold
+                | Self::PutObjectLegalHold
+        )
     }
 }
 
@@ -58,6 +101,8 @@ impl Handler {
 pub(crate) enum Handling {
     /// It is carried out.
     Built(Handler),
+    /// It is carried out for anyone: nobody signs it.
+    Preflight,
     /// It is answered with 501 and this message, and changes nothing.
     NotBuilt(&'static str),
 }
@@ -76,7 +121,7 @@ pub(crate) struct Operation {
 impl Operation {
     /// Whether the operation is carried out.
     pub(crate) fn is_built(&self) -> bool {
-        matches!(self.handling, Handling::Built(_))
+        matches!(self.handling, Handling::Built(_) | Handling::Preflight)
     }
 }
 
@@ -88,8 +133,6 @@ const ATTRIBUTES: &str =
     "GetObjectAttributes is not implemented: use HeadObject with x-amz-checksum-mode: ENABLED.";
 const COPY: &str = "CopyObject is not implemented: read the object and put it again (turn server-side copies off in \
                     the client).";
-const CORS: &str = "Bucket CORS is not implemented: call the server from the same origin or through a proxy that \
-                    answers for CORS.";
 const DELETE_OBJECTS: &str = "DeleteObjects is not implemented: delete each key with DeleteObject (turn batch or \
                               multi deletes off in the client).";
 const DIRECTORY: &str = "Directory buckets are not implemented: use general purpose buckets, and PutObject with the \
@@ -100,19 +143,17 @@ const LIFECYCLE: &str =
     "Lifecycle configuration through S3 is not implemented: delete objects with DeleteObject.";
 const LIST_V1: &str = "ListObjects (version 1) is not implemented: use ListObjectsV2, that is list-type=2 (set \
                        list_version = 2 or its like in the client).";
-const LOCK: &str =
-    "Object lock, retention and legal holds are not implemented: leave the lock settings away.";
 const MULTIPART: &str = "Multipart upload is not implemented: put the object in one request of up to 5 GiB (raise \
                          the client's multipart threshold).";
 const NOTIFICATION: &str = "Bucket notifications are not implemented: list the bucket with ListObjectsV2 to see \
                             changes.";
 const OBJECT_LAMBDA: &str = "Object Lambda is not implemented: get the object with GetObject and transform it in \
                              the client.";
+const PART_COPY: &str = "UploadPartCopy is not implemented: upload the part's bytes with UploadPart (turn copies of parts \
+                         off in the client).";
 const POLICY: &str = "Bucket policies are not implemented: grant access with presigned URLs or with the policies of \
                       service accounts.";
 const POST_FORM: &str = "POST form uploads are not implemented: use PutObject with a presigned PUT URL.";
-const PREFLIGHT: &str = "CORS preflights are not implemented: call the server from the same origin or through a \
-                         proxy that answers for CORS.";
 const REPLICATION: &str = "Replication is not implemented: copy objects with a client such as rclone.";
 const RESTORE: &str = "Storage tiering is not implemented: every object is readable at once with GetObject.";
 const SELECT: &str = "S3 Select is not implemented: read the object, or a range of it, with GetObject.";
@@ -122,7 +163,6 @@ const STS: &str = "STS and session tokens are not implemented: sign with an acce
                    presigned URLs.";
 const TAGGING: &str = "Tagging is not implemented: use user metadata (x-amz-meta-*).";
 const TORRENT: &str = "Torrents are not implemented: use GetObject, with ranges where needed.";
-const VERSIONING: &str = "Versioning is not implemented: leave versionId away and list with ListObjectsV2.";
 const WEBSITE: &str =
     "Website hosting is not implemented: put a web server or proxy in front and use GetObject.";
 /// For a subresource that has a row, but none for the method or resource of the request.
@@ -137,6 +177,16 @@ const fn built(
     handler: Handler,
 ) -> Operation {
     Operation { name, method, resource, selector, handling: Handling::Built(handler) }
+}
+
+const fn preflight(resource: Resource) -> Operation {
+    Operation {
+        name: "Preflight",
+        method: Method::OPTIONS,
+        resource,
+        selector: Selector::Plain,
+        handling: Handling::Preflight,
+    }
 }
 
 const fn refused(
@@ -154,7 +204,6 @@ const HEAD: Method = Method::HEAD;
 const PUT: Method = Method::PUT;
 const POST: Method = Method::POST;
 const DELETE: Method = Method::DELETE;
-const OPTIONS: Method = Method::OPTIONS;
 
 const fn query(name: &'static str) -> Selector {
     Selector::Query(name)
@@ -163,7 +212,7 @@ const fn query(name: &'static str) -> Selector {
 use Selector::Plain;
 
 /// All operations. Among the rows that fit a request, routing prefers those that are not built, then the order
-/// here; plain rows come last.
+/// here; plain rows come last. `versionId` selects nothing: it says which version an operation means.
 #[rustfmt::skip]
 pub(crate) static OPERATIONS: &[Operation] = &[
     // What is built.
@@ -174,46 +223,55 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     built("GetBucketLocation", GET, Bucket, query("location"), Handler::GetBucketLocation),
     built("ListObjectsV2", GET, Bucket, Selector::QueryValue("list-type", "2"), Handler::ListObjectsV2),
     built("PutObject", PUT, Object, Plain, Handler::PutObject),
+    built("GetBucketVersioning", GET, Bucket, query("versioning"), Handler::GetBucketVersioning),
+    built("PutBucketVersioning", PUT, Bucket, query("versioning"), Handler::PutBucketVersioning),
+    built("ListObjectVersions", GET, Bucket, query("versions"), Handler::ListObjectVersions),
+    built("GetObjectLockConfiguration", GET, Bucket, query("object-lock"), Handler::GetObjectLockConfiguration),
+    built("PutObjectLockConfiguration", PUT, Bucket, query("object-lock"), Handler::PutObjectLockConfiguration),
+    built("GetBucketCors", GET, Bucket, query("cors"), Handler::GetBucketCors),
+    built("PutBucketCors", PUT, Bucket, query("cors"), Handler::PutBucketCors),
+    built("DeleteBucketCors", DELETE, Bucket, query("cors"), Handler::DeleteBucketCors),
+    built("GetObjectRetention", GET, Object, query("retention"), Handler::GetObjectRetention),
+    built("PutObjectRetention", PUT, Object, query("retention"), Handler::PutObjectRetention),
+    built("GetObjectLegalHold", GET, Object, query("legal-hold"), Handler::GetObjectLegalHold),
+    built("PutObjectLegalHold", PUT, Object, query("legal-hold"), Handler::PutObjectLegalHold),
     built("GetObject", GET, Object, query("partNumber"), Handler::GetObject),
     built("GetObject", GET, Object, Plain, Handler::GetObject),
     built("HeadObject", HEAD, Object, query("partNumber"), Handler::HeadObject),
     built("HeadObject", HEAD, Object, Plain, Handler::HeadObject),
     built("DeleteObject", DELETE, Object, Plain, Handler::DeleteObject),
+    preflight(Service),
+    preflight(Bucket),
+    preflight(Object),
 
     // The service.
     refused("AssumeRole", POST, Service, Plain, STS),
-    refused("Preflight", OPTIONS, Service, Plain, PREFLIGHT),
+    refused("ListDirectoryBuckets", GET, Service, query("max-directory-buckets"), DIRECTORY),
 
     // Buckets.
     refused("ListObjects", GET, Bucket, Plain, LIST_V1),
     refused("PostObject", POST, Bucket, Plain, POST_FORM),
-    refused("Preflight", OPTIONS, Bucket, Plain, PREFLIGHT),
     refused("DeleteObjects", POST, Bucket, query("delete"), DELETE_OBJECTS),
     refused("ListMultipartUploads", GET, Bucket, query("uploads"), MULTIPART),
-    refused("ListObjectVersions", GET, Bucket, query("versions"), VERSIONING),
-    refused("GetBucketVersioning", GET, Bucket, query("versioning"), VERSIONING),
-    refused("PutBucketVersioning", PUT, Bucket, query("versioning"), VERSIONING),
-    refused("GetObjectLockConfiguration", GET, Bucket, query("object-lock"), LOCK),
-    refused("PutObjectLockConfiguration", PUT, Bucket, query("object-lock"), LOCK),
-    refused("GetBucketCors", GET, Bucket, query("cors"), CORS),
-    refused("PutBucketCors", PUT, Bucket, query("cors"), CORS),
-    refused("DeleteBucketCors", DELETE, Bucket, query("cors"), CORS),
     refused("GetBucketAbac", GET, Bucket, query("abac"), POLICY),
     refused("PutBucketAbac", PUT, Bucket, query("abac"), POLICY),
     refused("GetBucketAccelerateConfiguration", GET, Bucket, query("accelerate"), SETTINGS),
     refused("PutBucketAccelerateConfiguration", PUT, Bucket, query("accelerate"), SETTINGS),
     refused("GetBucketAcl", GET, Bucket, query("acl"), ACL),
     refused("PutBucketAcl", PUT, Bucket, query("acl"), ACL),
-    refused("GetBucketAnalyticsConfiguration", GET, Bucket, query("analytics"), ANALYTICS),
+    refused("GetBucketAnalyticsConfiguration", GET, Bucket, Selector::QueryBeside("analytics", "id"), ANALYTICS),
+    refused("ListBucketAnalyticsConfigurations", GET, Bucket, query("analytics"), ANALYTICS),
     refused("PutBucketAnalyticsConfiguration", PUT, Bucket, query("analytics"), ANALYTICS),
     refused("DeleteBucketAnalyticsConfiguration", DELETE, Bucket, query("analytics"), ANALYTICS),
     refused("GetBucketEncryption", GET, Bucket, query("encryption"), ENCRYPTION),
     refused("PutBucketEncryption", PUT, Bucket, query("encryption"), ENCRYPTION),
     refused("DeleteBucketEncryption", DELETE, Bucket, query("encryption"), ENCRYPTION),
-    refused("GetBucketIntelligentTieringConfiguration", GET, Bucket, query("intelligent-tiering"), RESTORE),
+    refused("GetBucketIntelligentTieringConfiguration", GET, Bucket, Selector::QueryBeside("intelligent-tiering", "id"), RESTORE),
+    refused("ListBucketIntelligentTieringConfigurations", GET, Bucket, query("intelligent-tiering"), RESTORE),
     refused("PutBucketIntelligentTieringConfiguration", PUT, Bucket, query("intelligent-tiering"), RESTORE),
     refused("DeleteBucketIntelligentTieringConfiguration", DELETE, Bucket, query("intelligent-tiering"), RESTORE),
-    refused("GetBucketInventoryConfiguration", GET, Bucket, query("inventory"), ANALYTICS),
+    refused("GetBucketInventoryConfiguration", GET, Bucket, Selector::QueryBeside("inventory", "id"), ANALYTICS),
+    refused("ListBucketInventoryConfigurations", GET, Bucket, query("inventory"), ANALYTICS),
     refused("PutBucketInventoryConfiguration", PUT, Bucket, query("inventory"), ANALYTICS),
     refused("DeleteBucketInventoryConfiguration", DELETE, Bucket, query("inventory"), ANALYTICS),
     refused("GetBucketLifecycleConfiguration", GET, Bucket, query("lifecycle"), LIFECYCLE),
@@ -229,7 +287,8 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     refused("DeleteBucketMetadataTableConfiguration", DELETE, Bucket, query("metadataTable"), ANALYTICS),
     refused("UpdateBucketMetadataInventoryTableConfiguration", PUT, Bucket, query("metadataInventoryTable"), ANALYTICS),
     refused("UpdateBucketMetadataJournalTableConfiguration", PUT, Bucket, query("metadataJournalTable"), ANALYTICS),
-    refused("GetBucketMetricsConfiguration", GET, Bucket, query("metrics"), ANALYTICS),
+    refused("GetBucketMetricsConfiguration", GET, Bucket, Selector::QueryBeside("metrics", "id"), ANALYTICS),
+    refused("ListBucketMetricsConfigurations", GET, Bucket, query("metrics"), ANALYTICS),
     refused("PutBucketMetricsConfiguration", PUT, Bucket, query("metrics"), ANALYTICS),
     refused("DeleteBucketMetricsConfiguration", DELETE, Bucket, query("metrics"), ANALYTICS),
     refused("GetBucketNotificationConfiguration", GET, Bucket, query("notification"), NOTIFICATION),
@@ -260,26 +319,19 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     refused("WriteGetObjectResponse", POST, Bucket, Selector::Header("x-amz-request-route"), OBJECT_LAMBDA),
 
     // Objects.
-    refused("Preflight", OPTIONS, Object, Plain, PREFLIGHT),
     refused("CopyObject", PUT, Object, Selector::Header("x-amz-copy-source"), COPY),
     refused("AppendObject", PUT, Object, Selector::Header("x-amz-write-offset-bytes"), DIRECTORY),
     refused("CreateMultipartUpload", POST, Object, query("uploads"), MULTIPART),
+    refused("UploadPartCopy", PUT, Object, Selector::QueryAndHeader("uploadId", "x-amz-copy-source"), PART_COPY),
     refused("UploadPart", PUT, Object, query("uploadId"), MULTIPART),
     refused("UploadPart", PUT, Object, query("partNumber"), MULTIPART),
     refused("CompleteMultipartUpload", POST, Object, query("uploadId"), MULTIPART),
     refused("AbortMultipartUpload", DELETE, Object, query("uploadId"), MULTIPART),
     refused("ListParts", GET, Object, query("uploadId"), MULTIPART),
-    refused("GetObjectVersion", GET, Object, query("versionId"), VERSIONING),
-    refused("HeadObjectVersion", HEAD, Object, query("versionId"), VERSIONING),
-    refused("DeleteObjectVersion", DELETE, Object, query("versionId"), VERSIONING),
     refused("GetObjectAcl", GET, Object, query("acl"), ACL),
     refused("PutObjectAcl", PUT, Object, query("acl"), ACL),
     refused("GetObjectAttributes", GET, Object, query("attributes"), ATTRIBUTES),
     refused("UpdateObjectEncryption", PUT, Object, query("encryption"), ENCRYPTION),
-    refused("GetObjectLegalHold", GET, Object, query("legal-hold"), LOCK),
-    refused("PutObjectLegalHold", PUT, Object, query("legal-hold"), LOCK),
-    refused("GetObjectRetention", GET, Object, query("retention"), LOCK),
-    refused("PutObjectRetention", PUT, Object, query("retention"), LOCK),
     refused("GetObjectTagging", GET, Object, query("tagging"), TAGGING),
     refused("PutObjectTagging", PUT, Object, query("tagging"), TAGGING),
     refused("DeleteObjectTagging", DELETE, Object, query("tagging"), TAGGING),
@@ -290,3 +342,78 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     refused("SelectObjectContent", POST, Object, query("select-type"), SELECT),
     refused("GetObjectLambda", GET, Object, query("lambdaArn"), OBJECT_LAMBDA),
 ];
+
+/// What this server does with one operation of S3.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OperationSummary {
+    /// The name in the API Reference.
+    pub name: &'static str,
+    /// The method of its requests.
+    pub method: Method,
+    /// The form of their paths.
+    pub path: &'static str,
+    /// The query parameters that select it, with their values.
+    pub query: Vec<(&'static str, &'static str)>,
+    /// The header that selects it.
+    pub header: Option<&'static str>,
+    /// Whether it is carried out; if not, it answers 501 and changes nothing.
+    pub is_built: bool,
+}
+
+/// All operations of S3 that are told apart, in the order of the table.
+pub fn operations() -> impl Iterator<Item = OperationSummary> {
+    OPERATIONS.iter().map(|row| {
+        let (query, header) = match row.selector {
+            Selector::Plain => (vec![], None),
+            Selector::Query(name) => (vec![(name, "")], None),
+            Selector::QueryBeside(name, beside) => (vec![(name, ""), (beside, "")], None),
+            Selector::QueryValue(name, value) => (vec![(name, value)], None),
+            Selector::QueryAndHeader(name, header) => (vec![(name, "")], Some(header)),
+            Selector::Header(name) => (vec![], Some(name)),
+        };
+        let Operation { name, ref method, resource, .. } = *row;
+        let path = resource.pattern();
+        OperationSummary { name, method: method.clone(), path, query, header, is_built: row.is_built() }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OPERATIONS;
+
+    /// The actions on general purpose buckets in the API Reference. Left out are those whose requests are the same as those
+    /// of their successors: Get- and PutBucketLifecycle, Get- and PutBucketNotification.
+    const ACTIONS: &str = "AbortMultipartUpload CompleteMultipartUpload CopyObject CreateBucket \
+        CreateBucketMetadataConfiguration CreateBucketMetadataTableConfiguration CreateMultipartUpload CreateSession \
+        DeleteBucket DeleteBucketAnalyticsConfiguration DeleteBucketCors DeleteBucketEncryption \
+        DeleteBucketIntelligentTieringConfiguration DeleteBucketInventoryConfiguration DeleteBucketLifecycle \
+        DeleteBucketMetadataConfiguration DeleteBucketMetadataTableConfiguration DeleteBucketMetricsConfiguration \
+        DeleteBucketOwnershipControls DeleteBucketPolicy DeleteBucketReplication DeleteBucketTagging DeleteBucketWebsite \
+        DeleteObject DeleteObjects DeleteObjectTagging DeletePublicAccessBlock GetBucketAbac \
+        GetBucketAccelerateConfiguration GetBucketAcl GetBucketAnalyticsConfiguration GetBucketCors GetBucketEncryption \
+        GetBucketIntelligentTieringConfiguration GetBucketInventoryConfiguration GetBucketLifecycleConfiguration \
+        GetBucketLocation GetBucketLogging GetBucketMetadataConfiguration GetBucketMetadataTableConfiguration \
+        GetBucketMetricsConfiguration GetBucketNotificationConfiguration GetBucketOwnershipControls GetBucketPolicy \
+        GetBucketPolicyStatus GetBucketReplication GetBucketRequestPayment GetBucketTagging GetBucketVersioning \
+        GetBucketWebsite GetObject GetObjectAcl GetObjectAttributes GetObjectLegalHold GetObjectLockConfiguration \
+        GetObjectRetention GetObjectTagging GetObjectTorrent GetPublicAccessBlock HeadBucket HeadObject \
+        ListBucketAnalyticsConfigurations ListBucketIntelligentTieringConfigurations ListBucketInventoryConfigurations \
+        ListBucketMetricsConfigurations ListBuckets ListDirectoryBuckets ListMultipartUploads ListObjects ListObjectsV2 \
+        ListObjectVersions ListParts PutBucketAbac PutBucketAccelerateConfiguration PutBucketAcl \
+        PutBucketAnalyticsConfiguration PutBucketCors PutBucketEncryption PutBucketIntelligentTieringConfiguration \
+        PutBucketInventoryConfiguration PutBucketLifecycleConfiguration PutBucketLogging PutBucketMetricsConfiguration \
+        PutBucketNotificationConfiguration PutBucketOwnershipControls PutBucketPolicy PutBucketReplication \
+        PutBucketRequestPayment PutBucketTagging PutBucketVersioning PutBucketWebsite PutObject PutObjectAcl \
+        PutObjectLegalHold PutObjectLockConfiguration PutObjectRetention PutObjectTagging PutPublicAccessBlock \
+        RenameObject RestoreObject SelectObjectContent UpdateBucketMetadataInventoryTableConfiguration \
+        UpdateBucketMetadataJournalTableConfiguration UpdateObjectEncryption UploadPart UploadPartCopy \
+        WriteGetObjectResponse";
+
+    /// ListBucketAnalyticsConfigurations and its like, ListDirectoryBuckets and UploadPartCopy had no row of their own.
+    #[test]
+    fn every_action_of_the_api_reference_has_a_row() {
+        for action in ACTIONS.split_whitespace() {
+            assert!(OPERATIONS.iter().any(|row| row.name == action), "{action}");
+        }
+    }
+}

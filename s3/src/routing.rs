@@ -8,6 +8,7 @@ use crate::fields::Fields;
 use crate::operations::{Handling, OPERATIONS, OTHER_SUBRESOURCE, Operation, Selector};
 use crate::query::Query;
 use crate::target::Resource;
+use crate::version::VERSION_ID;
 use cairn_http1::Method;
 
 /// Where a request goes.
@@ -17,19 +18,44 @@ pub(crate) enum Route {
     Operation(&'static Operation),
     /// Nowhere: a known subresource without a row for this method and resource.
     UnknownSubresource,
+    /// Nowhere: the subresource of this name is one of another resource.
+    OtherResource { name: &'static str, resource: Resource },
+    /// Nowhere: the operation means no version.
+    NoVersion,
     /// Nowhere: the resource, or its subresource, does not have the method. The ones that it has are given.
     MethodNotAllowed { allow: String },
 }
 
 /// Finds the route of a request.
 pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
+    match operation(method, resource, query, fields) {
+        Route::Operation(Operation { handling: Handling::Built(handler), .. })
+            if query.has(VERSION_ID) && !handler.takes_version() =>
+        {
+            Route::NoVersion
+        }
+        route => route,
+    }
+}
+
+fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
     let fits = |row: &Operation| row.method == *method && row.resource == resource;
     let find = |wanted: &dyn Fn(&Operation) -> bool| OPERATIONS.iter().find(|row| fits(row) && wanted(row));
 
-    let subresources: Vec<&'static str> =
-        query.iter().filter_map(|(name, _)| known_subresource(name)).collect();
+    // A preflight asks about the request that is to follow, whose query this is.
+    let subresources: Vec<&'static str> = match *method {
+        Method::OPTIONS => Vec::new(),
+        _ => query.iter().filter_map(|(name, _)| known_subresource(name)).collect(),
+    };
     if !subresources.is_empty() {
-        let named = |row: &Operation| subresources.iter().any(|name| row.selector == Selector::Query(name));
+        let named = |row: &Operation| match row.selector {
+            Selector::Query(name) => subresources.contains(&name),
+            Selector::QueryBeside(name, beside) => subresources.contains(&name) && query.has(beside),
+            Selector::QueryAndHeader(name, header) => {
+                subresources.contains(&name) && fields.amz(header).is_some()
+            }
+            Selector::Plain | Selector::QueryValue(..) | Selector::Header(_) => false,
+        };
         // A request that names one that is not built beside one that is, gets the refusal.
         if let Some(row) = find(&|row| !row.is_built() && named(row)) {
             return Route::Operation(row);
@@ -43,10 +69,15 @@ pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fiel
         if OPERATIONS.iter().any(|row| !row.is_built() && named(row)) {
             return Route::UnknownSubresource;
         }
-        return method_not_allowed(|row| row.resource == resource && named(row));
+        return match of_other_resource(method, resource, &subresources) {
+            Some(name) => Route::OtherResource { name, resource },
+            None => method_not_allowed(|row| row.resource == resource && named(row)),
+        };
     }
     let selected = |row: &Operation| match row.selector {
-        Selector::Plain | Selector::Query(_) => false,
+        Selector::Plain | Selector::Query(_) | Selector::QueryBeside(..) | Selector::QueryAndHeader(..) => {
+            false
+        }
         Selector::QueryValue(name, value) => query.get(name) == Some(value),
         Selector::Header(name) => fields.amz(name).is_some(),
     };
@@ -68,6 +99,24 @@ fn known_subresource(name: &str) -> Option<&'static str> {
     })
 }
 
+/// The first of these subresources that this resource does not have, or has for other methods while another resource has
+/// it for this one.
+fn of_other_resource(
+    method: &Method,
+    resource: Resource,
+    subresources: &[&'static str],
+) -> Option<&'static str> {
+    let has = |name: &'static str, wanted: &dyn Fn(&Operation) -> bool| {
+        OPERATIONS.iter().any(|row| row.selector == Selector::Query(name) && wanted(row))
+    };
+    subresources.iter().copied().find(|name| {
+        let here = has(name, &|row| row.resource == resource);
+        let here_with_method = has(name, &|row| row.resource == resource && row.method == *method);
+        let elsewhere = has(name, &|row| row.resource != resource && row.method == *method);
+        !here || (elsewhere && !here_with_method)
+    })
+}
+
 fn method_not_allowed(has: impl Fn(&Operation) -> bool) -> Route {
     let mut allow: Vec<&str> = Vec::new();
     for row in OPERATIONS.iter().filter(|row| row.is_built() && has(row)) {
@@ -83,7 +132,10 @@ impl Route {
     pub(crate) const fn operation_name(&self) -> &'static str {
         match self {
             Self::Operation(row) => row.name,
-            Self::UnknownSubresource | Self::MethodNotAllowed { .. } => "unknown",
+            Self::UnknownSubresource
+            | Self::OtherResource { .. }
+            | Self::NoVersion
+            | Self::MethodNotAllowed { .. } => "unknown",
         }
     }
 
@@ -91,12 +143,23 @@ impl Route {
     pub(crate) fn refusal(&self, method: &Method) -> Option<S3Error> {
         match self {
             Self::Operation(row) => match row.handling {
-                Handling::Built(_) => None,
+                Handling::Built(_) | Handling::Preflight => None,
                 Handling::NotBuilt(message) => {
                     Some(S3Error::not_implemented(message).element("Operation", row.name))
                 }
             },
             Self::UnknownSubresource => Some(S3Error::not_implemented(OTHER_SUBRESOURCE)),
+            Self::OtherResource { name, resource } => {
+                let message = format!("There is no such thing as the ?{name} sub-resource for {resource}");
+                Some(S3Error::with_message(ErrorCode::InvalidRequest, message))
+            }
+            Self::NoVersion => {
+                let message = "This operation does not accept a version-id.";
+                Some(
+                    S3Error::with_message(ErrorCode::InvalidArgument, message)
+                        .element("ArgumentName", VERSION_ID),
+                )
+            }
             Self::MethodNotAllowed { allow } => Some(
                 S3Error::new(ErrorCode::MethodNotAllowed)
                     .element("Method", method.as_str())
@@ -122,12 +185,10 @@ mod tests {
         "acl",
         "analytics",
         "attributes",
-        "cors",
         "delete",
         "encryption",
         "intelligent-tiering",
         "inventory",
-        "legal-hold",
         "lifecycle",
         "logging",
         "metadataConfiguration",
@@ -136,7 +197,6 @@ mod tests {
         "metadataTable",
         "metrics",
         "notification",
-        "object-lock",
         "ownershipControls",
         "policy",
         "policyStatus",
@@ -145,16 +205,12 @@ mod tests {
         "replication",
         "requestPayment",
         "restore",
-        "retention",
         "select",
         "session",
         "tagging",
         "torrent",
         "uploadId",
         "uploads",
-        "versionId",
-        "versioning",
-        "versions",
         "website",
     ];
 
@@ -164,7 +220,6 @@ mod tests {
         Method::PUT,
         Method::POST,
         Method::DELETE,
-        Method::OPTIONS,
         Method::PATCH,
     ];
 
@@ -181,7 +236,7 @@ mod tests {
         match routed(method, resource, query, &[]) {
             Route::Operation(row) => match row.handling {
                 Handling::Built(handler) => Some(handler),
-                Handling::NotBuilt(_) => None,
+                Handling::Preflight | Handling::NotBuilt(_) => None,
             },
             _ => None,
         }
@@ -245,12 +300,15 @@ mod tests {
     #[test]
     fn methods_that_a_resource_does_not_have_are_405_with_allow() {
         for (method, resource, query, expected) in [
-            (Method::PUT, Service, "", "GET"),
-            (Method::HEAD, Service, "", "GET"),
-            (Method::PATCH, Bucket, "", "PUT, HEAD, DELETE"),
-            (Method::POST, Object, "", "PUT, GET, HEAD, DELETE"),
-            (Method::PATCH, Object, "", "PUT, GET, HEAD, DELETE"),
+            (Method::PUT, Service, "", "GET, OPTIONS"),
+            (Method::HEAD, Service, "", "GET, OPTIONS"),
+            (Method::PATCH, Bucket, "", "PUT, HEAD, DELETE, OPTIONS"),
+            (Method::POST, Object, "", "PUT, GET, HEAD, DELETE, OPTIONS"),
+            (Method::PATCH, Object, "", "PUT, GET, HEAD, DELETE, OPTIONS"),
             (Method::PUT, Bucket, "location", "GET"),
+            (Method::DELETE, Bucket, "versioning", "GET, PUT"),
+            (Method::PUT, Bucket, "versions", "GET"),
+            (Method::DELETE, Object, "retention", "GET, PUT"),
         ] {
             match routed(&method, resource, query, &[]) {
                 Route::MethodNotAllowed { allow } => assert_eq!(allow, expected),
@@ -270,12 +328,57 @@ mod tests {
     }
 
     #[test]
-    fn forms_tokens_and_preflights_are_refused() {
+    fn forms_and_tokens_are_refused() {
         assert_eq!(status(&Method::POST, Bucket, ""), Some(501));
         assert_eq!(status(&Method::POST, Service, ""), Some(501));
-        for resource in [Service, Bucket, Object] {
-            assert_eq!(status(&Method::OPTIONS, resource, ""), Some(501));
+    }
+
+    #[test]
+    fn a_preflight_is_one_whatever_the_request_that_follows_asks_for() {
+        for query in ["", "acl", "uploadId=u&partNumber=1", "versionId=null&x-id=GetObject", "location"] {
+            for resource in [Service, Bucket, Object] {
+                match routed(&Method::OPTIONS, resource, query, &[]) {
+                    Route::Operation(row) => assert_eq!(row.handling, Handling::Preflight),
+                    other => panic!("{resource:?} ?{query}: {other:?}"),
+                }
+            }
         }
+    }
+
+    /// `GET /bucket/key?versions` must never become GetObject, nor be told that versions are not implemented.
+    #[test]
+    fn a_subresource_of_another_resource_is_an_invalid_request() {
+        for (method, resource, query) in [
+            (Method::GET, Object, "versions"),
+            (Method::PUT, Object, "versions"),
+            (Method::GET, Object, "versioning"),
+            (Method::DELETE, Object, "cors"),
+            (Method::GET, Object, "location&versionId=null"),
+            (Method::PUT, Bucket, "retention"),
+            (Method::GET, Service, "versions"),
+        ] {
+            let refused = routed(&method, resource, query, &[]).refusal(&method).expect(query);
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidRequest"), "{method} ?{query}");
+        }
+    }
+
+    #[test]
+    fn a_version_id_goes_to_operations_that_mean_a_version_and_to_no_other() {
+        for (method, query, expected) in [
+            (Method::GET, "versionId=v", Handler::GetObject),
+            (Method::GET, "versionId=v&partNumber=1", Handler::GetObject),
+            (Method::HEAD, "versionId", Handler::HeadObject),
+            (Method::DELETE, "versionId=", Handler::DeleteObject),
+            (Method::PUT, "retention&versionId=v", Handler::PutObjectRetention),
+            (Method::GET, "partNumber=1&versionId=v&legal-hold", Handler::GetObjectLegalHold),
+        ] {
+            assert_eq!(handler(&method, Object, query), Some(expected), "{method} ?{query}");
+        }
+        for (method, resource) in [(Method::PUT, Object), (Method::PUT, Bucket), (Method::DELETE, Bucket)] {
+            let refused = routed(&method, resource, "versionId=null", &[]).refusal(&method).expect("refused");
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{method} {resource:?}");
+        }
+        assert_eq!(status(&Method::PUT, Object, "tagging&versionId=null"), Some(501));
     }
 
     #[test]

@@ -4,11 +4,12 @@ use crate::account::REGION;
 use crate::audit::RequestTrail;
 use crate::auth;
 use crate::call::Call;
+use crate::cors;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
 use crate::hosts::OwnHosts;
 use crate::lock_headers;
-use crate::operations::Handling;
+use crate::operations::{Handling, Operation};
 use crate::ops;
 use crate::query::Query;
 use crate::reply::{self, AnswerIds, Asked, Reply};
@@ -64,12 +65,7 @@ struct Progress {
 
 impl Progress {
     fn route_pattern(&self) -> &'static str {
-        match self.target.as_ref().map(Target::resource) {
-            Some(Resource::Service) => "/",
-            Some(Resource::Bucket) => "/{bucket}",
-            Some(Resource::Object) => "/{bucket}/{key}",
-            None => "",
-        }
+        self.target.as_ref().map_or("", |target| target.resource().pattern())
     }
 }
 
@@ -100,9 +96,9 @@ impl S3Service {
 
         let route = route(head.method(), target.resource(), &query, fields);
         progress.operation = route.operation_name();
-        if *head.method() == Method::OPTIONS {
-            // Browsers never sign a preflight.
-            return Err(route.refusal(head.method()).unwrap_or_else(|| ErrorCode::MethodNotAllowed.into()));
+        if let Route::Operation(Operation { handling: Handling::Preflight, .. }) = route {
+            fields.check_single()?;
+            return cors::answers::preflight(&self.engine, target, head);
         }
         let now = self.clock.now();
         let authenticated = auth::authenticate(&self.authenticator, head, fields, now);
@@ -177,7 +173,7 @@ impl Service for S3Service {
             target: progress.target.as_ref(),
             route: progress.route_pattern(),
         };
-        match result {
+        let mut response = match result {
             Ok(reply) => reply::success(reply, asked, self.ids(&request.id)),
             Err(error) => {
                 if let Some(cause) = error.failure_cause() {
@@ -187,7 +183,11 @@ impl Service for S3Service {
                 self.record(request, &progress, &error);
                 reply::failure(&with_region(error, asked), asked, self.ids(&request.id))
             }
+        };
+        if *request.head.method() != Method::OPTIONS {
+            cors::answers::write_actual(&self.engine, asked.target, &request.head, &mut response.head);
         }
+        response
     }
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {

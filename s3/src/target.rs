@@ -6,6 +6,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};
+use std::fmt;
 
 /// What kind of resource a path names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,6 +17,27 @@ pub(crate) enum Resource {
     Bucket,
     /// An object.
     Object,
+}
+
+impl Resource {
+    /// The form of its paths.
+    pub(crate) const fn pattern(self) -> &'static str {
+        match self {
+            Self::Service => "/",
+            Self::Bucket => "/{bucket}",
+            Self::Object => "/{bucket}/{key}",
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Service => "the service",
+            Self::Bucket => "a bucket",
+            Self::Object => "a key",
+        })
+    }
 }
 
 /// The decoded path; empty texts are absent.

@@ -7,5 +7,5 @@ mod small;
 pub(crate) mod turns;
 mod unused;
 
-pub(crate) use small::read_xml_body;
+pub(crate) use small::{read_document, read_xml_body};
 pub(crate) use unused::check_unused_body;

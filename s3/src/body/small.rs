@@ -1,10 +1,26 @@
 //! Request bodies that are small and wanted whole: the XML of bucket operations.
 
+use crate::body::declared;
 use crate::body::digests::BodyDigests;
+use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
 use cairn_engine::md5_digest;
 use cairn_net::RequestBody;
+
+/// Reads and checks the XML document that an operation needs, whose root has this name.
+///
+/// # Errors
+/// As [`read_xml_body`]; `MalformedXML` when there is none, or another one.
+pub(crate) async fn read_document(
+    call: &Call<'_>,
+    body: &mut RequestBody<'_>,
+    root: &str,
+) -> S3Result<Element> {
+    let declared = declared::from_request(call.fields, call.authentication.payload)?;
+    let document = read_xml_body(body, BodyDigests::new(declared)).await?;
+    document.filter(|document| document.name() == root).ok_or_else(|| ErrorCode::MalformedXML.into())
+}
 
 /// Reads and checks a body of XML; `None` when there is none.
 ///

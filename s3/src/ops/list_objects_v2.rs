@@ -4,9 +4,9 @@
 //! asked for and still not be the last: `IsTruncated` is what counts.
 
 use crate::account;
-use crate::attributes::checksum_name;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
+use crate::ops::list_page::{self, ENTRY_BYTES};
 use crate::ops::names::NameEncoding;
 use crate::query::Query;
 use crate::reply::Reply;
@@ -14,11 +14,6 @@ use crate::token;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListObjects, ListPage, ListPosition, ListedObject};
 use cairn_http1::iso8601_millis;
-
-/// Most keys and common prefixes on one page; a larger `max-keys` counts as this.
-const KEYS_MAX: usize = 1000;
-/// Bytes of XML around one key, for the first allocation.
-const ENTRY_BYTES: usize = 256;
 
 /// What the query asks for.
 #[derive(Debug)]
@@ -48,12 +43,6 @@ pub(crate) fn list_objects_v2(call: &Call<'_>) -> S3Result<Reply> {
 }
 
 fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
-    let max = match query.get("max-keys") {
-        None => KEYS_MAX,
-        Some(text) => parse_max(text).ok_or_else(|| {
-            S3Error::invalid_argument("max-keys", text, "Provided max-keys is not a non-negative integer.")
-        })?,
-    };
     let start_after = query.get_non_empty("start-after");
     let token = query.get("continuation-token");
     let after = match token {
@@ -66,19 +55,13 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     Ok(Asked {
         prefix: query.get("prefix").unwrap_or_default(),
         delimiter: query.get_non_empty("delimiter"),
-        max,
+        max: list_page::max_keys(query)?,
         start_after,
         token,
         after,
         encoding: NameEncoding::parse(query.get("encoding-type"))?,
         fetch_owner: query.get("fetch-owner").is_some_and(|value| value.eq_ignore_ascii_case("true")),
     })
-}
-
-/// Digits only; a number beyond `usize` is as good as the largest page.
-fn parse_max(text: &str) -> Option<usize> {
-    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
 }
 
 /// What must hold of a list's query, whatever it is.
@@ -88,7 +71,7 @@ fn parse_max(text: &str) -> Option<usize> {
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
     let Ok(asked) = asked(query) else { return };
-    assert!(asked.max <= KEYS_MAX);
+    assert!(asked.max <= list_page::KEYS_MAX);
     assert!(asked.after.is_some() || asked.token.is_none());
     let page = ListPage { next: asked.after.clone(), ..ListPage::default() };
     if let Ok(xml) = document("bucket", &asked, &page) {
@@ -126,14 +109,7 @@ fn document(bucket: &str, asked: &Asked<'_>, page: &ListPage) -> S3Result<XmlWri
     for object in &page.objects {
         write_object(&mut xml, asked, object)?;
     }
-    for prefix in &page.common_prefixes {
-        // Keys and delimiters are UTF-8, hence so is what ends with a delimiter.
-        let prefix =
-            std::str::from_utf8(prefix).map_err(|_| S3Error::internal("a common prefix is not UTF-8"))?;
-        xml.open("CommonPrefixes");
-        names.write(&mut xml, "Prefix", prefix)?;
-        xml.close("CommonPrefixes");
-    }
+    list_page::write_common_prefixes(&mut xml, names, &page.common_prefixes)?;
     xml.close("ListBucketResult");
     Ok(xml)
 }
@@ -143,10 +119,7 @@ fn write_object(xml: &mut XmlWriter, asked: &Asked<'_>, object: &ListedObject) -
     asked.encoding.write(xml, "Key", &object.key)?;
     xml.value("LastModified", iso8601_millis(object.last_modified.0));
     xml.value("ETag", format_args!("&quot;{}&quot;", object.etag));
-    for algorithm in &object.checksum_algorithms {
-        xml.text("ChecksumAlgorithm", checksum_name(*algorithm));
-        xml.text("ChecksumType", "FULL_OBJECT");
-    }
+    list_page::write_checksums(xml, object);
     xml.value("Size", object.size);
     if asked.fetch_owner {
         account::write_owner(xml);

@@ -2,16 +2,29 @@
 
 mod create_bucket;
 mod delete_bucket;
+mod delete_bucket_cors;
 mod delete_object;
+mod get_bucket_cors;
 mod get_bucket_location;
+mod get_bucket_versioning;
 mod get_object;
+mod get_object_legal_hold;
+pub(crate) mod get_object_lock_configuration;
+pub(crate) mod get_object_retention;
 mod head_bucket;
 mod head_object;
 mod list_buckets;
+pub(crate) mod list_object_versions;
 pub(crate) mod list_objects_v2;
+mod list_page;
 mod names;
 mod object_answer;
+mod put_bucket_cors;
+mod put_bucket_versioning;
 mod put_object;
+pub(crate) mod put_object_legal_hold;
+pub(crate) mod put_object_lock_configuration;
+pub(crate) mod put_object_retention;
 
 use crate::body::check_unused_body;
 use crate::call::Call;
@@ -44,5 +57,21 @@ pub(crate) async fn carry_out(
         Handler::GetObject => get_object::get_object(call).await,
         Handler::HeadObject => head_object::head_object(call),
         Handler::DeleteObject => delete_object::delete_object(call).await,
+        Handler::GetBucketVersioning => get_bucket_versioning::get_bucket_versioning(call),
+        Handler::PutBucketVersioning => put_bucket_versioning::put_bucket_versioning(call, body).await,
+        Handler::ListObjectVersions => list_object_versions::list_object_versions(call),
+        Handler::GetObjectLockConfiguration => {
+            get_object_lock_configuration::get_object_lock_configuration(call)
+        }
+        Handler::PutObjectLockConfiguration => {
+            put_object_lock_configuration::put_object_lock_configuration(call, body).await
+        }
+        Handler::GetObjectRetention => get_object_retention::get_object_retention(call),
+        Handler::PutObjectRetention => put_object_retention::put_object_retention(call, body).await,
+        Handler::GetObjectLegalHold => get_object_legal_hold::get_object_legal_hold(call),
+        Handler::PutObjectLegalHold => put_object_legal_hold::put_object_legal_hold(call, body).await,
+        Handler::GetBucketCors => get_bucket_cors::get_bucket_cors(call),
+        Handler::PutBucketCors => put_bucket_cors::put_bucket_cors(call, body).await,
+        Handler::DeleteBucketCors => delete_bucket_cors::delete_bucket_cors(call).await,
     }
 }

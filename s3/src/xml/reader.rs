@@ -4,6 +4,7 @@
 //! instructions are skipped. Document types and references other than XML's five and to characters are refused:
 //! S3 has no use for them and they are how parsers are attacked. Size, depth and number of elements are bounded.
 
+use crate::errors::{ErrorCode, S3Error};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
@@ -40,6 +41,29 @@ impl Element {
         &self.children
     }
 
+    /// The children of this name, in order.
+    pub(crate) fn children_named<'e>(&'e self, name: &'static str) -> impl Iterator<Item = &'e Self> {
+        self.children.iter().filter(move |child| child.name == name)
+    }
+
+    /// The one child of this name, if there is any.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub(crate) fn only_child(&self, name: &'static str) -> Result<Option<&Self>, NotReadable> {
+        let mut found = self.children_named(name);
+        let first = found.next();
+        if found.next().is_some() { Err(NotReadable) } else { Ok(first) }
+    }
+
+    /// The text of the one child of this name without white space around it, if there is any.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub(crate) fn only_text(&self, name: &'static str) -> Result<Option<&str>, NotReadable> {
+        Ok(self.only_child(name)?.map(|child| child.text.trim()))
+    }
+
     /// The first child of this name.
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.children.iter().find(|child| child.name == name)
@@ -49,6 +73,12 @@ impl Element {
 /// The document is not what is read here.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NotReadable;
+
+impl From<NotReadable> for S3Error {
+    fn from(_: NotReadable) -> Self {
+        ErrorCode::MalformedXML.into()
+    }
+}
 
 impl<E: std::error::Error> From<E> for NotReadable {
     fn from(_: E) -> Self {

@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub struct Server {
     pub address: SocketAddr,
     drain: Drain,
-    store: Arc<Store>,
+    pub store: Arc<Store>,
     pub audit: Arc<AuditLog>,
     joined: Option<thread::JoinHandle<()>>,
     folder: Arc<tempfile::TempDir>,

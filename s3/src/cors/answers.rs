@@ -1,0 +1,98 @@
+//! What browsers are told: the answer to a preflight, and the headers that other answers carry.
+//!
+//! A preflight is answered before authentication, for browsers never sign one. That a bucket does not exist is told as on
+//! AWS, with the same status as a refusal.
+
+use crate::cors::rules::{Admission, CrossOrigin, Rules};
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::reply::Reply;
+use crate::target::{Resource, Target};
+use cairn_engine::Engine;
+use cairn_http1::{RequestHead, ResponseHead, StatusCode};
+
+const ORIGIN: &str = "origin";
+const REQUEST_METHOD: &str = "access-control-request-method";
+const REQUEST_HEADERS: &str = "access-control-request-headers";
+/// What answers depend on where a bucket has rules.
+const VARY: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
+
+const NO_ORIGIN: &str = "Insufficient information. Origin request header needed.";
+const NO_BUCKET: &str = "CORSResponse: Bucket not found";
+const NO_RULES: &str = "CORSResponse: CORS is not enabled for this bucket.";
+const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is usually because the evalution of \
+                        Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are \
+                        not whitelisted by the resource's CORS spec.";
+
+/// Answers a preflight (AWS: OPTIONS object).
+///
+/// # Errors
+/// `BadRequest` without an origin; `AccessForbidden` when no rule allows what is asked for.
+pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) -> S3Result<Reply> {
+    let origin = head.header_str(ORIGIN).filter(|origin| !origin.is_empty());
+    let origin = origin.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_ORIGIN))?;
+    // No rule allows a method that was not named.
+    let method = head.header_str(REQUEST_METHOD).unwrap_or(head.method().as_str());
+    let asked = CrossOrigin { origin, method, headers: requested_headers(head) };
+    let forbidden = |message, resource| {
+        S3Error::with_message(ErrorCode::AccessForbidden, message)
+            .element("Method", method)
+            .element("ResourceType", resource)
+    };
+    let bucket = target.bucket().ok().and_then(|name| engine.store().bucket(&name));
+    let bucket = bucket.ok_or_else(|| forbidden(NO_BUCKET, "BUCKET"))?;
+    let settings = bucket.settings();
+    let stored = settings.cors.as_deref().ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
+    let rules = Rules::decode(stored).ok_or_else(|| S3Error::internal("the CORS rules cannot be read"))?;
+    let resource = if target.resource() == Resource::Object { "OBJECT" } else { "BUCKET" };
+    let admission = rules.admit(asked).ok_or_else(|| forbidden(NO_MATCH, resource))?;
+    let mut reply = Reply::empty(StatusCode::OK);
+    write(&mut reply.head, asked, admission);
+    reply.head.header("vary", VARY);
+    Ok(reply)
+}
+
+/// Writes the headers that let a page of another origin read this answer, whether a success or an error, when a rule of the
+/// bucket does. An answer to a request without `Origin` is left as it is, and nothing is looked up for it.
+pub(crate) fn write_actual(
+    engine: &Engine,
+    target: Option<&Target>,
+    request: &RequestHead,
+    answer: &mut ResponseHead,
+) {
+    let Some(origin) = request.header_str(ORIGIN) else { return };
+    let bucket = target.and_then(|target| target.bucket().ok()).and_then(|name| engine.store().bucket(&name));
+    let Some(settings) = bucket.map(|bucket| bucket.settings()) else { return };
+    let Some(rules) = settings.cors.as_deref().and_then(Rules::decode) else { return };
+    // As on AWS, what belongs to a preflight counts here too.
+    let method = request.header_str(REQUEST_METHOD).unwrap_or(request.method().as_str());
+    let asked = CrossOrigin { origin, method, headers: requested_headers(request) };
+    if let Some(admission) = rules.admit(asked) {
+        write(answer, asked, admission);
+    }
+    answer.header("vary", VARY);
+}
+
+/// The list of requested headers. What is no text names none that a rule could allow.
+fn requested_headers(head: &RequestHead) -> &str {
+    head.header(REQUEST_HEADERS).map_or("", |list| std::str::from_utf8(list).unwrap_or("\u{fffd}"))
+}
+
+fn write(head: &mut ResponseHead, asked: CrossOrigin<'_>, admission: Admission<'_>) {
+    let Admission { rule, any_origin } = admission;
+    head.header("access-control-allow-origin", if any_origin { "*" } else { asked.origin });
+    head.header("access-control-allow-methods", rule.methods.join(", "));
+    let names: Vec<String> = asked.header_names().map(str::to_ascii_lowercase).collect();
+    if !names.is_empty() {
+        head.header("access-control-allow-headers", names.join(", "));
+    }
+    if !rule.expose_headers.is_empty() {
+        head.header("access-control-expose-headers", rule.expose_headers.join(", "));
+    }
+    if let Some(seconds) = rule.max_age_seconds {
+        head.header("access-control-max-age", seconds.to_string());
+    }
+    // Browsers refuse credentials together with any origin.
+    if !any_origin {
+        head.header("access-control-allow-credentials", "true");
+    }
+}

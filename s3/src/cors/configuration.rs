@@ -1,0 +1,204 @@
+//! The XML of a CORS configuration. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
+
+use crate::cors::origin;
+use crate::cors::rules::{Rule, Rules};
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::xml::reader::Element;
+use crate::xml::writer::{XmlWriter, xml_can_carry};
+
+/// Most rules of a bucket.
+const RULES_MAX: usize = 100;
+/// Longest `ID`, in characters.
+const ID_CHARS_MAX: usize = 255;
+/// The methods that a rule may allow.
+const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
+
+/// Reads the document of a configuration.
+///
+/// # Errors
+/// `MalformedXML` for what is not of its form, `InvalidRequest` with the reason for what it may not hold.
+pub(crate) fn read(document: &Element) -> S3Result<Rules> {
+    let rules = document.children_named("CORSRule").map(read_rule).collect::<S3Result<Vec<Rule>>>()?;
+    match rules.len() {
+        0 => Err(ErrorCode::MalformedXML.into()),
+        1..=RULES_MAX => Ok(Rules::new(rules)),
+        _ => Err(invalid("The number of CORS rules should not exceed allowed limit of 100 rules.")),
+    }
+}
+
+fn read_rule(element: &Element) -> S3Result<Rule> {
+    let id = element.only_text("ID")?.map(str::to_owned);
+    if id.as_ref().is_some_and(|id| id.chars().count() > ID_CHARS_MAX || !xml_can_carry(id)) {
+        return Err(invalid("The ID of a CORS rule has at most 255 characters."));
+    }
+    let max_age_seconds = match element.only_text("MaxAgeSeconds")? {
+        None => None,
+        Some(text) => Some(seconds(text).ok_or(ErrorCode::MalformedXML)?),
+    };
+    let rule = Rule {
+        id,
+        origins: texts(element, "AllowedOrigin", check_origin)?,
+        methods: texts(element, "AllowedMethod", check_method)?,
+        allowed_headers: texts(element, "AllowedHeader", check_allowed_header)?,
+        expose_headers: texts(element, "ExposeHeader", check_expose_header)?,
+        max_age_seconds,
+    };
+    let complete = !rule.origins.is_empty() && !rule.methods.is_empty();
+    if complete { Ok(rule) } else { Err(ErrorCode::MalformedXML.into()) }
+}
+
+fn texts(
+    element: &Element,
+    name: &'static str,
+    check: impl Fn(&str) -> S3Result<()>,
+) -> S3Result<Vec<String>> {
+    let texts = element.children_named(name).map(|child| {
+        let text = child.text().trim();
+        check(text).map(|()| text.to_owned())
+    });
+    texts.collect()
+}
+
+/// Digits only.
+fn seconds(text: &str) -> Option<u32> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
+}
+
+fn check_origin(text: &str) -> S3Result<()> {
+    origin::check(text).map_err(|why| invalid(format!("AllowedOrigin \"{text}\" is not valid: {why}.")))
+}
+
+fn check_method(text: &str) -> S3Result<()> {
+    if METHODS.contains(&text) {
+        return Ok(());
+    }
+    Err(invalid(format!("Found unsupported HTTP method in CORS config. Unsupported method is {text}")))
+}
+
+fn check_allowed_header(text: &str) -> S3Result<()> {
+    if text.matches('*').count() > 1 {
+        return Err(invalid(format!("AllowedHeader \"{text}\" can not have more than one wildcard.")));
+    }
+    check_header_name("AllowedHeader", text)
+}
+
+fn check_expose_header(text: &str) -> S3Result<()> {
+    if text.contains('*') {
+        return Err(invalid(format!(
+            "ExposeHeader \"{text}\" contains wildcard. We currently do not support wildcard for ExposeHeader."
+        )));
+    }
+    check_header_name("ExposeHeader", text)
+}
+
+/// Names are tokens (RFC 9110 section 5.6.2); `*` is a character of theirs.
+fn check_header_name(element: &str, text: &str) -> S3Result<()> {
+    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    if !text.is_empty() && text.bytes().all(token) {
+        return Ok(());
+    }
+    Err(invalid(format!("{element} \"{text}\" is not the name of a header.")))
+}
+
+fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+/// The document of rules, as they were put.
+pub(crate) fn document(rules: &Rules) -> XmlWriter {
+    let mut xml = XmlWriter::with_capacity(512 * (1 + rules.rules.len()));
+    xml.open_root("CORSConfiguration");
+    for rule in &rules.rules {
+        xml.open("CORSRule");
+        if let Some(id) = &rule.id {
+            xml.text("ID", id);
+        }
+        for (name, texts) in [
+            ("AllowedHeader", &rule.allowed_headers),
+            ("AllowedMethod", &rule.methods),
+            ("AllowedOrigin", &rule.origins),
+            ("ExposeHeader", &rule.expose_headers),
+        ] {
+            texts.iter().for_each(|text| xml.text(name, text));
+        }
+        if let Some(seconds) = rule.max_age_seconds {
+            xml.value("MaxAgeSeconds", seconds);
+        }
+        xml.close("CORSRule");
+    }
+    xml.close("CORSConfiguration");
+    xml
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{document, read};
+    use crate::cors::rules::Rules;
+    use crate::xml::reader::parse;
+
+    const LEAST: &str = "<AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod>";
+
+    fn configured(inner: &str) -> Result<Rules, &'static str> {
+        let body = format!("<CORSConfiguration xmlns=\"urn:x\">{inner}</CORSConfiguration>");
+        read(&parse(body.as_bytes()).expect(inner)).map_err(|error| error.code())
+    }
+
+    fn rule(inner: &str) -> Result<Rules, &'static str> {
+        configured(&format!("<CORSRule>{inner}</CORSRule>"))
+    }
+
+    #[test]
+    fn what_was_read_is_written_and_reads_the_same() {
+        let full = "<CORSRule><ID>a &lt; b</ID><AllowedOrigin> https://A.example:443\n</AllowedOrigin>\
+                    <AllowedOrigin>null</AllowedOrigin><AllowedMethod>PUT</AllowedMethod>\
+                    <AllowedMethod>HEAD</AllowedMethod><AllowedHeader>X-amz-*</AllowedHeader>\
+                    <ExposeHeader>ETag</ExposeHeader><MaxAgeSeconds>3000</MaxAgeSeconds><Unknown/></CORSRule>";
+        let rules = configured(&format!("{full}<CORSRule>{LEAST}</CORSRule>")).expect("valid");
+        assert_eq!(rules.rules.len(), 2);
+        let first = &rules.rules[0];
+        assert_eq!(first.origins, ["https://A.example:443", "null"]);
+        assert_eq!((first.id.as_deref(), first.max_age_seconds), (Some("a < b"), Some(3000)));
+        let written = document(&rules).finish();
+        assert_eq!(read(&parse(&written).expect("well-formed")).expect("valid"), rules);
+    }
+
+    #[test]
+    fn what_is_missing_or_doubled_is_malformed() {
+        for inner in ["", "<Other/>"] {
+            assert_eq!(configured(inner), Err("MalformedXML"), "{inner}");
+        }
+        for inner in [
+            "",
+            "<AllowedOrigin>*</AllowedOrigin>",
+            "<AllowedMethod>GET</AllowedMethod>",
+            &format!("{LEAST}<MaxAgeSeconds>-1</MaxAgeSeconds>"),
+            &format!("{LEAST}<MaxAgeSeconds>1</MaxAgeSeconds><MaxAgeSeconds>2</MaxAgeSeconds>"),
+            &format!("{LEAST}<MaxAgeSeconds/>"),
+            &format!("{LEAST}<MaxAgeSeconds>4294967296</MaxAgeSeconds>"),
+        ] {
+            assert_eq!(rule(inner), Err("MalformedXML"), "{inner}");
+        }
+    }
+
+    #[test]
+    fn what_a_rule_may_not_hold_is_an_invalid_request() {
+        for inner in [
+            "<AllowedOrigin>https://*.example.com</AllowedOrigin>",
+            "<AllowedOrigin>https://a.example/</AllowedOrigin>",
+            "<AllowedMethod>OPTIONS</AllowedMethod>",
+            "<AllowedMethod>get</AllowedMethod>",
+            "<AllowedMethod/>",
+            "<AllowedHeader>x-*-*</AllowedHeader>",
+            "<AllowedHeader>a b</AllowedHeader>",
+            "<AllowedHeader/>",
+            "<ExposeHeader>*</ExposeHeader>",
+            "<ExposeHeader>x:y</ExposeHeader>",
+            &format!("<ID>{}</ID>", "i".repeat(256)),
+        ] {
+            assert_eq!(rule(&format!("{LEAST}{inner}")), Err("InvalidRequest"), "{inner}");
+        }
+        let rules = |count: usize| format!("<CORSRule>{LEAST}</CORSRule>").repeat(count);
+        assert!(configured(&rules(100)).is_ok());
+        assert_eq!(configured(&rules(101)), Err("InvalidRequest"));
+    }
+}

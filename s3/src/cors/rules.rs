@@ -1,0 +1,195 @@
+//! CORS rules: their form in the bucket's record, and which rule lets a request in.
+//!
+//! The engine keeps them as bytes that mean nothing to it: JSON, `{"version": 1, "rules": [{"id", "origins", "methods",
+//! "allowed_headers", "expose_headers", "max_age_seconds"}]}`, texts as they were put, members that were not put left out.
+//! What cannot be read lets nobody in.
+
+use crate::cors::origin;
+use crate::errors::{S3Error, S3Result};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The version of the stored form.
+const VERSION: u32 = 1;
+
+/// One rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    pub(crate) origins: Vec<String>,
+    pub(crate) methods: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) allowed_headers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) expose_headers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_age_seconds: Option<u32>,
+}
+
+/// The rules of a bucket, in the order in which they are tried.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rules {
+    version: u32,
+    pub(crate) rules: Vec<Rule>,
+}
+
+/// What a browser says of the request that it is about to send, or sends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CrossOrigin<'a> {
+    /// `Origin`.
+    pub(crate) origin: &'a str,
+    /// The request's method.
+    pub(crate) method: &'a str,
+    /// `Access-Control-Request-Headers`, a list.
+    pub(crate) headers: &'a str,
+}
+
+impl<'a> CrossOrigin<'a> {
+    /// The names of the headers.
+    pub(crate) fn header_names(self) -> impl Iterator<Item = &'a str> {
+        self.headers.split(',').map(str::trim).filter(|name| !name.is_empty())
+    }
+}
+
+/// The rule that lets a request in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admission<'r> {
+    pub(crate) rule: &'r Rule,
+    /// Whether the rule does so for any origin.
+    pub(crate) any_origin: bool,
+}
+
+impl Rules {
+    /// These rules.
+    pub(crate) fn new(rules: Vec<Rule>) -> Self {
+        Self { version: VERSION, rules }
+    }
+
+    /// The stored form.
+    ///
+    /// # Errors
+    /// `InternalError`, never for rules that were read from a request.
+    pub(crate) fn encode(&self) -> S3Result<Arc<[u8]>> {
+        let encoded = serde_json::to_vec(self);
+        Ok(encoded.map_err(|error| S3Error::internal(format!("encoding CORS rules: {error}")))?.into())
+    }
+
+    /// The rules of a stored form; `None` when it is none, or a later one.
+    pub(crate) fn decode(stored: &[u8]) -> Option<Self> {
+        serde_json::from_slice(stored).ok().filter(|rules: &Self| rules.version == VERSION)
+    }
+
+    /// The first rule that allows origin, method and headers alike.
+    pub(crate) fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
+        self.rules.iter().find_map(|rule| {
+            let named = rule.origins.iter().any(|allowed| origin::is_same(allowed, request.origin));
+            let any_origin = !named && rule.origins.iter().any(|allowed| allowed == origin::ANY);
+            let admits = (named || any_origin)
+                && rule.methods.iter().any(|allowed| allowed == request.method)
+                && request.header_names().all(|name| allows_header(rule, name));
+            admits.then_some(Admission { rule, any_origin })
+        })
+    }
+}
+
+/// Whether some pattern of the rule fits the header. Names have no case.
+fn allows_header(rule: &Rule, name: &str) -> bool {
+    rule.allowed_headers.iter().any(|pattern| match pattern.split_once('*') {
+        None => pattern.eq_ignore_ascii_case(name),
+        Some((start, end)) => {
+            let (pattern, name) = ((start.as_bytes(), end.as_bytes()), name.as_bytes());
+            name.len() >= pattern.0.len() + pattern.1.len()
+                && name[..pattern.0.len()].eq_ignore_ascii_case(pattern.0)
+                && name[name.len() - pattern.1.len()..].eq_ignore_ascii_case(pattern.1)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CrossOrigin, Rule, Rules};
+
+    fn texts(texts: &[&str]) -> Vec<String> {
+        texts.iter().map(|text| (*text).to_owned()).collect()
+    }
+
+    fn rule(origins: &[&str], methods: &[&str], headers: &[&str]) -> Rule {
+        Rule {
+            origins: texts(origins),
+            methods: texts(methods),
+            allowed_headers: texts(headers),
+            ..Rule::default()
+        }
+    }
+
+    #[test]
+    fn the_first_rule_that_allows_origin_method_and_headers_wins() {
+        let rules = Rules::new(vec![
+            rule(&["https://a.example"], &["GET"], &[]),
+            rule(&["https://a.example", "*"], &["GET", "PUT"], &["x-amz-*", "Content-Type"]),
+        ]);
+        let admitted = |origin, method, headers| {
+            let admission = rules.admit(CrossOrigin { origin, method, headers })?;
+            Some((rules.rules.iter().position(|rule| rule == admission.rule)?, admission.any_origin))
+        };
+        let a = "https://a.example";
+        assert_eq!(admitted(a, "GET", ""), Some((0, false)));
+        assert_eq!(admitted(a, "GET", "X-AMZ-Date,content-type"), Some((1, false)));
+        assert_eq!(admitted(a, "PUT", ""), Some((1, false)));
+        assert_eq!(admitted("https://b.example", "GET", ""), Some((1, true)));
+        for (origin, method, headers) in [
+            (a, "DELETE", ""),
+            (a, "get", ""),
+            (a, "PUT", "authorization"),
+            (a, "PUT", "content-type, x-other"),
+        ] {
+            assert_eq!(admitted(origin, method, headers), None, "{method} {headers}");
+        }
+    }
+
+    #[test]
+    fn a_header_pattern_has_a_beginning_and_an_end() {
+        let rules = Rules::new(vec![rule(&["*"], &["GET"], &["X-*-Name", "*-End"])]);
+        for (headers, allowed) in [
+            ("x-any-name", true),
+            ("X--NAME", true),
+            ("x-name", false),
+            ("my-end", true),
+            ("-end", true),
+            ("end", false),
+            (" x-a-name , my-end,", true),
+        ] {
+            let request = CrossOrigin { origin: "null", method: "GET", headers };
+            assert_eq!(rules.admit(request).is_some(), allowed, "{headers}");
+        }
+        let all = Rules::new(vec![rule(&["*"], &["GET"], &["*"])]);
+        assert!(all.admit(CrossOrigin { origin: "x", method: "GET", headers: "anything, at-all" }).is_some());
+    }
+
+    #[test]
+    fn rules_decode_to_what_was_encoded_and_nothing_else_is_guessed() {
+        let full = Rule {
+            id: Some("one".to_owned()),
+            expose_headers: texts(&["ETag"]),
+            max_age_seconds: Some(3000),
+            ..rule(&["http://\u{e4}"], &["GET"], &["*"])
+        };
+        for rules in [Rules::new(vec![full, rule(&["*"], &["PUT"], &[])]), Rules::new(Vec::new())] {
+            let encoded = rules.encode().expect("encodes");
+            assert_eq!(Rules::decode(&encoded), Some(rules));
+        }
+        let golden = br#"{"version":1,"rules":[{"origins":["*"],"methods":["GET"]}]}"#;
+        assert_eq!(&*Rules::new(vec![rule(&["*"], &["GET"], &[])]).encode().expect("encodes"), golden);
+        for bad in [
+            &b""[..],
+            b"{}",
+            br#"{"version":2,"rules":[]}"#,
+            br#"{"version":1,"rules":[{"origins":["*"],"methods":["GET"],"later":1}]}"#,
+        ] {
+            assert_eq!(Rules::decode(bad), None);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What pages of objects and of versions have in common: how much a client may ask for, and elements that both have.
+
+use crate::attributes::checksum_name;
+use crate::errors::{S3Error, S3Result};
+use crate::ops::names::NameEncoding;
+use crate::query::Query;
+use crate::xml::writer::XmlWriter;
+use cairn_engine::{ChecksumKind, ListedObject};
+
+/// Most keys and common prefixes on one page; a larger `max-keys` counts as this.
+pub(crate) const KEYS_MAX: usize = 1000;
+/// Bytes of XML around one key, for the first allocation.
+pub(crate) const ENTRY_BYTES: usize = 256;
+
+/// What `max-keys` asks for.
+///
+/// # Errors
+/// `InvalidArgument` for what is no number of digits alone.
+pub(crate) fn max_keys(query: &Query<'_>) -> S3Result<usize> {
+    let Some(text) = query.get("max-keys") else { return Ok(KEYS_MAX) };
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        let message = "Provided max-keys is not a non-negative integer.";
+        return Err(S3Error::invalid_argument("max-keys", text, message));
+    }
+    // A number beyond `usize` is as good as the largest page.
+    Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
+}
+
+/// A common prefix as text: keys and delimiters are UTF-8, hence so is what ends with a delimiter.
+///
+/// # Errors
+/// `InternalError` when it is not.
+pub(crate) fn prefix_text(prefix: &[u8]) -> S3Result<&str> {
+    std::str::from_utf8(prefix).map_err(|_| S3Error::internal("a common prefix is not UTF-8"))
+}
+
+/// Writes the common prefixes of a page.
+///
+/// # Errors
+/// `InvalidRequest` for one that XML cannot carry.
+pub(crate) fn write_common_prefixes(
+    xml: &mut XmlWriter,
+    names: NameEncoding,
+    prefixes: &[Vec<u8>],
+) -> S3Result<()> {
+    for prefix in prefixes {
+        xml.open("CommonPrefixes");
+        names.write(xml, "Prefix", prefix_text(prefix)?)?;
+        xml.close("CommonPrefixes");
+    }
+    Ok(())
+}
+
+/// Writes which checksums an object has.
+pub(crate) fn write_checksums(xml: &mut XmlWriter, object: &ListedObject) {
+    for algorithm in &object.checksum_algorithms {
+        xml.text("ChecksumAlgorithm", checksum_name(*algorithm));
+        xml.text(
+            "ChecksumType",
+            match object.checksum_kind {
+                ChecksumKind::FullObject => "FULL_OBJECT",
+                ChecksumKind::Composite => "COMPOSITE",
+            },
+        );
+    }
+}

@@ -1,0 +1,70 @@
+//! PutBucketVersioning: enabled or suspended, never off again. Source: API Reference, PutBucketVersioning.
+
+use crate::body::read_document;
+use crate::call::Call;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::reply::Reply;
+use crate::xml::reader::Element;
+use cairn_engine::{BucketChange, EngineError, Versioning};
+use cairn_http1::StatusCode;
+use cairn_net::RequestBody;
+
+pub(crate) async fn put_bucket_versioning(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
+    let bucket = call.bucket()?;
+    let versioning = asked(&read_document(call, body, "VersioningConfiguration").await?)?;
+    let change = BucketChange::Versioning(versioning);
+    call.engine.store().change_bucket(&bucket, change).await.map_err(|error| match error {
+        EngineError::InvalidBucketState => S3Error::with_message(
+            ErrorCode::InvalidBucketState,
+            "An Object Lock configuration is present on this bucket, so the versioning state cannot be changed.",
+        ),
+        other => other.into(),
+    })?;
+    Ok(Reply::empty(StatusCode::OK))
+}
+
+/// MFA delete may be named as disabled, which it is.
+fn asked(document: &Element) -> S3Result<Versioning> {
+    match document.only_text("MfaDelete")? {
+        None | Some("Disabled") => {}
+        Some("Enabled") => {
+            return Err(S3Error::not_implemented("MFA delete is not implemented: leave MfaDelete away."));
+        }
+        Some(_) => return Err(ErrorCode::MalformedXML.into()),
+    }
+    match document.only_text("Status")? {
+        Some("Enabled") => Ok(Versioning::Enabled),
+        Some("Suspended") => Ok(Versioning::Suspended),
+        _ => Err(ErrorCode::MalformedXML.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::asked;
+    use crate::xml::reader::parse;
+    use cairn_engine::Versioning;
+
+    #[test]
+    fn there_are_two_states_to_ask_for() {
+        let asked = |inner: &str| {
+            let body = format!("<VersioningConfiguration>{inner}</VersioningConfiguration>");
+            asked(&parse(body.as_bytes()).expect(inner)).map_err(|error| (error.status(), error.code()))
+        };
+        assert_eq!(asked("<Status>Enabled</Status>"), Ok(Versioning::Enabled));
+        let suspended = "<MfaDelete>Disabled</MfaDelete><Status> Suspended\n</Status><Unknown/>";
+        assert_eq!(asked(suspended), Ok(Versioning::Suspended));
+        for inner in [
+            "",
+            "<Status/>",
+            "<Status>enabled</Status>",
+            "<Status>Unversioned</Status>",
+            "<Status>Enabled</Status><Status>Suspended</Status>",
+            "<Status>Enabled</Status><MfaDelete>x</MfaDelete>",
+        ] {
+            assert_eq!(asked(inner), Err((400, "MalformedXML")), "{inner}");
+        }
+        let mfa = "<Status>Enabled</Status><MfaDelete>Enabled</MfaDelete>";
+        assert_eq!(asked(mfa), Err((501, "NotImplemented")));
+    }
+}

@@ -1,0 +1,83 @@
+//! Walks the table of all operations of S3 through a real server: what is not built is 501 and changes nothing.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use cairn_s3::{OperationSummary, operations};
+use common::{Call, Client, Server};
+
+/// A request for an operation, as far as the table says what selects it.
+fn request(operation: &OperationSummary, bucket: &str) -> Call {
+    let path = operation.path.replace("{bucket}", bucket).replace("{key}", "kept");
+    let query: Vec<String> = operation.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let call = Call::new(operation.method.as_str(), &format!("{path}?{}", query.join("&")));
+    match operation.header {
+        Some(name) => call.header(name, "x"),
+        None => call,
+    }
+}
+
+/// Everything that a client can see of a bucket, and what the store counts.
+fn state(server: &Server, client: &mut Client, bucket: &str) -> Vec<String> {
+    let mut state: Vec<String> = ["list-type=2", "versioning", "cors", "object-lock", "versions"]
+        .into_iter()
+        .map(|query| {
+            let answer = client.send(Call::new("GET", &format!("/{bucket}?{query}")));
+            let text = answer.text();
+            let unchanging = text.split("<RequestId>").next().unwrap();
+            format!("{} {unchanging}", answer.status)
+        })
+        .collect();
+    state.push(client.send(Call::new("GET", "/")).text());
+    state.push(client.send(Call::new("GET", &format!("/{bucket}/kept"))).text());
+    let buckets = server.store.buckets();
+    state.extend(buckets.iter().map(|bucket| format!("{:?} {:?}", bucket.usage(), bucket.settings())));
+    state
+}
+
+#[test]
+fn every_operation_that_is_not_built_is_501_and_changes_nothing() {
+    let server = Server::start();
+    let mut client = server.client();
+    let locking = Call::new("PUT", "/photos").header("x-amz-bucket-object-lock-enabled", "true");
+    client.send(locking).expect(200);
+    client.send(Call::new("PUT", "/photos/kept").body("kept")).expect(200);
+    let cors = "<CORSConfiguration><CORSRule><AllowedOrigin>https://a.example</AllowedOrigin>\
+                <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
+    client.send(Call::new("PUT", "/photos?cors").body(cors)).expect(200);
+    let before = state(&server, &mut client, "photos");
+    let refused: Vec<OperationSummary> = operations().filter(|operation| !operation.is_built).collect();
+    assert!(refused.len() > 60, "{}", refused.len());
+    for operation in refused {
+        for body in ["", "<Any/>"] {
+            let answer = client.send(request(&operation, "photos").body(body)).refused(501, "NotImplemented");
+            // A header that is refused wherever it stands is named before the operation is.
+            let named = answer.element("Operation");
+            let by_header = operation.header.is_some() && named.is_none();
+            assert!(by_header || named.as_deref() == Some(operation.name), "{}", answer.text());
+            assert!(answer.element("Message").unwrap().contains(": "), "{}", operation.name);
+        }
+    }
+    assert_eq!(state(&server, &mut client, "photos"), before);
+}
+
+#[test]
+fn a_refused_head_has_the_status_alone() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    for target in ["/photos?acl", "/photos/kept?tagging", "/photos/kept?acl&versionId=null"] {
+        let answer = client.send(Call::new("HEAD", target)).expect(501);
+        assert_eq!(answer.body, b"");
+        assert!(answer.header("x-amz-request-id").is_some());
+    }
+}
+
+#[test]
+fn every_operation_that_is_built_is_reached() {
+    let server = Server::start();
+    let mut client = server.client();
+    for operation in operations().filter(|operation| operation.is_built && operation.name != "CreateBucket") {
+        let answer = client.send(request(&operation, "missing"));
+        assert!(answer.status < 500, "{}: {}", operation.name, answer.text());
+    }
+}
