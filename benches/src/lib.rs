@@ -4,7 +4,8 @@
 //! disk: commits in a memory file system would measure nothing.
 
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, PutObject, Store, StoreOptions, WriteCondition, block_check,
+    Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, Store, StoreOptions,
+    WriteCondition, block_check,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
 use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};
@@ -100,8 +101,8 @@ impl Bench {
     #[expect(clippy::expect_used, reason = "a benchmark whose reads fail has nothing to report")]
     pub fn get(&self, number: u64) -> usize {
         self.executor.run(async {
-            let open = self.engine.open_object(&self.bucket, &Self::key(number)).expect("opens");
-            let mut reader = open.read(0..u64::MAX);
+            let open = self.engine.open_whole(&self.bucket, &Self::key(number), None).expect("opens");
+            let mut reader = open.read();
             let mut bytes = 0;
             while let Some(chunk) = reader.next().await.expect("reads") {
                 bytes += chunk.as_ref().len();
@@ -137,6 +138,7 @@ async fn put(
         etag: Etag::single(md5),
         attributes: Attributes::default(),
         condition: WriteCondition::default(),
+        lock: ObjectLock::default(),
     };
     engine.put_object(put).await.map(|_| ())
 }

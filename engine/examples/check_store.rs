@@ -59,8 +59,8 @@ fn main() -> ExitCode {
         _ => vec!["the payloads could not be read".to_owned()],
     };
     let report = serde_json::json!({
-        "objects": inspection.objects,
-        "bytes": inspection.logical_bytes,
+        "objects": inspection.usage.objects,
+        "bytes": inspection.usage.bytes,
         "owned_units": inspection.owned_bytes / UNIT_BYTES,
         "orphaned_units": inspection.orphaned_bytes / UNIT_BYTES,
         "inconsistencies": inspection.findings.len() as u64 + inspection.findings_omitted,
@@ -112,7 +112,7 @@ async fn read_one(
     bucket: &Arc<cairn_engine::Bucket>,
     key: &ObjectKey,
 ) -> Result<(), cairn_engine::EngineError> {
-    let mut reader = engine.open_object(bucket, key)?.read(0..u64::MAX);
+    let mut reader = engine.open_whole(bucket, key, None)?.read();
     while reader.next().await?.is_some() {}
     Ok(())
 }

@@ -5,9 +5,9 @@
 //! `cargo test --release -p cairn-engine --lib fragmentation -- --nocapture`; `CAIRN_FRAGMENTATION_MONTHS` makes it longer.
 
 use crate::allocation::FreeKind;
+use crate::codec::PayloadId;
 use crate::extent::Extent;
 use crate::limits::{EXTENT_UNITS_MAX, LONG_PIECE_UNITS, UNIT_BYTES};
-use crate::record::PayloadId;
 use crate::space::{Pieces, Reservation, Space};
 use std::sync::Arc;
 

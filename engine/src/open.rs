@@ -78,6 +78,19 @@ impl Engine {
         decided.map(|decided| (opened, decided)).ok_or(EngineError::ShuttingDown)
     }
 
+    /// Opens a version, by default the current one, for reading all of it.
+    ///
+    /// # Errors
+    /// As [`Engine::head_object`].
+    pub fn open_whole(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+    ) -> Result<OpenObject, EngineError> {
+        self.open_object(bucket, key, version, |info| (0..info.size, ())).map(|(open, ())| open)
+    }
+
     /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
     pub(crate) fn open_found(
         self: &Rc<Self>,

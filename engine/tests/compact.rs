@@ -2,7 +2,10 @@
 
 mod support;
 
-use cairn_engine::{CompactError, Engine, OpenError, Store, StoreOptions, WriteCondition, compact_store};
+use cairn_engine::{
+    BucketSettings, CompactError, DeleteOptions, Engine, OpenError, Store, StoreOptions, WriteCondition,
+    compact_store,
+};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 mod support;
 
-use cairn_engine::{EngineError, StoreOptions, WriteCondition};
+use cairn_engine::{BucketSettings, EngineError, StoreOptions, WriteCondition};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

@@ -5,7 +5,9 @@ mod support;
 
 use cairn_engine::simulation::Simulation;
 use cairn_engine::simulation::disk::{Effect, Fault, Kept, Operation, SimulatedDisk};
-use cairn_engine::{Bucket, Engine, EngineError, StoreEvent, StoreObserver, WriteCondition};
+use cairn_engine::{
+    Bucket, BucketSettings, DeleteOptions, Engine, EngineError, StoreEvent, StoreObserver, WriteCondition,
+};
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
@@ -181,7 +183,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
         // What needs no flush of the volume goes on.
         old_is_whole(&engine, &bucket).await;
         put(&engine, &bucket, &key("small"), b"in the record", anything()).await.expect("put");
-        engine.delete_object(&bucket, &key("small"), anything()).await.expect("deleted");
+        engine.delete_object(&bucket, &key("small"), DeleteOptions::default()).await.expect("deleted");
         assert_eq!(engine.head_object(&bucket, &key("new"), None).map(|_| ()), Err(EngineError::NoSuchKey));
     });
     let events = all_told.events();
@@ -195,7 +197,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
             assert_eq!(engine.store().inspect(u64::MAX).expect("reads").findings, []);
             old_is_whole(&engine, &bucket).await;
             put(&engine, &bucket, &key("new"), &content(4, SIZE), anything()).await.expect("put");
-            engine.delete_object(&bucket, &key("new"), anything()).await.expect("deleted");
+            engine.delete_object(&bucket, &key("new"), DeleteOptions::default()).await.expect("deleted");
         });
     }
 }

@@ -5,7 +5,10 @@
 
 mod support;
 
-use cairn_engine::{Engine, EngineError, ListObjects, ListPosition, StoreOptions, Usage, WriteCondition};
+use cairn_engine::{
+    BucketSettings, DeleteOptions, Engine, EngineError, ListObjects, ListPosition, StoreOptions, Usage,
+    WriteCondition,
+};
 use cairn_model::ObjectKey;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -80,7 +83,9 @@ fn expected(model: &Model, prefix: &str, delimiter: Option<&str>) -> (Vec<String
 async fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
     let bucket = engine.store().bucket(&name("model")).expect("there");
     let bytes = model.values().map(|(_, size)| *size as u64).sum();
-    assert_eq!(bucket.usage(), Usage { objects: model.len() as u64, bytes });
+    let (objects, versions, version_bytes) = (model.len() as u64, model.len() as u64, bytes);
+    let held = Usage { objects, bytes, versions, version_bytes, ..Usage::default() };
+    assert_eq!(bucket.usage(), held);
     for (object, (seed, size)) in model {
         let (_, bytes) = get(engine, &bucket, &key(object), 0..u64::MAX).await.expect("there");
         assert!(bytes == content(*seed, *size), "content of {object:?}");
@@ -96,7 +101,7 @@ async fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
         );
     }
     let found = engine.store().inspect(u64::MAX).expect("reads");
-    assert_eq!((found.findings, found.objects), (vec![], model.len() as u64));
+    assert_eq!((found.findings, found.usage.objects), (vec![], model.len() as u64));
     let start = random.key();
     let list = ListObjects {
         prefix: b"",

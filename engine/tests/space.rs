@@ -2,7 +2,7 @@
 
 mod support;
 
-use cairn_engine::{Engine, Store, StoreOptions, StoreUsage, WriteCondition};
+use cairn_engine::{BucketSettings, DeleteOptions, Engine, Store, StoreOptions, StoreUsage, WriteCondition};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;

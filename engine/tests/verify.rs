@@ -3,8 +3,8 @@
 mod support;
 
 use cairn_engine::{
-    BucketVerification, Engine, EngineError, ScrubOptions, VerificationStatus, VerifiedVersion,
-    VerifyPosition, VerifyProgress, WriteCondition,
+    BucketSettings, BucketVerification, DeleteOptions, Engine, EngineError, ScrubOptions, VerificationStatus,
+    VerifiedVersion, VerifyPosition, VerifyProgress, WriteCondition,
 };
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

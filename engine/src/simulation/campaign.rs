@@ -234,7 +234,7 @@ async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
     let bucket = match store.bucket(&bucket_name()?) {
         Some(bucket) => bucket,
         None => store
-            .create_bucket(&bucket_name()?, BucketSettings::default())
+            .create_bucket(&bucket_name()?, crate::bucket::BucketSettings::default())
             .await
             .map_err(|error| text(&error))?,
     };

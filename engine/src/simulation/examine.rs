@@ -107,7 +107,7 @@ impl CutPoint {
             return Err(format!("usage is {usage:?}, there are {objects} objects of {bytes} bytes"));
         }
         let inspection = store.inspect(u64::MAX).map_err(|error| format!("cannot be inspected: {error}"))?;
-        if !inspection.complete || !inspection.is_clean() || inspection.objects != objects {
+        if !inspection.complete || !inspection.is_clean() || inspection.usage.objects != objects {
             return Err(format!("the inspection finds {:?}", inspection.findings));
         }
         space_adds_up(store, inspection.owned_bytes / UNIT_BYTES)?;
@@ -119,10 +119,10 @@ impl CutPoint {
         let mut found = Found::new();
         for (name, history) in &self.history.keys {
             let key = ObjectKey::parse(name).map_err(|_| "not a key")?;
-            let read = match engine.open_object(&bucket, &key) {
+            let read = match engine.open_whole(&bucket, &key, None) {
                 Ok(open) => {
                     let (etag, version) = (open.info.etag, open.info.version.0);
-                    let mut reader = open.read(0..u64::MAX);
+                    let mut reader = open.read();
                     let mut bytes = Vec::new();
                     while let Some(chunk) =
                         reader.next().await.map_err(|error| format!("{name} cannot be read: {error}"))?

@@ -148,6 +148,7 @@ impl Workload {
                     etag: content.etag,
                     attributes: Attributes::default(),
                     condition,
+                    lock: crate::lock::ObjectLock::default(),
                 };
                 self.engine.put_object(put).await
             }
@@ -200,7 +201,8 @@ impl Workload {
     async fn delete(&self, name: &str) {
         let Ok(key) = ObjectKey::parse(name) else { return };
         let change = self.history.borrow_mut().begin(name, None);
-        let outcome = self.engine.delete_object(&self.bucket, &key, DeleteOptions::default()).await;
+        let outcome =
+            self.engine.delete_object(&self.bucket, &key, crate::object::DeleteOptions::default()).await;
         match outcome {
             Ok(_) => {
                 self.acknowledged.set(self.acknowledged.get() + 1);
@@ -225,7 +227,7 @@ impl Workload {
     async fn read(self: &Rc<Self>, name: &str, random: &mut Random) {
         let Ok(key) = ObjectKey::parse(name) else { return };
         let certain = self.history.borrow().certain(name);
-        let open = match self.engine.open_object(&self.bucket, &key) {
+        let open = match self.engine.open_whole(&self.bucket, &key, None) {
             Ok(open) => open,
             Err(EngineError::NoSuchKey) => {
                 if certain.is_some_and(|state| state.is_some()) {
@@ -239,7 +241,7 @@ impl Workload {
         if certain.is_some_and(|state| state.is_none_or(|content| content.etag != etag)) {
             self.find(format!("{name} is not what was put last"));
         }
-        let mut reader = open.read(0..u64::MAX);
+        let mut reader = open.read();
         let mut bytes = Vec::new();
         loop {
             match reader.next().await {

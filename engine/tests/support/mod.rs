@@ -2,10 +2,10 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcome, Store, StoreOptions,
-    WriteCondition,
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, PutObject, PutOutcome, Store,
+    StoreOptions, WriteCondition,
 };
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::path::Path;
@@ -108,7 +108,8 @@ pub async fn put(
     }
     let payload = writer.finish().await?;
     assert_eq!(payload.md5(), cairn_engine::md5_digest(bytes), "the digest in lanes is the digest");
-    let attributes = Attributes { headers: vec![("x-amz-meta-a".into(), b"b".to_vec())], checksums: vec![] };
+    let headers = vec![("x-amz-meta-a".into(), b"b".to_vec())];
+    let attributes = Attributes { headers, ..Attributes::default() };
     let put = PutObject {
         bucket: bucket.clone(),
         key: object.clone(),
@@ -116,6 +117,7 @@ pub async fn put(
         etag: etag(bytes),
         attributes,
         condition,
+        lock: ObjectLock::default(),
     };
     engine.put_object(put).await
 }
@@ -126,9 +128,18 @@ pub async fn get(
     object: &ObjectKey,
     range: std::ops::Range<u64>,
 ) -> Result<(ObjectInfo, Vec<u8>), EngineError> {
-    let open = engine.open_object(bucket, object)?;
-    let info = open.info.clone();
-    let mut reader = open.read(range);
+    get_version(engine, bucket, object, None, range).await
+}
+
+pub async fn get_version(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    version: Option<VersionName>,
+    range: std::ops::Range<u64>,
+) -> Result<(ObjectInfo, Vec<u8>), EngineError> {
+    let (open, info) = engine.open_object(bucket, object, version, |info| (range.clone(), info.clone()))?;
+    let mut reader = open.read();
     let mut bytes = Vec::new();
     while let Some(chunk) = reader.next().await? {
         bytes.extend_from_slice(chunk.as_ref());

@@ -2,7 +2,7 @@
 
 use super::super::{Cancel, Report};
 use super::support::{BUCKET, put, store_with, with_engine};
-use crate::{EngineError, RepairMode, WriteCondition};
+use crate::{BucketSettings, DeleteOptions, EngineError, RepairMode};
 use cairn_model::{BucketName, ObjectKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,13 +46,8 @@ fn nothing_is_found_under_concurrent_puts_overwrites_and_deletes() {
                         let key = format!("{} of {writer}", (random >> 40) % KEYS);
                         if (random >> 20).is_multiple_of(3) {
                             let key = ObjectKey::parse(&key).expect("a key");
-                            let condition = WriteCondition::default();
                             engine
-                                .delete_object(
-                                    &bucket,
-                                    &key,
-                                    DeleteOptions { condition: condition, ..DeleteOptions::default() },
-                                )
+                                .delete_object(&bucket, &key, DeleteOptions::default())
                                 .await
                                 .expect("deletes");
                         } else {
@@ -69,15 +64,7 @@ fn nothing_is_found_under_concurrent_puts_overwrites_and_deletes() {
                             .expect("made");
                         put(&engine, &bucket, "only", 20_000).await;
                         let key = ObjectKey::parse("only").expect("a key");
-                        let condition = WriteCondition::default();
-                        engine
-                            .delete_object(
-                                &bucket,
-                                &key,
-                                DeleteOptions { condition: condition, ..DeleteOptions::default() },
-                            )
-                            .await
-                            .expect("deletes");
+                        engine.delete_object(&bucket, &key, DeleteOptions::default()).await.expect("deletes");
                         engine.store().delete_bucket(&name).await.expect("empty");
                     }
                 })

@@ -1,12 +1,13 @@
 //! Every kind of inconsistency, planted and found under its own name.
 
 use super::support::{BUCKET, Planted, store_with};
+use crate::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
 use crate::control::NEXT_ID_KEY;
 use crate::extent::Extent;
 use crate::inspect::FindingKind;
 use crate::keys;
 use crate::limits::FINDINGS_MAX;
-use crate::record::{BlockChecks, OBJECT_RECORD_VERSION, ObjectRecord, PayloadForm, VolumePayload};
+use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
 use crate::slice::{IDENTITY_KEY, SEQUENCE_KEY};
 use cairn_model::VersionId;
 use std::os::unix::fs::FileExt as _;
@@ -22,8 +23,10 @@ fn store() -> Planted {
 }
 
 fn payload(record: &mut ObjectRecord) -> &mut VolumePayload {
-    let PayloadForm::Volume(payload) = &mut record.payload else { panic!("in volumes") };
-    payload
+    match &mut record.content {
+        Content::Payload(Payload { form: PayloadForm::Volume(payload), .. }) => payload,
+        other => panic!("not in volumes: {other:?}"),
+    }
 }
 
 #[test]
@@ -31,8 +34,8 @@ fn counts_and_bytes_are_those_of_the_objects() {
     let planted = store();
     let inspection = planted.store.inspect(u64::MAX).expect("inspects");
     assert!(inspection.complete && inspection.is_clean());
-    assert_eq!((inspection.entries_examined, inspection.objects, inspection.versions), (3, 3, 3));
-    assert_eq!(inspection.logical_bytes, 100 + 200_000 + (17 << 20));
+    assert_eq!((inspection.entries_examined, inspection.usage.objects, inspection.usage.versions), (3, 3, 3));
+    assert_eq!(inspection.usage.bytes, 100 + 200_000 + (17 << 20));
     assert_eq!(inspection.owned_bytes, (49 + 4352 + 1) * 4096);
 }
 

@@ -1,10 +1,11 @@
 //! Repair removes exactly orphans, and only where it is certain what they are.
 
 use super::support::{Planted, put, store_with, with_engine};
+use crate::codec::PayloadId;
 use crate::extent::Extent;
 use crate::keys;
 use crate::queue::{FreeOrphansJob, Job};
-use crate::record::{OBJECT_RECORD_VERSION, PayloadId};
+use crate::record::OBJECT_RECORD_VERSION;
 use crate::{EngineError, RepairMode};
 use cairn_model::BucketName;
 use futures_channel::oneshot;

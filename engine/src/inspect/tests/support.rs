@@ -4,7 +4,7 @@ use super::super::FindingKind;
 use crate::extent::Extent;
 use crate::free_map::FreeMapEdit;
 use crate::keys;
-use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, PayloadForm};
+use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
 use crate::slice::Tables;
 use crate::{Attributes, Bucket, Engine, PutObject, Store, StoreOptions, WriteCondition};
 use cairn_lmdb::WriteTxn;
@@ -46,7 +46,11 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
     let objects: Vec<_> = objects.iter().map(|(key, size)| ((*key).to_owned(), *size)).collect();
     with_engine(&store, move |engine| async move {
         let name = BucketName::parse(BUCKET).expect("a name");
-        let bucket = engine.store().create_bucket(&name, BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name, crate::bucket::BucketSettings::default())
+            .await
+            .expect("made");
         for (key, size) in objects {
             put(&engine, &bucket, &key, size).await;
         }
@@ -82,7 +86,8 @@ pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, si
     let payload = writer.finish().await.expect("written");
     let (etag, attributes) = (Etag::single(payload.md5()), Attributes::default());
     let (bucket, condition) = (Arc::clone(bucket), WriteCondition::default());
-    let put = PutObject { bucket, key, payload, etag, attributes, condition };
+    let lock = crate::lock::ObjectLock::default();
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
     engine.put_object(put).await.expect("put");
 }
 
@@ -136,8 +141,10 @@ impl Planted {
 
     /// Space of an object in volumes.
     pub(super) fn extents(&self, key: &str) -> Vec<Extent> {
-        let PayloadForm::Volume(payload) = self.record(key).1.payload else { panic!("{key} is inline") };
-        payload.owned().collect()
+        match self.record(key).1.content {
+            Content::Payload(payload) => payload.owned().collect(),
+            other => panic!("{key} has no payload of its own: {other:?}"),
+        }
     }
 
     /// Marks units, or takes the marks off.
