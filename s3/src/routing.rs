@@ -214,14 +214,8 @@ mod tests {
         "website",
     ];
 
-    const METHODS: &[Method] = &[
-        Method::GET,
-        Method::HEAD,
-        Method::PUT,
-        Method::POST,
-        Method::DELETE,
-        Method::PATCH,
-    ];
+    const METHODS: &[Method] =
+        &[Method::GET, Method::HEAD, Method::PUT, Method::POST, Method::DELETE, Method::PATCH];
 
     fn routed(method: &Method, resource: Resource, query: &str, headers: &[(&str, &[u8])]) -> Route {
         let query = Query::parse(Some(query)).expect("parses");

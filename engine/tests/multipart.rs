@@ -1,0 +1,312 @@
+//! Multipart uploads, copies and quotas through the engine's surface.
+
+mod support;
+
+use cairn_engine::{
+    Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
+    ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, UploadPosition, Usage,
+    WriteCondition, composite_etag, md5_digest,
+};
+use cairn_model::{Etag, ObjectKey, UploadId};
+use std::rc::Rc;
+use std::sync::Arc;
+use support::{content, folder, get, key, name, options, put, with_engine, with_engine_on};
+
+const MIB: usize = 1 << 20;
+
+async fn bucket(engine: &Rc<Engine>) -> Arc<Bucket> {
+    engine.store().create_bucket(&name("uploads"), BucketSettings::default()).await.expect("made")
+}
+
+async fn begin(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &ObjectKey) -> UploadId {
+    engine.create_upload(bucket, object, NewUpload::default()).await.expect("begun").id
+}
+
+async fn part(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    upload: UploadId,
+    (number, bytes): (u16, &[u8]),
+) -> Result<PartInfo, EngineError> {
+    let mut writer = engine.write_payload(bucket, object, bytes.len() as u64).await?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let room = writer.buffer().await?;
+        let count = rest.len().min(room.len());
+        room[..count].copy_from_slice(&rest[..count]);
+        writer.advance(count)?;
+        rest = &rest[count..];
+    }
+    let payload = writer.finish().await?;
+    let (bucket, key) = (Arc::clone(bucket), object.clone());
+    engine.put_part(PutPart { bucket, key, upload, number, payload, checksum: None }).await
+}
+
+fn completion(
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    upload: UploadId,
+    parts: &[(u16, &[u8])],
+) -> CompleteUpload {
+    CompleteUpload {
+        bucket: Arc::clone(bucket),
+        key: object.clone(),
+        upload,
+        parts: parts.iter().map(|(number, bytes)| (*number, md5_digest(bytes))).collect(),
+        checksums: Vec::new(),
+        condition: WriteCondition::default(),
+    }
+}
+
+fn inspect(store: &Store) {
+    let found = store.inspect(u64::MAX).expect("inspects");
+    assert!(found.complete && found.is_clean(), "{found:?}");
+}
+
+fn parts_make_the_object(encryption_at_rest: bool) {
+    let folder = folder();
+    let options = cairn_engine::StoreOptions { encryption_at_rest, ..options(folder.path()) };
+    with_engine_on(options, move |engine| async move {
+        let (bucket, object) = (bucket(&engine).await, key("a"));
+        let upload = begin(&engine, &bucket, &object).await;
+        // Several blocks, some of another size, a gap in the numbers, an inline one at the end.
+        let sizes = [3 * MIB, 3 * MIB, 200_001, 2 * MIB, 10_000];
+        let bytes: Vec<_> = (0..).zip(sizes).map(|(seed, size)| content(seed, size)).collect();
+        let numbers = [1, 2, 4, 9, 10_000];
+        for at in [4, 2, 0, 3, 1] {
+            part(&engine, &bucket, &object, upload, (numbers[at], &bytes[at])).await.expect("uploaded");
+        }
+        part(&engine, &bucket, &object, upload, (7, b"not used")).await.expect("uploaded");
+        let total: usize = bytes.iter().map(Vec::len).sum();
+        let held = Usage { uploads: 1, part_bytes: total as u64 + 8, ..Usage::default() };
+        assert_eq!(bucket.usage(), held);
+        inspect(engine.store());
+
+        let named: Vec<_> = numbers.iter().zip(&bytes).map(|(n, bytes)| (*n, bytes.as_slice())).collect();
+        let done =
+            engine.complete_upload(completion(&bucket, &object, upload, &named)).await.expect("completed");
+        assert_eq!(done.etag, composite_etag(bytes.iter().map(|bytes| md5_digest(bytes))));
+        let again =
+            engine.complete_upload(completion(&bucket, &object, upload, &named)).await.expect("again");
+        assert_eq!((again.put.version, again.etag), (done.put.version, done.etag));
+        let size = total as u64;
+        let held = Usage { objects: 1, bytes: size, versions: 1, version_bytes: size, ..Usage::default() };
+        assert_eq!(bucket.usage(), held);
+        inspect(engine.store());
+
+        let whole = bytes.concat();
+        let (info, read) = get(&engine, &bucket, &object, 0..u64::MAX).await.expect("read");
+        assert!(read == whole && info.size == size && info.encrypted == encryption_at_rest);
+        assert_eq!(info.part_range(2), Some(3 * MIB as u64..6 * MIB as u64));
+        assert_eq!((info.part_range(3), info.part_range(10_000)), (None, Some(size - 10_000..size)));
+        let edge = 6 * MIB as u64;
+        for range in [0..1, edge - 1..edge + 1, edge..edge + 200_001, 100_000..size - 3, size - 1..size, 5..5]
+        {
+            let (_, read) = get(&engine, &bucket, &object, range.clone()).await.expect("read");
+            assert_eq!(
+                read,
+                whole[usize::try_from(range.start).expect("small")
+                    ..usize::try_from(range.end).expect("small")],
+                "{range:?}"
+            );
+        }
+
+        let mut open = engine.open_whole(&bucket, &object, None).expect("opens").read();
+        open.next().await.expect("reads").expect("a piece");
+        engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
+        put(&engine, &bucket, &key("b"), &content(9, 12 * MIB), WriteCondition::default())
+            .await
+            .expect("put");
+        let mut read = content(0, 3 * MIB)[..65_536].to_vec();
+        while let Some(piece) = open.next().await.expect("a reader keeps what it reads") {
+            read.extend_from_slice(piece.as_ref());
+        }
+        assert!(read == whole, "an overwrite tore a read");
+        drop(open);
+        inspect(engine.store());
+        let gone = engine.complete_upload(completion(&bucket, &object, upload, &named)).await;
+        assert_eq!(gone.map(|_| ()), Err(EngineError::NoSuchUpload));
+    });
+}
+
+#[test]
+fn parts_make_an_object_that_reads_as_one() {
+    parts_make_the_object(false);
+}
+
+#[test]
+fn sealed_parts_make_an_object_that_reads_as_one() {
+    parts_make_the_object(true);
+}
+
+#[test]
+fn replaced_and_aborted_parts_give_their_space_back() {
+    with_engine(folder().path(), |engine| async move {
+        let (bucket, object) = (bucket(&engine).await, key("a"));
+        let before = engine.store().usage().free_volume_bytes;
+        let upload = begin(&engine, &bucket, &object).await;
+        for seed in 0..3 {
+            let bytes = content(seed, MIB);
+            part(&engine, &bucket, &object, upload, (1, &bytes)).await.expect("uploaded");
+            assert_eq!(bucket.usage().part_bytes, MIB as u64);
+        }
+        let page = engine.list_parts(&bucket, &object, upload, 0, 10).expect("lists");
+        assert_eq!(
+            page.parts.iter().map(|part| part.md5).collect::<Vec<_>>(),
+            [md5_digest(&content(2, MIB))]
+        );
+        engine.abort_upload(&bucket, &object, upload).await.expect("aborted");
+        assert_eq!(bucket.usage(), Usage::default());
+        assert!(engine.store().usage().free_volume_bytes >= before);
+        inspect(engine.store());
+        let refused = Err(EngineError::NoSuchUpload);
+        assert_eq!(engine.abort_upload(&bucket, &object, upload).await, refused);
+        assert_eq!(
+            part(&engine, &bucket, &object, upload, (1, b"x")).await.map(|_| ()),
+            Err(EngineError::NoSuchUpload)
+        );
+        assert_eq!(engine.store().usage().reserved_bytes, 0);
+        engine.store().delete_bucket(&bucket.name).await.expect("empty");
+    });
+}
+
+#[test]
+fn a_completion_that_is_refused_changes_nothing() {
+    with_engine(folder().path(), |engine| async move {
+        let (bucket, object) = (bucket(&engine).await, key("a"));
+        let upload = begin(&engine, &bucket, &object).await;
+        part(&engine, &bucket, &object, upload, (1, b"one")).await.expect("uploaded");
+        put(&engine, &bucket, &object, b"there", WriteCondition::default()).await.expect("put");
+        let before = bucket.usage();
+        for (parts, expected) in [
+            (&[(2, &b"one"[..])][..], EngineError::InvalidPart(2)),
+            (&[(1, b"two")], EngineError::InvalidPart(1)),
+            (&[(1, b"one"), (3, b"x")], EngineError::InvalidPart(3)),
+            (&[], EngineError::InvalidPart(0)),
+        ] {
+            let refused = engine.complete_upload(completion(&bucket, &object, upload, parts)).await;
+            assert_eq!(refused.map(|_| ()), Err(expected));
+        }
+        let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
+        let named = completion(&bucket, &object, upload, &[(1, b"one")]);
+        let refused = engine.complete_upload(CompleteUpload { condition: absent, ..named }).await;
+        assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed));
+        let other = completion(&bucket, &key("b"), upload, &[(1, b"one")]);
+        assert_eq!(engine.complete_upload(other).await.map(|_| ()), Err(EngineError::NoSuchUpload));
+        let not_empty = engine.store().delete_bucket(&bucket.name).await;
+        assert_eq!(not_empty, Err(EngineError::BucketNotEmpty));
+        assert_eq!(bucket.usage(), before);
+        inspect(engine.store());
+    });
+}
+
+#[test]
+fn uploads_are_listed_in_order_of_key_and_begin() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine).await;
+        let mut begun = Vec::new();
+        for object in ["b/1", "a", "a", "b/2", "c"] {
+            begun.push((object, begin(&engine, &bucket, &key(object)).await));
+        }
+        begun.sort_unstable();
+        let (mut listed, mut after) = (Vec::new(), None);
+        loop {
+            let list = ListUploads { prefix: b"", delimiter: None, after, max: 2 };
+            let page = engine.list_uploads(&bucket, &list).expect("lists");
+            listed.extend(page.uploads.into_iter().map(|upload| (upload.key, upload.id)));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        let expected: Vec<_> = begun.iter().map(|(object, id)| ((*object).to_owned(), *id)).collect();
+        assert_eq!(listed, expected);
+        let after = Some(UploadPosition::AfterKey(b"a".to_vec()));
+        let list = ListUploads { prefix: b"", delimiter: Some(b"/"), after, max: 10 };
+        let page = engine.list_uploads(&bucket, &list).expect("lists");
+        assert_eq!((page.common_prefixes, page.uploads.len()), (vec![b"b/".to_vec()], 1));
+    });
+}
+
+#[test]
+fn a_copy_has_the_bytes_of_its_source_and_a_life_of_its_own() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine).await;
+        for size in [0, 100, 100_000, 20 * MIB] {
+            let bytes = content(7, size);
+            put(&engine, &bucket, &key("from"), &bytes, WriteCondition::default()).await.expect("put");
+            let source = engine.open_whole(&bucket, &key("from"), None).expect("opens");
+            let etag = source.info.etag;
+            let payload = engine.copy_payload(source, &bucket, &key("to")).await.expect("copied");
+            assert_eq!(payload.md5(), etag.md5, "the digest is not computed again");
+            copied(&engine, &bucket, payload).await;
+            engine.delete_object(&bucket, &key("from"), DeleteOptions::default()).await.expect("deleted");
+            assert!(get(&engine, &bucket, &key("to"), 0..u64::MAX).await.expect("read").1 == bytes);
+        }
+        let upload = begin(&engine, &bucket, &key("from")).await;
+        let bytes = [content(1, 5 * MIB), content(2, 300)];
+        let named = [(1, bytes[0].as_slice()), (2, &bytes[1])];
+        for part_bytes in named {
+            part(&engine, &bucket, &key("from"), upload, part_bytes).await.expect("uploaded");
+        }
+        engine.complete_upload(completion(&bucket, &key("from"), upload, &named)).await.expect("completed");
+        let source = engine.open_whole(&bucket, &key("from"), None).expect("opens");
+        let payload = engine.copy_payload(source, &bucket, &key("to")).await.expect("copied");
+        assert_eq!(payload.md5(), md5_digest(&bytes.concat()), "of parts it is computed");
+        copied(&engine, &bucket, payload).await;
+        assert!(get(&engine, &bucket, &key("to"), 0..u64::MAX).await.expect("read").1 == bytes.concat());
+        inspect(engine.store());
+    });
+}
+
+async fn copied(engine: &Rc<Engine>, bucket: &Arc<Bucket>, payload: cairn_engine::StagedPayload) {
+    let put = PutObject {
+        bucket: Arc::clone(bucket),
+        key: key("to"),
+        etag: Etag::single(payload.md5()),
+        payload,
+        attributes: Attributes::default(),
+        condition: WriteCondition::default(),
+        lock: ObjectLock::default(),
+    };
+    engine.put_object(put).await.expect("put");
+}
+
+#[test]
+fn a_quota_is_held_against_current_objects_at_put_and_completion() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine).await;
+        let limit = |bytes, objects| BucketChange::Quota(Quota { bytes, objects });
+        let write = |object: &'static str, size| {
+            let (engine, bucket) = (Rc::clone(&engine), Arc::clone(&bucket));
+            async move {
+                put(&engine, &bucket, &key(object), &vec![1; size], WriteCondition::default())
+                    .await
+                    .map(|_| ())
+            }
+        };
+        engine.store().change_bucket(&bucket, limit(Some(100), Some(2))).await.expect("set");
+        write("a", 60).await.expect("fits");
+        assert_eq!(write("b", 41).await, Err(EngineError::QuotaExceeded));
+        write("b", 40).await.expect("fits exactly");
+        assert_eq!(write("c", 0).await, Err(EngineError::QuotaExceeded), "a third object");
+        write("a", 60).await.expect("an overwrite takes the place of what it replaces");
+        let lower = engine.store().change_bucket(&bucket, limit(Some(99), None)).await;
+        assert_eq!(lower, Err(EngineError::QuotaBelowUsage));
+
+        let upload = begin(&engine, &bucket, &key("a")).await;
+        part(&engine, &bucket, &key("a"), upload, (1, &[2; 61]))
+            .await
+            .expect("parts are not held against it");
+        let refused = engine.complete_upload(completion(&bucket, &key("a"), upload, &[(1, &[2; 61])])).await;
+        assert_eq!(refused.map(|_| ()), Err(EngineError::QuotaExceeded));
+        engine.delete_object(&bucket, &key("b"), DeleteOptions::default()).await.expect("deleted");
+        engine
+            .complete_upload(completion(&bucket, &key("a"), upload, &[(1, &[2; 61])]))
+            .await
+            .expect("fits now");
+        assert_eq!((bucket.usage().objects, bucket.usage().bytes), (1, 61));
+        inspect(engine.store());
+    });
+}
