@@ -76,8 +76,8 @@ impl ObjectLock {
         self.legal_hold || retained
     }
 
-    /// Whether `new` may take the place of the retention at `now`: it may be made stricter by anyone with the right to set
-    /// it, less strict by bypass only, and compliance by nobody.
+    /// Whether `new` may take the place of the retention at `now`: it may be made longer by anyone with the right to set it;
+    /// of governance, anything else, a change to compliance too, takes bypass; of compliance, nobody may.
     pub(crate) fn may_retain(
         &self,
         new: Option<Retention>,
@@ -85,11 +85,9 @@ impl ObjectLock {
         bypasses_governance: bool,
     ) -> bool {
         let Some(old) = self.retention.filter(|old| old.until > now) else { return true };
-        let lasts = new.is_some_and(|new| new.until >= old.until);
+        let lasts = new.is_some_and(|new| new.mode == old.mode && new.until >= old.until);
         match old.mode {
-            RetentionMode::Compliance => {
-                lasts && new.is_some_and(|new| new.mode == RetentionMode::Compliance)
-            }
+            RetentionMode::Compliance => lasts,
             RetentionMode::Governance => lasts || bypasses_governance,
         }
     }
@@ -131,7 +129,8 @@ mod tests {
         for (old, new, bypass, allowed) in [
             (None, until(Compliance, 2000), false, true),
             (until(Governance, 2000), until(Governance, 2000), false, true),
-            (until(Governance, 2000), until(Compliance, 3000), false, true),
+            (until(Governance, 2000), until(Compliance, 3000), false, false),
+            (until(Governance, 2000), until(Compliance, 3000), true, true),
             (until(Governance, 2000), until(Governance, 1999), false, false),
             (until(Governance, 2000), until(Governance, 1999), true, true),
             (until(Governance, 2000), None, false, false),
