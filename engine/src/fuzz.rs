@@ -1,17 +1,26 @@
 //! What must hold of the decoders of stored forms for any bytes: the bodies of the fuzz targets in `fuzz/`, which
 //! `cargo test` runs on the kept corpora and on mutations of them.
 
+use crate::bucket_record::{self, BUCKET_RECORD_VERSION};
 use crate::extent::{Extent, push_extent};
 use crate::free_map::{CHUNK_UNITS, runs_of_record};
 use crate::keys;
+use crate::part_record::{PART_RECORD_VERSION, PartRecord};
 use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
+use crate::upload_record::{self, UPLOAD_RECORD_VERSION};
+use cairn_lmdb::Record;
+use cairn_model::UploadId;
 
 /// What a fuzz target calls with its input; it panics when a property does not hold.
 pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, Body)] =
-    &[("object_record", object_record), ("object_key", object_key), ("free_map_chunk", free_map_chunk)];
+pub const BODIES: &[(&str, Body)] = &[
+    ("object_record", object_record),
+    ("upload_records", upload_records),
+    ("object_key", object_key),
+    ("free_map_chunk", free_map_chunk),
+];
 
 /// The body of an object record, behind a byte that is added to its version: what decodes encodes to a record that
 /// decodes to the same, its head says the same as the whole, and no later version is read.
@@ -29,6 +38,33 @@ pub fn object_record(data: &[u8]) {
     record.encode(&mut encoded).expect("what was decoded fits its fields");
     let again = ObjectRecord::decode(OBJECT_RECORD_VERSION, &encoded).expect("what was encoded decodes");
     assert!(again == record);
+}
+
+/// The bodies of upload, part and bucket records, behind a byte that is their version: what decodes encodes to a record
+/// that decodes to the same.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn upload_records(data: &[u8]) {
+    let Some((&version, body)) = data.split_first() else { return };
+    let id = UploadId(7);
+    if let Ok(upload) = upload_record::decode(version, body, id) {
+        let mut encoded = Vec::new();
+        upload_record::encode(&mut encoded, upload.initiated, &upload.upload).expect("it was decoded");
+        assert!(upload_record::decode(UPLOAD_RECORD_VERSION, &encoded, id).expect("decodes") == upload);
+    }
+    if let Ok(part) = PartRecord::decode(version, body, 7) {
+        let mut encoded = Vec::new();
+        part.encode(&mut encoded).expect("it was decoded");
+        assert!(PartRecord::decode(PART_RECORD_VERSION, &encoded, 7).expect("decodes") == part);
+    }
+    let record = Record { version, body, tail: &[] };
+    if let Some(bucket) = bucket_record::decode(b"bucket", &record) {
+        let body = bucket_record::encode(&bucket, &bucket.settings());
+        let record = Record { version: BUCKET_RECORD_VERSION, body: &body, tail: &[] };
+        let again = bucket_record::decode(b"bucket", &record).expect("decodes");
+        assert_eq!((again.id, again.settings()), (bucket.id, bucket.settings()));
+    }
 }
 
 /// A key as stored, and as sent: one encoding for each key, in the order of the keys.

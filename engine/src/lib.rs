@@ -25,6 +25,7 @@ mod disk;
 mod engine;
 mod error;
 mod events;
+mod expiry;
 mod extent;
 mod files;
 #[cfg(test)]

@@ -199,5 +199,7 @@ pub(crate) const REPAIR_UNITS_PER_CHANGE: u64 = (256 << 20) / UNIT_BYTES;
 pub(crate) const SCRUB_SAVE_INTERVAL: Duration = Duration::from_secs(10);
 /// How often the scrub looks whether the next pass is due.
 pub(crate) const SCRUB_LOOK_INTERVAL: Duration = Duration::from_secs(60);
+/// How often abandoned uploads are looked for.
+pub(crate) const UPLOAD_EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
 /// How long the scrub waits after a failure that says nothing of the stored data.
 pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);

@@ -231,7 +231,7 @@ impl Engine {
 }
 
 /// Sleeps, but for no longer than it takes to notice that the process stops.
-async fn wait(time: Duration, stopping: &impl Fn() -> bool) {
+pub(crate) async fn wait(time: Duration, stopping: &impl Fn() -> bool) {
     let until = Instant::now() + time;
     while Instant::now() < until && !stopping() {
         glommio::timer::sleep(Duration::from_secs(1).min(time)).await;

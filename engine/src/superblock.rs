@@ -1,4 +1,5 @@
-//! `superblock.json`: what a store is. Written once, renamed into place, never changed.
+//! `superblock.json`: what a store is. Written when the store is made, and again when a program of a later format opens it
+//! first; renamed into place.
 
 use crate::error::{OpenContext, OpenError};
 use serde::{Deserialize, Serialize};
@@ -7,8 +8,9 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Format version that this program writes, and the latest that it reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// Format version that this program writes, and the latest that it reads. It reads all earlier ones:
+/// 1 had no versions, uploads and settings of buckets.
+pub const FORMAT_VERSION: u32 = 2;
 const FILE: &str = "superblock.json";
 /// Stands in the folder while a store is being made.
 const MARKER: &str = "store.creating";
@@ -83,9 +85,13 @@ pub(crate) fn refuse_later_format(folder: &Path) -> Result<(), OpenError> {
 
 /// Reads the superblock, and checks the master key; `None` when the folder holds no store yet.
 pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
-    let Some((superblock, master_key_check)) = read_file(folder)? else { return Ok(None) };
-    if key_check(master_key, superblock.store) != master_key_check {
+    let Some((superblock, file)) = read_file(folder)? else { return Ok(None) };
+    if key_check(master_key, superblock.store) != file.master_key_check {
         return Err(OpenError::WrongMasterKey);
+    }
+    if file.format_version < FORMAT_VERSION {
+        // Before anything of this format is written: from then on earlier programs refuse the store.
+        write_file(folder, &File1 { format_version: FORMAT_VERSION, ..file })?;
     }
     // A cut right after the store was made may have brought the marker back. It must not outlive this: were the superblock
     // lost later, the marker would say that nothing of value is here.
@@ -98,7 +104,7 @@ pub(crate) fn identify(folder: &Path) -> Result<Option<Superblock>, OpenError> {
     Ok(read_file(folder)?.map(|(superblock, _)| superblock))
 }
 
-fn read_file(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
+fn read_file(folder: &Path) -> Result<Option<(Superblock, File1)>, OpenError> {
     let path = folder.join(FILE);
     let bytes = match std::fs::read(&path) {
         Ok(bytes) => bytes,
@@ -113,7 +119,7 @@ fn read_file(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
     if file.slices == 0 || file.slices > crate::limits::SLICES_MAX {
         return Err(damaged(format!("{} slices", file.slices)));
     }
-    Ok(Some((Superblock { store, slices: file.slices }, file.master_key_check)))
+    Ok(Some((Superblock { store, slices: file.slices }, file)))
 }
 
 /// Whether the file still says what it said when the store was opened; the reason when it does not.
@@ -130,7 +136,7 @@ pub(crate) fn examine(folder: &Path, superblock: Superblock) -> Result<(), Strin
 
 /// Slices without a superblock: it was lost, and making a new store over them would lose everything. Only the marker of
 /// a creation that never ended says otherwise.
-fn missing(folder: &Path) -> Result<Option<(Superblock, String)>, OpenError> {
+fn missing(folder: &Path) -> Result<Option<(Superblock, File1)>, OpenError> {
     if folder.join("slices").exists() && !folder.join(MARKER).exists() {
         let what = "missing, but the folder holds slices of a store".to_owned();
         return Err(OpenError::Damaged { path: folder.join(FILE), what });
@@ -166,21 +172,26 @@ pub(crate) fn mark_audit_unmade(folder: &Path) -> Result<(), OpenError> {
 
 /// Writes the superblock of a new store, durably. It comes last: without it there is no store.
 pub(crate) fn create(folder: &Path, master_key: &[u8], store: StoreId, slices: u16) -> Result<(), OpenError> {
-    let (path, temporary) = (folder.join(FILE), folder.join("superblock.json.new"));
     let file = File1 {
         format_version: FORMAT_VERSION,
         store_id: store.to_hex(),
         slices,
         master_key_check: key_check(master_key, store),
     };
-    let text = serde_json::to_string_pretty(&file)
+    write_file(folder, &file)?;
+    remove_marker(folder)
+}
+
+/// Puts a superblock in the place of what is there, durably and as a whole.
+fn write_file(folder: &Path, file: &File1) -> Result<(), OpenError> {
+    let (path, temporary) = (folder.join(FILE), folder.join("superblock.json.new"));
+    let text = serde_json::to_string_pretty(file)
         .map_err(|e| OpenError::Damaged { path: path.clone(), what: e.to_string() })?;
     let mut out = File::create(&temporary).doing("creating", &temporary)?;
     out.write_all(text.as_bytes()).doing("writing", &temporary)?;
     out.sync_all().doing("flushing", &temporary)?;
     std::fs::rename(&temporary, &path).doing("renaming", &temporary)?;
-    sync_folder(folder)?;
-    remove_marker(folder)
+    sync_folder(folder)
 }
 
 fn remove_marker(folder: &Path) -> Result<(), OpenError> {
@@ -242,8 +253,23 @@ mod tests {
     #[test]
     fn a_later_format_is_named_as_such() {
         let folder = tempfile::tempdir().expect("a folder");
-        let later = r#"{"format_version": 2, "something": "else"}"#;
+        let later = r#"{"format_version": 3, "something": "else"}"#;
         std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
-        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 2, known: 1 })));
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 3, known: 2 })));
+    }
+
+    #[test]
+    fn an_earlier_format_is_raised_when_the_right_key_opens_it_and_not_before() {
+        let folder = tempfile::tempdir().expect("a folder");
+        create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
+        let path = folder.path().join("superblock.json");
+        let now = std::fs::read_to_string(&path).expect("reads");
+        let earlier = now.replace("\"format_version\": 2", "\"format_version\": 1");
+        assert_ne!(now, earlier);
+        std::fs::write(&path, &earlier).expect("writes");
+        assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), earlier);
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), now);
     }
 }

@@ -4,12 +4,14 @@ mod support;
 
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
-    ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, UploadPosition, Usage,
-    WriteCondition, composite_etag, md5_digest,
+    ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
+    UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
 };
-use cairn_model::{Etag, ObjectKey, UploadId};
+use cairn_model::{Clock, Etag, ObjectKey, Timestamp, UploadId};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 use support::{content, folder, get, key, name, options, put, with_engine, with_engine_on};
 
 const MIB: usize = 1 << 20;
@@ -66,7 +68,7 @@ fn inspect(store: &Store) {
 
 fn parts_make_the_object(encryption_at_rest: bool) {
     let folder = folder();
-    let options = cairn_engine::StoreOptions { encryption_at_rest, ..options(folder.path()) };
+    let options = StoreOptions { encryption_at_rest, ..options(folder.path()) };
     with_engine_on(options, move |engine| async move {
         let (bucket, object) = (bucket(&engine).await, key("a"));
         let upload = begin(&engine, &bucket, &object).await;
@@ -197,6 +199,40 @@ fn a_completion_that_is_refused_changes_nothing() {
         let not_empty = engine.store().delete_bucket(&bucket.name).await;
         assert_eq!(not_empty, Err(EngineError::BucketNotEmpty));
         assert_eq!(bucket.usage(), before);
+        inspect(engine.store());
+    });
+}
+
+/// A clock that the test sets.
+#[derive(Default)]
+struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+#[test]
+fn only_uploads_that_are_too_old_expire_and_their_space_comes_back() {
+    let (folder, clock) = (folder(), Arc::new(TestClock::default()));
+    let options = StoreOptions { clock: Arc::<TestClock>::clone(&clock), ..options(folder.path()) };
+    with_engine_on(options, move |engine| async move {
+        let bucket = bucket(&engine).await;
+        let day = Duration::from_secs(86_400);
+        for n in 0..300 {
+            // More than a page in each slice, all on the first day.
+            begin(&engine, &bucket, &key(&format!("old {n}"))).await;
+        }
+        let upload = begin(&engine, &bucket, &key("old 1")).await;
+        part(&engine, &bucket, &key("old 1"), upload, (1, &content(1, MIB))).await.expect("uploaded");
+        clock.0.store(4 * 86_400_000, Ordering::Relaxed);
+        let young = begin(&engine, &bucket, &key("young")).await;
+        clock.0.store(8 * 86_400_000, Ordering::Relaxed);
+        assert_eq!(engine.expire_uploads_now(8 * day, &|| false).await, Ok(0));
+        assert_eq!(engine.expire_uploads_now(7 * day, &|| false).await, Ok(301));
+        assert_eq!(bucket.usage(), Usage { uploads: 1, ..Usage::default() });
+        assert!(engine.upload(&bucket, &key("young"), young).is_ok());
         inspect(engine.store());
     });
 }

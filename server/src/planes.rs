@@ -69,7 +69,7 @@ pub(crate) async fn serve(
             let serve_both = async {
                 futures_lite::future::zip(serve_data, serve_management).await;
             };
-            futures_lite::future::or(serve_both, scrub(executor, engine, &shared)).await;
+            futures_lite::future::or(serve_both, keep_house(executor, engine, &shared)).await;
         }
         Err(error) => started(Err(error.into())),
     }
@@ -114,14 +114,29 @@ pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentia
     }
 }
 
-/// The executor that scrubs the store.
-const SCRUBBING: ExecutorIndex = ExecutorIndex(0);
+/// The executor that does what the store needs done in the background.
+const HOUSEKEEPING: ExecutorIndex = ExecutorIndex(0);
 
-/// Scrubs the store until the drain begins, on one executor; never ends, for it must not end the planes.
-async fn scrub(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
-    if let Some(options) = shared.settings.storage.scrub.filter(|_| executor == SCRUBBING) {
-        let drain = shared.shutdown.data.clone();
-        engine.scrub(options, move || drain.is_begun()).await;
+/// Scrubs the store and expires abandoned uploads until the drain begins, on one executor; never ends, for it must not
+/// end the planes.
+async fn keep_house(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
+    if executor == HOUSEKEEPING {
+        let storage = &shared.settings.storage;
+        let stopping = || {
+            let drain = shared.shutdown.data.clone();
+            move || drain.is_begun()
+        };
+        let scrub = async {
+            if let Some(options) = storage.scrub {
+                engine.scrub(options, stopping()).await;
+            }
+        };
+        let expire = async {
+            if let Some(age) = storage.multipart_expiry {
+                engine.expire_uploads(age, stopping()).await;
+            }
+        };
+        futures_lite::future::zip(scrub, expire).await;
     }
     std::future::pending().await
 }

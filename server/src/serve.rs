@@ -2,8 +2,8 @@
 //! drain.
 //!
 //! The order matters. Nothing is touched before the configuration is known to be right; the host is judged before
-//! the store is opened, and the audit trail with it; the ports are bound before executors start, so that a wrong address ends the start; and the
-//! store is closed after the last executor has ended.
+//! the store is opened, and the audit trail with it; the ports are bound before executors start, so that a wrong
+//! address ends the start; and the store is closed after the last executor has ended.
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;

@@ -35,8 +35,8 @@ pub(crate) const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(600);
 pub const AUDIT_PAGE_EVENTS_MAX: usize = 1000;
 /// Events of a page when nothing is asked for (specification, "Limits").
 pub const AUDIT_PAGE_EVENTS_DEFAULT: usize = 100;
-/// Records that are looked at for one page; it ends early after so many, so that a filter which nothing fits costs a
-/// fraction of a second for each page.
+/// Records that are looked at for one page; it ends early after so many, so that a filter which nothing fits does not make
+/// one request walk the whole trail.
 pub(crate) const PAGE_EXAMINED_MAX: usize = 200_000;
 /// Records that one read transaction looks at: a longer one would keep freed pages from being used again.
 pub(crate) const READ_RECORDS_MAX: usize = 4096;

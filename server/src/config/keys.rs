@@ -78,6 +78,9 @@ keys! {
      off.";
     SCRUB_RATE: "storage.scrub_bytes_per_second", None, bytes(64 * KIB, TIB), Some("32MiB"), Built,
      "Most bytes in a second that this verification reads. While requests are served it reads far less.";
+    MULTIPART_EXPIRY: "storage.multipart_expiry_days", None, integer(0, 3650), Some("7"), Built,
+     "Days after which a multipart upload that was neither completed nor aborted is removed with its parts; 0 means never. \
+     It is looked for once an hour.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"), Built,
      "Encryption at rest: new payloads are sealed with AES-256-GCM under the master key. Payloads that are \
      there stay as they are and readable, whichever way it is set. Keys, sizes, entity tags and metadata are \
@@ -133,8 +136,8 @@ keys! {
     AUDIT_RETENTION: "audit.retention_days", None, integer(1, 36_500), Some("365"), Built,
      "How long audit events are kept.";
     AUDIT_RECORDS_MAX: "audit.records_max", None, integer(1000, 1_000_000_000), Some("4000000"), Built,
-     "Most audit events that are kept; beyond that the oldest are removed. The default is about 2 GiB, and more than \
-     one client whose requests are refused without end can cause in a year.";
+     "Most audit events that are kept; beyond that the oldest are removed. The default is more than one client \
+     whose requests are refused without end can cause in a year.";
 
     LOG_FILTER: "observability.log_filter", Some("SERVICE_LOG"), Kind::LogFilter, Some("service=info"), Built,
      "Which log lines are written: `level` or `target=level`, separated by commas.";

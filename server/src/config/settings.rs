@@ -76,6 +76,8 @@ pub struct StorageSettings {
     pub encryption_enabled: bool,
     /// How the store is verified in the background; `None`: not at all.
     pub scrub: Option<ScrubOptions>,
+    /// How old unfinished multipart uploads become; `None`: any age.
+    pub multipart_expiry: Option<Duration>,
 }
 
 /// Section `audit`.
@@ -181,6 +183,7 @@ impl Reader<'_> {
         let encryption_enabled = self.flag(&keys::ENCRYPTION_ENABLED);
         let scrub_days: Option<u32> = self.number(&keys::SCRUB_INTERVAL);
         let scrub_rate = self.number(&keys::SCRUB_RATE);
+        let expiry_days: Option<u32> = self.number(&keys::MULTIPART_EXPIRY);
         let scrub = ScrubOptions { interval: scrub_days? * DAY, bytes_per_second: scrub_rate? };
         Some(StorageSettings {
             cache_bytes: cache_bytes?,
@@ -189,6 +192,7 @@ impl Reader<'_> {
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
             encryption_enabled: encryption_enabled?,
             scrub: (!scrub.interval.is_zero()).then_some(scrub),
+            multipart_expiry: Some(expiry_days? * DAY).filter(|age| !age.is_zero()),
         })
     }
 

@@ -1,0 +1,118 @@
+//! Expiry of abandoned uploads: those that were begun long ago and neither completed nor aborted are aborted, and their
+//! space is given back.
+//!
+//! One executor walks the uploads of all slices now and then, a page from each snapshot, and hands what is too old to the
+//! committers, as a client's abort would be: an upload that is completed at that moment stays completed.
+
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::keys;
+use crate::limits::{UPLOAD_EXPIRY_INTERVAL, WALK_PAGE_RECORDS};
+use crate::scrub::wait;
+use crate::slice::Slice;
+use crate::upload_record;
+use cairn_model::{ObjectKey, Timestamp};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Engine {
+    /// Expires uploads again and again until `stopping` says so. One executor of a store does this.
+    pub async fn expire_uploads(self: &Rc<Self>, age: Duration, stopping: impl Fn() -> bool + 'static) {
+        let engine = Rc::clone(self);
+        let forever = self.in_background(async move {
+            while !stopping() {
+                match engine.expire_uploads_now(age, &stopping).await {
+                    Ok(0) => {}
+                    Ok(expired) => {
+                        tracing::info!(target: "service::engine", expired, "abandoned multipart uploads were removed");
+                    }
+                    Err(error) => {
+                        tracing::error!(target: "service::engine", %error, "abandoned multipart uploads could not be removed");
+                    }
+                }
+                wait(UPLOAD_EXPIRY_INTERVAL, &stopping).await;
+            }
+            Ok(())
+        });
+        if let Err(error) = forever.await {
+            tracing::error!(target: "service::engine", %error, "the expiry of multipart uploads has ended");
+        }
+    }
+
+    /// Aborts the uploads that were begun more than `age` ago; says how many.
+    ///
+    /// # Errors
+    /// Failures of the device; what was removed before stays removed.
+    pub async fn expire_uploads_now(
+        &self,
+        age: Duration,
+        stopping: &impl Fn() -> bool,
+    ) -> Result<u64, EngineError> {
+        let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        let begun_before = Timestamp(self.store().clock.now().0.saturating_sub(age));
+        let mut expired = 0;
+        for slice in &self.store().slices {
+            let mut after = None;
+            while !stopping() {
+                let page = uploads_behind(slice, after.as_deref(), begun_before)?;
+                for encoded in page.abandoned {
+                    expired += u64::from(self.abort_abandoned(&encoded).await?);
+                }
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(expired)
+    }
+
+    /// Aborts an upload, given its key in the table; says whether it was still there.
+    async fn abort_abandoned(&self, encoded: &[u8]) -> Result<bool, EngineError> {
+        let Some((id, key, upload)) = keys::decode_upload(encoded) else { return Ok(false) };
+        let key = std::str::from_utf8(&key).ok().and_then(|key| ObjectKey::parse(key).ok());
+        let bucket = self.store().buckets().into_iter().find(|bucket| bucket.id == id);
+        // What names no bucket or no key is for an inspection.
+        let Some((bucket, key)) = bucket.zip(key) else { return Ok(false) };
+        match self.abort_upload(&bucket, &key, upload).await {
+            Ok(()) => {
+                let bucket = bucket.name.as_str();
+                tracing::info!(target: "service::engine", bucket, %key, %upload, "an abandoned multipart upload was removed");
+                Ok(true)
+            }
+            Err(EngineError::NoSuchUpload | EngineError::NoSuchBucket | EngineError::Conflict) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+struct Page {
+    /// Keys of the uploads that are too old.
+    abandoned: Vec<Vec<u8>>,
+    /// Where the next page begins, exclusive; `None` at the end.
+    next: Option<Vec<u8>>,
+}
+
+fn uploads_behind(
+    slice: &Arc<Slice>,
+    after: Option<&[u8]>,
+    begun_before: Timestamp,
+) -> Result<Page, EngineError> {
+    let txn = slice.environment.read()?;
+    let mut page = Page { abandoned: Vec::new(), next: None };
+    for (read, entry) in txn.entries(slice.tables.uploads, after)?.enumerate() {
+        let entry = entry?;
+        if read == WALK_PAGE_RECORDS {
+            return Ok(page);
+        }
+        page.next = Some(entry.key.to_vec());
+        let (Ok(record), Some((_, _, id))) = (entry.record, keys::decode_upload(entry.key)) else { continue };
+        let upload = upload_record::decode(record.version, record.body, id);
+        if upload.is_ok_and(|upload| upload.initiated < begun_before) {
+            page.abandoned.push(entry.key.to_vec());
+        }
+    }
+    page.next = None;
+    Ok(page)
+}
