@@ -23,4 +23,4 @@ pub use http::{Method, StatusCode};
 pub use percent::{DecodeError, decode, encode_path, encode_strict};
 pub use query::{QueryPairs, query_pairs};
 pub use range::{RangeOutcome, ResolvedRange, resolve_range, unsatisfied_content_range};
-pub use response::{ConnectionOption, ResponseHead};
+pub use response::{BodyLength, ConnectionOption, ResponseHead};

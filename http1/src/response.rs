@@ -22,6 +22,17 @@ pub enum ConnectionOption {
     Close,
 }
 
+/// How the end of a response's body is found (RFC 9112 section 6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BodyLength {
+    /// There is no body, or it ends with the connection: nothing is said.
+    Unsaid,
+    /// `Content-Length`.
+    Bytes(u64),
+    /// `Transfer-Encoding: chunked`: the body follows in chunks. Not for HTTP/1.0 clients.
+    Chunked,
+}
+
 /// A response head under construction: the status and header lines, already serialised.
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
@@ -78,14 +89,14 @@ impl ResponseHead {
         })
     }
 
-    /// Appends the whole head to `out`: status line, `Date`, `Connection`, `Content-Length` when given, the lines and
-    /// the blank line. `Content-Length` is left out for 1xx and 204, where it is forbidden (RFC 9110 section 8.6).
+    /// Appends the whole head to `out`: status line, `Date`, `Connection`, what `length` says of the body, the lines and
+    /// the blank line. Of the body nothing is said for 1xx and 204, where it is forbidden (RFC 9110 section 8.6).
     pub fn write_to(
         &self,
         out: &mut Vec<u8>,
         date: &HttpDate,
         connection: ConnectionOption,
-        content_length: Option<u64>,
+        length: BodyLength,
     ) {
         out.reserve(self.lines.len() + 160);
         out.extend_from_slice(b"HTTP/1.1 ");
@@ -99,13 +110,15 @@ impl ResponseHead {
             ConnectionOption::KeepAlive => b"\r\nConnection: keep-alive\r\n",
             ConnectionOption::Close => b"\r\nConnection: close\r\n",
         });
-        if let Some(length) = content_length
-            && !self.status.is_informational()
-            && self.status != StatusCode::NO_CONTENT
-        {
-            out.extend_from_slice(b"Content-Length: ");
-            push_decimal(out, length);
-            out.extend_from_slice(b"\r\n");
+        let may_tell = !self.status.is_informational() && self.status != StatusCode::NO_CONTENT;
+        match length {
+            BodyLength::Bytes(length) if may_tell => {
+                out.extend_from_slice(b"Content-Length: ");
+                push_decimal(out, length);
+                out.extend_from_slice(b"\r\n");
+            }
+            BodyLength::Chunked if may_tell => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            _ => {}
         }
         out.extend_from_slice(&self.lines);
         out.extend_from_slice(b"\r\n");
@@ -142,7 +155,7 @@ mod tests {
     use super::*;
     use crate::date::http_date;
 
-    fn written(head: &ResponseHead, connection: ConnectionOption, length: Option<u64>) -> String {
+    fn written(head: &ResponseHead, connection: ConnectionOption, length: BodyLength) -> String {
         let mut out = Vec::new();
         head.write_to(&mut out, &http_date(784_111_777), connection, length);
         String::from_utf8(out).unwrap()
@@ -153,7 +166,7 @@ mod tests {
         let mut head = ResponseHead::new(StatusCode::OK);
         head.header("ETag", "\"abc\"");
         assert_eq!(
-            written(&head, ConnectionOption::Close, Some(12)),
+            written(&head, ConnectionOption::Close, BodyLength::Bytes(12)),
             "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\nContent-Length: 12\r\n\
              ETag: \"abc\"\r\n\r\n"
         );
@@ -178,7 +191,16 @@ mod tests {
     #[test]
     fn no_content_has_no_length() {
         let head = ResponseHead::new(StatusCode::NO_CONTENT);
-        assert!(!written(&head, ConnectionOption::Unsaid, Some(0)).contains("Content-Length"));
+        for length in [BodyLength::Bytes(0), BodyLength::Chunked] {
+            let text = written(&head, ConnectionOption::Unsaid, length);
+            assert!(!text.contains("Content-Length") && !text.contains("Transfer-Encoding"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_of_unknown_length_is_announced_as_chunks_and_nothing_else() {
+        let text = written(&ResponseHead::new(StatusCode::OK), ConnectionOption::Unsaid, BodyLength::Chunked);
+        assert!(text.contains("\r\nTransfer-Encoding: chunked\r\n") && !text.contains("Content-Length"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ use crate::deadline::{Pace, Phase};
 use crate::limits::{DISCARD_BYTES_MAX, LINGER, LINGER_BYTES_MAX};
 use crate::respond::{Manner, Sent, send};
 use crate::server::Server;
-use crate::service::{Exchange, Outcome, Rejection, Request, Response, Service};
+use crate::service::{Exchange, Outcome, Rejection, Request, Response, ResponseBody, Service};
 use crate::wire::{Wire, WireError};
 
 /// What becomes of the connection after an exchange.
@@ -125,9 +125,11 @@ async fn exchange<S: Service>(server: &Server<S>, wire: &mut Wire, request: &Req
             (server.service.reject(Rejection::Panic, &request.id), true)
         }
     };
-    let keep = !panicked && !response.close && may_keep(server, request, &rest);
+    let takes_chunks = request.head.is_version_1_1();
+    let ends_by_closing = matches!(response.body, ResponseBody::Chunked { .. }) && !takes_chunks;
+    let keep = !panicked && !response.close && !ends_by_closing && may_keep(server, request, &rest);
     let connection = connection_option(request, keep);
-    let manner = response_manner(server, request.head.method(), connection);
+    let manner = Manner { takes_chunks, ..response_manner(server, request.head.method(), connection) };
     let sent = respond(server, wire, &manner, response, Some((request, rest.read))).await;
     match sent.outcome {
         Outcome::Complete if !keep => Next::Linger,
@@ -157,7 +159,7 @@ fn response_manner<'a, S: Service>(
     method: &'a Method,
     connection: ConnectionOption,
 ) -> Manner<'a> {
-    Manner { method, connection, date: server.date(), limits: &server.limits }
+    Manner { method, connection, takes_chunks: false, date: server.date(), limits: &server.limits }
 }
 
 /// Sends a response and reports the exchange.

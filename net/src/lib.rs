@@ -19,6 +19,7 @@ mod respond;
 mod server;
 mod service;
 mod wire;
+mod within;
 
 pub use body::{Abandoned, BodyError, RequestBody};
 pub use drain::Drain;
@@ -31,3 +32,4 @@ pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
     ResponseMeta, Service,
 };
+pub use within::within;

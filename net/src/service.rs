@@ -135,6 +135,12 @@ pub enum ResponseBody {
         /// Where they come from.
         source: Box<dyn BodySource>,
     },
+    /// As many bytes as the source gives, in chunks; an error cuts the connection. A client of HTTP/1.0, which knows no
+    /// chunks, cannot tell a cut from the end: give it another form.
+    Chunked {
+        /// Where they come from.
+        source: Box<dyn BodySource>,
+    },
 }
 
 /// A piece of a response body, written to the socket without another copy. Never empty.

@@ -269,3 +269,46 @@ fn a_long_request_learns_that_its_client_has_gone() {
     let log = server.exchanges(2);
     assert!(log[1].starts_with("/abandoned 200"), "{log:?}");
 }
+
+#[test]
+fn a_body_of_unknown_length_comes_in_chunks_and_the_connection_is_kept() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    for bytes in [0, 1, 200_000] {
+        client.send(format!("GET /chunks?{bytes} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let (answer, sizes) = client.chunked_answer();
+        assert_eq!(answer.body.len(), bytes);
+        assert!(answer.body.iter().zip(0..).all(|(byte, position)| *byte == pattern(position)));
+        assert_eq!(sizes.len(), bytes.div_ceil(66_000));
+    }
+    let head = client.send("HEAD /chunks?5 HTTP/1.1\r\nHost: h\r\n\r\n").head();
+    assert_eq!((head.header("transfer-encoding"), head.header("content-length")), (None, None));
+    assert_eq!(client.get("/after").text(), "/after");
+}
+
+#[test]
+fn a_chunked_body_that_fails_has_no_last_chunk() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("GET /broken-chunks HTTP/1.1\r\nHost: h\r\n\r\n").head();
+    let rest = client.rest();
+    assert!(rest.starts_with(b"3e8\r\n") && !rest.ends_with(b"0\r\n\r\n"), "{} bytes", rest.len());
+    assert!(server.exchanges(1)[0].ends_with("BodyFailed"));
+}
+
+/// An HTTP/1.0 client reads chunk sizes as content.
+#[test]
+fn a_client_of_http_1_0_gets_no_chunks() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send("GET /chunks?3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    let head = client.head();
+    assert_eq!((head.header("transfer-encoding"), head.header("connection")), (None, Some("close")));
+    assert_eq!(client.rest(), [0, 1, 2]);
+}
+
+#[test]
+fn work_is_waited_for_no_longer_than_was_said_and_can_be_waited_for_again() {
+    let server = TestServer::start();
+    assert_eq!(server.connect().get("/within?10").text(), "None None Some(7)");
+}

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
 use cairn_net::{
     BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Rejection, Request, RequestBody,
-    RequestIdText, Response, ResponseBody, ResponseMeta, Service, bind, serve, start,
+    RequestIdText, Response, ResponseBody, ResponseMeta, Service, bind, serve, start, within,
 };
 
 /// Longer than anything a test waits for; a read that takes this long is a failure.
@@ -140,6 +140,21 @@ impl Service for TestService {
             "/short" => {
                 let source = Box::new(Counting { next: 0, end: 1000, fails: false });
                 response(StatusCode::OK, ResponseBody::Stream { length: 1_000_000, source }, id)
+            }
+            "/chunks" => {
+                let source = Box::new(Counting { next: 0, end: number, fails: false });
+                response(StatusCode::OK, ResponseBody::Chunked { source }, id)
+            }
+            "/broken-chunks" => {
+                let source = Box::new(Counting { next: 0, end: 1000, fails: true });
+                response(StatusCode::OK, ResponseBody::Chunked { source }, id)
+            }
+            "/within" => {
+                let never = std::future::pending::<()>();
+                let mut never = std::pin::pin!(never);
+                let short = within(Duration::from_millis(number), &mut never).await;
+                let again = within(Duration::from_millis(number), never).await;
+                full(&format!("{short:?} {again:?} {:?}", within(PATIENCE, async { 7 }).await))
             }
             "/panic" => panic!("on purpose"),
             "/block" => {
@@ -275,6 +290,36 @@ impl Client {
         }
         answer.body = self.buffer.drain(..length).collect();
         answer
+    }
+
+    /// Reads one answer whose body comes in chunks, and gives the sizes of these.
+    pub fn chunked_answer(&mut self) -> (Answer, Vec<usize>) {
+        let mut answer = self.head();
+        assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
+        assert_eq!(answer.header("content-length"), None);
+        let mut sizes = Vec::new();
+        loop {
+            let line = self.take_until(b"\r\n");
+            let size = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
+            while self.buffer.len() < size + 2 {
+                assert!(self.fill() > 0, "the connection ended in a chunk of {size} bytes");
+            }
+            answer.body.extend(self.buffer.drain(..size));
+            assert_eq!(self.buffer.drain(..2).collect::<Vec<u8>>(), b"\r\n");
+            if size == 0 {
+                return (answer, sizes);
+            }
+            sizes.push(size);
+        }
+    }
+
+    fn take_until(&mut self, end: &[u8]) -> Vec<u8> {
+        loop {
+            if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
+                return self.buffer.drain(..at + end.len()).collect();
+            }
+            assert!(self.fill() > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.buffer));
+        }
     }
 
     /// Reads the head of an answer and nothing of its body.
