@@ -19,10 +19,15 @@ pub(crate) const REGION: &str = "us-east-1";
 
 /// Writes the `Owner` element.
 pub(crate) fn write_owner(xml: &mut XmlWriter) {
-    xml.open("Owner");
+    write_owner_as(xml, "Owner");
+}
+
+/// Writes the owner as another element: `Initiator`.
+pub(crate) fn write_owner_as(xml: &mut XmlWriter, element: &'static str) {
+    xml.open(element);
     xml.text("ID", OWNER_ID);
     xml.text("DisplayName", OWNER_DISPLAY_NAME);
-    xml.close("Owner");
+    xml.close(element);
 }
 
 /// Checks `x-amz-expected-bucket-owner`: the account id and the canonical user id are right.
@@ -30,11 +35,23 @@ pub(crate) fn write_owner(xml: &mut XmlWriter) {
 /// # Errors
 /// `AccessDenied` for any other.
 pub(crate) fn check_expected_owner(fields: Fields<'_>) -> S3Result<()> {
-    match fields.amz("x-amz-expected-bucket-owner") {
+    check_owner(fields, "x-amz-expected-bucket-owner")
+}
+
+/// Checks the same of the bucket that a copy is made from.
+///
+/// # Errors
+/// `AccessDenied` for any other.
+pub(crate) fn check_expected_source_owner(fields: Fields<'_>) -> S3Result<()> {
+    check_owner(fields, "x-amz-source-expected-bucket-owner")
+}
+
+fn check_owner(fields: Fields<'_>, header: &str) -> S3Result<()> {
+    match fields.amz(header) {
         None | Some(ACCOUNT_ID | OWNER_ID) => Ok(()),
         Some(_) => Err(S3Error::with_message(
             ErrorCode::AccessDenied,
-            "Access Denied: the bucket belongs to another account than x-amz-expected-bucket-owner names.",
+            format!("Access Denied: the bucket belongs to another account than {header} names."),
         )),
     }
 }

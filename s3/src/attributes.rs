@@ -3,9 +3,10 @@
 //! Source: "Working with object metadata" (AWS). Values are kept as sent; headers that come more than once are
 //! joined with a comma. A header that is absent is not stored: what stands for it is decided when reading.
 
+use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
-use cairn_engine::{Attributes, ChecksumAlgorithm};
+use cairn_engine::Attributes;
 use cairn_http1::ResponseHead;
 
 /// System headers that are stored and returned, with the query parameter that overrides each in an answer.
@@ -101,35 +102,12 @@ pub(crate) fn write_cache_headers(head: &mut ResponseHead, attributes: &Attribut
     }
 }
 
-/// Writes the stored checksums, as `x-amz-checksum-mode: ENABLED` asks for.
-pub(crate) fn write_checksums(head: &mut ResponseHead, attributes: &Attributes) {
-    use base64::Engine as _;
+/// Writes the stored checksums, as `x-amz-checksum-mode: ENABLED` asks for; `parts` is the number of the object's parts.
+pub(crate) fn write_checksums(head: &mut ResponseHead, attributes: &Attributes, parts: u32) {
+    let kind = attributes.checksum_kind;
     for (algorithm, digest) in &attributes.checksums {
-        let text = base64::engine::general_purpose::STANDARD.encode(digest);
-        head.header(checksum_header(*algorithm), text);
-        head.header("x-amz-checksum-type", "FULL_OBJECT");
-    }
-}
-
-/// The header that carries a checksum of this algorithm.
-pub(crate) const fn checksum_header(algorithm: ChecksumAlgorithm) -> &'static str {
-    match algorithm {
-        ChecksumAlgorithm::Crc32 => "x-amz-checksum-crc32",
-        ChecksumAlgorithm::Crc32c => "x-amz-checksum-crc32c",
-        ChecksumAlgorithm::Crc64Nvme => "x-amz-checksum-crc64nvme",
-        ChecksumAlgorithm::Sha1 => "x-amz-checksum-sha1",
-        ChecksumAlgorithm::Sha256 => "x-amz-checksum-sha256",
-    }
-}
-
-/// The algorithm's name in XML and in `x-amz-sdk-checksum-algorithm`.
-pub(crate) const fn checksum_name(algorithm: ChecksumAlgorithm) -> &'static str {
-    match algorithm {
-        ChecksumAlgorithm::Crc32 => "CRC32",
-        ChecksumAlgorithm::Crc32c => "CRC32C",
-        ChecksumAlgorithm::Crc64Nvme => "CRC64NVME",
-        ChecksumAlgorithm::Sha1 => "SHA1",
-        ChecksumAlgorithm::Sha256 => "SHA256",
+        head.header(checksum::header(*algorithm), checksum::object_text(digest, kind, parts));
+        head.header("x-amz-checksum-type", checksum::kind_name(kind));
     }
 }
 
@@ -138,7 +116,7 @@ mod tests {
     use super::{from_request, write_cache_headers, write_checksums, write_stored};
     use crate::fields::Fields;
     use crate::query::Query;
-    use cairn_engine::{Attributes, ChecksumAlgorithm};
+    use cairn_engine::{Attributes, ChecksumAlgorithm, ChecksumKind};
     use cairn_http1::{ResponseHead, StatusCode};
 
     fn stored(headers: &[(&str, &[u8])], query: &str) -> Attributes {
@@ -198,11 +176,16 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_base64() {
-        let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
-        let mut head = ResponseHead::new(StatusCode::OK);
-        write_checksums(&mut head, &Attributes { checksums, ..Attributes::default() });
-        assert_eq!(head.get("x-amz-checksum-crc32"), Some(&b"AAAAAQ=="[..]));
-        assert_eq!(head.get("x-amz-checksum-type"), Some(&b"FULL_OBJECT"[..]));
+    fn checksums_are_base64_and_say_what_they_are_of() {
+        for (checksum_kind, text, name) in [
+            (ChecksumKind::FullObject, "AAAAAQ==", "FULL_OBJECT"),
+            (ChecksumKind::Composite, "AAAAAQ==-7", "COMPOSITE"),
+        ] {
+            let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
+            let mut head = ResponseHead::new(StatusCode::OK);
+            write_checksums(&mut head, &Attributes { checksums, checksum_kind, ..Attributes::default() }, 7);
+            assert_eq!(head.get("x-amz-checksum-crc32"), Some(text.as_bytes()));
+            assert_eq!(head.get("x-amz-checksum-type"), Some(name.as_bytes()));
+        }
     }
 }

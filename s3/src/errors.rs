@@ -51,6 +51,8 @@ error_table! {
     BucketNotEmpty 409 "The bucket you tried to delete is not empty.";
     ConditionalRequestConflict 409 "A conflicting operation occurred during the request to this resource; try again.";
     EntityTooLarge 400 "Your proposed upload exceeds the maximum allowed size of 5 GiB for a single request.";
+    EntityTooSmall 400 "Your proposed upload is smaller than the minimum allowed size: each part but the last has at least \
+                        5 MiB.";
     ExpectationFailed 417 "The only expectation that is met is 100-continue.";
     HTTPVersionNotSupported 505 "The HTTP version of the request is not supported; use HTTP/1.1.";
     IncompleteBody 400 "The body ended before the number of bytes specified by the Content-Length header.";
@@ -64,6 +66,7 @@ error_table! {
     InvalidPart 400 "One or more of the specified parts could not be found. The part might not have been uploaded, or the \
                      specified entity tag might not have matched the part's entity tag.";
     InvalidPartNumber 416 "The requested part number is not satisfiable.";
+    InvalidPartOrder 400 "The list of parts was not in ascending order. Parts must be ordered by part number.";
     InvalidRange 416 "The requested range is not satisfiable.";
     InvalidRequest 400 "Invalid Request";
     InvalidURI 400 "Couldn't parse the specified URI.";

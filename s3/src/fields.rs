@@ -26,6 +26,11 @@ const SINGLE: &[&str] = &[
     "x-amz-bucket-object-lock-enabled",
     "x-amz-bypass-governance-retention",
     "x-amz-content-sha256",
+    "x-amz-copy-source",
+    "x-amz-copy-source-if-match",
+    "x-amz-copy-source-if-modified-since",
+    "x-amz-copy-source-if-none-match",
+    "x-amz-copy-source-if-unmodified-since",
     "x-amz-date",
     "x-amz-expected-bucket-owner",
     "x-amz-if-match-last-modified-time",
@@ -33,7 +38,10 @@ const SINGLE: &[&str] = &[
     "x-amz-object-lock-legal-hold",
     "x-amz-object-lock-mode",
     "x-amz-object-lock-retain-until-date",
+    "x-amz-metadata-directive",
+    "x-amz-mp-object-size",
     "x-amz-sdk-checksum-algorithm",
+    "x-amz-source-expected-bucket-owner",
 ];
 
 /// A borrowed view of the header fields, names in lower case, values trimmed, in the order sent.

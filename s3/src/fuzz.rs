@@ -5,10 +5,11 @@ use crate::cors::configuration;
 use crate::cors::rules::{CrossOrigin, Rules};
 use crate::fields::Fields;
 use crate::lock_headers;
+use crate::multipart::named_parts;
 use crate::operations::Handling;
 use crate::ops::{
-    get_object_lock_configuration, get_object_retention, list_object_versions, list_objects_v2,
-    put_object_legal_hold, put_object_lock_configuration, put_object_retention,
+    get_object_lock_configuration, get_object_retention, list_multipart_uploads, list_object_versions,
+    list_objects_v2, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
 };
 use crate::query::Query;
 use crate::routing::{Route, route};
@@ -28,7 +29,9 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_cors", s3_cors),
     ("s3_list_query", s3_list_query),
     ("s3_lock", s3_lock),
+    ("s3_named_parts", s3_named_parts),
     ("s3_signed_meaning", s3_signed_meaning),
+    ("s3_uploads_query", s3_uploads_query),
     ("s3_xml", s3_xml),
 ];
 
@@ -106,6 +109,24 @@ pub fn s3_list_query(data: &[u8]) {
     let Ok(query) = Query::parse(Some(text)) else { return };
     list_objects_v2::check_query(&query);
     list_object_versions::check_query(&query);
+}
+
+/// The body of a completion: what is read is a list of parts in order, with digests of the right lengths.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_named_parts(data: &[u8]) {
+    named_parts::check_list(data);
+}
+
+/// The query of a list of uploads: a page of at most 1000, and markers that are told where the list goes on.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn s3_uploads_query(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(query) = Query::parse(Some(text)) else { return };
+    list_multipart_uploads::check_query(&query);
 }
 
 /// Two requests, the second one the first with the change that an attacker made: under one signature they are one

@@ -14,14 +14,18 @@ mod audit;
 mod auth;
 mod body;
 mod call;
+mod checksum;
 mod conditions;
+mod copy_source;
 mod cors;
 mod errors;
 mod fields;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod hosts;
+mod late;
 mod lock_headers;
+mod multipart;
 mod operations;
 mod ops;
 mod query;

@@ -50,6 +50,13 @@ pub(crate) enum Handler {
     GetBucketCors,
     PutBucketCors,
     DeleteBucketCors,
+    CopyObject,
+    CreateMultipartUpload,
+    UploadPart,
+    ListParts,
+    CompleteMultipartUpload,
+    AbortMultipartUpload,
+    ListMultipartUploads,
 }
 
 impl Handler {
@@ -62,7 +69,9 @@ impl Handler {
             | Self::PutObjectLockConfiguration
             | Self::PutObjectRetention
             | Self::PutObjectLegalHold
-            | Self::PutBucketCors => true,
+            | Self::PutBucketCors
+            | Self::UploadPart
+            | Self::CompleteMultipartUpload => true,
             Self::ListBuckets
             | Self::HeadBucket
             | Self::DeleteBucket
@@ -77,7 +86,12 @@ impl Handler {
             | Self::GetObjectRetention
             | Self::GetObjectLegalHold
             | Self::GetBucketCors
-            | Self::DeleteBucketCors => false,
+            | Self::DeleteBucketCors
+            | Self::CopyObject
+            | Self::CreateMultipartUpload
+            | Self::ListParts
+            | Self::AbortMultipartUpload
+            | Self::ListMultipartUploads => false,
         }
     }
 
@@ -131,8 +145,6 @@ const ANALYTICS: &str = "Analytics, inventory and metrics configurations are not
                          or the management API for usage figures.";
 const ATTRIBUTES: &str =
     "GetObjectAttributes is not implemented: use HeadObject with x-amz-checksum-mode: ENABLED.";
-const COPY: &str = "CopyObject is not implemented: read the object and put it again (turn server-side copies off in \
-                    the client).";
 const DELETE_OBJECTS: &str = "DeleteObjects is not implemented: delete each key with DeleteObject (turn batch or \
                               multi deletes off in the client).";
 const DIRECTORY: &str = "Directory buckets are not implemented: use general purpose buckets, and PutObject with the \
@@ -143,8 +155,6 @@ const LIFECYCLE: &str =
     "Lifecycle configuration through S3 is not implemented: delete objects with DeleteObject.";
 const LIST_V1: &str = "ListObjects (version 1) is not implemented: use ListObjectsV2, that is list-type=2 (set \
                        list_version = 2 or its like in the client).";
-const MULTIPART: &str = "Multipart upload is not implemented: put the object in one request of up to 5 GiB (raise \
-                         the client's multipart threshold).";
 const NOTIFICATION: &str = "Bucket notifications are not implemented: list the bucket with ListObjectsV2 to see \
                             changes.";
 const OBJECT_LAMBDA: &str = "Object Lambda is not implemented: get the object with GetObject and transform it in \
@@ -235,6 +245,14 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     built("PutObjectRetention", PUT, Object, query("retention"), Handler::PutObjectRetention),
     built("GetObjectLegalHold", GET, Object, query("legal-hold"), Handler::GetObjectLegalHold),
     built("PutObjectLegalHold", PUT, Object, query("legal-hold"), Handler::PutObjectLegalHold),
+    built("CopyObject", PUT, Object, Selector::Header("x-amz-copy-source"), Handler::CopyObject),
+    built("CreateMultipartUpload", POST, Object, query("uploads"), Handler::CreateMultipartUpload),
+    built("UploadPart", PUT, Object, query("uploadId"), Handler::UploadPart),
+    built("UploadPart", PUT, Object, query("partNumber"), Handler::UploadPart),
+    built("ListParts", GET, Object, query("uploadId"), Handler::ListParts),
+    built("CompleteMultipartUpload", POST, Object, query("uploadId"), Handler::CompleteMultipartUpload),
+    built("AbortMultipartUpload", DELETE, Object, query("uploadId"), Handler::AbortMultipartUpload),
+    built("ListMultipartUploads", GET, Bucket, query("uploads"), Handler::ListMultipartUploads),
     built("GetObject", GET, Object, query("partNumber"), Handler::GetObject),
     built("GetObject", GET, Object, Plain, Handler::GetObject),
     built("HeadObject", HEAD, Object, query("partNumber"), Handler::HeadObject),
@@ -252,7 +270,6 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     refused("ListObjects", GET, Bucket, Plain, LIST_V1),
     refused("PostObject", POST, Bucket, Plain, POST_FORM),
     refused("DeleteObjects", POST, Bucket, query("delete"), DELETE_OBJECTS),
-    refused("ListMultipartUploads", GET, Bucket, query("uploads"), MULTIPART),
     refused("GetBucketAbac", GET, Bucket, query("abac"), POLICY),
     refused("PutBucketAbac", PUT, Bucket, query("abac"), POLICY),
     refused("GetBucketAccelerateConfiguration", GET, Bucket, query("accelerate"), SETTINGS),
@@ -319,15 +336,8 @@ pub(crate) static OPERATIONS: &[Operation] = &[
     refused("WriteGetObjectResponse", POST, Bucket, Selector::Header("x-amz-request-route"), OBJECT_LAMBDA),
 
     // Objects.
-    refused("CopyObject", PUT, Object, Selector::Header("x-amz-copy-source"), COPY),
     refused("AppendObject", PUT, Object, Selector::Header("x-amz-write-offset-bytes"), DIRECTORY),
-    refused("CreateMultipartUpload", POST, Object, query("uploads"), MULTIPART),
     refused("UploadPartCopy", PUT, Object, Selector::QueryAndHeader("uploadId", "x-amz-copy-source"), PART_COPY),
-    refused("UploadPart", PUT, Object, query("uploadId"), MULTIPART),
-    refused("UploadPart", PUT, Object, query("partNumber"), MULTIPART),
-    refused("CompleteMultipartUpload", POST, Object, query("uploadId"), MULTIPART),
-    refused("AbortMultipartUpload", DELETE, Object, query("uploadId"), MULTIPART),
-    refused("ListParts", GET, Object, query("uploadId"), MULTIPART),
     refused("GetObjectAcl", GET, Object, query("acl"), ACL),
     refused("PutObjectAcl", PUT, Object, query("acl"), ACL),
     refused("GetObjectAttributes", GET, Object, query("attributes"), ATTRIBUTES),

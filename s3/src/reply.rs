@@ -95,7 +95,7 @@ fn write_common(head: &mut ResponseHead, ids: AnswerIds<'_>) {
 }
 
 /// The XML of an error (AWS: "Error responses", REST error responses).
-fn error_document(error: &S3Error, asked: Asked<'_>, ids: AnswerIds<'_>) -> Vec<u8> {
+pub(crate) fn error_document(error: &S3Error, asked: Asked<'_>, ids: AnswerIds<'_>) -> Vec<u8> {
     let mut xml = XmlWriter::with_capacity(512);
     xml.open("Error");
     xml.text("Code", error.code());

@@ -209,8 +209,6 @@ mod tests {
         "session",
         "tagging",
         "torrent",
-        "uploadId",
-        "uploads",
         "website",
     ];
 
@@ -284,11 +282,37 @@ mod tests {
     fn a_part_number_reads_a_part_and_never_writes_an_object() {
         assert_eq!(handler(&Method::GET, Object, "partNumber=1"), Some(Handler::GetObject));
         assert_eq!(handler(&Method::HEAD, Object, "partNumber=1"), Some(Handler::HeadObject));
-        for method in [Method::PUT, Method::DELETE, Method::POST] {
-            assert_eq!(status(&method, Object, "partNumber=1"), Some(501), "{method}");
-            assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(501), "{method}");
+        for query in ["partNumber=1", "uploadId=u", "partNumber=1&uploadId=u", "uploadId=u&partNumber"] {
+            assert_eq!(handler(&Method::PUT, Object, query), Some(Handler::UploadPart), "{query}");
         }
-        assert_eq!(status(&Method::GET, Object, "partNumber=1&uploadId=u"), Some(501));
+        for method in [Method::DELETE, Method::POST] {
+            assert_eq!(status(&method, Object, "partNumber=1"), Some(405), "{method}");
+            assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(405), "{method}");
+        }
+        assert_eq!(handler(&Method::GET, Object, "partNumber=1&uploadId=u"), Some(Handler::ListParts));
+    }
+
+    #[test]
+    fn the_subresources_of_uploads_select_their_operations() {
+        for (method, resource, query, expected) in [
+            (Method::POST, Object, "uploads", Handler::CreateMultipartUpload),
+            (Method::POST, Object, "uploads=&x-id=CreateMultipartUpload", Handler::CreateMultipartUpload),
+            (Method::POST, Object, "uploadId=u", Handler::CompleteMultipartUpload),
+            (Method::DELETE, Object, "uploadId=u", Handler::AbortMultipartUpload),
+            (Method::GET, Object, "uploadId=u", Handler::ListParts),
+            (Method::GET, Bucket, "uploads&prefix=a", Handler::ListMultipartUploads),
+        ] {
+            assert_eq!(handler(&method, resource, query), Some(expected), "{method} ?{query}");
+        }
+        for (method, resource, query) in [
+            (Method::GET, Object, "uploads"),
+            (Method::POST, Bucket, "uploads"),
+            (Method::PUT, Bucket, "uploadId=u"),
+        ] {
+            let refused = routed(&method, resource, query, &[]).refusal(&method).expect("refused");
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidRequest"), "{method} ?{query}");
+        }
+        assert_eq!(status(&Method::HEAD, Object, "uploadId=u"), Some(405));
     }
 
     #[test]
@@ -313,12 +337,19 @@ mod tests {
 
     #[test]
     fn copies_and_appends_never_become_plain_puts() {
-        for name in ["x-amz-copy-source", "x-amz-write-offset-bytes"] {
-            let by_header = routed(&Method::PUT, Object, "", &[(name, b"v")]);
-            assert_eq!(by_header.refusal(&Method::PUT).map(|error| error.status()), Some(501), "{name}");
-            let hoisted = format!("{}=v", name.to_ascii_uppercase());
-            assert_eq!(status(&Method::PUT, Object, &hoisted), Some(501), "{name}");
+        let put = |query: &str, headers: &[(&str, &[u8])]| match routed(&Method::PUT, Object, query, headers)
+        {
+            Route::Operation(row) => row.name,
+            other => panic!("{other:?}"),
+        };
+        for (header, parameter, operation) in [
+            ("x-amz-copy-source", "X-Amz-Copy-Source=v", "CopyObject"),
+            ("x-amz-write-offset-bytes", "X-AMZ-WRITE-OFFSET-BYTES=v", "AppendObject"),
+        ] {
+            assert_eq!(put("", &[(header, b"v")]), operation);
+            assert_eq!(put(parameter, &[]), operation);
         }
+        assert_eq!(put("partNumber=1&uploadId=u", &[("x-amz-copy-source", b"v")]), "UploadPartCopy");
     }
 
     #[test]

@@ -118,6 +118,7 @@ impl S3Service {
             return Err(S3Error::internal("an operation that is not built was not refused"));
         };
         lock_headers::check_places(fields, operation.name)?;
+        unsupported::check_places(fields, handler)?;
         auth::authorize(&authentication.principal, handler).inspect_err(|_| progress.is_denied = true)?;
         let call = Call {
             engine: &self.engine,

@@ -59,6 +59,11 @@ impl Target {
         Ok(Self { bucket: decode(bucket)?.into_owned(), key: decode(key)?.into_owned() })
     }
 
+    /// A bucket and a key that were decoded already.
+    pub(crate) fn new(bucket: &str, key: &str) -> Self {
+        Self { bucket: bucket.to_owned(), key: key.to_owned() }
+    }
+
     /// What the path names.
     pub(crate) fn resource(&self) -> Resource {
         match (self.bucket.is_empty(), self.key.is_empty()) {

@@ -7,6 +7,7 @@
 
 use crate::errors::{S3Error, S3Result};
 use crate::fields::Fields;
+use crate::operations::Handler;
 use cairn_http1::BodyFraming;
 
 /// Which values of a header are refused.
@@ -40,8 +41,8 @@ const ACL: &str = "ACLs are not implemented: leave x-amz-acl, x-amz-grant-* and 
 const CHUNKED: &str = "aws-chunked bodies and trailing checksums are not implemented: set the client to compute \
                        checksums only when required (AWS_REQUEST_CHECKSUM_CALCULATION=when_required) and to sign the \
                        payload as a whole or as UNSIGNED-PAYLOAD.";
-const COPY: &str = "Server-side copies are not implemented: read the object and put it again (turn server-side \
-                    copies off in the client).";
+const COPY_PART: &str = "UploadPartCopy is not implemented: copy the whole object with CopyObject, up to 5 GiB, or upload \
+                         the part with its content (set the client's threshold of multipart copies to 5 GiB).";
 const ENCRYPTION: &str = "Server-side-encryption headers are not implemented: leave them away; encryption at rest is \
                           a setting of the whole server.";
 const LOCK_TOKEN: &str =
@@ -49,8 +50,8 @@ const LOCK_TOKEN: &str =
 const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret alone.";
 const CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
-const CHECKSUM_TYPE: &str =
-    "Checksum types other than FULL_OBJECT are not implemented: leave x-amz-checksum-type away.";
+const CHECKSUM_TYPE: &str = "Checksum types other than FULL_OBJECT are implemented for multipart uploads alone: leave \
+                             x-amz-checksum-type away.";
 
 static TABLE: &[Row] = &[
     row("content-encoding", Refuses::Token("aws-chunked"), CHUNKED),
@@ -58,7 +59,6 @@ static TABLE: &[Row] = &[
     row("x-amz-trailer", Refuses::Any, CHUNKED),
     row("x-amz-decoded-content-length", Refuses::Any, CHUNKED),
     row("x-amz-content-sha256", Refuses::Start("streaming-"), CHUNKED),
-    row("x-amz-checksum-type", Refuses::AllBut("FULL_OBJECT"), CHECKSUM_TYPE),
     row("x-amz-security-token", Refuses::Any, TOKEN),
     row("x-amz-acl", Refuses::Any, ACL),
     row("x-amz-grant-*", Refuses::Any, ACL),
@@ -69,7 +69,18 @@ static TABLE: &[Row] = &[
         "Tagging is not implemented: use user metadata (x-amz-meta-*) instead of x-amz-tagging.",
     ),
     row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
-    row("x-amz-copy-source*", Refuses::Any, COPY),
+    row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
+    row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
+    row(
+        "x-amz-tagging-directive",
+        Refuses::AllBut("COPY"),
+        "Tagging is not implemented: leave x-amz-tagging-directive away.",
+    ),
+    row(
+        "x-amz-if-match-initiated-time",
+        Refuses::Any,
+        "Conditions on aborts are not implemented: leave x-amz-if-match-initiated-time away.",
+    ),
     row(
         "x-amz-storage-class",
         Refuses::AllBut("STANDARD"),
@@ -98,6 +109,9 @@ static TABLE: &[Row] = &[
         "Bucket namespaces are not implemented: leave x-amz-bucket-namespace away.",
     ),
 ];
+
+/// The header that makes a PUT a copy, and what the headers beside it begin with.
+const COPY_SOURCE: &str = "x-amz-copy-source";
 
 /// The `x-amz-checksum-*` and related names that this server knows.
 const CHECKSUM_NAMES: &[&str] =
@@ -129,6 +143,28 @@ pub(crate) fn check(fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
     Ok(())
 }
 
+/// Refuses headers that only some operations have a use for, on the others.
+///
+/// # Errors
+/// `InvalidArgument` for a copy source, as on AWS; `NotImplemented` for a checksum type that the operation has not.
+pub(crate) fn check_places(fields: Fields<'_>, handler: Handler) -> S3Result<()> {
+    let headers = fields.headers().iter().map(|(name, _)| *name);
+    let hoisted = fields.hoisted().map(|(name, _)| name);
+    let copies = headers.chain(hoisted).find(|name| name.starts_with(COPY_SOURCE));
+    if copies.is_some() && handler != Handler::CopyObject {
+        let value = fields.amz(COPY_SOURCE).unwrap_or_default();
+        let message = "You can only specify a copy source header for copy requests.";
+        return Err(S3Error::invalid_argument(COPY_SOURCE, value, message));
+    }
+    let has_types = matches!(handler, Handler::CreateMultipartUpload | Handler::CompleteMultipartUpload);
+    match fields.amz("x-amz-checksum-type") {
+        Some(kind) if !has_types && !kind.eq_ignore_ascii_case("FULL_OBJECT") => {
+            Err(S3Error::not_implemented(CHECKSUM_TYPE))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn check_one(name: &str, value: &[u8]) -> S3Result<()> {
     for row in TABLE {
         let named = match row.name.strip_suffix('*') {
@@ -158,8 +194,9 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TABLE, check};
+    use super::{TABLE, check, check_places};
     use crate::fields::Fields;
+    use crate::operations::Handler;
     use crate::query::Query;
     use cairn_http1::BodyFraming;
 
@@ -179,8 +216,10 @@ mod tests {
             ("x-amz-grant-read", "id=1"),
             ("x-amz-storage-class", "GLACIER"),
             ("x-amz-website-redirect-location", "/x"),
-            ("x-amz-copy-source", "/b/k"),
-            ("x-amz-copy-source-if-match", "t"),
+            ("x-amz-copy-source-server-side-encryption-customer-key", "k"),
+            ("x-amz-copy-source-range", "bytes=0-1"),
+            ("x-amz-tagging-directive", "REPLACE"),
+            ("x-amz-if-match-initiated-time", "Sun, 06 Nov 1994 08:49:37 GMT"),
             ("x-amz-trailer", "x-amz-checksum-crc32"),
             ("trailer", "x"),
             ("content-encoding", "gzip, AWS-chunked"),
@@ -199,17 +238,44 @@ mod tests {
         }
     }
 
+    fn placed(handler: Handler, headers: &[(&str, &[u8])], query: &str) -> Option<(u16, &'static str)> {
+        let query = Query::parse(Some(query)).expect("parses");
+        let refused = check_places(Fields::new(headers, &query), handler).err();
+        refused.map(|error| (error.status(), error.code()))
+    }
+
     /// `x-amz-checksum-type` was a known name and its value was never read: a client that asked for a COMPOSITE checksum
     /// was answered 200 with one of the full object.
     #[test]
     fn a_checksum_type_that_is_not_computed_is_501() {
+        let refused = Some((501, "NotImplemented"));
         for value in ["COMPOSITE", "composite", "x", ""] {
-            assert_eq!(status(&[("x-amz-checksum-type", value.as_bytes())], ""), Some(501), "{value}");
+            let headers: &[(&str, &[u8])] = &[("x-amz-checksum-type", value.as_bytes())];
+            assert_eq!(placed(Handler::PutObject, headers, ""), refused, "{value}");
+            // There its value is read.
+            assert_eq!(placed(Handler::CreateMultipartUpload, headers, ""), None, "{value}");
         }
-        assert_eq!(status(&[], "x-amz-checksum-type=COMPOSITE"), Some(501));
+        assert_eq!(placed(Handler::PutObject, &[], "x-amz-checksum-type=COMPOSITE"), refused);
         for value in ["FULL_OBJECT", "full_object"] {
-            assert_eq!(status(&[("x-amz-checksum-type", value.as_bytes())], ""), None, "{value}");
+            let headers: &[(&str, &[u8])] = &[("x-amz-checksum-type", value.as_bytes())];
+            assert_eq!(placed(Handler::PutObject, headers, ""), None, "{value}");
         }
+    }
+
+    #[test]
+    fn a_copy_source_is_for_copies_alone() {
+        for name in ["x-amz-copy-source", "x-amz-copy-source-if-match"] {
+            let headers: &[(&str, &[u8])] = &[(name, b"/b/k")];
+            for handler in
+                [Handler::GetObject, Handler::HeadObject, Handler::DeleteObject, Handler::PutObject]
+            {
+                let refused = placed(handler, headers, "");
+                assert_eq!(refused, Some((400, "InvalidArgument")), "{handler:?} {name}");
+            }
+            assert_eq!(placed(Handler::CopyObject, headers, ""), None);
+        }
+        let hoisted = placed(Handler::GetObject, &[], "X-Amz-Copy-Source=b%2Fk");
+        assert_eq!(hoisted, Some((400, "InvalidArgument")));
     }
 
     #[test]
@@ -231,6 +297,7 @@ mod tests {
         for (name, value) in [
             ("x-amz-tagging", ""),
             ("x-amz-storage-class", "STANDARD"),
+            ("x-amz-tagging-directive", "COPY"),
             ("content-encoding", "gzip"),
             ("x-amz-content-sha256", "UNSIGNED-PAYLOAD"),
             ("x-amz-checksum-crc64nvme", "AAAAAAAAAAA="),

@@ -103,7 +103,7 @@ fn ranges_parts_and_conditions_on_reads_follow_the_rfc() {
     assert_eq!(send(Call::new("HEAD", "/photos/a").header("range", "bytes=999999-")).expect(416).body, b"");
 
     let part = send(Call::new("GET", "/photos/a?partNumber=1")).expect(206);
-    assert_eq!((part.body.len(), part.header("x-amz-mp-parts-count")), (200_000, Some("1")));
+    assert_eq!((part.body.len(), part.header("x-amz-mp-parts-count")), (200_000, None));
     send(Call::new("GET", "/photos/a?partNumber=2")).refused(416, "InvalidPartNumber");
     send(Call::new("GET", "/photos/a?partNumber=0")).refused(400, "InvalidArgument");
     send(Call::new("GET", "/photos/a?partNumber=1").header("range", "bytes=0-1"))

@@ -3,22 +3,13 @@
 //! Source: "Checking object integrity" and the API Reference of PutObject (AWS). Everything declared is checked
 //! later by `digests.rs`; what cannot be read is refused here, before a byte of the body is taken.
 
-use crate::attributes::{checksum_header, checksum_name};
+use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_engine::ChecksumAlgorithm;
 use cairn_identity::PayloadDigest;
-
-/// The algorithms with a header of their own.
-const ALGORITHMS: [ChecksumAlgorithm; 5] = [
-    ChecksumAlgorithm::Crc32,
-    ChecksumAlgorithm::Crc32c,
-    ChecksumAlgorithm::Crc64Nvme,
-    ChecksumAlgorithm::Sha1,
-    ChecksumAlgorithm::Sha256,
-];
 
 /// Digests that the client says the body has.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,9 +25,17 @@ pub(crate) struct DeclaredDigests {
 /// Reads what is declared.
 ///
 /// # Errors
-/// `InvalidDigest` for a `Content-MD5` that is none; `InvalidRequest` for a checksum that is none, for several, and
-/// for an algorithm header that disagrees; `NotImplemented` for an algorithm that is not known.
+/// As [`of_body`]; `InvalidRequest` for a checksum that is none, for several, and for an algorithm header that disagrees;
+/// `NotImplemented` for an algorithm that is not known.
 pub(crate) fn from_request(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
+    Ok(DeclaredDigests { checksum: checksum(fields)?, ..of_body(fields, payload)? })
+}
+
+/// Reads what is declared but for the checksum, for requests whose checksum is not that of their body.
+///
+/// # Errors
+/// `InvalidDigest` for a `Content-MD5` that is none.
+pub(crate) fn of_body(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
     let md5 = match fields.get("content-md5") {
         None => None,
         Some(text) => {
@@ -50,41 +49,35 @@ pub(crate) fn from_request(fields: Fields<'_>, payload: PayloadDigest) -> S3Resu
         PayloadDigest::Unsigned => None,
         PayloadDigest::Sha256(digest) => Some(digest),
     };
-    Ok(DeclaredDigests { md5, payload_sha256, checksum: checksum(fields)? })
+    Ok(DeclaredDigests { md5, payload_sha256, checksum: None })
 }
 
 /// The declared checksum. Only headers count: in a presigned query a checksum is signed and not enforced, as on AWS.
 fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>> {
     let mut found = None;
-    for algorithm in ALGORITHMS {
-        let name = checksum_header(algorithm);
+    for algorithm in ChecksumAlgorithm::ALL {
+        let name = checksum::header(algorithm);
         let Some(text) = fields.get(name) else { continue };
         if found.is_some() {
             return Err(invalid(
                 "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.",
             ));
         }
-        let digest = STANDARD.decode(text).ok().filter(|digest| digest.len() == digest_bytes(algorithm));
+        let digest = checksum::digest_of(algorithm, text);
         let digest = digest.ok_or_else(|| invalid(format!("Value for {name} header is invalid.")))?;
         found = Some((algorithm, digest));
     }
     for name in ["x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm"] {
         let Some(named) = fields.text(name).filter(|named| !named.is_empty()) else { continue };
-        let known =
-            ALGORITHMS.into_iter().find(|algorithm| checksum_name(*algorithm).eq_ignore_ascii_case(named));
-        match (known, &found) {
-            (None, _) => {
-                return Err(S3Error::not_implemented(format!(
-                    "The checksum algorithm in {name} is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256."
-                )));
-            }
-            (Some(known), Some((declared, _))) if known == *declared => {}
-            (Some(_), Some(_)) => {
+        let known = named_algorithm(name, named)?;
+        match &found {
+            Some((declared, _)) if known == *declared => {}
+            Some(_) => {
                 return Err(invalid(format!(
                     "{name} and the x-amz-checksum- header name different algorithms."
                 )));
             }
-            (Some(_), None) => {
+            None => {
                 return Err(invalid(format!(
                     "{name} specified, but no corresponding x-amz-checksum-* header was found."
                 )));
@@ -94,17 +87,20 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
     Ok(found)
 }
 
-fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
-    S3Error::with_message(ErrorCode::InvalidRequest, message)
+/// The algorithm that the header `name` names.
+///
+/// # Errors
+/// `NotImplemented` for one that is not known.
+pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgorithm> {
+    checksum::of_name(named).ok_or_else(|| {
+        S3Error::not_implemented(format!(
+            "The checksum algorithm in {name} is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256."
+        ))
+    })
 }
 
-const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
-    match algorithm {
-        ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
-        ChecksumAlgorithm::Crc64Nvme => 8,
-        ChecksumAlgorithm::Sha1 => 20,
-        ChecksumAlgorithm::Sha256 => 32,
-    }
+fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
 #[cfg(test)]

@@ -1,43 +1,43 @@
 //! Digests of a body as it streams past, and their comparison with what was declared.
 //!
-//! SHA-1, SHA-256 and the CRCs are computed only when the request declares one, and SHA-256 once even when declared twice.
-//! The MD5 is not computed here: the engine has it, for the entity tag.
+//! A checksum is computed only when the request declares one or its operation needs one, and SHA-256 once even when it is
+//! wanted twice. The MD5 is not computed here: the engine has it, for the entity tag.
 
 use crate::body::declared::DeclaredDigests;
+use crate::checksum::{self, Running};
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_engine::ChecksumAlgorithm;
-use crc_fast::CrcAlgorithm;
-use sha1::Sha1;
 use sha2::{Digest as _, Sha256};
 
 /// Running digests of one body.
 pub(crate) struct BodyDigests {
     declared: DeclaredDigests,
+    /// What the checksum is computed with; SHA-256 stands in `sha256`.
+    algorithm: Option<ChecksumAlgorithm>,
     sha256: Option<Sha256>,
-    sha1: Option<Sha1>,
-    crc: Option<crc_fast::Digest>,
+    other: Option<Running>,
 }
 
-/// A checksum that a client declared and that fits, to be kept with the object.
+/// A checksum of the body: one that the client declared and that fits, or one that was asked for here.
 pub(crate) type CheckedChecksum = Option<(ChecksumAlgorithm, Vec<u8>)>;
 
 impl BodyDigests {
     /// Prepares the digests that `declared` asks for.
     pub(crate) fn new(declared: DeclaredDigests) -> Self {
-        let algorithm = declared.checksum.as_ref().map(|(algorithm, _)| *algorithm);
+        Self::computing(declared, None)
+    }
+
+    /// Prepares the digests that `declared` asks for, and a checksum of `algorithm` when no other was declared.
+    pub(crate) fn computing(declared: DeclaredDigests, algorithm: Option<ChecksumAlgorithm>) -> Self {
+        let algorithm = declared.checksum.as_ref().map(|(algorithm, _)| *algorithm).or(algorithm);
         let wants_sha256 = declared.payload_sha256.is_some() || algorithm == Some(ChecksumAlgorithm::Sha256);
-        let crc = match algorithm {
-            Some(ChecksumAlgorithm::Crc32) => Some(CrcAlgorithm::Crc32IsoHdlc),
-            Some(ChecksumAlgorithm::Crc32c) => Some(CrcAlgorithm::Crc32Iscsi),
-            Some(ChecksumAlgorithm::Crc64Nvme) => Some(CrcAlgorithm::Crc64Nvme),
-            _ => None,
-        };
-        Self {
-            sha256: wants_sha256.then(Sha256::new),
-            sha1: (algorithm == Some(ChecksumAlgorithm::Sha1)).then(Sha1::new),
-            crc: crc.map(crc_fast::Digest::new),
-            declared,
-        }
+        let other = algorithm.filter(|algorithm| *algorithm != ChecksumAlgorithm::Sha256);
+        Self { sha256: wants_sha256.then(Sha256::new), other: other.map(Running::new), algorithm, declared }
+    }
+
+    /// Whether [`Self::check`] compares the MD5.
+    pub(crate) fn wants_md5(&self) -> bool {
+        self.declared.md5.is_some()
     }
 
     /// Takes the next bytes of the body.
@@ -45,11 +45,8 @@ impl BodyDigests {
         if let Some(sha256) = &mut self.sha256 {
             sha256.update(bytes);
         }
-        if let Some(sha1) = &mut self.sha1 {
-            sha1.update(bytes);
-        }
-        if let Some(crc) = &mut self.crc {
-            crc.update(bytes);
+        if let Some(other) = &mut self.other {
+            other.update(bytes);
         }
     }
 
@@ -71,24 +68,26 @@ impl BodyDigests {
                 .element("ExpectedDigest", hex::encode(declared))
                 .element("CalculatedDigest", hex::encode(md5)));
         }
-        if let Some((algorithm, declared)) = &self.declared.checksum {
-            let computed = match algorithm {
-                ChecksumAlgorithm::Sha256 => sha256.map(|digest| digest.to_vec()),
-                ChecksumAlgorithm::Sha1 => self.sha1.map(|sha1| sha1.finalize().to_vec()),
-                ChecksumAlgorithm::Crc64Nvme => self.crc.map(|crc| crc.finalize().to_be_bytes().to_vec()),
-                // A 32-bit CRC stands in the low half.
-                ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => {
-                    self.crc.map(|crc| crc.finalize().to_be_bytes()[4..].to_vec())
-                }
-            };
-            if computed.as_ref() != Some(declared) {
-                let name = crate::attributes::checksum_name(*algorithm);
-                let message = format!("The {name} you specified did not match the calculated checksum.");
-                return Err(S3Error::with_message(ErrorCode::BadDigest, message));
-            }
+        let computed = match self.algorithm {
+            Some(ChecksumAlgorithm::Sha256) => sha256.map(|digest| digest.to_vec()),
+            _ => self.other.map(Running::finish),
+        };
+        let computed = self.algorithm.zip(computed);
+        if self.declared.checksum.is_some()
+            && let Some((algorithm, _)) = &computed
+            && computed != self.declared.checksum
+        {
+            return Err(checksum_mismatch(*algorithm));
         }
-        Ok(self.declared.checksum)
+        Ok(computed)
     }
+}
+
+/// The error of a checksum that is not the one that was declared.
+pub(crate) fn checksum_mismatch(algorithm: ChecksumAlgorithm) -> S3Error {
+    let name = checksum::name(algorithm);
+    let message = format!("The {name} you specified did not match the calculated checksum.");
+    S3Error::with_message(ErrorCode::BadDigest, message)
 }
 
 /// The error of a body that has not the digest that was signed, with the digests that AWS sends.
@@ -130,6 +129,16 @@ mod tests {
             let found = checked(declared.clone(), &[b"1234", b"", b"56789"]).expect("matches");
             assert_eq!(found, Some((algorithm, digest)));
             assert_eq!(checked(declared, &[b"12345678"]), Err("BadDigest"), "{algorithm:?}");
+        }
+    }
+
+    #[test]
+    fn a_checksum_that_nobody_declared_is_computed_when_it_is_asked_for() {
+        for (algorithm, hex_digest) in CHECKS {
+            let mut digests = BodyDigests::computing(DeclaredDigests::default(), Some(algorithm));
+            digests.update(b"123456789");
+            let found = digests.check([0; 16]).expect("nothing was declared");
+            assert_eq!(found, Some((algorithm, hex::decode(hex_digest).expect("hex"))));
         }
     }
 

@@ -24,7 +24,7 @@ impl Turns {
 }
 
 /// Puts the task at the end of its executor's queue, whichever executor that is.
-async fn yield_once() {
+pub(crate) async fn yield_once() {
     let mut yielded = false;
     poll_fn(|context| {
         if yielded {

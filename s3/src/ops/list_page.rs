@@ -1,13 +1,13 @@
-//! What pages of objects and of versions have in common: how much a client may ask for, and elements that both have.
+//! What pages of objects, of versions, of uploads and of parts have in common: how much a client may ask for, and elements that both have.
 
-use crate::attributes::checksum_name;
+use crate::checksum;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::names::NameEncoding;
 use crate::query::Query;
 use crate::xml::writer::XmlWriter;
-use cairn_engine::{ChecksumKind, ListedObject};
+use cairn_engine::ListedObject;
 
-/// Most keys and common prefixes on one page; a larger `max-keys` counts as this.
+/// Most keys and common prefixes, or parts, on one page; a larger number counts as this.
 pub(crate) const KEYS_MAX: usize = 1000;
 /// Bytes of XML around one key, for the first allocation.
 pub(crate) const ENTRY_BYTES: usize = 256;
@@ -17,10 +17,18 @@ pub(crate) const ENTRY_BYTES: usize = 256;
 /// # Errors
 /// `InvalidArgument` for what is no number of digits alone.
 pub(crate) fn max_keys(query: &Query<'_>) -> S3Result<usize> {
-    let Some(text) = query.get("max-keys") else { return Ok(KEYS_MAX) };
+    page_size(query, "max-keys")
+}
+
+/// How many entries the parameter `name` asks for, 1000 at most.
+///
+/// # Errors
+/// `InvalidArgument` for what is no number of digits alone.
+pub(crate) fn page_size(query: &Query<'_>, name: &'static str) -> S3Result<usize> {
+    let Some(text) = query.get(name) else { return Ok(KEYS_MAX) };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        let message = "Provided max-keys is not a non-negative integer.";
-        return Err(S3Error::invalid_argument("max-keys", text, message));
+        let message = format!("Provided {name} is not a non-negative integer.");
+        return Err(S3Error::invalid_argument(name, text, message));
     }
     // A number beyond `usize` is as good as the largest page.
     Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
@@ -54,13 +62,7 @@ pub(crate) fn write_common_prefixes(
 /// Writes which checksums an object has.
 pub(crate) fn write_checksums(xml: &mut XmlWriter, object: &ListedObject) {
     for algorithm in &object.checksum_algorithms {
-        xml.text("ChecksumAlgorithm", checksum_name(*algorithm));
-        xml.text(
-            "ChecksumType",
-            match object.checksum_kind {
-                ChecksumKind::FullObject => "FULL_OBJECT",
-                ChecksumKind::Composite => "COMPOSITE",
-            },
-        );
+        xml.text("ChecksumAlgorithm", checksum::name(*algorithm));
+        xml.text("ChecksumType", checksum::kind_name(object.checksum_kind));
     }
 }

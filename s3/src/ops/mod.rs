@@ -1,6 +1,10 @@
 //! The operations that are built, one file each, and the step from a table row to its code.
 
+mod abort_multipart_upload;
+mod complete_multipart_upload;
+mod copy_object;
 mod create_bucket;
+mod create_multipart_upload;
 mod delete_bucket;
 mod delete_bucket_cors;
 mod delete_object;
@@ -14,9 +18,11 @@ pub(crate) mod get_object_retention;
 mod head_bucket;
 mod head_object;
 mod list_buckets;
+pub(crate) mod list_multipart_uploads;
 pub(crate) mod list_object_versions;
 pub(crate) mod list_objects_v2;
 mod list_page;
+mod list_parts;
 mod names;
 mod object_answer;
 mod put_bucket_cors;
@@ -25,6 +31,7 @@ mod put_object;
 pub(crate) mod put_object_legal_hold;
 pub(crate) mod put_object_lock_configuration;
 pub(crate) mod put_object_retention;
+mod upload_part;
 
 use crate::body::check_unused_body;
 use crate::call::Call;
@@ -73,5 +80,14 @@ pub(crate) async fn carry_out(
         Handler::GetBucketCors => get_bucket_cors::get_bucket_cors(call),
         Handler::PutBucketCors => put_bucket_cors::put_bucket_cors(call, body).await,
         Handler::DeleteBucketCors => delete_bucket_cors::delete_bucket_cors(call).await,
+        Handler::CopyObject => copy_object::copy_object(call).await,
+        Handler::CreateMultipartUpload => create_multipart_upload::create_multipart_upload(call).await,
+        Handler::UploadPart => upload_part::upload_part(call, body).await,
+        Handler::ListParts => list_parts::list_parts(call),
+        Handler::CompleteMultipartUpload => {
+            complete_multipart_upload::complete_multipart_upload(call, body).await
+        }
+        Handler::AbortMultipartUpload => abort_multipart_upload::abort_multipart_upload(call).await,
+        Handler::ListMultipartUploads => list_multipart_uploads::list_multipart_uploads(call).await,
     }
 }

@@ -6,6 +6,7 @@
 use crate::attributes;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::multipart::parse_part_number;
 use crate::version;
 use cairn_engine::{Bucket, ObjectInfo};
 use cairn_http1::{
@@ -13,9 +14,6 @@ use cairn_http1::{
     resolve_range, unsatisfied_content_range,
 };
 use std::ops::Range;
-
-/// Highest part number (AWS: "Multipart upload limits").
-const PART_NUMBER_MAX: u32 = 10_000;
 
 /// Which bytes of the object an answer is about.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,7 +58,7 @@ pub(crate) fn answer(call: &Call<'_>, bucket: &Bucket, info: &ObjectInfo) -> S3R
     }
     let range = range.filter(|_| if_range_holds(call.head.header("if-range"), &validators));
     let extent = match part_number {
-        Some(number) => part_extent(number, info.size)?,
+        Some(number) => part_extent(number, info)?,
         None => range_extent(range, info.size)?,
     };
     let (mut head, range) = match extent {
@@ -75,15 +73,17 @@ pub(crate) fn answer(call: &Call<'_>, bucket: &Bucket, info: &ObjectInfo) -> S3R
     version::write_headers(&mut head, bucket, info);
     head.header("accept-ranges", "bytes");
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
-    if part_number.is_some() {
-        head.header("x-amz-mp-parts-count", info.etag.parts.max(1).to_string());
+    // Only what was uploaded in parts has a number of parts, as on AWS.
+    if part_number.is_some() && info.etag.parts > 0 {
+        head.header("x-amz-mp-parts-count", info.etag.parts.to_string());
     }
     let wants_checksum = || call.fields.amz("x-amz-checksum-mode");
     // A checksum of the whole says nothing about a part of it.
     if head.status == StatusCode::OK
+        && part_number.is_none()
         && wants_checksum().is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"))
     {
-        attributes::write_checksums(&mut head, &info.attributes);
+        attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
     }
     Ok(ObjectAnswer::Content { head, range })
 }
@@ -93,26 +93,19 @@ fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
     head.header("last-modified", http_date(info.last_modified.seconds()));
 }
 
-fn parse_part_number(text: &str) -> S3Result<u32> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    let number = digits.then(|| text.parse().ok()).flatten();
-    number.filter(|number| (1..=PART_NUMBER_MAX).contains(number)).ok_or_else(|| {
-        let message = "Part number must be an integer between 1 and 10000, inclusive.";
-        S3Error::invalid_argument("partNumber", text, message)
-    })
-}
-
-/// An object that was put in one request is one part. An empty one has no range that could be named: it is whole.
-fn part_extent(number: u32, size: u64) -> S3Result<Extent> {
-    if number > 1 {
-        return Err(S3Error::new(ErrorCode::InvalidPartNumber)
-            .element("ActualPartCount", "1")
-            .element("PartNumberRequested", number.to_string()));
+/// The bytes of a part. An empty one has no range that could be named: it is the whole of an empty object, and else none.
+fn part_extent(number: u16, info: &ObjectInfo) -> S3Result<Extent> {
+    let size = info.size;
+    let range = info.part_range(number).filter(|range| !range.is_empty() || size == 0).ok_or_else(|| {
+        S3Error::new(ErrorCode::InvalidPartNumber)
+            .element("ActualPartCount", info.etag.parts.max(1).to_string())
+            .element("PartNumberRequested", number.to_string())
+    })?;
+    if range.is_empty() {
+        return Ok(Extent::Whole);
     }
-    Ok(match size.checked_sub(1) {
-        None => Extent::Whole,
-        Some(last) => Extent::Part { range: 0..size, content_range: format!("bytes 0-{last}/{size}") },
-    })
+    let content_range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+    Ok(Extent::Part { range, content_range })
 }
 
 fn range_extent(range: Option<&[u8]>, size: u64) -> S3Result<Extent> {
@@ -130,17 +123,48 @@ fn range_extent(range: Option<&[u8]>, size: u64) -> S3Result<Extent> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Extent, parse_part_number, part_extent, range_extent};
+    use super::{Extent, part_extent, range_extent};
+    use cairn_engine::{Attributes, ObjectInfo, ObjectLock, PartRun};
+    use cairn_model::{Etag, Timestamp, VersionId};
+
+    fn info(size: u64, parts: Vec<PartRun>) -> ObjectInfo {
+        let count = parts.iter().map(|run| u32::from(run.count)).sum();
+        ObjectInfo {
+            size,
+            etag: Etag { md5: [0; 16], parts: count },
+            last_modified: Timestamp(0),
+            version: VersionId(1),
+            is_null: true,
+            attributes: Attributes::default(),
+            encrypted: false,
+            lock: ObjectLock::default(),
+            parts,
+        }
+    }
 
     #[test]
     fn part_one_is_the_whole_object_and_part_two_is_416() {
         let expected = Extent::Part { range: 0..5, content_range: "bytes 0-4/5".to_owned() };
-        assert_eq!(part_extent(1, 5).expect("ok"), expected);
-        assert_eq!(part_extent(1, 0).expect("ok"), Extent::Whole);
-        let refused = part_extent(2, 5).expect_err("no such part");
+        assert_eq!(part_extent(1, &info(5, Vec::new())).expect("ok"), expected);
+        assert_eq!(part_extent(1, &info(0, Vec::new())).expect("ok"), Extent::Whole);
+        let refused = part_extent(2, &info(5, Vec::new())).expect_err("no such part");
         assert_eq!((refused.status(), refused.code()), (416, "InvalidPartNumber"));
-        for bad in ["0", "10001", "-1", "x", "", "+1"] {
-            assert_eq!(parse_part_number(bad).expect_err(bad).code(), "InvalidArgument");
+    }
+
+    #[test]
+    fn a_part_of_an_upload_is_its_own_range_and_an_empty_one_has_none() {
+        let runs = vec![
+            PartRun { first: 2, count: 2, size: 10 },
+            PartRun { first: 7, count: 1, size: 3 },
+            PartRun { first: 8, count: 1, size: 0 },
+        ];
+        let object = info(23, runs);
+        for (number, range) in [(2, 0..10), (3, 10..20), (7, 20..23)] {
+            let content_range = format!("bytes {}-{}/23", range.start, range.end - 1);
+            assert_eq!(part_extent(number, &object).expect("a part"), Extent::Part { range, content_range });
+        }
+        for number in [1, 4, 8, 9] {
+            assert_eq!(part_extent(number, &object).expect_err("none").status(), 416, "{number}");
         }
     }
 

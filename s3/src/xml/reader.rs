@@ -1,19 +1,18 @@
 //! Reads the small XML bodies of S3 requests into a tree of elements.
 //!
 //! Namespaces and prefixes are dropped, for clients send them or not; attributes, comments and processing
-//! instructions are skipped. Document types and references other than XML's five and to characters are refused:
+//! instructions are skipped. A long list is read one child of its root at a time ([`Document`]). Document types and references other than XML's five and to characters are refused:
 //! S3 has no use for them and they are how parsers are attacked. Size, depth and number of elements are bounded.
 
 use crate::errors::{ErrorCode, S3Error};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// The longest body that is read as XML (as for the management API's JSON bodies).
+/// The longest body that is read as XML (as for the management API's JSON bodies), but for the completion of uploads.
 pub(crate) const XML_BODY_BYTES_MAX: usize = 1024 * 1024;
 /// How deep elements may nest; S3's deepest request document has six levels.
 pub(crate) const DEPTH_MAX: usize = 16;
-/// Most elements of one document. A multipart upload of 10 000 parts is completed with eight for each part; the tree of
-/// this many takes some 10 MB.
+/// Most elements of one document. A multipart upload of 10 000 parts is completed with at most eight for each part.
 const ELEMENTS_MAX: usize = 100_000;
 
 /// An element: its local name, its text, its children.
@@ -86,71 +85,119 @@ impl<E: std::error::Error> From<E> for NotReadable {
     }
 }
 
-/// Reads a document.
+/// Reads a document of at most [`XML_BODY_BYTES_MAX`].
 ///
 /// # Errors
 /// When it is not well-formed UTF-8 XML of one root, is too large or too deep, has too many elements, or has a document type or an entity.
 pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
-    if body.len() > XML_BODY_BYTES_MAX {
-        return Err(NotReadable);
+    let mut document = Document::new(body, XML_BODY_BYTES_MAX)?;
+    let mut children = Vec::new();
+    while let Some(child) = document.next_child()? {
+        children.push(child);
     }
-    let body = std::str::from_utf8(body)?;
-    let mut reader = Reader::from_str(body.strip_prefix('\u{feff}').unwrap_or(body));
-    let mut open: Vec<Element> = Vec::new();
-    let mut root = None;
-    let mut elements = 0;
-    loop {
-        match reader.read_event()? {
-            Event::Start(start) => {
-                check_room(&open, root.as_ref(), &mut elements)?;
-                open.push(element(start.local_name().as_ref()));
-            }
-            Event::Empty(start) => {
-                check_room(&open, root.as_ref(), &mut elements)?;
-                close(element(start.local_name().as_ref()), &mut open, &mut root);
-            }
-            Event::End(_) => close(open.pop().ok_or(NotReadable)?, &mut open, &mut root),
-            Event::Text(text) => add_text(&mut open, &text.xml10_content())?,
-            Event::CData(text) => add_text(&mut open, &text.xml10_content())?,
-            Event::GeneralRef(reference) => {
-                let resolved = match reference.resolve_char_ref()? {
-                    Some(character) => character.to_string(),
-                    None => predefined(&reference).ok_or(NotReadable)?.to_owned(),
-                };
-                open.last_mut().ok_or(NotReadable)?.text.push_str(&resolved);
-            }
-            Event::DocType(_) => return Err(NotReadable),
-            Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-            Event::Eof => return if open.is_empty() { root.ok_or(NotReadable) } else { Err(NotReadable) },
-        }
-    }
+    let root = document.root.ok_or(NotReadable)?;
+    Ok(Element { children, ..root })
 }
 
-/// Counts one more element, and refuses it where there may be none.
-fn check_room(open: &[Element], root: Option<&Element>, elements: &mut usize) -> Result<(), NotReadable> {
-    *elements += 1;
-    let fits = *elements <= ELEMENTS_MAX && open.len() < DEPTH_MAX && root.is_none();
-    if fits { Ok(()) } else { Err(NotReadable) }
+/// A document that is read one child of its root at a time, so that a long one takes no more memory than its longest child,
+/// and its reader can take turns with others.
+pub(crate) struct Document<'b> {
+    reader: Reader<&'b [u8]>,
+    /// The elements that are open, from the root on; the root has no children here.
+    open: Vec<Element>,
+    /// The root once it has been closed.
+    root: Option<Element>,
+    elements: usize,
+}
+
+impl<'b> Document<'b> {
+    /// A document of at most `bytes_max` bytes.
+    ///
+    /// # Errors
+    /// When it is longer, or not UTF-8.
+    pub(crate) fn new(body: &'b [u8], bytes_max: usize) -> Result<Self, NotReadable> {
+        if body.len() > bytes_max {
+            return Err(NotReadable);
+        }
+        let body = std::str::from_utf8(body)?;
+        let reader = Reader::from_str(body.strip_prefix('\u{feff}').unwrap_or(body));
+        Ok(Self { reader, open: Vec::new(), root: None, elements: 0 })
+    }
+
+    /// The root's name, known once the last child was given.
+    pub(crate) fn root_name(&self) -> Option<&str> {
+        self.root.as_ref().map(Element::name)
+    }
+
+    /// The next child of the root; `None` at the end, when the whole document was found well-formed.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub(crate) fn next_child(&mut self) -> Result<Option<Element>, NotReadable> {
+        loop {
+            match self.reader.read_event()? {
+                Event::Start(start) => {
+                    self.check_room()?;
+                    self.open.push(element(start.local_name().as_ref()));
+                }
+                Event::Empty(start) => {
+                    self.check_room()?;
+                    if let Some(child) = self.close(element(start.local_name().as_ref())) {
+                        return Ok(Some(child));
+                    }
+                }
+                Event::End(_) => {
+                    let finished = self.open.pop().ok_or(NotReadable)?;
+                    if let Some(child) = self.close(finished) {
+                        return Ok(Some(child));
+                    }
+                }
+                Event::Text(text) => self.add_text(&text.xml10_content())?,
+                Event::CData(text) => self.add_text(&text.xml10_content())?,
+                Event::GeneralRef(reference) => {
+                    let resolved = match reference.resolve_char_ref()? {
+                        Some(character) => character.to_string(),
+                        None => predefined(&reference).ok_or(NotReadable)?.to_owned(),
+                    };
+                    self.open.last_mut().ok_or(NotReadable)?.text.push_str(&resolved);
+                }
+                Event::DocType(_) => return Err(NotReadable),
+                Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
+                Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(None),
+                Event::Eof => return Err(NotReadable),
+            }
+        }
+    }
+
+    /// Counts one more element, and refuses it where there may be none.
+    fn check_room(&mut self) -> Result<(), NotReadable> {
+        self.elements += 1;
+        let fits = self.elements <= ELEMENTS_MAX && self.open.len() < DEPTH_MAX && self.root.is_none();
+        if fits { Ok(()) } else { Err(NotReadable) }
+    }
+
+    /// Puts an element that has ended into the one around it; gives it back when that is the root.
+    fn close(&mut self, finished: Element) -> Option<Element> {
+        match self.open.as_mut_slice() {
+            [] => self.root = Some(finished),
+            [_] => return Some(finished),
+            [.., parent] => parent.children.push(finished),
+        }
+        None
+    }
+
+    fn add_text(&mut self, text: &str) -> Result<(), NotReadable> {
+        match self.open.last_mut() {
+            Some(parent) => parent.text.push_str(text),
+            None if text.trim().is_empty() => {}
+            None => return Err(NotReadable),
+        }
+        Ok(())
+    }
 }
 
 fn element(name: &str) -> Element {
     Element { name: name.to_owned(), ..Element::default() }
-}
-
-fn close(finished: Element, open: &mut [Element], root: &mut Option<Element>) {
-    match open.last_mut() {
-        Some(parent) => parent.children.push(finished),
-        None => *root = Some(finished),
-    }
-}
-
-fn add_text(open: &mut [Element], text: &str) -> Result<(), NotReadable> {
-    match open.last_mut() {
-        Some(parent) => parent.text.push_str(text),
-        None if text.trim().is_empty() => {}
-        None => return Err(NotReadable),
-    }
-    Ok(())
 }
 
 fn predefined(entity: &str) -> Option<&'static str> {
@@ -166,7 +213,7 @@ fn predefined(entity: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ELEMENTS_MAX, NotReadable, XML_BODY_BYTES_MAX, parse};
+    use super::{Document, ELEMENTS_MAX, NotReadable, XML_BODY_BYTES_MAX, parse};
     use proptest::prelude::*;
 
     #[test]
@@ -217,6 +264,23 @@ mod tests {
             assert!(parse(document(most).as_bytes()).is_ok(), "{empty}");
             assert_eq!(parse(document(most + count).as_bytes()), Err(NotReadable), "{empty}");
         }
+    }
+
+    #[test]
+    fn a_list_is_read_child_by_child_and_judged_to_its_end() {
+        let body = b"<L>\n<P><N>1</N></P><Q/> <P><N>2</N></P>\n</L>\n";
+        let mut document = Document::new(body, 100).expect("fits");
+        let mut names = Vec::new();
+        while let Some(child) = document.next_child().expect("well-formed") {
+            names.push((child.name().to_owned(), child.child("N").map(|n| n.text().to_owned())));
+        }
+        assert_eq!(document.root_name(), Some("L"));
+        let number = |text: &str| Some(text.to_owned());
+        assert_eq!(names, [("P".into(), number("1")), ("Q".into(), None), ("P".into(), number("2"))]);
+        assert!(Document::new(body, 10).is_err());
+        let mut cut = Document::new(&body[..body.len() - 5], 100).expect("fits");
+        let first_error = std::iter::from_fn(|| cut.next_child().transpose()).find_map(Result::err);
+        assert_eq!(first_error, Some(NotReadable));
     }
 
     proptest! {

@@ -7,7 +7,8 @@
 
 use std::fmt::{self, Write as _};
 
-const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+/// What every document begins with.
+pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
 /// Whether every character of `text` can be written in XML 1.0 (production 2, "Char").
 pub(crate) fn xml_can_carry(text: &str) -> bool {

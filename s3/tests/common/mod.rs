@@ -290,6 +290,10 @@ impl Client {
         let head = String::from_utf8_lossy(&head).into_owned();
         let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line");
         let mut answer = Answer { status, head, body: Vec::new() };
+        if answer.header("transfer-encoding") == Some("chunked") && !bodiless {
+            answer.body = self.chunks();
+            return answer;
+        }
         let length: usize = answer.header("content-length").unwrap_or("0").parse().expect("a number");
         if !bodiless && status != 304 && status != 100 {
             while self.buffer.len() < length {
@@ -298,6 +302,29 @@ impl Client {
             answer.body = self.buffer.drain(..length).collect();
         }
         answer
+    }
+
+    /// Reads a body that comes in chunks.
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let end = loop {
+                match self.buffer.windows(2).position(|window| window == b"\r\n") {
+                    Some(at) => break at,
+                    None => assert!(self.fill() > 0, "the connection ended between chunks"),
+                }
+            };
+            let line: Vec<u8> = self.buffer.drain(..end + 2).collect();
+            let size = usize::from_str_radix(String::from_utf8_lossy(&line).trim(), 16).expect("a size");
+            while self.buffer.len() < size + 2 {
+                assert!(self.fill() > 0, "the connection ended in a chunk");
+            }
+            body.extend(self.buffer.drain(..size));
+            self.buffer.drain(..2);
+            if size == 0 {
+                return body;
+            }
+        }
     }
 
     /// Reads until the connection ends: the head of the one answer, and what came of its body.

@@ -1,0 +1,181 @@
+//! The parts that a completion names, held against those that were uploaded: whether they are the same and large enough,
+//! and what entity tag, size and checksum the object gets.
+//!
+//! The engine decides again, by number and MD5, when it makes the object: a part may be replaced meanwhile.
+
+use super::PART_BYTES_MIN;
+use super::named_parts::{NamedPart, invalid_part};
+use crate::checksum::{CombinedCrc, Running};
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
+
+/// What has been put together so far.
+pub(crate) struct Assembly {
+    checksum: Option<(UploadChecksum, Sum)>,
+    size: u64,
+    last: Option<PartInfo>,
+}
+
+/// The object's checksum while it is made of those of its parts.
+enum Sum {
+    Composite(Box<Running>),
+    FullObject(CombinedCrc),
+}
+
+/// An object out of parts.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Assembled {
+    pub(crate) size: u64,
+    /// With the kind that the upload was begun with.
+    pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+impl Assembly {
+    /// Begins with no part, for an upload that was begun with `checksum`.
+    ///
+    /// # Errors
+    /// `InternalError` for a checksum that no upload is begun with.
+    pub(crate) fn new(checksum: Option<UploadChecksum>) -> S3Result<Self> {
+        let sum = |upload: UploadChecksum| match upload.kind {
+            ChecksumKind::Composite => {
+                Some((upload, Sum::Composite(Box::new(Running::new(upload.algorithm)))))
+            }
+            ChecksumKind::FullObject => Some((upload, Sum::FullObject(CombinedCrc::new(upload.algorithm)?))),
+        };
+        let checksum = match checksum {
+            None => None,
+            Some(upload) => {
+                Some(sum(upload).ok_or_else(|| S3Error::internal("a full-object checksum is no CRC"))?)
+            }
+        };
+        Ok(Self { checksum, size: 0, last: None })
+    }
+
+    /// Adds the next part.
+    ///
+    /// # Errors
+    /// `InvalidPart` when it is not the one that was named, `EntityTooSmall` when the one before it, which is therefore not
+    /// the last, is.
+    pub(crate) fn add(&mut self, named: &NamedPart, stored: PartInfo) -> S3Result<()> {
+        let checksum = stored.checksum.as_ref();
+        // A checksum that the part was not uploaded with cannot be the one of the part.
+        let same = |named: &(ChecksumAlgorithm, Vec<u8>)| checksum == Some(named);
+        if named.number != stored.number || named.md5 != stored.md5 || !named.checksums.iter().all(same) {
+            return Err(invalid_part(named.number).element("ETag", hex::encode(named.md5)));
+        }
+        if let Some(last) = self.last.take().filter(|last| last.size < PART_BYTES_MIN) {
+            return Err(S3Error::new(ErrorCode::EntityTooSmall)
+                .element("ProposedSize", last.size.to_string())
+                .element("MinSizeAllowed", PART_BYTES_MIN.to_string())
+                .element("PartNumber", last.number.to_string())
+                .element("ETag", hex::encode(last.md5)));
+        }
+        if let Some((upload, sum)) = &mut self.checksum {
+            let digest = checksum.filter(|(algorithm, _)| *algorithm == upload.algorithm);
+            let (_, digest) =
+                digest.ok_or_else(|| S3Error::internal("a part lacks the checksum of its upload"))?;
+            match sum {
+                Sum::Composite(running) => running.update(digest),
+                Sum::FullObject(crc) => crc.push(digest, stored.size),
+            }
+        }
+        self.size += stored.size;
+        self.last = Some(stored);
+        Ok(())
+    }
+
+    /// The object of all parts that were added.
+    pub(crate) fn finish(self) -> Assembled {
+        let checksum = self.checksum.map(|(upload, sum)| match sum {
+            Sum::Composite(running) => (upload.algorithm, running.finish()),
+            Sum::FullObject(crc) => (upload.algorithm, crc.finish()),
+        });
+        Assembled { size: self.size, checksum }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Assembled, Assembly};
+    use crate::checksum::Running;
+    use crate::errors::S3Result;
+    use crate::multipart::PART_BYTES_MIN;
+    use crate::multipart::named_parts::NamedPart;
+    use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
+    use cairn_model::Timestamp;
+
+    const CRC32: ChecksumAlgorithm = ChecksumAlgorithm::Crc32;
+
+    fn digest(bytes: &[u8]) -> Vec<u8> {
+        let mut running = Running::new(CRC32);
+        running.update(bytes);
+        running.finish()
+    }
+
+    fn stored(number: u16, bytes: &[u8]) -> PartInfo {
+        PartInfo {
+            number,
+            size: bytes.len() as u64,
+            md5: cairn_engine::md5_digest(bytes),
+            last_modified: Timestamp(0),
+            checksum: Some((CRC32, digest(bytes))),
+        }
+    }
+
+    fn named(part: &PartInfo) -> NamedPart {
+        NamedPart { number: part.number, md5: part.md5, checksums: part.checksum.iter().cloned().collect() }
+    }
+
+    fn assembled(kind: Option<ChecksumKind>, parts: &[PartInfo]) -> S3Result<Assembled> {
+        let mut assembly = Assembly::new(kind.map(|kind| UploadChecksum { algorithm: CRC32, kind }))?;
+        for part in parts {
+            assembly.add(&named(part), part.clone())?;
+        }
+        Ok(assembly.finish())
+    }
+
+    #[test]
+    fn size_and_checksum_are_those_of_the_parts() {
+        let (first, second) = (vec![1; 5 << 20], vec![2; 100]);
+        let parts = [stored(1, &first), stored(7, &second)];
+        let size = (first.len() + second.len()) as u64;
+        assert_eq!(assembled(None, &parts).expect("ok"), Assembled { size, checksum: None });
+        let whole = digest(&[first.clone(), second.clone()].concat());
+        let checksum = Some((CRC32, whole));
+        assert_eq!(
+            assembled(Some(ChecksumKind::FullObject), &parts).expect("ok"),
+            Assembled { size, checksum }
+        );
+        let checksum = Some((CRC32, digest(&[digest(&first), digest(&second)].concat())));
+        assert_eq!(
+            assembled(Some(ChecksumKind::Composite), &parts).expect("ok"),
+            Assembled { size, checksum }
+        );
+    }
+
+    #[test]
+    fn only_the_last_part_may_be_small() {
+        let (large, small) = (vec![0; 5 << 20], vec![0; (5 << 20) - 1]);
+        assert!(assembled(None, &[stored(1, &large), stored(2, &small)]).is_ok());
+        let refused = assembled(None, &[stored(1, &small), stored(2, &large)]).expect_err("too small");
+        assert_eq!((refused.status(), refused.code()), (400, "EntityTooSmall"));
+        let elements = refused.elements();
+        assert_eq!(elements[0], ("ProposedSize", (PART_BYTES_MIN - 1).to_string()));
+        assert_eq!(elements[1], ("MinSizeAllowed", "5242880".to_owned()));
+        assert_eq!(elements[2], ("PartNumber", "1".to_owned()));
+    }
+
+    #[test]
+    fn another_tag_or_checksum_is_another_part() {
+        let part = stored(1, b"x");
+        let other_md5 = NamedPart { md5: [0; 16], ..named(&part) };
+        let other_checksum = NamedPart { checksums: vec![(CRC32, vec![0; 4])], ..named(&part) };
+        let other_algorithm =
+            NamedPart { checksums: vec![(ChecksumAlgorithm::Crc32c, vec![0; 4])], ..named(&part) };
+        for named in [other_md5, other_checksum, other_algorithm] {
+            let mut assembly = Assembly::new(None).expect("nothing to compute");
+            let refused = assembly.add(&named, part.clone()).expect_err("another part");
+            assert_eq!((refused.status(), refused.code()), (400, "InvalidPart"));
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The body of CompleteMultipartUpload: the parts that the client names. Source: API Reference, CompleteMultipartUpload.
+//!
+//! Ten thousand parts are a few megabytes of XML: the document is read part by part, and others get their turn between.
+
+use super::PART_NUMBER_MAX;
+use crate::body::turns::yield_once;
+use crate::checksum;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::xml::reader::{Document, Element, NotReadable};
+use cairn_engine::ChecksumAlgorithm;
+
+/// The longest list of parts that is read. The limit of other documents is too small: an SDK that writes each part with
+/// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.
+pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
+/// Parts read between two turns of other requests: about a fifth of a millisecond.
+const PARTS_PER_TURN: usize = 128;
+
+/// A part as the client names it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NamedPart {
+    /// 1 to 10 000.
+    pub(crate) number: u16,
+    /// The MD5 that its entity tag gives.
+    pub(crate) md5: [u8; 16],
+    /// Its checksums, if the client gives any.
+    pub(crate) checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+/// Reads the list: at least one part, in rising order of their numbers.
+///
+/// # Errors
+/// `MalformedXML`, also for an empty list; `InvalidPartOrder`; `InvalidPart` for an entity tag or a checksum that no part
+/// has; `InvalidArgument` for a number that no part has.
+pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
+    let malformed = |_: NotReadable| S3Error::new(ErrorCode::MalformedXML);
+    let mut document = Document::new(body, BODY_BYTES_MAX).map_err(malformed)?;
+    let mut parts: Vec<NamedPart> = Vec::new();
+    while let Some(child) = document.next_child().map_err(malformed)? {
+        if child.name() != "Part" {
+            continue;
+        }
+        let part = named_part(&child)?;
+        if parts.last().is_some_and(|last| last.number >= part.number) {
+            return Err(ErrorCode::InvalidPartOrder.into());
+        }
+        parts.push(part);
+        if parts.len().is_multiple_of(PARTS_PER_TURN) {
+            yield_once().await;
+        }
+    }
+    if document.root_name() != Some("CompleteMultipartUpload") || parts.is_empty() {
+        return Err(ErrorCode::MalformedXML.into());
+    }
+    Ok(parts)
+}
+
+fn named_part(part: &Element) -> S3Result<NamedPart> {
+    let text = |name| part.child(name).map(|child| child.text().trim()).ok_or(ErrorCode::MalformedXML);
+    let number = parse_number(text("PartNumber")?)?;
+    let etag = text("ETag")?;
+    let md5 = md5_of(etag).ok_or_else(|| invalid_part(number).element("ETag", etag))?;
+    let mut checksums = Vec::new();
+    for algorithm in ChecksumAlgorithm::ALL {
+        if let Ok(text) = text(checksum::element(algorithm)) {
+            let digest = checksum::digest_of(algorithm, text).ok_or_else(|| invalid_part(number))?;
+            checksums.push((algorithm, digest));
+        }
+    }
+    Ok(NamedPart { number, md5, checksums })
+}
+
+fn parse_number(text: &str) -> S3Result<u16> {
+    let number: i64 = text.parse().map_err(|_| ErrorCode::MalformedXML)?;
+    let valid = u16::try_from(number).ok().filter(|number| (1..=PART_NUMBER_MAX).contains(number));
+    valid.ok_or_else(|| {
+        let message = "PartNumber must be an integer between 1 and 10000, inclusive.";
+        S3Error::invalid_argument("PartNumber", text, message)
+    })
+}
+
+/// The MD5 that an entity tag gives, with or without its quotes.
+fn md5_of(etag: &str) -> Option<[u8; 16]> {
+    let inner = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).unwrap_or(etag);
+    let mut md5 = [0; 16];
+    hex::decode_to_slice(inner, &mut md5).ok().map(|()| md5)
+}
+
+/// `InvalidPart` with the part's number, as AWS sends it.
+pub(crate) fn invalid_part(number: u16) -> S3Error {
+    S3Error::new(ErrorCode::InvalidPart).element("PartNumber", number.to_string())
+}
+
+/// What must hold of a list of parts, whatever it is.
+///
+/// # Panics
+/// When it does not.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_list(body: &[u8]) {
+    let parsed = futures_lite::future::block_on(parse(body));
+    let Ok(parts) = parsed else { return };
+    assert!(!parts.is_empty() && parts.len() <= usize::from(PART_NUMBER_MAX));
+    assert!(parts.is_sorted_by(|one, next| one.number < next.number));
+    assert!(parts.iter().all(|part| (1..=PART_NUMBER_MAX).contains(&part.number)));
+    let fits = |(algorithm, digest): &(ChecksumAlgorithm, Vec<u8>)| {
+        digest.len() == checksum::digest_bytes(*algorithm)
+    };
+    assert!(parts.iter().all(|part| part.checksums.iter().all(fits)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BODY_BYTES_MAX, NamedPart, parse};
+    use crate::errors::S3Result;
+    use cairn_engine::ChecksumAlgorithm;
+    use futures_lite::future::block_on;
+
+    const ETAG: &str = "d41d8cd98f00b204e9800998ecf8427e";
+
+    fn parsed(parts: &str) -> S3Result<Vec<NamedPart>> {
+        block_on(parse(format!("<CompleteMultipartUpload>{parts}</CompleteMultipartUpload>").as_bytes()))
+    }
+
+    fn part(number: &str, etag: &str) -> String {
+        format!("<Part><PartNumber>{number}</PartNumber><ETag>{etag}</ETag></Part>")
+    }
+
+    #[test]
+    fn parts_are_read_with_their_tags_and_checksums_however_they_are_written() {
+        let body = format!(
+            "\n <Part>\n <ETag>&quot;{ETAG}&quot;</ETag><PartNumber> 1 </PartNumber>\
+             <ChecksumCRC32>AAAAAQ==</ChecksumCRC32></Part><Other/>{}",
+            part("10000", &ETAG.to_uppercase())
+        );
+        let parts = parsed(&body).expect("a list");
+        let md5 = parts[0].md5;
+        assert_eq!(hex::encode(md5), ETAG);
+        let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
+        assert_eq!(parts[0], NamedPart { number: 1, md5, checksums });
+        assert_eq!(parts[1], NamedPart { number: 10_000, md5, checksums: Vec::new() });
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_list_has_its_own_code() {
+        for (body, code) in [
+            (String::new(), "MalformedXML"),
+            ("<Part><PartNumber>1</PartNumber></Part>".to_owned(), "MalformedXML"),
+            (format!("<Part><ETag>{ETAG}</ETag></Part>"), "MalformedXML"),
+            (part("one", ETAG), "MalformedXML"),
+            (part("0", ETAG), "InvalidArgument"),
+            (part("-1", ETAG), "InvalidArgument"),
+            (part("10001", ETAG), "InvalidArgument"),
+            (part("1", "x"), "InvalidPart"),
+            (part("1", &format!("{ETAG}-1")), "InvalidPart"),
+            (part("1", ETAG).replace("</Part>", "<ChecksumSHA1>x</ChecksumSHA1></Part>"), "InvalidPart"),
+            (part("2", ETAG) + &part("1", ETAG), "InvalidPartOrder"),
+            (part("1", ETAG) + &part("1", ETAG), "InvalidPartOrder"),
+            ("<Part>".to_owned(), "MalformedXML"),
+        ] {
+            assert_eq!(parsed(&body).expect_err(&body).code(), code, "{body}");
+        }
+        let other = block_on(parse(format!("<Delete>{}</Delete>", part("1", ETAG)).as_bytes()));
+        assert_eq!(other.expect_err("another document").code(), "MalformedXML");
+    }
+
+    #[test]
+    fn ten_thousand_parts_with_all_their_checksums_fit() {
+        let checksums = "\n    <ChecksumCRC32>AAAAAQ==</ChecksumCRC32>\n    <ChecksumCRC32C>AAAAAQ==</ChecksumCRC32C>\
+            \n    <ChecksumCRC64NVME>AAAAAAAAAAE=</ChecksumCRC64NVME>\
+            \n    <ChecksumSHA1>98O8HYCOBHMq32eZZczDTKeuNEE=</ChecksumSHA1>\
+            \n    <ChecksumSHA256>FeKw08M4keuw8e9gnsQZQgwg4yDOlMZfvIwzEkSOsiU=</ChecksumSHA256>\n  </Part>";
+        let parts: String = (1..=10_000)
+            .map(|number| {
+                part(&number.to_string(), &format!("&quot;{ETAG}&quot;")).replace("</Part>", checksums)
+            })
+            .collect();
+        assert_eq!(parsed(&parts).expect("fits").len(), 10_000);
+        assert!(parts.len() < BODY_BYTES_MAX);
+    }
+}

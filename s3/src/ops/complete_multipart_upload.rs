@@ -1,0 +1,297 @@
+//! CompleteMultipartUpload. Source: API Reference, CompleteMultipartUpload.
+//!
+//! The parts that the client names are held against those that were uploaded, page by page; the engine then links them into
+//! an object, and decides again. A completion that is sent again after it has succeeded finds no upload any more: the engine
+//! knows the object by the parts that were named, and the answer is the same.
+
+use crate::body::declared;
+use crate::body::digests::{BodyDigests, checksum_mismatch};
+use crate::body::read_small_body;
+use crate::body::turns::yield_once;
+use crate::call::Call;
+use crate::checksum;
+use crate::conditions;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use crate::multipart::assembly::{Assembled, Assembly};
+use crate::multipart::named_parts::{self, NamedPart, invalid_part};
+use crate::multipart::named_upload;
+use crate::reply::Reply;
+use crate::version::VERSION_HEADER;
+use crate::xml::writer::XmlWriter;
+use cairn_engine::{
+    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
+    UploadChecksum,
+};
+use cairn_http1::encode_path;
+use cairn_model::{ObjectKey, UploadId, VersionName};
+use cairn_net::RequestBody;
+use std::sync::Arc;
+
+/// Parts that are looked up between two turns of other requests.
+const PARTS_PER_PAGE: usize = 1000;
+
+/// What the client says of the object to come.
+#[derive(Debug, Default)]
+struct Declared {
+    /// `x-amz-mp-object-size`, bytes.
+    size: Option<u64>,
+    /// The one `x-amz-checksum-*` header, as text: here it is the object's, not the body's.
+    checksum: Option<(ChecksumAlgorithm, String)>,
+    /// `x-amz-checksum-type`.
+    kind: Option<ChecksumKind>,
+}
+
+/// The object's checksum, for the answer.
+type ObjectChecksum = Option<(UploadChecksum, Vec<u8>)>;
+
+pub(crate) async fn complete_multipart_upload(
+    call: &Call<'_>,
+    body: &mut RequestBody<'_>,
+) -> S3Result<Reply> {
+    let (bucket, key, id) = named_upload(call)?;
+    let condition = conditions::of_put(call.fields)?;
+    let conditional = condition != Default::default();
+    let declared = declared(call.fields)?;
+    let digests = declared::of_body(call.fields, call.authentication.payload)?;
+    let body = read_small_body(body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
+    let named = named_parts::parse(&body).await?;
+    drop(body);
+
+    let checksum = match assemble(call, (&bucket, &key, id), &named).await? {
+        Some((upload, assembled)) => Some(object_checksum(&declared, upload, assembled, named.len())?),
+        // Completed before, or never there: the engine knows.
+        None => None,
+    };
+    let complete = CompleteUpload {
+        bucket: Arc::clone(&bucket),
+        key: key.clone(),
+        upload: id,
+        parts: named.iter().map(|part| (part.number, part.md5)).collect(),
+        checksums: checksum
+            .iter()
+            .flatten()
+            .map(|(upload, digest)| (upload.algorithm, digest.clone()))
+            .collect(),
+        condition,
+    };
+    let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
+        EngineError::InvalidPart(number) => invalid_part(number),
+        EngineError::PayloadTooLarge => S3Error::with_message(
+            ErrorCode::EntityTooLarge,
+            "Your proposed upload exceeds the maximum allowed object size.",
+        ),
+        other => conditions::write_error(other, conditional),
+    })?;
+    let checksum = checksum.unwrap_or_else(|| stored_checksum(call, (&bucket, &key), &outcome));
+    Ok(answer(call, (&bucket, &key), &outcome, checksum))
+}
+
+/// Reads what the client says of the object.
+fn declared(fields: Fields<'_>) -> S3Result<Declared> {
+    const SIZE: &str = "x-amz-mp-object-size";
+    let invalid = |message: String| S3Error::with_message(ErrorCode::InvalidRequest, message);
+    let size = match fields.amz(SIZE) {
+        None => None,
+        Some(text) => {
+            let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+            let size = digits.then(|| text.parse().ok()).flatten();
+            Some(size.ok_or_else(|| invalid(format!("Value for {SIZE} header is invalid.")))?)
+        }
+    };
+    let mut checksum = None;
+    for algorithm in ChecksumAlgorithm::ALL {
+        let Some(text) = fields.text(checksum::header(algorithm)) else { continue };
+        if checksum.is_some() {
+            let message =
+                "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.";
+            return Err(invalid(message.to_owned()));
+        }
+        let digest = text.rsplit_once('-').map_or(text, |(digest, _)| digest);
+        if checksum::digest_of(algorithm, digest).is_none() {
+            return Err(invalid(format!("Value for {} header is invalid.", checksum::header(algorithm))));
+        }
+        checksum = Some((algorithm, text.to_owned()));
+    }
+    let kind = match fields.text("x-amz-checksum-type") {
+        None => None,
+        Some(text) => Some(
+            checksum::of_kind_name(text)
+                .ok_or_else(|| invalid("Value for x-amz-checksum-type header is invalid.".to_owned()))?,
+        ),
+    };
+    Ok(Declared { size, checksum, kind })
+}
+
+/// Holds the named parts against those that were uploaded; `None` when there is no such upload any more.
+///
+/// # Errors
+/// `InvalidPart`, `EntityTooSmall`, and failures of the engine.
+async fn assemble(
+    call: &Call<'_>,
+    (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId),
+    named: &[NamedPart],
+) -> S3Result<Option<(Option<UploadChecksum>, Assembled)>> {
+    let upload = match call.engine.upload(bucket, key, id) {
+        Ok(upload) => upload.upload.checksum,
+        Err(EngineError::NoSuchUpload) => return Ok(None),
+        Err(error) => return Err(error.into()),
+    };
+    let mut assembly = Assembly::new(upload)?;
+    let mut wanted = named.iter().peekable();
+    let mut after = 0;
+    loop {
+        let page = match call.engine.list_parts(bucket, key, id, after, PARTS_PER_PAGE) {
+            Ok(page) => page,
+            Err(EngineError::NoSuchUpload) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        after = page.parts.last().map_or(after, |last| last.number);
+        for stored in page.parts {
+            if let Some(part) = wanted.next_if(|part| part.number <= stored.number) {
+                assembly.add(part, stored)?;
+            }
+        }
+        match wanted.peek() {
+            None => return Ok(Some((upload, assembly.finish()))),
+            Some(missing) if !page.is_truncated => return Err(invalid_part(missing.number)),
+            Some(_) => yield_once().await,
+        }
+    }
+}
+
+/// The object's checksum, if the upload has one, held with the size against what the client says; `parts` is their number.
+///
+/// # Errors
+/// `InvalidRequest` for another size, type or algorithm, `BadDigest` for another checksum.
+fn object_checksum(
+    declared: &Declared,
+    upload: Option<UploadChecksum>,
+    assembled: Assembled,
+    parts: usize,
+) -> S3Result<ObjectChecksum> {
+    let invalid = |message: String| Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    if let Some(size) = declared.size.filter(|size| *size != assembled.size) {
+        return invalid(format!(
+            "The provided 'x-amz-mp-object-size' header value {size} does not match what was computed: {}",
+            assembled.size
+        ));
+    }
+    let kind = upload.map_or(ChecksumKind::FullObject, |upload| upload.kind);
+    if declared.kind.is_some_and(|declared| declared != kind) {
+        return invalid(format!("The checksum type of the upload is {}.", checksum::kind_name(kind)));
+    }
+    let checksum = upload.zip(assembled.checksum.map(|(_, digest)| digest));
+    match (&declared.checksum, &checksum) {
+        (None, _) => {}
+        (Some((algorithm, text)), Some((upload, digest))) if *algorithm == upload.algorithm => {
+            // Clients give the checksum of a composite with or without the number of parts.
+            let whole = checksum::object_text(digest, kind, u32::try_from(parts).unwrap_or(u32::MAX));
+            if *text != whole && *text != checksum::text(digest) {
+                return Err(checksum_mismatch(*algorithm));
+            }
+        }
+        (Some((algorithm, _)), _) => {
+            return invalid(format!(
+                "The upload was not begun with x-amz-checksum-algorithm: {}, so that checksum of the object cannot be checked.",
+                checksum::name(*algorithm)
+            ));
+        }
+    }
+    Ok(checksum)
+}
+
+/// The checksum of an object that was completed before.
+fn stored_checksum(
+    call: &Call<'_>,
+    (bucket, key): (&Arc<Bucket>, &ObjectKey),
+    outcome: &CompleteOutcome,
+) -> ObjectChecksum {
+    let name = match outcome.put.is_null {
+        true => VersionName::Null,
+        false => VersionName::Id(outcome.put.version),
+    };
+    // Deleted since, it has none that anybody could compare.
+    let Attributes { checksums, checksum_kind: kind, .. } =
+        call.engine.head_object(bucket, key, Some(name)).ok()?.attributes;
+    let (algorithm, digest) = checksums.into_iter().next()?;
+    Some((UploadChecksum { algorithm, kind }, digest))
+}
+
+fn answer(
+    call: &Call<'_>,
+    (bucket, key): (&Arc<Bucket>, &ObjectKey),
+    outcome: &CompleteOutcome,
+    checksum: ObjectChecksum,
+) -> Reply {
+    let (bucket, key) = (bucket.name.as_str(), key.as_str());
+    let mut xml = XmlWriter::with_capacity(1024);
+    xml.open_root("CompleteMultipartUploadResult");
+    let host = call.fields.text("host").unwrap_or_default();
+    xml.text("Location", &format!("http://{host}/{bucket}/{}", encode_path(key.as_bytes())));
+    xml.text("Bucket", bucket);
+    xml.text("Key", key);
+    xml.value("ETag", format_args!("&quot;{}&quot;", outcome.etag));
+    if let Some((UploadChecksum { algorithm, kind }, digest)) = checksum {
+        let text = checksum::object_text(&digest, kind, outcome.etag.parts);
+        xml.text(checksum::element(algorithm), &text);
+        xml.text("ChecksumType", checksum::kind_name(kind));
+    }
+    xml.close("CompleteMultipartUploadResult");
+    let mut reply = Reply::xml(xml);
+    // A bucket without versioning, or with it suspended, writes the version `null`, which has no id to tell.
+    if !outcome.put.is_null {
+        reply.head.header(VERSION_HEADER, outcome.put.version.to_string());
+    }
+    reply
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{declared, object_checksum};
+    use crate::errors::S3Result;
+    use crate::fields::Fields;
+    use crate::multipart::assembly::Assembled;
+    use crate::query::Query;
+    use cairn_engine::ChecksumAlgorithm::{self, Crc32};
+    use cairn_engine::ChecksumKind::{self, Composite, FullObject};
+    use cairn_engine::UploadChecksum;
+
+    /// Judges headers against an object of 10 bytes in two parts whose CRC-32 is 1.
+    fn judged(kind: Option<ChecksumKind>, headers: &[(&str, &str)]) -> S3Result<()> {
+        let headers: Vec<(&str, &[u8])> =
+            headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+        let declared = declared(Fields::new(&headers, &Query::default()))?;
+        let algorithm: ChecksumAlgorithm = Crc32;
+        let upload = kind.map(|kind| UploadChecksum { algorithm, kind });
+        let checksum = kind.map(|_| (algorithm, vec![0, 0, 0, 1]));
+        object_checksum(&declared, upload, Assembled { size: 10, checksum }, 2).map(|_| ())
+    }
+
+    #[test]
+    fn what_the_client_says_of_the_object_is_checked() {
+        for (kind, name, value, code) in [
+            (None, "x-amz-mp-object-size", "10", None),
+            (None, "x-amz-mp-object-size", "11", Some("InvalidRequest")),
+            (None, "x-amz-mp-object-size", "-1", Some("InvalidRequest")),
+            (None, "x-amz-mp-object-size", "", Some("InvalidRequest")),
+            (Some(Composite), "x-amz-checksum-crc32", "AAAAAQ==-2", None),
+            (Some(Composite), "x-amz-checksum-crc32", "AAAAAQ==", None),
+            (Some(Composite), "x-amz-checksum-crc32", "AAAAAQ==-3", Some("BadDigest")),
+            (Some(Composite), "x-amz-checksum-crc32", "AAAAAg==-2", Some("BadDigest")),
+            (Some(Composite), "x-amz-checksum-crc32", "x", Some("InvalidRequest")),
+            (Some(Composite), "x-amz-checksum-crc32c", "AAAAAQ==", Some("InvalidRequest")),
+            (Some(FullObject), "x-amz-checksum-crc32", "AAAAAQ==", None),
+            (Some(FullObject), "x-amz-checksum-crc32", "AAAAAQ==-2", Some("BadDigest")),
+            (None, "x-amz-checksum-crc32", "AAAAAQ==", Some("InvalidRequest")),
+            (Some(FullObject), "x-amz-checksum-type", "FULL_OBJECT", None),
+            (Some(Composite), "x-amz-checksum-type", "FULL_OBJECT", Some("InvalidRequest")),
+            (Some(Composite), "x-amz-checksum-type", "OTHER", Some("InvalidRequest")),
+        ] {
+            let refused = judged(kind, &[(name, value)]).err();
+            assert_eq!(refused.as_ref().map(|error| error.code()), code, "{kind:?} {name}: {value}");
+        }
+        let two = [("x-amz-checksum-crc32", "AAAAAQ=="), ("x-amz-checksum-crc32c", "AAAAAQ==")];
+        assert_eq!(judged(Some(FullObject), &two).expect_err("two").code(), "InvalidRequest");
+    }
+}

@@ -1,0 +1,127 @@
+//! CreateMultipartUpload. Source: API Reference, CreateMultipartUpload; "Checking object integrity" for checksum types.
+
+use crate::attributes;
+use crate::body::declared::named_algorithm;
+use crate::call::Call;
+use crate::checksum;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::fields::Fields;
+use crate::lock_headers;
+use crate::multipart::refuse_beside;
+use crate::reply::Reply;
+use crate::xml::writer::XmlWriter;
+use cairn_engine::{ChecksumAlgorithm, ChecksumKind, NewUpload, UploadChecksum};
+
+pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> {
+    let (bucket, key) = call.object()?;
+    refuse_beside(call, "uploads", "uploadId")?;
+    let attributes = attributes::from_request(call.fields)?;
+    let lock = lock_headers::from_request(call.fields, &bucket.settings(), call.now)?;
+    let checksum = upload_checksum(call.fields)?;
+    let upload = NewUpload { attributes, lock, checksum };
+    let begun = call.engine.create_upload(&bucket, &key, upload).await?;
+
+    let mut xml = XmlWriter::with_capacity(512);
+    xml.open_root("InitiateMultipartUploadResult");
+    xml.text("Bucket", bucket.name.as_str());
+    xml.text("Key", key.as_str());
+    xml.value("UploadId", begun.id);
+    xml.close("InitiateMultipartUploadResult");
+    let mut reply = Reply::xml(xml);
+    if let Some(UploadChecksum { algorithm, kind }) = checksum {
+        reply.head.header("x-amz-checksum-algorithm", checksum::name(algorithm));
+        reply.head.header("x-amz-checksum-type", checksum::kind_name(kind));
+    }
+    Ok(reply)
+}
+
+/// The checksum that the headers ask for.
+///
+/// # Errors
+/// `NotImplemented` for an algorithm that is not known; `InvalidRequest` for a type that the algorithm does not have, that
+/// does not exist, or that stands without an algorithm.
+fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
+    const ALGORITHM: &str = "x-amz-checksum-algorithm";
+    let kind = match fields.text("x-amz-checksum-type") {
+        None => None,
+        Some(text) => Some(
+            checksum::of_kind_name(text)
+                .ok_or_else(|| invalid("Value for x-amz-checksum-type header is invalid."))?,
+        ),
+    };
+    let Some(named) = fields.text(ALGORITHM).filter(|named| !named.is_empty()) else {
+        return match kind {
+            None => Ok(None),
+            Some(_) => Err(invalid(
+                "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.",
+            )),
+        };
+    };
+    let algorithm = named_algorithm(ALGORITHM, named)?;
+    let kinds: &[ChecksumKind] = match algorithm {
+        ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => {
+            &[ChecksumKind::Composite, ChecksumKind::FullObject]
+        }
+        ChecksumAlgorithm::Crc64Nvme => &[ChecksumKind::FullObject],
+        ChecksumAlgorithm::Sha1 | ChecksumAlgorithm::Sha256 => &[ChecksumKind::Composite],
+    };
+    let kind = kind.unwrap_or(kinds[0]);
+    if kinds.contains(&kind) {
+        return Ok(Some(UploadChecksum { algorithm, kind }));
+    }
+    let (kind, name) = (checksum::kind_name(kind), checksum::name(algorithm));
+    Err(invalid(format!("The {kind} checksum type cannot be used with the {name} checksum algorithm.")))
+}
+
+fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
+    S3Error::with_message(ErrorCode::InvalidRequest, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::upload_checksum;
+    use crate::errors::S3Result;
+    use crate::fields::Fields;
+    use crate::query::Query;
+    use cairn_engine::ChecksumAlgorithm::{Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
+    use cairn_engine::ChecksumKind::{Composite, FullObject};
+    use cairn_engine::UploadChecksum;
+
+    fn asked(algorithm: Option<&str>, kind: Option<&str>) -> S3Result<Option<UploadChecksum>> {
+        let mut headers: Vec<(&str, &[u8])> = Vec::new();
+        headers.extend(algorithm.map(|text| ("x-amz-checksum-algorithm", text.as_bytes())));
+        headers.extend(kind.map(|text| ("x-amz-checksum-type", text.as_bytes())));
+        upload_checksum(Fields::new(&headers, &Query::default()))
+    }
+
+    #[test]
+    fn each_algorithm_has_its_default_type_and_the_types_that_aws_gives_it() {
+        for (name, algorithm, kind) in [
+            ("CRC32", Crc32, Composite),
+            ("crc32c", Crc32c, Composite),
+            ("CRC64NVME", Crc64Nvme, FullObject),
+            ("SHA1", Sha1, Composite),
+            ("SHA256", Sha256, Composite),
+        ] {
+            assert_eq!(asked(Some(name), None).expect(name), Some(UploadChecksum { algorithm, kind }));
+        }
+        for (name, kind, allowed) in [
+            ("CRC32", "FULL_OBJECT", true),
+            ("CRC32C", "full_object", true),
+            ("CRC64NVME", "FULL_OBJECT", true),
+            ("SHA256", "COMPOSITE", true),
+            ("SHA1", "FULL_OBJECT", false),
+            ("SHA256", "FULL_OBJECT", false),
+            ("CRC64NVME", "COMPOSITE", false),
+            ("CRC32", "NONE", false),
+            ("", "COMPOSITE", false),
+        ] {
+            let found = asked(Some(name), Some(kind));
+            assert_eq!(found.is_ok(), allowed, "{name} {kind}");
+            assert!(found.is_ok_and(|found| found.is_some()) || !allowed, "{name} {kind}");
+        }
+        assert_eq!(asked(None, None).expect("none"), None);
+        assert_eq!(asked(None, Some("COMPOSITE")).expect_err("no algorithm").code(), "InvalidRequest");
+        assert_eq!(asked(Some("MD5"), None).expect_err("unknown").status(), 501);
+    }
+}

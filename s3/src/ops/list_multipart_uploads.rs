@@ -1,0 +1,245 @@
+//! ListMultipartUploads. Source: API Reference, ListMultipartUploads.
+//!
+//! The engine decides what is on a page; this file reads the request and writes the page. Unlike lists of objects, a page
+//! holds as many entries as were asked for, if there are so many.
+
+use crate::account;
+use crate::body::turns::yield_once;
+use crate::call::Call;
+use crate::errors::{S3Error, S3Result};
+use crate::multipart::write_upload_checksum;
+use crate::ops::list_page;
+use crate::ops::names::NameEncoding;
+use crate::query::Query;
+use crate::reply::Reply;
+use crate::xml::writer::XmlWriter;
+use cairn_engine::{ListUploads, ListedUpload, UploadPosition, UploadsPage};
+use cairn_http1::iso8601_millis;
+use cairn_model::UploadId;
+
+/// Bytes of XML around one upload, for the first allocation.
+const ENTRY_BYTES: usize = 512;
+
+/// What the query asks for.
+#[derive(Debug)]
+struct Asked<'a> {
+    prefix: &'a str,
+    delimiter: Option<&'a str>,
+    max: usize,
+    key_marker: &'a str,
+    upload_id_marker: &'a str,
+    after: Option<UploadPosition>,
+    encoding: NameEncoding,
+}
+
+pub(crate) async fn list_multipart_uploads(call: &Call<'_>) -> S3Result<Reply> {
+    let bucket = call.bucket()?;
+    let mut asked = asked(call.query)?;
+    let mut page = UploadsPage { next: asked.after.take(), ..UploadsPage::default() };
+    // A page of none is never truncated, though more may follow.
+    while page.uploads.len() + page.common_prefixes.len() < asked.max {
+        let list = ListUploads {
+            prefix: asked.prefix.as_bytes(),
+            delimiter: asked.delimiter.map(str::as_bytes),
+            after: page.next.take(),
+            max: asked.max - page.uploads.len() - page.common_prefixes.len(),
+        };
+        let mut more = call.engine.list_uploads(&bucket, &list)?;
+        page.uploads.append(&mut more.uploads);
+        page.common_prefixes.append(&mut more.common_prefixes);
+        page.next = more.next;
+        if page.next.is_none() {
+            break;
+        }
+        yield_once().await;
+    }
+    if asked.max == 0 {
+        page.next = None;
+    }
+    Ok(Reply::xml(document(bucket.name.as_str(), &asked, &page)?))
+}
+
+fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
+    let prefix = query.get("prefix").unwrap_or_default();
+    let delimiter = query.get_non_empty("delimiter");
+    let key_marker = query.get("key-marker").unwrap_or_default();
+    // Without a key marker it is ignored, as on AWS.
+    let upload_id_marker = query.get_non_empty("upload-id-marker").filter(|_| !key_marker.is_empty());
+    let after = match upload_id_marker {
+        _ if key_marker.is_empty() => None,
+        Some(text) => {
+            let id = UploadId::parse(text).ok_or_else(|| {
+                S3Error::invalid_argument("upload-id-marker", text, "Invalid uploadId marker")
+            })?;
+            Some(UploadPosition::AfterUpload(key_marker.as_bytes().to_vec(), id))
+        }
+        None if is_common_prefix(key_marker, prefix, delimiter) => {
+            Some(UploadPosition::AfterPrefix(key_marker.as_bytes().to_vec()))
+        }
+        None => Some(UploadPosition::AfterKey(key_marker.as_bytes().to_vec())),
+    };
+    Ok(Asked {
+        prefix,
+        delimiter,
+        max: list_page::page_size(query, "max-uploads")?,
+        key_marker,
+        upload_id_marker: upload_id_marker.unwrap_or_default(),
+        after,
+        encoding: NameEncoding::parse(query.get("encoding-type"))?,
+    })
+}
+
+/// Whether a marker is a common prefix, as the page before gives it when it ends with one: the list goes on behind all keys
+/// that begin so.
+fn is_common_prefix(marker: &str, prefix: &str, delimiter: Option<&str>) -> bool {
+    let (Some(rest), Some(delimiter)) = (marker.strip_prefix(prefix), delimiter) else { return false };
+    rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len())
+}
+
+fn document(bucket: &str, asked: &Asked<'_>, page: &UploadsPage) -> S3Result<XmlWriter> {
+    let names = asked.encoding;
+    let entries = page.uploads.len() + page.common_prefixes.len();
+    let mut xml = XmlWriter::with_capacity(1024 + ENTRY_BYTES * entries);
+    xml.open_root("ListMultipartUploadsResult");
+    xml.text("Bucket", bucket);
+    names.write(&mut xml, "KeyMarker", asked.key_marker)?;
+    xml.text("UploadIdMarker", asked.upload_id_marker);
+    if let Some(next) = &page.next {
+        let (key, id) = match next {
+            UploadPosition::AfterKey(key) | UploadPosition::AfterPrefix(key) => (key, None),
+            UploadPosition::AfterUpload(key, id) => (key, Some(id)),
+        };
+        names.write(&mut xml, "NextKeyMarker", utf8(key)?)?;
+        match id {
+            Some(id) => xml.value("NextUploadIdMarker", id),
+            None => xml.text("NextUploadIdMarker", ""),
+        }
+    }
+    names.write(&mut xml, "Prefix", asked.prefix)?;
+    if let Some(delimiter) = asked.delimiter {
+        names.write(&mut xml, "Delimiter", delimiter)?;
+    }
+    if names == NameEncoding::Url {
+        xml.text("EncodingType", "url");
+    }
+    xml.value("MaxUploads", asked.max);
+    xml.value("IsTruncated", page.next.is_some());
+    for upload in &page.uploads {
+        write_upload(&mut xml, names, upload)?;
+    }
+    list_page::write_common_prefixes(&mut xml, names, &page.common_prefixes)?;
+    xml.close("ListMultipartUploadsResult");
+    Ok(xml)
+}
+
+fn write_upload(xml: &mut XmlWriter, names: NameEncoding, upload: &ListedUpload) -> S3Result<()> {
+    xml.open("Upload");
+    names.write(xml, "Key", &upload.key)?;
+    xml.value("UploadId", upload.id);
+    account::write_owner_as(xml, "Initiator");
+    account::write_owner(xml);
+    xml.text("StorageClass", "STANDARD");
+    xml.value("Initiated", iso8601_millis(upload.initiated.0));
+    write_upload_checksum(xml, upload.checksum);
+    xml.close("Upload");
+    Ok(())
+}
+
+/// Keys and delimiters are UTF-8, hence so is what ends with either.
+fn utf8(name: &[u8]) -> S3Result<&str> {
+    std::str::from_utf8(name).map_err(|_| S3Error::internal("a name in a list of uploads is not UTF-8"))
+}
+
+/// What must hold of the query of a list of uploads, whatever it is.
+///
+/// # Panics
+/// When it does not.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_query(query: &Query<'_>) {
+    let Ok(asked) = asked(query) else { return };
+    assert!(asked.max <= list_page::KEYS_MAX);
+    assert_eq!(asked.after.is_none(), asked.key_marker.is_empty());
+    let page = UploadsPage { next: asked.after.clone(), ..UploadsPage::default() };
+    let Ok(xml) = document("bucket", &asked, &page) else { return };
+    let root = crate::xml::reader::parse(&xml.finish()).expect("an answer is well-formed");
+    assert_eq!(root.child("NextKeyMarker").is_some(), page.next.is_some());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{asked, document};
+    use crate::query::Query;
+    use crate::xml::reader::{Element, parse};
+    use cairn_engine::{ChecksumAlgorithm, ChecksumKind, ListedUpload, UploadChecksum};
+    use cairn_engine::{UploadPosition, UploadsPage};
+    use cairn_model::{Timestamp, UploadId};
+
+    fn after(raw: &str) -> Option<UploadPosition> {
+        asked(&Query::parse(Some(raw)).expect("parses")).expect("valid").after
+    }
+
+    #[test]
+    fn markers_say_where_the_list_goes_on() {
+        let id = "000000000000000a";
+        assert_eq!(after(""), None);
+        assert_eq!(after(&format!("upload-id-marker={id}")), None);
+        assert_eq!(after("key-marker=a/b"), Some(UploadPosition::AfterKey(b"a/b".to_vec())));
+        assert_eq!(
+            after(&format!("key-marker=a/b&upload-id-marker={id}")),
+            Some(UploadPosition::AfterUpload(b"a/b".to_vec(), UploadId(10)))
+        );
+        let prefix = |text: &str| Some(UploadPosition::AfterPrefix(text.as_bytes().to_vec()));
+        assert_eq!(after("key-marker=a/&delimiter=/"), prefix("a/"));
+        assert_eq!(after("key-marker=a/b/&delimiter=/&prefix=a/"), prefix("a/b/"));
+        for raw in ["key-marker=a/b&delimiter=/", "key-marker=a/b/&delimiter=/", "key-marker=a/&prefix=b"] {
+            assert!(matches!(after(raw), Some(UploadPosition::AfterKey(_))), "{raw}");
+        }
+        for bad in ["max-uploads=-1", "max-uploads=x", "key-marker=a&upload-id-marker=x", "encoding-type=x"] {
+            let query = Query::parse(Some(bad)).expect("parses");
+            assert_eq!(asked(&query).expect_err(bad).code(), "InvalidArgument");
+        }
+    }
+
+    #[test]
+    fn a_page_tells_its_uploads_and_where_the_next_begins() {
+        let checksum = UploadChecksum { algorithm: ChecksumAlgorithm::Sha256, kind: ChecksumKind::Composite };
+        let upload = ListedUpload {
+            key: "a b".to_owned(),
+            id: UploadId(10),
+            initiated: Timestamp(784_111_777_123),
+            checksum: Some(checksum),
+        };
+        let page = UploadsPage {
+            uploads: vec![upload],
+            common_prefixes: vec![b"c/".to_vec()],
+            next: Some(UploadPosition::AfterUpload(b"d e".to_vec(), UploadId(11))),
+        };
+        let query = Query::parse(Some("max-uploads=2&delimiter=/&encoding-type=url")).expect("parses");
+        let xml = document("photos", &asked(&query).expect("valid"), &page).expect("writes");
+        let root = parse(&xml.finish()).expect("well-formed");
+        for (name, value) in [
+            ("Bucket", "photos"),
+            ("NextKeyMarker", "d%20e"),
+            ("NextUploadIdMarker", "000000000000000b"),
+            ("MaxUploads", "2"),
+            ("IsTruncated", "true"),
+            ("Delimiter", "/"),
+        ] {
+            assert_eq!(root.child(name).map(Element::text), Some(value), "{name}");
+        }
+        let upload = root.child("Upload").expect("one");
+        for (name, value) in [
+            ("Key", "a%20b"),
+            ("UploadId", "000000000000000a"),
+            ("Initiated", "1994-11-06T08:49:37.123Z"),
+            ("ChecksumAlgorithm", "SHA256"),
+            ("ChecksumType", "COMPOSITE"),
+        ] {
+            assert_eq!(upload.child(name).map(Element::text), Some(value), "{name}");
+        }
+        assert_eq!(
+            root.child("CommonPrefixes").and_then(|p| p.child("Prefix")).map(Element::text),
+            Some("c/")
+        );
+    }
+}

@@ -1,0 +1,51 @@
+//! UploadPart. Source: API Reference, UploadPart.
+//!
+//! That the upload exists is looked up before the first byte of the body is read, which is also before a waiting client is
+//! told to continue; whether it still does is decided when the part is complete.
+
+use crate::body::declared;
+use crate::body::digests::BodyDigests;
+use crate::body::payload::{declared_size, receive_payload};
+use crate::call::Call;
+use crate::checksum;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::multipart::{named_upload, parse_part_number};
+use crate::reply::Reply;
+use cairn_engine::PutPart;
+use cairn_http1::StatusCode;
+use cairn_model::Etag;
+use cairn_net::RequestBody;
+
+pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
+    if !call.query.has("uploadId") {
+        let message =
+            "A part number is of use only together with an uploadId: begin a multipart upload first.";
+        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    }
+    let (bucket, key, id) = named_upload(call)?;
+    let number = parse_part_number(call.query.get("partNumber").unwrap_or_default())?;
+    let size = declared_size(call)?;
+    let declared = declared::from_request(call.fields, call.authentication.payload)?;
+    let upload = call.engine.upload(&bucket, &key, id)?.upload;
+    let algorithm = upload.checksum.map(|checksum| checksum.algorithm);
+    if let (Some(expected), Some((actual, _))) = (algorithm, &declared.checksum)
+        && expected != *actual
+    {
+        let (expected, actual) = (checksum::name(expected), checksum::name(*actual));
+        let message = format!(
+            "Checksum Type mismatch occurred, expected checksum Type: {expected}, actual checksum Type: {actual}"
+        );
+        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    }
+
+    let digests = BodyDigests::computing(declared, algorithm);
+    let (payload, checksum) = receive_payload(call, body, (&bucket, &key), size, digests).await?;
+    let etag = Etag::single(payload.md5());
+    let mut reply = Reply::empty(StatusCode::OK);
+    reply.head.header("etag", etag.quoted());
+    if let Some((algorithm, digest)) = &checksum {
+        reply.head.header(checksum::header(*algorithm), checksum::text(digest));
+    }
+    call.engine.put_part(PutPart { bucket, key, upload: id, number, payload, checksum }).await?;
+    Ok(reply)
+}
