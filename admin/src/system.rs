@@ -67,7 +67,7 @@ struct Capabilities {
 }
 
 const CAPABILITIES: Capabilities = Capabilities {
-    versioning: false,
+    versioning: true,
     webhooks: false,
     events: false,
     lifecycle: false,

@@ -192,9 +192,9 @@ fn a_preflight_is_answered_unsigned_by_the_first_rule_that_fits() {
 fn a_preflight_that_no_rule_allows_is_403_without_cors_headers() {
     let (_server, mut client) = sharing();
     client.send(Call::new("PUT", "/closed")).expect(200);
-    preflight(&mut client, "/photos/a", &[]).refused(400, "BadRequest");
-    preflight(&mut client, "/photos/a", &[("access-control-request-method", "GET")])
-        .refused(400, "BadRequest");
+    for asked in [&[][..], &[("access-control-request-method", "GET")], &[("origin", PAGE)]] {
+        preflight(&mut client, "/photos/a", asked).refused(400, "BadRequest");
+    }
     let get = ("access-control-request-method", "GET");
     let put = ("access-control-request-method", "PUT");
     for (target, headers, resource) in [
@@ -207,7 +207,6 @@ fn a_preflight_that_no_rule_allows_is_403_without_cors_headers() {
             &[("origin", PAGE), put, ("access-control-request-headers", "authorization")],
             "OBJECT",
         ),
-        ("/photos/a", &[("origin", PAGE)], "OBJECT"),
         ("/closed/a", &[("origin", PAGE), get], "BUCKET"),
         ("/missing/a", &[("origin", PAGE), get], "BUCKET"),
         ("/", &[("origin", PAGE), get], "BUCKET"),

@@ -17,6 +17,7 @@ const REQUEST_HEADERS: &str = "access-control-request-headers";
 const VARY: &str = "Origin, Access-Control-Request-Method, Access-Control-Request-Headers";
 
 const NO_ORIGIN: &str = "Insufficient information. Origin request header needed.";
+const NO_METHOD: &str = "Invalid Access-Control-Request-Method: null";
 const NO_BUCKET: &str = "CORSResponse: Bucket not found";
 const NO_RULES: &str = "CORSResponse: CORS is not enabled for this bucket.";
 const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is usually because the evalution of \
@@ -26,12 +27,12 @@ const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is 
 /// Answers a preflight (AWS: OPTIONS object).
 ///
 /// # Errors
-/// `BadRequest` without an origin; `AccessForbidden` when no rule allows what is asked for.
+/// `BadRequest` without an origin or a method; `AccessForbidden` when no rule allows what is asked for.
 pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) -> S3Result<Reply> {
     let origin = head.header_str(ORIGIN).filter(|origin| !origin.is_empty());
     let origin = origin.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_ORIGIN))?;
-    // No rule allows a method that was not named.
-    let method = head.header_str(REQUEST_METHOD).unwrap_or(head.method().as_str());
+    let method = head.header_str(REQUEST_METHOD).filter(|method| !method.is_empty());
+    let method = method.ok_or_else(|| S3Error::with_message(ErrorCode::BadRequest, NO_METHOD))?;
     let asked = CrossOrigin { origin, method, headers: requested_headers(head) };
     let forbidden = |message, resource| {
         S3Error::with_message(ErrorCode::AccessForbidden, message)

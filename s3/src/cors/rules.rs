@@ -85,9 +85,12 @@ impl Rules {
     /// The first rule that allows origin, method and headers alike.
     pub(crate) fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
         self.rules.iter().find_map(|rule| {
-            let named = rule.origins.iter().any(|allowed| origin::is_same(allowed, request.origin));
-            let any_origin = !named && rule.origins.iter().any(|allowed| allowed == origin::ANY);
-            let admits = (named || any_origin)
+            let is_any = |allowed: &String| allowed == origin::ANY;
+            // An `Origin: *`, which no browser sends, is let in as any other is, without credentials.
+            let named = |allowed: &String| !is_any(allowed) && origin::is_same(allowed, request.origin);
+            let is_named = rule.origins.iter().any(named);
+            let any_origin = !is_named && rule.origins.iter().any(is_any);
+            let admits = (is_named || any_origin)
                 && rule.methods.iter().any(|allowed| allowed == request.method)
                 && request.header_names().all(|name| allows_header(rule, name));
             admits.then_some(Admission { rule, any_origin })
@@ -140,6 +143,7 @@ mod tests {
         assert_eq!(admitted(a, "GET", "X-AMZ-Date,content-type"), Some((1, false)));
         assert_eq!(admitted(a, "PUT", ""), Some((1, false)));
         assert_eq!(admitted("https://b.example", "GET", ""), Some((1, true)));
+        assert_eq!(admitted("*", "GET", ""), Some((1, true)));
         for (origin, method, headers) in [
             (a, "DELETE", ""),
             (a, "get", ""),

@@ -21,12 +21,12 @@ pub(crate) async fn put_object_lock_configuration(
     body: &mut RequestBody<'_>,
 ) -> S3Result<Reply> {
     let bucket = call.bucket()?;
+    let retention = default_retention(&read_document(call, body, "ObjectLockConfiguration").await?)?;
     if !bucket.settings().object_lock {
         let message =
             "Object Lock configuration cannot be enabled on existing buckets: create the bucket with it.";
         return Err(S3Error::with_message(ErrorCode::InvalidBucketState, message));
     }
-    let retention = default_retention(&read_document(call, body, "ObjectLockConfiguration").await?)?;
     call.engine.store().change_bucket(&bucket, BucketChange::DefaultRetention(retention)).await?;
     Ok(Reply::empty(StatusCode::OK))
 }
