@@ -4,11 +4,12 @@
 //! disk: commits in a memory file system would measure nothing.
 
 use cairn_engine::{
-    Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, Store, StoreOptions,
-    WriteCondition, block_check,
+    Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, StagedPayload, Store,
+    StoreOptions, WriteCondition, block_check,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
 use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};
+use std::future::Future;
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -78,8 +79,12 @@ impl Bench {
     ///
     /// # Panics
     /// When a put fails.
-    #[expect(clippy::expect_used, reason = "a benchmark whose puts fail has nothing to report")]
     pub fn put_all(&self, numbers: std::ops::Range<u64>, bytes: &Rc<Vec<u8>>) {
+        self.put_each(numbers, bytes);
+    }
+
+    #[expect(clippy::expect_used, reason = "a benchmark whose puts fail has nothing to report")]
+    fn put_each(&self, numbers: impl Iterator<Item = u64>, bytes: &Rc<Vec<u8>>) {
         self.executor.run(async {
             let tasks: Vec<_> = numbers
                 .map(|number| {
@@ -91,6 +96,19 @@ impl Bench {
                 task.await.expect("put");
             }
         });
+    }
+
+    /// Puts one object again and again, at the same time, and waits for all.
+    ///
+    /// # Panics
+    /// When a put fails.
+    pub fn put_again(&self, number: u64, times: u64, bytes: &Rc<Vec<u8>>) {
+        self.put_each((0..times).map(|_| number), bytes);
+    }
+
+    /// Runs a future on the bench's executor.
+    pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
+        self.executor.run(future)
     }
 
     /// Reads an object to its end; returns its bytes' number.
@@ -119,16 +137,7 @@ async fn put(
     bytes: &[u8],
 ) -> Result<(), EngineError> {
     let key = Bench::key(number);
-    let mut writer = engine.write_payload(bucket, &key, bytes.len() as u64).await?;
-    let mut rest = bytes;
-    while !rest.is_empty() {
-        let room = writer.buffer().await?;
-        let (now, later) = rest.split_at(room.len().min(rest.len()));
-        room[..now.len()].copy_from_slice(now);
-        writer.advance(now.len())?;
-        rest = later;
-    }
-    let payload = writer.finish().await?;
+    let payload = stage(engine, bucket, &key, bytes).await?;
     let mut md5 = [0; 16];
     md5[..8].copy_from_slice(&block_check(&key.as_bytes()[..8]).to_le_bytes());
     let put = PutObject {
@@ -141,4 +150,26 @@ async fn put(
         lock: ObjectLock::default(),
     };
     engine.put_object(put).await.map(|_| ())
+}
+
+/// Writes a payload for a key.
+///
+/// # Errors
+/// As [`Engine::write_payload`].
+pub async fn stage(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    key: &ObjectKey,
+    bytes: &[u8],
+) -> Result<StagedPayload, EngineError> {
+    let mut writer = engine.write_payload(bucket, key, bytes.len() as u64).await?;
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let room = writer.buffer().await?;
+        let (now, later) = rest.split_at(room.len().min(rest.len()));
+        room[..now.len()].copy_from_slice(now);
+        writer.advance(now.len())?;
+        rest = later;
+    }
+    writer.finish().await
 }
