@@ -34,6 +34,7 @@ pub enum Command {
     Prepare(PrepareCommand),
     Clean(CleanCommand),
     Idle(IdleCommand),
+    Multipart(MultipartCommand),
     Files(FilesCommand),
     NullServer(NullServerCommand),
     Table(TableCommand),
@@ -81,6 +82,7 @@ pub struct Particular {
     pub walk: bool,
     pub ratio: Option<Ratio>,
     pub touch: bool,
+    pub part_size: Option<ByteCount>,
 }
 
 macro_rules! workload_command {
@@ -250,6 +252,12 @@ workload_command!(IdleCommand, "idle", "Open connections and hold them for --dur
     /// one small signed list on each connection first
     #[argh(switch)]
     touch: [bool],
+});
+
+workload_command!(MultipartCommand, "multipart", "Upload every key once, each in parts over all connections at the same time." {
+    /// bytes per part (default 64MiB)
+    #[argh(option)]
+    part_size: [Option<ByteCount>],
 });
 
 /// The least server that a client can talk to, to find the generator's own ceiling. It stores nothing: a GET

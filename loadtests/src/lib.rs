@@ -19,6 +19,7 @@ pub mod histories;
 pub mod idle;
 pub mod key_space;
 mod lane;
+pub mod multipart;
 pub mod null_server;
 pub mod operation;
 pub mod plan;

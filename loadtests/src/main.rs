@@ -14,7 +14,8 @@ use cairn_loadtests::key_space::KeySpace;
 use cairn_loadtests::operation::Operation;
 use cairn_loadtests::plan::{Plan, Workload};
 use cairn_loadtests::report::Verdict;
-use cairn_loadtests::{clean, files, histories, idle, null_server, run, table};
+use cairn_loadtests::units::ByteCount;
+use cairn_loadtests::{clean, files, histories, idle, multipart, null_server, run, table};
 
 fn main() -> ExitCode {
     let arguments: Arguments = argh::from_env();
@@ -56,6 +57,14 @@ fn execute(command: Command) -> Result<Verdict, LoadError> {
             let report = idle::idle(&plan)?;
             print(&(json(&report) + "\n"))?;
             Ok(if report.still_open == report.opened { Verdict::Good } else { Verdict::Errors })
+        }
+        Command::Multipart(command) => {
+            let (common, own) = command.split();
+            let part_size = own.part_size.unwrap_or(ByteCount(64 << 20));
+            let plan = Plan::new("multipart", EachOnce(Operation::Put), (common, own))?;
+            clean::create_bucket(&plan)?;
+            print(&(json(&multipart::multipart(&plan, part_size)?) + "\n"))?;
+            Ok(Verdict::Good)
         }
         Command::Files(command) => {
             let keys = KeySpace {

@@ -1,4 +1,4 @@
-//! Request heads: the five operations, signed in headers, by presigned URL, or not at all.
+//! Request heads: the five operations and multipart uploads, signed in headers, by presigned URL, or not at all.
 //!
 //! Each thread has its own [`Requests`], which builds the head into a buffer that it uses again. Presigned GETs of a
 //! run over few keys are built once, before anything is measured ([`PresignedHeads`]).
@@ -7,7 +7,9 @@ use std::fmt::Write as _;
 use std::str::FromStr;
 
 use crate::key_space::KeySpace;
-use crate::signature::{EMPTY_SHA256, Moment, Parts, Signer, canonical_query, push_encoded_path};
+use crate::signature::{
+    EMPTY_SHA256, Moment, Parts, Signer, UNSIGNED_PAYLOAD, canonical_query, push_encoded_path,
+};
 
 /// How requests are authenticated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +112,14 @@ impl Requests {
             push_range(range, &mut self.head);
         }
         self.head.push_str("\r\n");
+        &self.head
+    }
+
+    /// A request about a multipart upload for `key`, with these query parameters (not encoded) and a body of so many bytes.
+    pub fn in_upload(&mut self, method: &str, key: &str, query: &[(&str, &str)], length: u64) -> &str {
+        self.set_path(Some(key));
+        self.begin(method, query, UNSIGNED_PAYLOAD);
+        write!(self.head, "Content-Length: {length}\r\n\r\n").expect("writing to a string does not fail");
         &self.head
     }
 
@@ -224,7 +234,6 @@ impl PresignedHeads {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signature::UNSIGNED_PAYLOAD;
     use crate::sizes::Sizes;
     use crate::units::ByteCount;
 
