@@ -90,9 +90,14 @@ pub(super) fn judge_assembled(
     if leads { Ok(None) } else { wrong }
 }
 
-/// Whether an older null version is where the table says; `None` when the table says nothing.
+/// Whether a null version that newer ones were read in front of is where the table says. Those may have been removed since
+/// they were read: what the snapshot holds now is the newest, and has no place in the table.
 pub(super) fn judge_older_null(txn: &ReadTxn<'_>, tables: &Tables, key: &[u8], sequence: u64) -> Judgement {
     let versions = key.get(..keys::shared_length(key)).unwrap_or_default();
+    let newest = txn.first_at_or_after(tables.objects, versions)?.map(|(newest, _)| newest);
+    if newest == Some(key) {
+        return Ok(None);
+    }
     let entry = txn.get(tables.null_versions, versions)?;
     let is_known = entry.and_then(|record| u64_of(record.body)) == Some(sequence);
     let what = "a null version that is not the newest, and not the one that is known";

@@ -76,16 +76,7 @@ pub(crate) fn scan_slice(
     following: &Following<'_>,
     report: &mut Report<'_>,
 ) -> Result<Scanned, EngineError> {
-    let mut scan = Scan {
-        slice,
-        shadow: Shadow::default(),
-        reach: Reach::default(),
-        undecided: None,
-        is_damaged: false,
-        cursor: Cursor::before(FollowedTable::Objects),
-        suspects: Vec::new(),
-        parts_looked_up: 0,
-    };
+    let mut scan = Scan::new(slice);
     let mut scanned = Scanned::default();
     loop {
         report.go_on()?;
@@ -114,9 +105,22 @@ pub(crate) fn scan_slice(
     Ok(scanned)
 }
 
-impl Scan<'_> {
+impl<'s> Scan<'s> {
+    pub(super) fn new(slice: &'s Slice) -> Self {
+        Self {
+            slice,
+            shadow: Shadow::default(),
+            reach: Reach::default(),
+            undecided: None,
+            is_damaged: false,
+            cursor: Cursor::before(FollowedTable::Objects),
+            suspects: Vec::new(),
+            parts_looked_up: 0,
+        }
+    }
+
     /// One snapshot: catches up, reads a segment, and compares when it was the last. Whether there is more to do.
-    fn step(
+    pub(super) fn step(
         &mut self,
         following: &Following<'_>,
         report: &mut Report<'_>,

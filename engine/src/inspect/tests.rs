@@ -2,5 +2,6 @@
 
 mod concurrent;
 mod planted;
+mod relations;
 mod repaired;
 mod support;

@@ -6,9 +6,12 @@ use crate::free_map::FreeMapEdit;
 use crate::keys;
 use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
 use crate::slice::Tables;
-use crate::{Attributes, Bucket, Engine, PutObject, Store, StoreOptions, WriteCondition};
-use cairn_lmdb::WriteTxn;
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use crate::{
+    Attributes, Bucket, CompleteOutcome, CompleteUpload, Engine, EngineError, NewUpload, PutObject, PutPart,
+    StagedPayload, Store, StoreOptions, WriteCondition,
+};
+use cairn_lmdb::{Table, WriteTxn};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, UploadId};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::rc::Rc;
@@ -72,9 +75,18 @@ pub(super) fn with_engine<F: Future<Output = ()> + 'static>(
     builder.spawn(run).expect("io_uring").join().expect("the body");
 }
 
-pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, size: usize) {
-    let key = ObjectKey::parse(key).expect("a key");
-    let mut writer = engine.write_payload(bucket, &key, size as u64).await.expect("begins");
+pub(super) fn key(text: &str) -> ObjectKey {
+    ObjectKey::parse(text).expect("a key")
+}
+
+/// Writes a payload of `size` bytes for a key.
+pub(super) async fn stage(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    key: &ObjectKey,
+    size: usize,
+) -> StagedPayload {
+    let mut writer = engine.write_payload(bucket, key, size as u64).await.expect("begins");
     let mut left = size;
     while left > 0 {
         let room = writer.buffer().await.expect("room");
@@ -83,12 +95,52 @@ pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, si
         writer.advance(count).expect("fits");
         left -= count;
     }
-    let payload = writer.finish().await.expect("written");
+    writer.finish().await.expect("written")
+}
+
+pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, size: usize) {
+    let key = self::key(key);
+    let payload = stage(engine, bucket, &key, size).await;
     let (etag, attributes) = (Etag::single(payload.md5()), Attributes::default());
     let (bucket, condition) = (Arc::clone(bucket), WriteCondition::default());
     let lock = crate::lock::ObjectLock::default();
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
     engine.put_object(put).await.expect("put");
+}
+
+/// Begins an upload and puts parts of these numbers and sizes; what a completion would name.
+pub(super) async fn upload(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    key: &ObjectKey,
+    parts: &[(u16, usize)],
+) -> (UploadId, Vec<(u16, [u8; 16])>) {
+    let upload = engine.create_upload(bucket, key, NewUpload::default()).await.expect("begins").id;
+    let mut put = Vec::new();
+    for &(number, size) in parts {
+        let payload = stage(engine, bucket, key, size).await;
+        put.retain(|(other, _)| *other != number);
+        put.push((number, payload.md5()));
+        let (bucket, key) = (Arc::clone(bucket), key.clone());
+        let part = PutPart { bucket, key, upload, number, payload, checksum: None };
+        engine.put_part(part).await.expect("put");
+    }
+    put.sort_unstable();
+    (upload, put)
+}
+
+/// Completes an upload with these parts.
+pub(super) async fn complete(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    key: &ObjectKey,
+    upload: UploadId,
+    parts: Vec<(u16, [u8; 16])>,
+) -> Result<CompleteOutcome, EngineError> {
+    let (bucket, key, condition) = (Arc::clone(bucket), key.clone(), WriteCondition::default());
+    engine
+        .complete_upload(CompleteUpload { bucket, key, upload, parts, checksums: Vec::new(), condition })
+        .await
 }
 
 impl Planted {
@@ -126,6 +178,14 @@ impl Planted {
         assert!(found.starts_with(&versions), "{key} is in slice 0");
         let record = ObjectRecord::decode(stored.version, stored.body).expect("decodes");
         (found.to_vec(), record, stored.tail.to_vec())
+    }
+
+    /// Version, body and tail of a record of slice 0.
+    pub(super) fn stored(&self, table: impl Fn(&Tables) -> Table, key: &[u8]) -> (u8, Vec<u8>, Vec<u8>) {
+        let slice = &self.store.slices[0];
+        let txn = slice.environment.read().expect("reads");
+        let stored = txn.get(table(&slice.tables), key).expect("reads").expect("there");
+        (stored.version, stored.body.to_vec(), stored.tail.to_vec())
     }
 
     /// Stores another record in the place of an object's.
