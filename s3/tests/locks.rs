@@ -319,3 +319,67 @@ fn a_bucket_s_default_locks_what_is_put_without_a_lock_of_its_own() {
     stored(&mut client, Call::new("PUT", "/vault/c").body("kept"));
     assert!(!client.send(Call::new("HEAD", "/vault/c")).expect(200).head.contains("x-amz-object-lock"));
 }
+
+/// Where a default retention reached only PutObject, a copy or a multipart upload would have been a way around it.
+#[test]
+fn copies_and_multipart_uploads_are_locked_as_puts_are() {
+    let (_server, mut client) = locking();
+    stored(&mut client, put("source"));
+    let copy =
+        |to: &str| Call::new("PUT", &format!("/vault/{to}")).header("x-amz-copy-source", "/vault/source");
+    let upload = |client: &mut Client, key: &str, headers: &[(&str, &str)]| {
+        let create = Call::new("POST", &format!("/vault/{key}?uploads"));
+        let create = headers.iter().fold(create, |call, (name, value)| call.header(name, value));
+        let id = client.send(create).expect(200).element("UploadId").unwrap();
+        let part = Call::new("PUT", &format!("/vault/{key}?partNumber=1&uploadId={id}")).body("kept");
+        let etag = client.send(part).expect(200).header("etag").unwrap().to_owned();
+        let parts = format!(
+            "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{etag}</ETag></Part></CompleteMultipartUpload>"
+        );
+        client.send(Call::new("POST", &format!("/vault/{key}?uploadId={id}")).body(parts)).expect(200);
+    };
+    let own = [("x-amz-object-lock-mode", "COMPLIANCE"), ("x-amz-object-lock-retain-until-date", LATER)];
+    let with_own = own.iter().fold(copy("own-copy"), |call, (name, value)| call.header(name, value));
+    client.send(with_own).expect(200);
+    upload(&mut client, "own-upload", &own);
+    client.send(copy("free-copy")).expect(200);
+    upload(&mut client, "free-upload", &[]);
+    let rule = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
+                <Mode>GOVERNANCE</Mode><Days>1</Days></DefaultRetention></Rule></ObjectLockConfiguration>";
+    client.send(Call::new("PUT", "/vault?object-lock").body(rule)).expect(200);
+    client.send(copy("default-copy")).expect(200);
+    upload(&mut client, "default-upload", &[]);
+    for (key, mode) in [
+        ("own-copy", Some("COMPLIANCE")),
+        ("own-upload", Some("COMPLIANCE")),
+        ("free-copy", None),
+        ("free-upload", None),
+        ("default-copy", Some("GOVERNANCE")),
+        ("default-upload", Some("GOVERNANCE")),
+    ] {
+        let head = client.send(Call::new("HEAD", &format!("/vault/{key}"))).expect(200);
+        assert_eq!(head.header("x-amz-object-lock-mode"), mode, "{key}");
+        let version = head.header("x-amz-version-id").unwrap();
+        let removed = client.send(Call::new("DELETE", &format!("/vault/{key}?versionId={version}")));
+        assert_eq!(removed.status, if mode.is_some() { 403 } else { 204 }, "{key}");
+    }
+}
+
+/// An object's own retention stands in place of the default, also once it has ended: the default must not come back.
+#[test]
+fn a_retention_that_has_ended_is_not_replaced_by_the_default() {
+    let (_server, mut client) = locking();
+    let rule = "<ObjectLockConfiguration><ObjectLockEnabled>Enabled</ObjectLockEnabled><Rule><DefaultRetention>\
+                <Mode>COMPLIANCE</Mode><Days>1</Days></DefaultRetention></Rule></ObjectLockConfiguration>";
+    client.send(Call::new("PUT", "/vault?object-lock").body(rule)).expect(200);
+    let ends = std::time::SystemTime::now() + std::time::Duration::from_millis(1500);
+    let since = ends.duration_since(std::time::UNIX_EPOCH).unwrap();
+    let until = cairn_http1::iso8601_millis(u64::try_from(since.as_millis()).unwrap());
+    let version = stored(&mut client, locked("a", "COMPLIANCE", &until.to_string()));
+    let target = format!("/vault/a?versionId={version}");
+    client.send(Call::new("DELETE", &target)).refused(403, "AccessDenied");
+    // The end of a retention is no event that could be awaited: the request is repeated until the clock has passed it.
+    while client.send(Call::new("DELETE", &target)).status != 204 {
+        assert!(std::time::SystemTime::now() < ends + std::time::Duration::from_secs(20), "it never ended");
+    }
+}
