@@ -5,10 +5,14 @@ use std::time::Duration;
 use serde_json::Value;
 use ureq::Agent;
 
+use crate::output::plain;
+
 /// Where a server on this host listens.
 pub(crate) const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7601";
 /// Holds the token.
 const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
+/// Status of an answer that holds what was asked for.
+const DONE: u16 = 200;
 /// No answer within this time is no answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Longest answer read.
@@ -47,6 +51,16 @@ impl Endpoint {
             .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
             .build();
         Ok(Self { base: base.to_owned(), agent: config.into(), token })
+    }
+
+    /// As [`Self::new`], for routes that nobody may use without a token.
+    pub(crate) fn with_token(address: &str) -> Result<Self, String> {
+        let endpoint = Self::new(address)?;
+        if endpoint.has_token() {
+            Ok(endpoint)
+        } else {
+            Err(format!("{TOKEN_VARIABLE} must hold a management token"))
+        }
     }
 
     /// Whether there is a token to show.
@@ -109,6 +123,11 @@ pub(crate) enum Credential {
 }
 
 impl Answer {
+    /// What was asked for, or the refusal, fit for the terminal.
+    pub(crate) fn body(self) -> Result<Value, String> {
+        if self.status == DONE { Ok(self.body) } else { Err(plain(&self.refusal())) }
+    }
+
     /// The server's own words for a refusal.
     pub(crate) fn refusal(&self) -> String {
         let text = |name: &str| self.body["error"][name].as_str();

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::arguments::Status;
 use crate::endpoint::{Answer, Credential, Endpoint};
-use crate::output::{self, plain};
+use crate::output::{self, plain, word};
 
 const READY: u16 = 200;
 const NOT_READY: u16 = 503;
@@ -52,10 +52,6 @@ fn info_text(info: &Value) -> String {
         let _ = writeln!(text, "  {}: {}", plain(name), word(value));
     }
     text
-}
-
-fn word(value: &Value) -> String {
-    plain(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())
 }
 
 #[cfg(test)]

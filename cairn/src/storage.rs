@@ -5,17 +5,15 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use crate::arguments::{Inspect, Repair};
-use crate::endpoint::{Answer, Endpoint};
-use crate::output::{self, plain};
-
-const DONE: u16 = 200;
+use crate::endpoint::Endpoint;
+use crate::output::{self, plain, word};
 
 /// Inspects and prints what was found; fails when anything was, or when not all was seen.
 pub(crate) fn inspect(command: &Inspect) -> Result<(), String> {
     let entries =
         command.maximum_entries.map_or(String::new(), |entries| format!("?maximum_entries={entries}"));
-    let endpoint = endpoint(&command.endpoint)?;
-    let body = answered(endpoint.get_patiently(&format!("/api/v1/storage/inspect{entries}"))?)?;
+    let endpoint = Endpoint::with_token(&command.endpoint)?;
+    let body = endpoint.get_patiently(&format!("/api/v1/storage/inspect{entries}"))?.body()?;
     print(&body, command.json, inspection_text)?;
     let listed = body["findings"].as_array().map(Vec::len);
     let (Some(listed), Some(complete)) = (listed, body["complete"].as_bool()) else {
@@ -34,27 +32,14 @@ pub(crate) fn repair(command: &Repair) -> Result<(), String> {
     if let Some(entries) = command.maximum_entries {
         request["maximum_entries"] = entries.into();
     }
-    let endpoint = endpoint(&command.endpoint)?;
-    let body = answered(endpoint.post_patiently("/api/v1/storage/repair", &request.to_string())?)?;
+    let endpoint = Endpoint::with_token(&command.endpoint)?;
+    let body = endpoint.post_patiently("/api/v1/storage/repair", &request.to_string())?.body()?;
     print(&body, command.json, repair_text)?;
     match body["complete"].as_bool() {
         Some(true) => Ok(()),
         Some(false) => Err("not everything was examined, or slices were left alone".to_owned()),
         None => Err("the answer is not one of a repair".to_owned()),
     }
-}
-
-fn endpoint(address: &str) -> Result<Endpoint, String> {
-    let endpoint = Endpoint::new(address)?;
-    if endpoint.has_token() {
-        Ok(endpoint)
-    } else {
-        Err("SERVICE_MANAGEMENT_TOKEN must hold a management token".to_owned())
-    }
-}
-
-fn answered(answer: Answer) -> Result<Value, String> {
-    if answer.status == DONE { Ok(answer.body) } else { Err(plain(&answer.refusal())) }
 }
 
 fn print(body: &Value, as_json: bool, text: fn(&Value) -> String) -> Result<(), String> {
@@ -126,10 +111,6 @@ fn repair_text(body: &Value) -> String {
     text
 }
 
-fn word(value: &Value) -> String {
-    plain(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,12 +118,12 @@ mod tests {
     #[test]
     fn findings_are_listed_and_cannot_drive_the_terminal() {
         let findings = json!([
-            {"kind": "stale_version", "bucket": "b", "key": "k\u{1b}[2J", "version_id": "7", "detail": "older"},
+            {"kind": "wrong_slice", "bucket": "b", "key": "k\u{1b}[2J", "version_id": "7", "detail": "older"},
             {"kind": "orphaned_space", "detail": "slice 0"},
         ]);
         let text = inspection_text(&json!({"complete": true, "findings": findings, "findings_omitted": 3}));
         let expected =
-            "findings: 5\n  stale_version b/k[2J version 7: older\n  orphaned_space: slice 0\n  and 3 more\n";
+            "findings: 5\n  wrong_slice b/k[2J version 7: older\n  orphaned_space: slice 0\n  and 3 more\n";
         assert!(text.ends_with(expected), "{text}");
     }
 

@@ -10,10 +10,9 @@ use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
 use crate::arguments::{Verify, VerifyBucket, VerifyObject, VerifyWhat};
-use crate::endpoint::{Answer, Credential, Endpoint};
-use crate::output::{self, plain};
+use crate::endpoint::{Credential, Endpoint};
+use crate::output::{self, plain, word};
 
-const DONE: u16 = 200;
 /// How often the progress is asked for.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -56,10 +55,7 @@ fn object(command: &VerifyObject) -> Result<(), String> {
 
 /// Asks for the verification and shows its progress until it is answered.
 fn verify(address: &str, path: &str, bucket: &str, key: Option<&str>) -> Result<Value, String> {
-    let endpoint = Endpoint::new(address)?;
-    if !endpoint.has_token() {
-        return Err("SERVICE_MANAGEMENT_TOKEN must hold a management token".to_owned());
-    }
+    let endpoint = Endpoint::with_token(address)?;
     let (done, waiting) = channel();
     let endpoint = &endpoint;
     let answer = thread::scope(|scope| {
@@ -68,10 +64,7 @@ fn verify(address: &str, path: &str, bucket: &str, key: Option<&str>) -> Result<
         drop(done);
         answer
     })?;
-    match answer {
-        Answer { status: DONE, body } => Ok(body),
-        refused => Err(plain(&refused.refusal())),
-    }
+    answer.body()
 }
 
 /// Shows a bar on standard error, and only if that is a terminal, until the other end of the channel is dropped.
@@ -134,10 +127,6 @@ fn bucket_text(body: &Value) -> String {
         let _ = writeln!(text, "  and {unlisted} more");
     }
     text
-}
-
-fn word(value: &Value) -> String {
-    plain(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())
 }
 
 #[cfg(test)]
