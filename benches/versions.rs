@@ -22,17 +22,17 @@ fn versioned(bench: &Bench) {
     changed.expect("versioning");
 }
 
-/// The current version of a key with one version, and with a hundred thousand.
+/// The current version of a key with one version among a hundred thousand such, and of one with as many versions.
 fn current_versions(criterion: &mut Criterion) {
     let bench = Bench::new(0);
     versioned(&bench);
     let bytes = Rc::new(vec![7u8; 100]);
-    bench.put_all(0..1, &bytes);
-    for _ in 0..MANY / BATCH {
-        bench.put_again(1, BATCH, &bytes);
+    for first in (0..MANY).step_by(500) {
+        bench.put_all(first..first + BATCH, &bytes);
+        bench.put_again(MANY, BATCH, &bytes);
     }
     let mut group = criterion.benchmark_group("current version of a key");
-    for (number, versions) in [(0, 1), (1, MANY)] {
+    for (number, versions) in [(MANY / 2, 1), (MANY, MANY)] {
         let key = Bench::key(number);
         group.bench_function(BenchmarkId::new("head, versions", versions), |bencher| {
             bencher.iter(|| bench.engine().head_object(bench.bucket(), &key, None).map(|info| info.size));
@@ -42,9 +42,10 @@ fn current_versions(criterion: &mut Criterion) {
         });
     }
     group.finish();
-    criterion.bench_function("list of a bucket with two keys, one with 100 000 versions", |bencher| {
+    let many = Bench::key(MANY);
+    criterion.bench_function("list with a key of 100 000 versions in it", |bencher| {
         bencher.iter(|| {
-            let list = ListObjects { prefix: b"", delimiter: None, after: None, max: 1000 };
+            let list = ListObjects { prefix: many.as_bytes(), delimiter: None, after: None, max: 1000 };
             bench.engine().list_objects(bench.bucket(), &list).map(|page| page.objects.len())
         });
     });

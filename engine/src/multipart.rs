@@ -8,7 +8,7 @@ use crate::keys;
 use crate::limits::BLOCK_BYTES;
 use crate::list;
 use crate::object::CompleteOutcome;
-use crate::part_record::PartRecord;
+use crate::part_record::PartHead;
 use crate::queue::{AbortUploadJob, CreateUploadJob, Job};
 use crate::reader::OpenObject;
 use crate::upload::{
@@ -115,7 +115,7 @@ impl Engine {
                     page.is_truncated = true;
                     break;
                 }
-                page.parts.push(PartRecord::decode(record.version, record.body, number)?.info);
+                page.parts.push(PartHead::decode(record.version, record.body, number)?.info);
             }
             Ok(page)
         })

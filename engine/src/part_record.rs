@@ -32,6 +32,37 @@ pub(crate) struct PartRecord {
     pub(crate) payload: Payload,
 }
 
+/// What lists and completions need of a part; decoded without touching its payload.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct PartHead {
+    pub(crate) info: PartInfo,
+    pub(crate) is_sealed: bool,
+}
+
+impl PartHead {
+    /// Decodes the beginning of the body of part `number`.
+    pub(crate) fn decode(version: u8, body: &[u8], number: u16) -> Result<Self, InvalidRecord> {
+        Self::take(version, &mut Cursor(body), number).map(|(head, _)| head)
+    }
+
+    /// Head and payload form.
+    fn take(version: u8, from: &mut Cursor<'_>, number: u16) -> Result<(Self, u8), InvalidRecord> {
+        if version != PART_RECORD_VERSION {
+            return Err(InvalidRecord("a record version that this program does not know"));
+        }
+        let [form, flags, algorithm, length] = from.array()?;
+        if flags & !FLAG_SEALED != 0 {
+            return Err(InvalidRecord("flags that this program does not know"));
+        }
+        let (size, last_modified) = (from.u64()?, Timestamp(from.u64()?));
+        let md5 = from.array()?;
+        let digest = from.bytes(length.into())?;
+        let checksum = algorithm_of(algorithm)?.map(|algorithm| (algorithm, digest.to_vec()));
+        let info = PartInfo { number, size, md5, last_modified, checksum };
+        Ok((Self { info, is_sealed: flags & FLAG_SEALED != 0 }, form))
+    }
+}
+
 impl PartRecord {
     /// Appends the body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidRecord> {
@@ -49,23 +80,13 @@ impl PartRecord {
 
     /// Decodes the body of part `number`; the payload's geometry must fit its size.
     pub(crate) fn decode(version: u8, body: &[u8], number: u16) -> Result<Self, InvalidRecord> {
-        if version != PART_RECORD_VERSION {
-            return Err(InvalidRecord("a record version that this program does not know"));
-        }
         let mut from = Cursor(body);
-        let [form, flags, algorithm, length] = from.array()?;
-        if flags & !FLAG_SEALED != 0 {
-            return Err(InvalidRecord("flags that this program does not know"));
-        }
-        let (size, last_modified) = (from.u64()?, Timestamp(from.u64()?));
-        let md5 = from.array()?;
-        let digest = from.bytes(length.into())?.to_vec();
-        let checksum = algorithm_of(algorithm)?.map(|algorithm| (algorithm, digest));
-        let payload = Payload::decode(&mut from, form, size, flags & FLAG_SEALED != 0)?;
+        let (PartHead { info, is_sealed }, form) = PartHead::take(version, &mut from, number)?;
+        let payload = Payload::decode(&mut from, form, info.size, is_sealed)?;
         if !from.0.is_empty() {
             return Err(InvalidRecord("bytes behind the end"));
         }
-        Ok(Self { info: PartInfo { number, size, md5, last_modified, checksum }, payload })
+        Ok(Self { info, payload })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::error::EngineError;
 use crate::keys;
 use crate::limits::OBJECT_BYTES_MAX;
 use crate::object::{Attributes, ChecksumKind, CompleteOutcome, ObjectInfo, PartRun, PutOutcome};
-use crate::part_record::PartRecord;
+use crate::part_record::{PartHead, PartRecord};
 use crate::queue::{AbortUploadJob, CreateUploadJob};
 use crate::record::{Content, ObjectRecord};
 use crate::upload::{CompleteUpload, NewUpload, PartInfo, PutPart, UploadInfo, composite_etag};
@@ -128,10 +128,9 @@ impl Batch<'_> {
             &job.condition,
             visible(newest.as_ref().map(|found| &found.record)),
         )?;
-        let (used, unused) = divide(self.parts_of(&key)?, &job.parts)?;
-        let sizes = used.iter().map(|part| (part.record.info.number, part.record.info.size));
-        let parts = runs(sizes);
-        let size = used.iter().fold(0u64, |size, part| size.saturating_add(part.record.info.size));
+        let (used, unused) = self.divide(&key, &job.parts)?;
+        let parts = runs(used.iter().map(|part| (part.info.number, part.info.size)));
+        let size = used.iter().fold(0u64, |size, part| size.saturating_add(part.info.size));
         if size > OBJECT_BYTES_MAX {
             return Err(EngineError::PayloadTooLarge.into());
         }
@@ -140,7 +139,7 @@ impl Batch<'_> {
         let info = ObjectInfo {
             size,
             etag,
-            encrypted: used.iter().all(|part| part.record.payload.sealed.is_some()),
+            encrypted: used.iter().all(|part| part.is_sealed),
             attributes: Attributes { checksums: job.checksums, checksum_kind, ..attributes },
             lock,
             parts,
@@ -152,7 +151,7 @@ impl Batch<'_> {
         let put = self.write_version(&place, newest.as_ref(), new)?;
         self.remove_upload(&place, &key)?;
         self.remove_parts(&place, &unused)?;
-        self.hand_over(&place, &used);
+        self.hand_over(&place, &key, &used);
         let version = put.version.0.to_le_bytes();
         let (table, nothing) = (FollowedTable::Assembled, Counted::NOTHING);
         self.insert_record(&place.bucket, table, &key, (&version, &[]), nothing)?;
@@ -168,15 +167,44 @@ impl Batch<'_> {
         Ok(Some(found.record))
     }
 
-    /// From now on the parts count for the version that they make.
-    fn hand_over(&mut self, place: &Place, parts: &[FoundPart]) {
-        for part in parts {
-            let counts = part_counts(part.record.info.size).negated();
-            self.count(&place.bucket, &counts);
-            if let Some(changes) = &mut self.changes {
-                let (table, key) = (FollowedTable::Parts, part.key.clone());
-                changes.push(Change::Counts { table, key, bucket: place.bucket.id, counts });
+    /// The parts that a completion names, and the others. Both are in order of their numbers.
+    fn divide(
+        &self,
+        upload: &[u8],
+        named: &[(u16, [u8; 16])],
+    ) -> Result<(Vec<PartHead>, Vec<FoundPart>), EngineError> {
+        let mut wanted = named.iter().peekable();
+        let (mut used, mut unused) = (Vec::with_capacity(named.len()), Vec::new());
+        for item in self.txn.scan(self.tables.parts, upload)? {
+            let (key, stored) = item?;
+            let Some((_, number)) = keys::decode_part(key).filter(|(of, _)| *of == upload) else { break };
+            // Ten thousand of them are looked at while all other changes of the slice wait.
+            let head = PartHead::decode(stored.version, stored.body, number)?;
+            match wanted.next_if(|(wanted, _)| *wanted == number) {
+                Some((_, md5)) if *md5 == head.info.md5 => used.push(head),
+                Some(_) => return Err(EngineError::InvalidPart(number)),
+                None => {
+                    let record = PartRecord::decode(stored.version, stored.body, number)?;
+                    unused.push(FoundPart { key: key.to_vec(), record });
+                }
             }
+        }
+        match wanted.next() {
+            Some((number, _)) => Err(EngineError::InvalidPart(*number)),
+            None if used.is_empty() => Err(EngineError::InvalidPart(0)),
+            None => Ok((used, unused)),
+        }
+    }
+
+    /// From now on the parts count for the version that they make.
+    fn hand_over(&mut self, place: &Place, upload: &[u8], parts: &[PartHead]) {
+        let bytes = parts.iter().map(|part| part.info.size).sum();
+        self.count(&place.bucket, &part_counts(bytes).negated());
+        let Some(changes) = &mut self.changes else { return };
+        for PartHead { info, .. } in parts {
+            let (table, key) = (FollowedTable::Parts, keys::with_part(upload, info.number));
+            let counts = part_counts(info.size).negated();
+            changes.push(Change::Counts { table, key, bucket: place.bucket.id, counts });
         }
     }
 }
@@ -190,28 +218,6 @@ fn new_id() -> Result<PayloadId, EngineError> {
     let mut id = [0u8; 16];
     getrandom::fill(&mut id).map_err(|error| EngineError::Io(format!("no random numbers: {error}")))?;
     Ok(PayloadId(id))
-}
-
-/// The parts that a completion names, and the others. Both lists are in order of their numbers.
-fn divide(
-    parts: Vec<FoundPart>,
-    named: &[(u16, [u8; 16])],
-) -> Result<(Vec<FoundPart>, Vec<FoundPart>), EngineError> {
-    let mut wanted = named.iter().peekable();
-    let (mut used, mut unused) = (Vec::with_capacity(named.len()), Vec::new());
-    for part in parts {
-        let info = &part.record.info;
-        match wanted.next_if(|(number, _)| *number == info.number) {
-            Some((_, md5)) if *md5 == info.md5 => used.push(part),
-            Some((number, _)) => return Err(EngineError::InvalidPart(*number)),
-            None => unused.push(part),
-        }
-    }
-    match wanted.next() {
-        Some((number, _)) => Err(EngineError::InvalidPart(*number)),
-        None if used.is_empty() => Err(EngineError::InvalidPart(0)),
-        None => Ok((used, unused)),
-    }
 }
 
 /// Joins parts that follow each other and have one size.

@@ -5,7 +5,7 @@ use super::FindingKind;
 use crate::error::EngineError;
 use crate::keys;
 use crate::object::ObjectInfo;
-use crate::part_record::PartRecord;
+use crate::part_record::PartHead;
 use crate::record::{Content, ObjectRecord, RecordHead};
 use crate::slice::Tables;
 use cairn_lmdb::{ReadTxn, Record};
@@ -38,7 +38,7 @@ pub(super) fn judge_parts(
     for (number, size) in numbers {
         let next = stored.next().transpose()?.filter(|(key, _)| key.starts_with(&upload));
         let Some((key, record)) = next else { return mismatch("a part of it is missing") };
-        let part = PartRecord::decode(record.version, record.body, number)?;
+        let part = PartHead::decode(record.version, record.body, number)?;
         if keys::decode_part(key) != Some((&upload, number)) || part.info.size != size {
             return mismatch("its parts are not those that it was made of");
         }
