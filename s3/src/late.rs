@@ -129,3 +129,102 @@ impl AskedFor {
         reply::error_document(&error, asked, ids)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{AskedFor, LateBody, State, Work};
+    use crate::audit::RequestTrail;
+    use crate::errors::{ErrorCode, S3Result};
+    use crate::reply::Reply;
+    use crate::target::Target;
+    use crate::xml::reader::{Element, parse};
+    use crate::xml::writer::XmlWriter;
+    use cairn_http1::{HeadLimits, HeadParser};
+    use cairn_model::SystemClock;
+    use cairn_net::Request;
+    use cairn_observe::{AuditLog, AuditOptions};
+    use std::cell::Cell;
+    use std::future::poll_fn;
+    use std::rc::Rc;
+    use std::sync::{Arc, Mutex};
+    use std::task::Poll;
+    use std::time::Duration;
+
+    fn asked(folder: &std::path::Path) -> AskedFor {
+        // The mark of a trail that is still to be made.
+        std::fs::File::create_new(folder.join("unmade")).expect("a file");
+        let log = AuditLog::open(AuditOptions {
+            folder: folder.to_owned(),
+            store: [0; 16],
+            age_max: Duration::from_secs(60),
+            records_max: 10,
+            clock: Arc::new(SystemClock),
+        });
+        let head = b"PUT /photos/a HTTP/1.1\r\nhost: h\r\n\r\n";
+        let (head, _) = HeadParser::new(HeadLimits::default()).parse(head).expect("reads").expect("whole");
+        let address = "127.0.0.1:1".parse().expect("an address");
+        let started = std::time::Instant::now();
+        let request = Request { head, peer: address, local: address, started, id: "REQ".to_owned() };
+        let target = Target::parse("/photos/a").expect("parses");
+        let trail = RequestTrail::new(&log.expect("opens"), &request, Some(&target), None, "CopyObject");
+        let (request_id, host_id) = (request.id, "HOST".to_owned());
+        AskedFor { path: "/photos/a".to_owned(), target, request_id, host_id, trail }
+    }
+
+    /// The pieces of a body whose work ends, with `result`, after white space was sent twice.
+    fn pieces(result: fn() -> S3Result<Reply>) -> Vec<String> {
+        let collected = Arc::new(Mutex::new(Vec::new()));
+        let theirs = Arc::clone(&collected);
+        let running = cairn_net::start(1, move |_| {
+            let collected = Arc::clone(&theirs);
+            async move {
+                let folder = tempfile::tempdir().expect("a folder");
+                let is_done = Rc::new(Cell::new(false));
+                let seen = Rc::clone(&is_done);
+                let work: Work = Box::pin(async move {
+                    poll_fn(|context| {
+                        context.waker().wake_by_ref();
+                        if seen.get() { Poll::Ready(()) } else { Poll::Pending }
+                    })
+                    .await;
+                    result()
+                });
+                let space_every = Duration::from_millis(5);
+                let mut body =
+                    LateBody { state: State::Begun(work), space_every, asked: asked(folder.path()) };
+                while let Some(piece) = body.piece().await {
+                    let mut collected = collected.lock().expect("unpoisoned");
+                    collected.push(String::from_utf8(piece).expect("UTF-8"));
+                    is_done.set(collected.len() == 3);
+                }
+            }
+        });
+        running.expect("starts").join().expect("ends");
+        std::mem::take(&mut *collected.lock().expect("unpoisoned"))
+    }
+
+    #[test]
+    fn white_space_is_sent_between_the_declaration_and_the_document() {
+        let pieces = pieces(|| {
+            let mut xml = XmlWriter::with_capacity(0);
+            xml.text("CopyObjectResult", "x");
+            Ok(Reply::xml(xml))
+        });
+        assert!(pieces[0].starts_with("<?xml "), "{pieces:?}");
+        assert_eq!(pieces[1..], [" ", " ", "<CopyObjectResult>x</CopyObjectResult>"]);
+        assert_eq!(parse(pieces.concat().as_bytes()).expect("well-formed").text(), "x");
+    }
+
+    #[test]
+    fn a_failure_after_the_head_is_an_error_document_in_the_body() {
+        let pieces = pieces(|| Err(ErrorCode::QuotaExceeded.into()));
+        assert_eq!(pieces.len(), 4);
+        let root = parse(pieces.concat().as_bytes()).expect("well-formed");
+        assert_eq!(root.name(), "Error");
+        for (name, text) in
+            [("Code", "QuotaExceeded"), ("RequestId", "REQ"), ("HostId", "HOST"), ("Key", "a")]
+        {
+            assert_eq!(root.child(name).map(Element::text), Some(text));
+        }
+    }
+}

@@ -20,8 +20,8 @@ use crate::reply::Reply;
 use crate::version::VERSION_HEADER;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
-    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, Engine, ObjectInfo, ObjectLock, OpenObject,
-    PutObject, PutOutcome, Versioning, WriteCondition,
+    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, Engine, EngineError, ObjectInfo, ObjectLock,
+    OpenObject, PutObject, PutOutcome, Versioning, WriteCondition,
 };
 use cairn_http1::{BodyFraming, iso8601_millis};
 use cairn_model::{Etag, ObjectKey};
@@ -128,7 +128,8 @@ fn carried_over(
     source.checksums.iter().filter(|(found, _)| wanted(found)).cloned().collect()
 }
 
-/// Refuses a copy of an object onto itself that would change nothing; one of an older version restores it.
+/// Refuses a copy of an object onto itself that would change nothing; one of a version that is not the current one, for
+/// example because a delete marker is, restores it.
 ///
 /// # Errors
 /// `InvalidRequest`, and failures of the engine.
@@ -139,10 +140,12 @@ fn refuse_pointless(
     object: &ObjectInfo,
     source: &CopySource,
 ) -> S3Result<()> {
-    let is_older = source.version.is_some()
-        && call.engine.head_object(bucket, key, None).is_ok_and(|current| current.version != object.version);
-    if is_older {
-        return Ok(());
+    if source.version.is_some() {
+        match call.engine.head_object(bucket, key, None) {
+            Ok(current) if current.version == object.version => {}
+            Ok(_) | Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        }
     }
     Err(S3Error::with_message(
         ErrorCode::InvalidRequest,
