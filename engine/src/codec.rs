@@ -3,7 +3,7 @@
 //! ```text
 //! attributes      u16 number of headers, each u16 name length, u16 value length, name, value;
 //!                 then u8 number of checksums, each u8 algorithm, u8 length, digest
-//! lock, 10 bytes  u8 retention: 0 none, 1 governance, 2 compliance; u8 legal hold: 0, 1; u64 end of the retention,
+//! lock, 10 bytes  u8 retention: 0 none, 1 governance, 2 compliance; u8 legal hold: 0 never, 1 on, 2 off; u64 end of the retention,
 //!                 milliseconds since the Unix epoch
 //! payload         when sealed 60 wrapped data key (`seal.rs`); then
 //!                 inline form: the check of the record's tail: u64 CRC-64/NVME, or when sealed the 16-byte tag
@@ -22,6 +22,8 @@ use cairn_model::Timestamp;
 
 const CHECKS_LIST: u8 = 0;
 const CHECKS_TABLE: u8 = 1;
+const HOLD_ON: u8 = 1;
+const HOLD_OFF: u8 = 2;
 
 /// Random identity of a payload in volumes: names its blocks in the cache and seeds its check table.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -183,7 +185,8 @@ fn decode_volume_payload(
 /// Appends a lock.
 pub(crate) fn encode_lock(out: &mut Vec<u8>, lock: &ObjectLock) {
     let (mode, until) = lock.retention.map_or((0, 0), |it| (1 + mode_number(it.mode), it.until.0));
-    out.extend_from_slice(&[mode, u8::from(lock.legal_hold)]);
+    let hold = lock.legal_hold.map_or(0, |hold| if hold { HOLD_ON } else { HOLD_OFF });
+    out.extend_from_slice(&[mode, hold]);
     out.extend_from_slice(&until.to_le_bytes());
 }
 
@@ -196,10 +199,13 @@ pub(crate) fn decode_lock(from: &mut Cursor<'_>) -> Result<ObjectLock, InvalidRe
         None => None,
         Some(mode) => Some(Retention { mode: mode_of(mode).ok_or(unknown)?, until }),
     };
-    match legal_hold {
-        0 | 1 => Ok(ObjectLock { retention, legal_hold: legal_hold == 1 }),
-        _ => Err(unknown),
-    }
+    let legal_hold = match legal_hold {
+        0 => None,
+        HOLD_ON => Some(true),
+        HOLD_OFF => Some(false),
+        _ => return Err(unknown),
+    };
+    Ok(ObjectLock { retention, legal_hold })
 }
 
 /// Form and place of a payload.

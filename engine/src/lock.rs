@@ -33,8 +33,8 @@ pub struct Retention {
 pub struct ObjectLock {
     /// Its retention, ended or not.
     pub retention: Option<Retention>,
-    /// Whether it has a legal hold.
-    pub legal_hold: bool,
+    /// Whether it has a legal hold; `None`: it never had one.
+    pub legal_hold: Option<bool>,
 }
 
 /// How long a bucket's default retention lasts.
@@ -73,7 +73,7 @@ impl ObjectLock {
             let yields = retention.mode == RetentionMode::Governance && bypasses_governance;
             retention.until > now && !yields
         });
-        self.legal_hold || retained
+        self.legal_hold == Some(true) || retained
     }
 
     /// Whether `new` may take the place of the retention at `now`: it may be made longer by anyone with the right to set it;
@@ -106,7 +106,7 @@ mod tests {
     }
 
     fn lock(retention: Option<Retention>) -> ObjectLock {
-        ObjectLock { retention, legal_hold: false }
+        ObjectLock { retention, legal_hold: Some(false) }
     }
 
     #[test]
@@ -117,8 +117,8 @@ mod tests {
             (lock(until(Governance, 1001)), true, false),
             (lock(until(Compliance, 1001)), true, true),
             (lock(until(Compliance, 1000)), false, false),
-            (ObjectLock { retention: None, legal_hold: true }, true, true),
-            (ObjectLock { retention: until(Governance, 1001), legal_hold: true }, true, true),
+            (ObjectLock { retention: None, legal_hold: Some(true) }, true, true),
+            (ObjectLock { retention: until(Governance, 1001), legal_hold: Some(true) }, true, true),
         ] {
             assert_eq!(lock.forbids_removal(NOW, bypass), forbidden, "{lock:?} {bypass}");
         }

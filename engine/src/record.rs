@@ -303,7 +303,7 @@ mod tests {
         record.info.is_null = true;
         let until = Timestamp(0x0A0B);
         let retention = Some(Retention { mode: RetentionMode::Compliance, until });
-        record.info.lock = ObjectLock { retention, legal_hold: true };
+        record.info.lock = ObjectLock { retention, legal_hold: Some(true) };
         record
     }
 

@@ -83,7 +83,7 @@ mod tests {
         let retention = Some(Retention { mode: RetentionMode::Governance, until: Timestamp(7) });
         NewUpload {
             attributes: Attributes { headers: vec![("a".into(), b"b".to_vec())], ..Attributes::default() },
-            lock: ObjectLock { retention, legal_hold: false },
+            lock: ObjectLock { retention, legal_hold: None },
             checksum: Some(UploadChecksum {
                 algorithm: ChecksumAlgorithm::Crc32c,
                 kind: ChecksumKind::Composite,

@@ -232,7 +232,7 @@ fn a_default_retention_is_stamped_on_what_has_none_of_its_own() {
         write(&engine, &bucket, &object, b"x").await;
         let info = engine.head_object(&bucket, &object, None).expect("there");
         let until = Timestamp(info.last_modified.0 + 86_400_000);
-        assert_eq!(info.lock, ObjectLock { retention: Some(Retention { mode, until }), legal_hold: false });
+        assert_eq!(info.lock, ObjectLock { retention: Some(Retention { mode, until }), legal_hold: None });
         // One that has ended still is its own.
         let ended = Some(Retention { mode, until: EARLIER });
         engine.set_retention(&bucket, &object, None, ended, true).await.expect("set");

@@ -75,11 +75,11 @@ pub(crate) fn from_request(
         (None, Some(_)) => return Err(incomplete(MODE)),
     };
     let legal_hold = match hold {
-        None => false,
-        Some(text) => hold_of(text).ok_or_else(|| {
+        None => None,
+        Some(text) => Some(hold_of(text).ok_or_else(|| {
             let message = "Legal Hold must be either of 'ON' or 'OFF'";
             S3Error::invalid_argument(LEGAL_HOLD, text, message)
-        })?,
+        })?),
     };
     Ok(ObjectLock { retention, legal_hold })
 }
@@ -239,10 +239,10 @@ mod tests {
                 if mode == "GOVERNANCE" { RetentionMode::Governance } else { RetentionMode::Compliance };
             assert_eq!(
                 lock,
-                ObjectLock { retention: Some(Retention { mode, until: later }), legal_hold: false }
+                ObjectLock { retention: Some(Retention { mode, until: later }), legal_hold: None }
             );
         }
-        assert!(read(&[(LEGAL_HOLD, "ON")], &locking()).expect("ok").legal_hold);
+        assert_eq!(read(&[(LEGAL_HOLD, "ON")], &locking()).expect("ok").legal_hold, Some(true));
         assert_eq!(read(&[(LEGAL_HOLD, "OFF")], &locking()).expect("ok"), ObjectLock::default());
     }
 

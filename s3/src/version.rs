@@ -49,8 +49,8 @@ pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &Obj
         head.header("x-amz-object-lock-mode", lock_headers::mode_name(retention.mode));
         head.header("x-amz-object-lock-retain-until-date", iso8601_millis(retention.until.0));
     }
-    if info.lock.legal_hold {
-        head.header("x-amz-object-lock-legal-hold", lock_headers::hold_name(true));
+    if let Some(hold) = info.lock.legal_hold {
+        head.header("x-amz-object-lock-legal-hold", lock_headers::hold_name(hold));
     }
 }
 

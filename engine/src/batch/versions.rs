@@ -402,7 +402,7 @@ impl Batch<'_> {
             return Err(EngineError::DeleteMarker { version, last_modified }.into());
         }
         match job.change {
-            LockChange::LegalHold(hold) => info.lock.legal_hold = hold,
+            LockChange::LegalHold(hold) => info.lock.legal_hold = Some(hold),
             LockChange::Retention { retention, bypass_governance } => {
                 if !info.lock.may_retain(retention, self.clock.now(), bypass_governance) {
                     return Err(EngineError::ObjectLocked.into());
