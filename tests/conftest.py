@@ -8,7 +8,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from botocore.client import BaseClient
 
+from harness.boto import make_client
 from harness.s3 import S3
 from harness.server import RUNS, Cairn, ServerError
 from harness.sigv4 import Credential
@@ -96,3 +98,9 @@ def make_store(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Cal
 def own_store(make_store: Callable[..., Cairn]) -> Cairn:
     """A running store of the test's own."""
     return make_store().start()
+
+
+@pytest.fixture
+def boto(s3: S3) -> BaseClient:
+    """boto3 under the root credential, with its defaults."""
+    return make_client(s3)

@@ -137,10 +137,8 @@ def client_environment(store: Cairn, home: Path) -> dict[str, str]:
         "RCLONE_S3_REGION": "us-east-1",
         "RCLONE_S3_LIST_VERSION": "2",
         "RCLONE_S3_FORCE_PATH_STYLE": "true",
-        "RCLONE_S3_UPLOAD_CUTOFF": "5G",
+        # Above it a copy within the store is made of UploadPartCopy.
         "RCLONE_S3_COPY_CUTOFF": "5G",
-        # From 256 MiB on it would send the pieces of a file side by side, as a multipart upload.
-        "RCLONE_MULTI_THREAD_CUTOFF": "5G",
     }
 
 
@@ -183,7 +181,7 @@ def command(store: Cairn, tmp_path: Path) -> Command:
     """Command-line clients against the shared server."""
     made = Command(client_environment(store, tmp_path / "home"))
     Path(made.environment["AWS_CONFIG_FILE"]).write_text(
-        "[default]\ns3 =\n    addressing_style = path\n    signature_version = s3v4\n    multipart_threshold = 5GB\n"
+        "[default]\ns3 =\n    addressing_style = path\n    signature_version = s3v4\n"
     )
     return made
 

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.boto import PART_BYTES, random_bytes
+
 
 @pytest.fixture
 def aws(command):
@@ -99,3 +101,110 @@ def test_batch_delete_is_refused(command, bucket: str, tmp_path: Path):
     done = command.run("aws", "s3api", "delete-objects", "--bucket", bucket, "--delete", "Objects=[{Key=k}]")
     assert done.returncode != 0 and "NotImplemented" in done.stderr
     assert "stays" == command.must("aws", "s3", "cp", f"s3://{bucket}/k", "-")
+
+
+@pytest.fixture
+def parts_of_5_mib(command) -> None:
+    """Files over 5 MiB go up in parts of that size; by default it is 8 MiB."""
+    config = Path(command.environment["AWS_CONFIG_FILE"])
+    config.write_text(config.read_text() + "    multipart_threshold = 5MB\n    multipart_chunksize = 5MB\n")
+
+
+def test_a_file_in_parts(aws, command, parts_of_5_mib, bucket: str, tmp_path: Path):
+    """cp up, from a pipe, down; the ETag tells that it went up in parts."""
+    file = tmp_path / "file"
+    file.write_bytes(random_bytes("aws cli", 2 * PART_BYTES + 4321))
+    aws("s3", "cp", file, f"s3://{bucket}/file", "--metadata", "color=green")
+    command.must("bash", "-c", f"cat {file} | aws s3 cp - s3://{bucket}/pipe --expected-size {file.stat().st_size}")
+    for key in ("file", "pipe"):
+        head = json.loads(aws("s3api", "head-object", "--bucket", bucket, "--key", key))
+        assert head["ETag"].endswith('-3"') and head["ContentLength"] == file.stat().st_size
+        aws("s3", "cp", f"s3://{bucket}/{key}", tmp_path / key)
+        assert (tmp_path / key).read_bytes() == file.read_bytes()
+
+
+def test_multipart_operations(aws, bucket: str, tmp_path: Path):
+    """Each by hand, as a script would: create, upload, list, complete, abort."""
+    bodies = [random_bytes("by hand", PART_BYTES), b"the end"]
+    names = ["--bucket", bucket, "--key", "k"]
+    upload = ["--upload-id", json.loads(aws("s3api", "create-multipart-upload", *names))["UploadId"]]
+    parts = []
+    for number, body in enumerate(bodies, 1):
+        (tmp_path / "part").write_bytes(body)
+        answer = aws("s3api", "upload-part", *names, *upload, "--part-number", number, "--body", tmp_path / "part")
+        parts.append({"PartNumber": number, "ETag": json.loads(answer)["ETag"]})
+    listed = json.loads(aws("s3api", "list-parts", *names, *upload))["Parts"]
+    assert [part["Size"] for part in listed] == [len(body) for body in bodies]
+    assert len(json.loads(aws("s3api", "list-multipart-uploads", "--bucket", bucket))["Uploads"]) == 1
+    aws("s3api", "complete-multipart-upload", *names, *upload, "--multipart-upload", json.dumps({"Parts": parts}))
+    aws("s3", "cp", f"s3://{bucket}/k", tmp_path / "got")
+    assert (tmp_path / "got").read_bytes() == b"".join(bodies)
+    other = json.loads(aws("s3api", "create-multipart-upload", *names))["UploadId"]
+    aws("s3api", "abort-multipart-upload", *names, "--upload-id", other)
+    assert "Uploads" not in json.loads(aws("s3api", "list-multipart-uploads", "--bucket", bucket) or "{}")
+
+
+def test_copies_and_moves(aws, command, bucket: str, tmp_path: Path):
+    """Within the store: cp, mv, sync between buckets; of what is under the multipart threshold of 8 MiB."""
+    file = tmp_path / "file"
+    file.write_bytes(random_bytes("copies", 7_000_000))
+    aws("s3", "mb", f"s3://{bucket}-other")
+    aws("s3", "cp", file, f"s3://{bucket}/dir/file", "--metadata", "color=green")
+    aws("s3", "cp", f"s3://{bucket}/dir/file", f"s3://{bucket}-other/copy")
+    aws("s3", "mv", f"s3://{bucket}-other/copy", f"s3://{bucket}-other/moved")
+    aws("s3", "sync", f"s3://{bucket}/dir", f"s3://{bucket}-other/dir")
+    assert [line.split()[-1] for line in aws("s3", "ls", "--recursive", f"s3://{bucket}-other").splitlines()] == ["dir/file", "moved"]
+    head = json.loads(aws("s3api", "head-object", "--bucket", f"{bucket}-other", "--key", "moved"))
+    assert head["Metadata"] == {"color": "green"} and head["ContentLength"] == 7_000_000
+
+
+def test_a_copy_in_pieces_is_refused(command, parts_of_5_mib, bucket: str, tmp_path: Path):
+    """Over the threshold the CLI copies by UploadPartCopy: NotImplemented, and no object comes of it."""
+    (tmp_path / "file").write_bytes(random_bytes("pieces", 2 * PART_BYTES))
+    command.must("aws", "s3", "cp", tmp_path / "file", f"s3://{bucket}/file")
+    done = command.run("aws", "s3", "cp", f"s3://{bucket}/file", f"s3://{bucket}/copy")
+    assert done.returncode != 0 and "NotImplemented" in done.stderr
+    assert len(command.must("aws", "s3", "ls", f"s3://{bucket}").splitlines()) == 1
+
+
+def test_versions(aws, bucket: str, tmp_path: Path):
+    """Enable, list, read and remove by version."""
+    aws("s3api", "put-bucket-versioning", "--bucket", bucket, "--versioning-configuration", "Status=Enabled")
+    for text in ("first", "second"):
+        (tmp_path / "file").write_text(text)
+        aws("s3", "cp", tmp_path / "file", f"s3://{bucket}/k")
+    aws("s3", "rm", f"s3://{bucket}/k")
+    listed = json.loads(aws("s3api", "list-object-versions", "--bucket", bucket))
+    assert len(listed["DeleteMarkers"]) == 1 and [item["IsLatest"] for item in listed["Versions"]] == [False, False]
+    oldest = listed["Versions"][-1]["VersionId"]
+    aws("s3api", "get-object", "--bucket", bucket, "--key", "k", "--version-id", oldest, tmp_path / "got")
+    assert (tmp_path / "got").read_text() == "first"
+    aws("s3api", "delete-object", "--bucket", bucket, "--key", "k", "--version-id", listed["DeleteMarkers"][0]["VersionId"])
+    aws("s3", "cp", f"s3://{bucket}/k", tmp_path / "got")
+    assert (tmp_path / "got").read_text() == "second"
+
+
+def test_locks(aws, command, bucket: str, tmp_path: Path):
+    """A bucket with lock, its default, retention, holds, and the bypass."""
+    name, file = f"{bucket}-lock", tmp_path / "file"
+    file.write_text("locked")
+    aws("s3api", "create-bucket", "--bucket", name, "--object-lock-enabled-for-bucket")
+    rule = "ObjectLockEnabled=Enabled,Rule={DefaultRetention={Mode=GOVERNANCE,Days=1}}"
+    aws("s3api", "put-object-lock-configuration", "--bucket", name, "--object-lock-configuration", rule)
+    version = json.loads(aws("s3api", "put-object", "--bucket", name, "--key", "k", "--body", file))["VersionId"]
+    names = ["--bucket", name, "--key", "k", "--version-id", version]
+    assert json.loads(aws("s3api", "get-object-retention", *names))["Retention"]["Mode"] == "GOVERNANCE"
+    assert "AccessDenied" in command.run("aws", "s3api", "delete-object", *names).stderr
+    aws("s3api", "put-object-legal-hold", *names, "--legal-hold", "Status=ON")
+    bypass = ["aws", "s3api", "delete-object", *names, "--bypass-governance-retention"]
+    assert "AccessDenied" in command.run(*bypass).stderr
+    aws("s3api", "put-object-legal-hold", *names, "--legal-hold", "Status=OFF")
+    command.must(*bypass)
+
+
+def test_cors(aws, bucket: str):
+    """Put, get, delete."""
+    rules = {"CORSRules": [{"AllowedOrigins": ["https://app.example.com"], "AllowedMethods": ["PUT"], "AllowedHeaders": ["*"]}]}
+    aws("s3api", "put-bucket-cors", "--bucket", bucket, "--cors-configuration", json.dumps(rules))
+    assert json.loads(aws("s3api", "get-bucket-cors", "--bucket", bucket)) == rules
+    aws("s3api", "delete-bucket-cors", "--bucket", bucket)

@@ -10,7 +10,7 @@ from harness.server import Cairn
 WAIT_SECONDS = 60
 COMMANDS = {
     "s5cmd": (
-        ["s5cmd", "--log", "error", "sync", "--part-size", "5000", "--concurrency", "1", "{tree}/", "s3://{bucket}/"],
+        ["s5cmd", "--log", "error", "sync", "{tree}/", "s3://{bucket}/"],
         ["s5cmd", "--log", "error", "cp", "s3://{bucket}/*", "{out}/"],
     ),
     "rclone": (["rclone", "copy", "{tree}", ":s3:{bucket}"], ["rclone", "copy", ":s3:{bucket}", "{out}"]),

@@ -1,4 +1,4 @@
-"""One large file in a single PUT, out again, and the server's memory while it streams.
+"""One large file in a single PUT and in parts, out again, and the server's memory while it streams.
 
 300 MB by default; CAIRN_LARGE_BYTES=4500000000 makes it the file of over 4 GiB that a user would bring.
 """
@@ -24,8 +24,13 @@ COMMANDS = {
         ["s5cmd", "--retry-count", "0", "cp", "--part-size", "5120", "--concurrency", "1", "{file}", "s3://big/k"],
         ["s5cmd", "--retry-count", "0", "cp", "--concurrency", "1", "s3://big/k", "{out}"],
     ),
+    # Five parts of 50 MiB at a time, and as many ranges on the way back.
+    "s5cmd in parts": (
+        ["s5cmd", "--retry-count", "0", "cp", "{file}", "s3://big/k"], ["s5cmd", "--retry-count", "0", "cp", "s3://big/k", "{out}"],
+    ),
     "rclone": (
-        ["rclone", "--retries", "1", "copyto", "{file}", ":s3:big/k"], ["rclone", "--retries", "1", "copyto", ":s3:big/k", "{out}"],
+        ["rclone", "--retries", "1", "copyto", "--s3-upload-cutoff", "5G", "--multi-thread-cutoff", "5G", "{file}", ":s3:big/k"],
+        ["rclone", "--retries", "1", "copyto", ":s3:big/k", "{out}"],
     ),
 }
 

@@ -1,0 +1,131 @@
+"""A headless Chromium, driven through chromedriver by the WebDriver protocol, and a web server for its pages.
+
+Both programs come from Debian. The protocol is JSON over HTTP (W3C WebDriver), of which four requests are enough here.
+"""
+
+import http.server
+import os
+import shutil
+import socketserver
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from .server import LOOPBACK, free_ports
+
+START_SECONDS = 30.0
+SCRIPT_SECONDS = 30.0
+POLL_SECONDS = 0.05
+# Root needs --no-sandbox, and small machines have a small /dev/shm.
+ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions"]
+
+
+class BrowserError(AssertionError):
+    """The browser is missing, did not start, or a script in it failed."""
+
+
+class Browser:
+    """One window."""
+
+    def __init__(self, session: str):
+        self.session = session
+
+    def call(self, path: str, **body: object) -> object:
+        """One command; its value."""
+        answer = requests.post(f"{self.session}/{path}", json=body, timeout=SCRIPT_SECONDS + 10)
+        if answer.status_code != 200:
+            raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
+        return answer.json()["value"]
+
+    def open(self, url: str) -> None:
+        """Load a page."""
+        self.call("url", url=url)
+
+    def run(self, function: str, *arguments: object) -> object:
+        """Call an async JavaScript function in the page; what it gives back."""
+        script = (
+            "const done = arguments[arguments.length - 1];"
+            f"({function})(...Array.from(arguments).slice(0, -1)).then(done, error => done({{failed: String(error)}}));"
+        )
+        return self.call("execute/async", script=script, args=list(arguments))
+
+
+def program(name: str) -> str:
+    """The path of one of the two."""
+    found = shutil.which(name)
+    if not found:
+        raise BrowserError(f"{name} is missing; Debian calls the packages chromium and chromium-driver, and ./test installs them")
+    return found
+
+
+def wait_for(driver: str, process: subprocess.Popen) -> None:
+    """Until the driver answers."""
+    give_up = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            if requests.get(f"{driver}/status", timeout=5).json()["value"]["ready"]:
+                return
+        except requests.ConnectionError:
+            pass
+        if process.poll() is not None or time.monotonic() > give_up:
+            raise BrowserError(f"chromedriver ended with {process.poll()} or does not answer")
+        time.sleep(POLL_SECONDS)
+
+
+@contextmanager
+def chromium(folder: Path) -> Iterator[Browser]:
+    """A browser with a profile of its own below this folder; it is closed at the end."""
+    (port,) = free_ports(1)
+    driver = f"http://{LOOPBACK}:{port}"
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "chromedriver.log").open("wb") as log:
+        # The profile and the crash reports go below HOME.
+        environment = os.environ | {"HOME": str(folder)}
+        process = subprocess.Popen([program("chromedriver"), f"--port={port}"], env=environment, stdout=log, stderr=log)
+    try:
+        wait_for(driver, process)
+        options = {"binary": program("chromium"), "args": [*ARGUMENTS, f"--user-data-dir={folder / 'profile'}"]}
+        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "timeouts": {"script": int(SCRIPT_SECONDS * 1000)}}
+        answer = requests.post(f"{driver}/session", json={"capabilities": {"alwaysMatch": wanted}}, timeout=60).json()["value"]
+        if "sessionId" not in answer:
+            raise BrowserError(f"no session: {answer.get('message', answer)}")
+        session = f"{driver}/session/{answer['sessionId']}"
+        try:
+            yield Browser(session)
+        finally:
+            requests.delete(session, timeout=30)
+    finally:
+        process.terminate()
+        process.wait(START_SECONDS)
+
+
+class _Page(http.server.BaseHTTPRequestHandler):
+    """The same small page for every path."""
+
+    def do_GET(self) -> None:
+        body = b"<!doctype html><meta charset=utf-8><title>upload</title><input type=file id=file>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Quiet."""
+
+
+@contextmanager
+def web_site() -> Iterator[str]:
+    """A site of another origin than the store's; its origin."""
+    with socketserver.ThreadingTCPServer((LOOPBACK, 0), _Page) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://{LOOPBACK}:{server.server_address[1]}"
+        finally:
+            server.shutdown()
