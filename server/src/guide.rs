@@ -71,18 +71,17 @@ export S3_ENDPOINT_URL=http://{data}
 export AWS_REQUEST_CHECKSUM_CALCULATION=when_required
 export AWS_RESPONSE_CHECKSUM_VALIDATION=when_required
 
-AWS CLI (the settings go to a file of their own; multipart uploads are not in this build):
+AWS CLI (the setting goes to a file of its own):
 
 export AWS_CONFIG_FILE="$PWD/cairn-aws-config"
 aws configure set default.s3.addressing_style path
-aws configure set default.s3.multipart_threshold 5GB
 aws s3 mb s3://demo
 aws s3 cp README.md s3://demo/README.md
 aws s3api list-objects-v2 --bucket demo
 
-s5cmd (one part per file, up to 5 GiB):
+s5cmd:
 
-s5cmd cp --part-size 5120 --concurrency 1 ./folder/ s3://demo/folder/
+s5cmd cp ./folder/ s3://demo/folder/
 s5cmd cp 's3://demo/folder/*' ./copy/
 
 rclone (1.60 and older always send an ACL, and ACLs are not implemented: use a later one):
@@ -90,8 +89,7 @@ rclone (1.60 and older always send an ACL, and ACLs are not implemented: use a l
 export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CONFIG_CAIRN_ENDPOINT=http://{data}
 export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET_ACCESS_KEY={secret_key}
 export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
-export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_UPLOAD_CUTOFF=5G RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
-export RCLONE_MULTI_THREAD_CUTOFF=5G RCLONE_NO_UPDATE_MODTIME=true
+export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
 rclone copy ./folder cairn:demo/folder
 "#
     )

@@ -70,7 +70,7 @@ def test_it_prints_what_to_paste(dev_store: Cairn):
     assert dev_store.stop() == 0
 
 
-# A file over the bounds from which the AWS CLI (8 MiB) and rclone (256 MiB) send parts unless they are told not to.
+# Files over the bounds from which the AWS CLI (8 MiB), s5cmd (50 MiB) and rclone (200 and 256 MiB) send parts.
 PASTED_SIZES = {"small": 10, "empty": 0, "over-8-MiB": 9_000_000, "over-256-MiB": 270_000_000}
 
 
