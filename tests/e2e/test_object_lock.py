@@ -181,12 +181,16 @@ def test_a_hold_put_on_later(boto: BaseClient, locked: str):
 
 
 def test_an_object_without_locks(boto: BaseClient, locked: str):
-    """No retention to be found, no hold, and it can be deleted."""
+    """404 for each of them, no header, and it can be deleted; a hold that was lifted is told as lifted."""
     version = put(boto, locked)
-    with refused(404, "NoSuchObjectLockConfiguration"):
-        boto.get_object_retention(**version)
+    for call in (boto.get_object_retention, boto.get_object_legal_hold):
+        with refused(404, "NoSuchObjectLockConfiguration"):
+            call(**version)
+    assert not {"ObjectLockMode", "ObjectLockLegalHoldStatus"} & set(boto.head_object(**version))
+    set_hold(boto, version, "ON")
+    set_hold(boto, version, "OFF")
     assert boto.get_object_legal_hold(**version)["LegalHold"] == {"Status": "OFF"}
-    assert "ObjectLockLegalHoldStatus" not in boto.head_object(**version)
+    assert boto.head_object(**version)["ObjectLockLegalHoldStatus"] == "OFF"
     boto.delete_object(**version)
 
 
