@@ -55,10 +55,10 @@ def test_a_damaged_block_is_found_by_the_request_that_met_it(own_store: Cairn):
     assert set(request) == FIELDS
     assert (request["operation"], request["resource"], request["result"]) == ("GetObject", "audited/some/key", "failed")
     assert request["principal"] == "root" and request["source_ip"] == "127.0.0.1"
-    assert "block 1 of audited/some/key version 1" in request["detail"]
+    assert "block 1 of audited/some/key version null" in request["detail"]
     (finding,) = events(own_store, operation="storage.damage")
     assert (finding["resource"], finding["principal"], finding["request_id"]) == ("audited/some/key", "service", None)
-    assert "version 1: block 1" in finding["detail"] and "serving" in finding["detail"]
+    assert "version null: block 1" in finding["detail"] and "serving" in finding["detail"]
 
     headers = {"Authorization": f"Bearer {own_store.secrets.system_token}"}
     verify = requests.post(f"{own_store.management}/api/v1/verify/buckets/audited", headers=headers, timeout=60)
