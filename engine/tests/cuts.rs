@@ -40,7 +40,7 @@ fn the_same_seed_gives_the_same_campaign() {
 }
 
 fn finds(flaw: Option<Flaw>, faults: &[Fault], expected: &[&str]) {
-    let report = campaign(CUTS_TO_FIND_A_FLAW, 2, flaw, faults);
+    let report = campaign(CUTS_TO_FIND_A_FLAW, from_environment("CAIRN_CUT_SEED", 2), flaw, faults);
     let what = format!("{report:?}");
     let finding = report.finding.expect(&what);
     assert!(expected.iter().any(|what| finding.contains(what)), "{finding}");
@@ -90,4 +90,29 @@ fn the_campaign_finds_space_that_stays_marked_when_its_object_goes() {
 fn the_campaign_finds_an_acknowledgement_that_rests_on_a_failed_flush() {
     let faults = always(Operation::Flush, Effect::Error(5));
     finds(Some(Flaw::IgnoreFailedFlush), &faults, &["cannot be read"]);
+}
+
+#[test]
+fn the_campaign_finds_a_completion_that_drops_the_wrong_part() {
+    finds(Some(Flaw::DropNamedPart), &[], &["cannot be opened", "the inspection finds", "a change of"]);
+}
+
+#[test]
+fn the_campaign_finds_parts_that_stay_counted_when_they_are_an_object() {
+    finds(Some(Flaw::CountAssembledParts), &[], &["usage of"]);
+}
+
+#[test]
+fn the_campaign_finds_space_of_parts_that_is_handed_out_while_they_are_read() {
+    finds(Some(Flaw::ReleasePartsDespiteReaders), &[], &["cannot be read"]);
+}
+
+#[test]
+fn the_campaign_finds_null_versions_that_nobody_knows_the_place_of() {
+    finds(Some(Flaw::ForgetNullVersions), &[], &["holds", "NullVersionMismatch", "cannot be opened"]);
+}
+
+#[test]
+fn the_campaign_finds_a_locked_version_that_is_removed() {
+    finds(Some(Flaw::RemoveLocked), &[], &["the removal of a locked version"]);
 }

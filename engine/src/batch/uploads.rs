@@ -15,6 +15,8 @@ use crate::object::{Attributes, ChecksumKind, CompleteOutcome, ObjectInfo, PartR
 use crate::part_record::{PartHead, PartRecord};
 use crate::queue::{AbortUploadJob, CreateUploadJob};
 use crate::record::{Content, ObjectRecord};
+#[cfg(feature = "simulation")]
+use crate::simulation::Flaw;
 use crate::upload::{CompleteUpload, NewUpload, PartInfo, PutPart, UploadInfo, composite_etag};
 use crate::upload_record;
 use crate::writer::StagedParts;
@@ -129,6 +131,12 @@ impl Batch<'_> {
             visible(newest.as_ref().map(|found| &found.record)),
         )?;
         let (used, unused) = self.divide(&key, &job.parts)?;
+        #[cfg(feature = "simulation")]
+        let unused = if self.slice.files.is_flawed(Flaw::DropNamedPart) {
+            self.parts_of(&key)?.into_iter().take(1).collect()
+        } else {
+            unused
+        };
         let parts = runs(used.iter().map(|part| (part.info.number, part.info.size)));
         let size = used.iter().fold(0u64, |size, part| size.saturating_add(part.info.size));
         if size > OBJECT_BYTES_MAX {
@@ -198,6 +206,10 @@ impl Batch<'_> {
 
     /// From now on the parts count for the version that they make.
     fn hand_over(&mut self, place: &Place, upload: &[u8], parts: &[PartHead]) {
+        #[cfg(feature = "simulation")]
+        if self.slice.files.is_flawed(Flaw::CountAssembledParts) {
+            return;
+        }
         let bytes = parts.iter().map(|part| part.info.size).sum();
         self.count(&place.bucket, &part_counts(bytes).negated());
         let Some(changes) = &mut self.changes else { return };

@@ -16,6 +16,8 @@ use crate::object::{DeleteOptions, DeleteOutcome, EtagMatch, ObjectInfo, PutOutc
 use crate::part_record::PartRecord;
 use crate::queue::{DeleteJob, LockChange, LockJob, PutJob};
 use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
+#[cfg(feature = "simulation")]
+use crate::simulation::Flaw;
 use crate::space::Reservation;
 use crate::writer::StagedParts;
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
@@ -165,7 +167,10 @@ impl Batch<'_> {
         now: Timestamp,
         bypasses_governance: bool,
     ) -> Result<Doomed, EngineError> {
-        if found.record.info.lock.forbids_removal(now, bypasses_governance) {
+        let is_locked = found.record.info.lock.forbids_removal(now, bypasses_governance);
+        #[cfg(feature = "simulation")]
+        let is_locked = is_locked && !self.slice.files.is_flawed(Flaw::RemoveLocked);
+        if is_locked {
             return Err(EngineError::ObjectLocked);
         }
         let parts = match &found.record.content {
@@ -371,11 +376,22 @@ impl Batch<'_> {
         self.parts_removed += parts.len();
         let key = keys::with_upload(&place.versions, upload);
         self.remove_record(&place.bucket, FollowedTable::Assembled, &key, Counted::NOTHING)?;
+        #[cfg(feature = "simulation")]
+        let id = if self.slice.files.is_flawed(Flaw::ReleasePartsDespiteReaders) {
+            // Nobody has this one pinned.
+            PayloadId([0; 16])
+        } else {
+            id
+        };
         self.removed.push((id, owned));
         Ok(())
     }
 
     fn insert_null_entry(&mut self, place: &Place, version: VersionId) -> Result<(), Failure> {
+        #[cfg(feature = "simulation")]
+        if self.slice.files.is_flawed(Flaw::ForgetNullVersions) {
+            return Ok(());
+        }
         let body = version.0.to_le_bytes();
         let (table, nothing) = (FollowedTable::NullVersions, Counted::NOTHING);
         self.insert_record(&place.bucket, table, &place.versions, (&body, &[]), nothing)

@@ -8,14 +8,15 @@
 
 use crate::engine::Engine;
 use crate::hasher::yield_once;
+use crate::simulation::buckets::{self, StoppedClock};
 use crate::simulation::disk::{Effect, Fault, Kept, Operation, SimulatedDisk};
-use crate::simulation::examine::{CutPoint, FixedFiles, Found, metadata_of};
+use crate::simulation::examine::{CutPoint, FixedFiles, metadata_of};
 use crate::simulation::history::History;
+use crate::simulation::look::Found;
 use crate::simulation::stage::{Actor, Point};
 use crate::simulation::workload::{Workload, each_turn, ended};
 use crate::simulation::{Flaw, Random, Simulation};
 use crate::store::{Store, StoreOptions};
-use cairn_model::{BucketName, Clock, Timestamp};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ const TURNS_MAX: u64 = 16;
 /// Tasks of a life that only read, slowly.
 const READERS: u64 = 3;
 /// One moment of a life in so many is examined: more lives show more than more moments of one.
-const EXAMINED_IN: u64 = 3;
+const EXAMINED_IN: u64 = 8;
 /// One pause in so many is longer: uploads begin and end while a commit is held.
 const LONG_PAUSE_IN: u64 = 5;
 const LONG_PAUSE_TURNS_MAX: u64 = 120;
@@ -80,15 +81,6 @@ pub struct CampaignReport {
     pub punches: u64,
     /// What was lost, torn or leaked: the campaign ends with the first.
     pub finding: Option<String>,
-}
-
-/// Time stands still: what happens follows from the seed alone.
-struct StoppedClock;
-
-impl Clock for StoppedClock {
-    fn now(&self) -> Timestamp {
-        Timestamp(1_700_000_000_000)
-    }
 }
 
 /// How one life goes.
@@ -162,7 +154,7 @@ pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
             slices: left.as_ref().map_or_else(|| 1 + u16::from(random.below(3) == 0), |left| left.slices),
             sealed: random.below(2) == 0,
             reclaims: random.below(2) == 0,
-            tasks: 2 + random.below(4),
+            tasks: 3 + random.below(3),
             flaw: options.flaw,
             faults,
         };
@@ -212,36 +204,29 @@ fn on_executor<T: Send + 'static, F: Future<Output = T> + 'static>(
     running.join().map_err(|error| error.to_string())
 }
 
-fn bucket_name() -> Result<BucketName, String> {
-    BucketName::parse("campaign").map_err(|_| "not a bucket name".to_owned())
-}
-
 /// Leads one life on the executor that runs this.
 async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let _ = std::fs::remove_dir_all(&life.folder);
     std::fs::create_dir_all(&life.folder).map_err(|error| text(&error))?;
-    let (disk, history) = match begun_with {
-        None => (SimulatedDisk::new(&life.folder, life.seed), History::default()),
+    let (disk, found) = match begun_with {
+        None => (SimulatedDisk::new(&life.folder, life.seed), Found::new()),
         Some(left) => {
             left.point.restore(&life.folder).map_err(|error| text(&error))?;
-            (left.point.disk.cut(&life.folder, left.kept), History::found(left.found))
+            (left.point.disk.cut(&life.folder, left.kept), left.found)
         }
     };
     let simulation = Simulation::staged(disk, life.flaw);
     let store = simulation.open_store(options(&life, life.folder.clone())).map_err(|error| text(&error))?;
     let engine = Engine::open(Arc::clone(&store)).await.map_err(|error| text(&error))?;
-    let bucket = match store.bucket(&bucket_name()?) {
-        Some(bucket) => bucket,
-        None => store
-            .create_bucket(&bucket_name()?, crate::bucket::BucketSettings::default())
-            .await
-            .map_err(|error| text(&error))?,
-    };
+    let buckets = buckets::of_new(&store).await.map_err(|error| text(&error))?;
+    let versioning = std::array::from_fn(|number| buckets[number].versioning());
+    let fixed = FixedFiles::of(&life.folder).map_err(|error| text(&error))?;
     let workload = Rc::new(Workload {
         engine,
-        bucket,
-        history: RefCell::new(history),
+        buckets,
+        history: RefCell::new(History::found(found, versioning)),
+        fixed: RefCell::new(Arc::new(fixed)),
         tasks: life.tasks,
         failing: !life.faults.is_empty(),
         stopped: Cell::new(false),
@@ -281,7 +266,6 @@ struct Driver<'l> {
     workload: &'l Rc<Workload>,
     random: Random,
     metadata: Vec<Arc<Vec<u8>>>,
-    fixed: Arc<FixedFiles>,
     points: Vec<CutPoint>,
 }
 
@@ -300,7 +284,6 @@ impl<'l> Driver<'l> {
             workload,
             random: Random::new(life.seed),
             metadata: metadata.map_err(|error| error.to_string())?,
-            fixed: Arc::new(FixedFiles::of(&life.folder).map_err(|error| error.to_string())?),
             points: Vec::new(),
         })
     }
@@ -356,7 +339,7 @@ impl<'l> Driver<'l> {
         self.points.push(CutPoint {
             disk: self.simulation.disk.snapshot(),
             metadata: self.metadata.clone(),
-            fixed: Arc::clone(&self.fixed),
+            fixed: Arc::clone(&self.workload.fixed.borrow()),
             history: Arc::new(self.workload.history.borrow().clone()),
             moment,
         });
@@ -392,8 +375,7 @@ async fn examine_all(
             report.cuts += 1;
             report.torn += u64::from(matches!(kept, Kept::Torn(_)));
             let folder = cut_folder(&life.folder, report.cuts);
-            let Ok(bucket) = bucket_name() else { return (report, left) };
-            match point.examine(kept, options(&life, folder), &bucket).await {
+            match point.examine(kept, options(&life, folder)).await {
                 Ok(found) => last = Some((kept, found)),
                 Err(what) => {
                     report.finding = Some(format!(

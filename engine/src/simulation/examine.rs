@@ -1,22 +1,20 @@
 //! What a store must be after a power cut: opened by the same recovery as ever, and held against what was acknowledged.
 //!
-//! Every key is read through the reader, byte for byte; the list, the usage, the store's own inspection and the arithmetic
-//! of its space must agree with what was read.
+//! Every version is read through the reader, byte for byte (`look.rs`); the usage, the store's own inspection and the
+//! arithmetic of its space must agree with what was read.
 
+use crate::bucket::Usage;
 use crate::engine::Engine;
-use crate::error::EngineError;
 use crate::limits::UNIT_BYTES;
-use crate::object::ListObjects;
-use crate::simulation::Simulation;
 use crate::simulation::disk::{DiskSnapshot, Kept};
-use crate::simulation::history::{Content, History};
+use crate::simulation::history::History;
+use crate::simulation::look::{Found, Look};
+use crate::simulation::state::KeyState;
+use crate::simulation::{Simulation, buckets};
 use crate::store::{Store, StoreOptions};
-use cairn_model::{BucketName, Etag, ObjectKey};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 
 /// Everything of a store at one moment that a cut would find, and what must be found in it.
@@ -30,7 +28,7 @@ pub(crate) struct CutPoint {
     pub(crate) moment: String,
 }
 
-/// The files of a store that its workload does not change.
+/// The files of a store that are durable whenever its threads are on the stage.
 pub(crate) struct FixedFiles(Vec<(PathBuf, Vec<u8>)>);
 
 impl FixedFiles {
@@ -52,9 +50,6 @@ pub(crate) fn metadata_of(store: &Store, slice: usize) -> io::Result<Arc<Vec<u8>
     Ok(Arc::new(bytes))
 }
 
-/// What was found: for each key its payload and version.
-pub(crate) type Found = BTreeMap<String, Option<(Content, u64)>>;
-
 impl CutPoint {
     /// Writes the files of the store as the cut left them into an empty folder.
     pub(crate) fn restore(&self, folder: &Path) -> io::Result<()> {
@@ -72,78 +67,48 @@ impl CutPoint {
     }
 
     /// Opens the store as a cut left it and looks at all of it. `Err`: what a user would have lost.
-    pub(crate) async fn examine(
-        &self,
-        kept: Kept,
-        options: StoreOptions,
-        bucket: &BucketName,
-    ) -> Result<Found, String> {
+    pub(crate) async fn examine(&self, kept: Kept, options: StoreOptions) -> Result<Found, String> {
         let folder = options.data_dir.clone();
         self.restore(&folder).map_err(|error| format!("the cut cannot be restored: {error}"))?;
         let simulation = Simulation::staged(self.disk.cut(&folder, kept), None);
         let store = simulation.open_store(options).map_err(|error| format!("does not open: {error}"))?;
-        let found = self.look(&store, bucket).await;
+        let found = self.look(&store).await;
         store.close();
         drop(store);
         fs::remove_dir_all(&folder).map_err(|error| format!("the cut cannot be removed: {error}"))?;
         found
     }
 
-    async fn look(&self, store: &Arc<Store>, bucket: &BucketName) -> Result<Found, String> {
+    async fn look(&self, store: &Arc<Store>) -> Result<Found, String> {
         let engine = Engine::open(Arc::clone(store)).await.map_err(|error| error.to_string())?;
-        let found = self.read_all(&engine, bucket).await?;
-        let sizes = found.values().flatten().map(|(content, _)| content.bytes.len() as u64);
-        let (objects, bytes) = (found.values().flatten().count() as u64, sizes.sum::<u64>());
-        let bucket = store.bucket(bucket).ok_or("the bucket is gone")?;
-        let list = ListObjects { prefix: b"", delimiter: None, after: None, max: 1000 };
-        let page = engine.list_objects(&bucket, &list).map_err(|error| format!("no list: {error}"))?;
-        let listed: Vec<_> = page.objects.iter().map(|object| object.key.as_str()).collect();
-        let present = found.iter().filter(|(_, state)| state.is_some()).map(|(key, _)| key.as_str());
-        if !listed.iter().copied().eq(present) {
-            return Err(format!("the list disagrees with what can be read: {listed:?}"));
+        let buckets = buckets::of(store)?;
+        let mut found = Found::new();
+        let mut usage = Usage::default();
+        for (number, bucket) in buckets.iter().enumerate() {
+            if bucket.versioning() != self.history.versioning(number) {
+                return Err(format!("the versioning of {} is {:?}", bucket.name, bucket.versioning()));
+            }
+            let look = Look { engine: &engine, bucket, number, history: &self.history };
+            let states = look.everything().await?;
+            let mut held = Usage::default();
+            states.values().for_each(|state| held.add(&state.usage()));
+            if bucket.usage() != held {
+                return Err(format!("usage of {} is {:?}, it holds {held:?}", bucket.name, bucket.usage()));
+            }
+            usage.add(&held);
+            found.extend(states);
         }
-        let usage = bucket.usage();
-        if (usage.objects, usage.bytes) != (objects, bytes) {
-            return Err(format!("usage is {usage:?}, there are {objects} objects of {bytes} bytes"));
+        let nothing = KeyState::default();
+        for (place, history) in &self.history.keys {
+            let state = found.get(place).unwrap_or(&nothing);
+            history.admits(state).map_err(|what| format!("{place} {what}"))?;
         }
         let inspection = store.inspect(u64::MAX).map_err(|error| format!("cannot be inspected: {error}"))?;
-        if !inspection.complete || !inspection.is_clean() || inspection.usage.objects != objects {
-            return Err(format!("the inspection finds {:?}", inspection.findings));
+        if !inspection.complete || !inspection.is_clean() || inspection.usage != usage {
+            let (findings, counted) = (&inspection.findings, &inspection.usage);
+            return Err(format!("the inspection finds {findings:?}, {counted:?}; there is {usage:?}"));
         }
         space_adds_up(store, inspection.owned_bytes / UNIT_BYTES)?;
-        Ok(found)
-    }
-
-    async fn read_all(&self, engine: &Rc<Engine>, bucket: &BucketName) -> Result<Found, String> {
-        let bucket = engine.store().bucket(bucket).ok_or("the bucket is gone")?;
-        let mut found = Found::new();
-        for (name, history) in &self.history.keys {
-            let key = ObjectKey::parse(name).map_err(|_| "not a key")?;
-            let read = match engine.open_whole(&bucket, &key, None) {
-                Ok(open) => {
-                    let (etag, version) = (open.info.etag, open.info.version.0);
-                    let mut reader = open.read();
-                    let mut bytes = Vec::new();
-                    while let Some(chunk) =
-                        reader.next().await.map_err(|error| format!("{name} cannot be read: {error}"))?
-                    {
-                        bytes.extend_from_slice(chunk.as_ref());
-                    }
-                    Some((etag, version, bytes))
-                }
-                Err(EngineError::NoSuchKey) => None,
-                Err(error) => return Err(format!("{name} cannot be opened: {error}")),
-            };
-            let bytes = read.as_ref().map(|(_, _, bytes)| bytes.as_slice());
-            let content = history.admits(bytes).map_err(|what| format!("{name} {what}"))?;
-            let tag = |(etag, version, _): (Etag, u64, Vec<u8>)| (etag, version);
-            let state = match (content, read.map(tag)) {
-                (Some(content), Some((etag, version))) if content.etag == etag => Some((content, version)),
-                (None, None) => None,
-                _ => return Err(format!("{name} has another entity tag than its payload")),
-            };
-            found.insert(name.clone(), state);
-        }
         Ok(found)
     }
 }

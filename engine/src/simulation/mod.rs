@@ -6,12 +6,15 @@
 //! deliberate mistakes ([`Flaw`]) by which a campaign shows that it would find them. [`campaign`] cuts the power of such
 //! stores by the thousand.
 
+mod buckets;
 pub mod campaign;
 pub mod disk;
 mod examine;
 mod history;
+mod look;
 mod random;
 pub mod stage;
+mod state;
 mod workload;
 
 use crate::error::OpenError;
@@ -35,6 +38,16 @@ pub enum Flaw {
     KeepRemovedMarked,
     /// A flush that fails is taken for one that succeeded.
     IgnoreFailedFlush,
+    /// A completion drops the first part of the upload instead of those that it does not name.
+    DropNamedPart,
+    /// A completion leaves its parts counted as those of an unfinished upload.
+    CountAssembledParts,
+    /// Space of removed objects of parts is handed out while they are still read.
+    ReleasePartsDespiteReaders,
+    /// Nobody writes down where a null version is that is not the newest.
+    ForgetNullVersions,
+    /// Locks of versions are not asked when these are removed.
+    RemoveLocked,
 }
 
 /// What a simulated store stands on.
