@@ -4,8 +4,8 @@
 //! anything was found.
 
 use cairn_engine::limits::UNIT_BYTES;
-use cairn_engine::{Engine, Finding, ListObjects, ListPosition, Store, StoreOptions};
-use cairn_model::{ObjectKey, SystemClock};
+use cairn_engine::{Engine, Finding, ListVersions, Store, StoreOptions, VersionPosition};
+use cairn_model::{ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -78,24 +78,24 @@ fn describe(finding: &Finding) -> String {
     format!("{}{}{}: {}", finding.kind.name(), name(&finding.bucket), name(&finding.key), finding.detail)
 }
 
-/// Reads every current object; names those that fail.
+/// Reads every version of every object; names those that fail.
 async fn read_all(engine: &Rc<Engine>) -> Vec<String> {
     let mut damaged = Vec::new();
     for bucket in engine.store().buckets() {
-        let mut after: Option<ListPosition> = None;
+        let mut after: Option<VersionPosition> = None;
         loop {
-            let list = ListObjects { prefix: b"", delimiter: None, after: after.take(), max: 1000 };
-            let page = match engine.list_objects(&bucket, &list) {
+            let list = ListVersions { prefix: b"", delimiter: None, after: after.take(), max: 1000 };
+            let page = match engine.list_versions(&bucket, &list) {
                 Ok(page) => page,
                 Err(error) => {
                     damaged.push(format!("list of {}: {error}", bucket.name));
                     break;
                 }
             };
-            for object in page.objects {
-                let Ok(key) = ObjectKey::parse(&object.key) else { continue };
-                if let Err(error) = read_one(engine, &bucket, &key).await {
-                    damaged.push(format!("{}/{key}: {error}", bucket.name));
+            for listed in page.versions.iter().filter(|listed| !listed.is_delete_marker) {
+                let Ok(key) = ObjectKey::parse(&listed.object.key) else { continue };
+                if let Err(error) = read_one(engine, &bucket, &key, listed.name).await {
+                    damaged.push(format!("{}/{key} {}: {error}", bucket.name, listed.name));
                 }
             }
             match page.next {
@@ -111,8 +111,9 @@ async fn read_one(
     engine: &Rc<Engine>,
     bucket: &Arc<cairn_engine::Bucket>,
     key: &ObjectKey,
+    version: VersionName,
 ) -> Result<(), cairn_engine::EngineError> {
-    let mut reader = engine.open_whole(bucket, key, None)?.read();
+    let mut reader = engine.open_whole(bucket, key, Some(version))?.read();
     while reader.next().await?.is_some() {}
     Ok(())
 }

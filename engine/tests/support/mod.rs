@@ -2,8 +2,8 @@
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, PutObject, PutOutcome, Store,
-    StoreOptions, WriteCondition,
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, PutObject, PutOutcome, StagedPayload,
+    Store, StoreOptions, WriteCondition,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
@@ -89,13 +89,13 @@ pub fn etag(bytes: &[u8]) -> Etag {
     Etag::single(md5)
 }
 
-pub async fn put(
+/// Writes a payload for a key.
+pub async fn stage(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,
     object: &ObjectKey,
     bytes: &[u8],
-    condition: WriteCondition,
-) -> Result<PutOutcome, EngineError> {
+) -> Result<StagedPayload, EngineError> {
     let mut writer = engine.write_payload(bucket, object, bytes.len() as u64).await?;
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -108,6 +108,17 @@ pub async fn put(
     }
     let payload = writer.finish().await?;
     assert_eq!(payload.md5(), cairn_engine::md5_digest(bytes), "the digest in lanes is the digest");
+    Ok(payload)
+}
+
+pub async fn put(
+    engine: &Rc<Engine>,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+    bytes: &[u8],
+    condition: WriteCondition,
+) -> Result<PutOutcome, EngineError> {
+    let payload = stage(engine, bucket, object, bytes).await?;
     let headers = vec![("x-amz-meta-a".into(), b"b".to_vec())];
     let attributes = Attributes { headers, ..Attributes::default() };
     let put = PutObject {

@@ -1,0 +1,161 @@
+//! Lists of objects, versions, uploads and parts, in pages, with prefixes and delimiters, held against the model.
+
+use crate::Random;
+use crate::reference::Model;
+use crate::support::{self, content, name};
+use cairn_engine::{
+    Engine, ListObjects, ListPosition, ListUploads, ListVersions, UploadPosition, VersionPosition,
+};
+use cairn_model::UploadId;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+/// What is asked of a list, and the most entries of a page.
+#[derive(Clone, Copy, Debug)]
+struct Ask<'a> {
+    prefix: &'a str,
+    delimiter: Option<&'a str>,
+    max: usize,
+}
+
+/// Entries, in words that tell them apart, and common prefixes.
+type Listed = (Vec<String>, Vec<String>);
+
+const ASKED: [(&str, Option<&str>); 6] =
+    [("", None), ("", Some("/")), ("dir", Some("/")), ("a", Some("dir/")), ("dir/", Some("/")), ("b", None)];
+
+/// The entries of keys, folded as a list folds them.
+fn folded<'m>(ask: Ask<'_>, entries: impl Iterator<Item = (&'m String, Vec<String>)>) -> Listed {
+    let (mut listed, mut prefixes) = (Vec::new(), BTreeSet::new());
+    for (key, entries) in entries.filter(|(key, entries)| key.starts_with(ask.prefix) && !entries.is_empty())
+    {
+        let rest = &key[ask.prefix.len()..];
+        let end = ask.delimiter.and_then(|delimiter| rest.find(delimiter).map(|at| at + delimiter.len()));
+        match end {
+            Some(end) => drop(prefixes.insert(key[..ask.prefix.len() + end].to_owned())),
+            None => listed.extend(entries),
+        }
+    }
+    (listed, prefixes.into_iter().collect())
+}
+
+/// All pages of a list. `page` gives entries, common prefixes and where to go on.
+fn paged<P>(max: usize, mut page: impl FnMut(Option<P>) -> (Vec<String>, Vec<Vec<u8>>, Option<P>)) -> Listed {
+    let (mut listed, mut prefixes, mut after) = (Vec::new(), Vec::new(), None);
+    loop {
+        let (entries, common, next) = page(after);
+        assert!(entries.len() + common.len() <= max, "a page of more than {max}");
+        listed.extend(entries);
+        prefixes.extend(common.into_iter().map(|prefix| String::from_utf8(prefix).expect("text")));
+        match next {
+            Some(next) => after = Some(next),
+            None => return (listed, prefixes),
+        }
+    }
+}
+
+fn objects(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+    let bucket = engine.store().bucket(&name(model.name)).expect("there");
+    let listed = paged(ask.max, |after: Option<ListPosition>| {
+        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
+        let page = engine.list_objects(&bucket, &ListObjects { prefix, delimiter, after, max: ask.max });
+        let page = page.expect("lists");
+        let entries =
+            page.objects.iter().map(|object| format!("{} {} {}", object.key, object.version, object.size));
+        (entries.collect(), page.common_prefixes, page.next)
+    });
+    let entries = model.keys.iter().map(|(key, held)| {
+        let entry = held.current().map(|current| format!("{key} {} {}", current.id, current.size()));
+        (key, entry.into_iter().collect())
+    });
+    assert_eq!(listed, folded(ask, entries), "objects of {}: {ask:?}", model.name);
+}
+
+fn versions(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+    let bucket = engine.store().bucket(&name(model.name)).expect("there");
+    let entry = |key: &str, version: &dyn std::fmt::Display, is_latest: bool, is_marker: bool| {
+        format!("{key} {version} latest {is_latest} marker {is_marker}")
+    };
+    let listed = paged(ask.max, |after: Option<VersionPosition>| {
+        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
+        let page = engine.list_versions(&bucket, &ListVersions { prefix, delimiter, after, max: ask.max });
+        let page = page.expect("lists");
+        let entries = page
+            .versions
+            .iter()
+            .map(|listed| entry(&listed.object.key, &listed.name, listed.is_latest, listed.is_delete_marker));
+        (entries.collect(), page.common_prefixes, page.next)
+    });
+    let entries = model.keys.iter().map(|(key, held)| {
+        let entries = held.versions.iter().enumerate();
+        let entries = entries.map(|(at, held)| entry(key, &held.name(), at == 0, held.pieces.is_none()));
+        (key, entries.collect())
+    });
+    assert_eq!(listed, folded(ask, entries), "versions of {}: {ask:?}", model.name);
+}
+
+fn uploads(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+    let bucket = engine.store().bucket(&name(model.name)).expect("there");
+    let listed = paged(ask.max, |after: Option<UploadPosition>| {
+        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
+        let page = engine.list_uploads(&bucket, &ListUploads { prefix, delimiter, after, max: ask.max });
+        let page = page.expect("lists");
+        let entries = page.uploads.iter().map(|upload| format!("{} {}", upload.key, upload.id));
+        (entries.collect(), page.common_prefixes, page.next)
+    });
+    let entries = model
+        .keys
+        .iter()
+        .map(|(key, held)| (key, held.uploads.iter().map(|upload| format!("{key} {}", upload.id)).collect()));
+    assert_eq!(listed, folded(ask, entries), "uploads of {}: {ask:?}", model.name);
+}
+
+fn parts(
+    engine: &Rc<Engine>,
+    model: &Model,
+    key: &str,
+    upload: UploadId,
+    max: usize,
+) -> Vec<(u16, [u8; 16])> {
+    let bucket = engine.store().bucket(&name(model.name)).expect("there");
+    let (mut parts, mut after) = (Vec::new(), 0);
+    loop {
+        let page = engine.list_parts(&bucket, &support::key(key), upload, after, max).expect("lists");
+        assert!(page.parts.len() <= max);
+        parts.extend(page.parts.iter().map(|part| (part.number, part.md5)));
+        after = parts.last().map_or(0, |(number, _)| *number);
+        if !page.is_truncated {
+            return parts;
+        }
+    }
+}
+
+/// Holds every list of a bucket against the model.
+pub(crate) fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
+    for (prefix, delimiter) in ASKED {
+        let max = usize::try_from(1 + random.below(7)).expect("small");
+        let ask = Ask { prefix, delimiter, max };
+        objects(engine, model, ask);
+        versions(engine, model, ask);
+        uploads(engine, model, ask);
+    }
+    for (key, held) in &model.keys {
+        for upload in &held.uploads {
+            let expected = upload
+                .parts
+                .iter()
+                .map(|(number, (seed, size))| (*number, cairn_engine::md5_digest(&content(*seed, *size))));
+            let max = usize::try_from(1 + random.below(3)).expect("small");
+            assert_eq!(parts(engine, model, key, upload.id, max), expected.collect::<Vec<_>>());
+        }
+    }
+    // From a key that may not be there.
+    let bucket = engine.store().bucket(&name(model.name)).expect("there");
+    let start = random.key();
+    let after = Some(ListPosition::AfterKey(start.clone().into()));
+    let list = ListObjects { prefix: b"", delimiter: None, after, max: 1000 };
+    let page = engine.list_objects(&bucket, &list).expect("lists");
+    let listed: Vec<_> = page.objects.into_iter().map(|object| object.key).collect();
+    let current = model.keys.iter().filter(|(key, held)| **key > start && held.current().is_some());
+    assert_eq!(listed, current.map(|(key, _)| key.clone()).collect::<Vec<_>>());
+}
