@@ -61,8 +61,14 @@ pub(crate) const LONG_PIECE_UNITS: u64 = scaled(1 << 20, 128 << 10) / UNIT_BYTES
 /// Extents that a payload may have: what the record's field holds.
 pub(crate) const EXTENTS_MAX: usize = 65_535;
 
-/// Blocks that a reader has under way ahead of the one being sent.
-pub(crate) const READ_AHEAD_BLOCKS: usize = if cfg!(feature = "simulation") { 2 } else { 8 };
+/// Blocks that a reader has under way ahead of the one being sent ...
+pub(crate) const READ_AHEAD_BLOCKS: u64 = scaled(8, 2);
+/// ... and that one of its reads from the device fetches together.
+pub(crate) const READ_RUN_BLOCKS: u64 = scaled(4, 1);
+/// A copy has nobody to send to: longer reads and more of them keep the device at work ...
+pub(crate) const COPY_AHEAD_BLOCKS: u64 = scaled(48, 2);
+/// ... (1 MiB each).
+pub(crate) const COPY_RUN_BLOCKS: u64 = scaled(16, 1);
 
 /// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
 pub(crate) const EXTENT_UNITS_MAX: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;

@@ -10,7 +10,10 @@ use crate::disk;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::events::{FoundWhile, StoreEvent};
-use crate::limits::{BLOCK_BYTES, BLOCK_UNITS, READ_AHEAD_BLOCKS, UNIT_BYTES};
+use crate::limits::{
+    BLOCK_BYTES, BLOCK_UNITS, COPY_AHEAD_BLOCKS, COPY_RUN_BLOCKS, READ_AHEAD_BLOCKS, READ_RUN_BLOCKS,
+    UNIT_BYTES,
+};
 use crate::object::ObjectInfo;
 use crate::seal::PayloadKey;
 use crate::slice::Slice;
@@ -21,9 +24,6 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// Blocks that one read from the device fetches together.
-const RUN_BLOCKS_MAX: u64 = if cfg!(feature = "simulation") { 1 } else { 4 };
 
 /// An object opened for reading: its metadata, and its payload pinned until this is dropped.
 pub struct OpenObject {
@@ -58,6 +58,16 @@ pub(crate) enum Purpose {
     Copy,
     /// To see what the device holds: the cache is neither asked nor filled, and whoever verifies reports the damage.
     Verify,
+}
+
+impl Purpose {
+    /// Blocks that are under way ahead of the one in use, and blocks that one read fetches together.
+    const fn depth(self) -> (u64, u64) {
+        match self {
+            Self::Serve | Self::Verify => (READ_AHEAD_BLOCKS, READ_RUN_BLOCKS),
+            Self::Copy => (COPY_AHEAD_BLOCKS, COPY_RUN_BLOCKS),
+        }
+    }
 }
 
 /// A payload in volumes with all that reading it takes.
@@ -287,9 +297,10 @@ impl VolumeReader {
 
     /// Keeps the next blocks under way: several while the executor's readers hold little, else the next one alone.
     fn read_ahead(&mut self) {
+        let (ahead_max, run_max) = self.payload.purpose.depth();
         while self.ahead < self.end {
             let (under_way, plenty) = (self.ahead - self.next, self.payload.engine.may_read_ahead());
-            if under_way >= READ_AHEAD_BLOCKS as u64 || (under_way > 0 && !plenty) {
+            if under_way >= ahead_max || (under_way > 0 && !plenty) {
                 return;
             }
             if let Some(block) = self.payload.cached(self.ahead) {
@@ -298,7 +309,7 @@ impl VolumeReader {
                 continue;
             }
             let first = self.ahead;
-            let most = if plenty { (self.end - first).min(RUN_BLOCKS_MAX) } else { 1 };
+            let most = if plenty { (self.end - first).min(run_max) } else { 1 };
             let mut count = 1;
             while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count)
             {
