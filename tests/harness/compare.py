@@ -6,8 +6,10 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from . import multipart_load
 from .crash_model import Model, Version
-from .load import BUCKET, Broken
+from .expect import Broken
+from .load import BUCKET
 from .s3 import object_target
 from .server import TARGET, Cairn
 from .wire import Response
@@ -27,6 +29,7 @@ class Report:
     acknowledged: int = 0
     unanswered: int = 0
     landed: int = 0
+    uploads: int = 0
     compared_bytes: int = 0
     offline_checks: int = 0
     seconds: float = 0.0
@@ -35,8 +38,8 @@ class Report:
         """For people."""
         return (
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
-            f"{self.unanswered} unanswered ({self.landed} of them found done), {self.compared_bytes >> 20} MiB "
-            f"compared, {self.offline_checks} offline checks, no difference"
+            f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads and "
+            f"{self.compared_bytes >> 20} MiB compared, {self.offline_checks} offline checks, no difference"
         )
 
     def figures(self) -> dict[str, float]:
@@ -66,6 +69,7 @@ def compare(store: Cairn, model: Model, report: Report) -> None:
             response = s3.request("GET", object_target(BUCKET, key), connection=connection)
             compare_object(model, key, version, response)
             report.compared_bytes += len(response.body)
+    report.uploads += multipart_load.compare(s3, BUCKET, model)
     for key, state in states.items():
         report.unanswered += len(state.pending)
         report.landed += model.settle(state, found[key])

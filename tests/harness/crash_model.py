@@ -1,4 +1,4 @@
-"""What the crash tests know: every key's acknowledged state, and the changes that may be under way.
+"""What the crash tests know: every key's acknowledged state, its unfinished upload, and the changes that may be under way.
 
 Each key belongs to one writer, which makes one change at a time. So after a kill a key is in the state of its last
 acknowledged change, or in that of the single change that was not answered; anything else is a broken promise. A power
@@ -29,6 +29,31 @@ class Version:
 
     generation: int
     size: int
+    # The key that the bytes were first put to, when this is a copy.
+    origin: str = ""
+    # The sizes of its parts, when it was uploaded in parts.
+    parts: tuple[int, ...] = ()
+
+
+@dataclass
+class Upload:
+    """An upload in parts that has been begun."""
+
+    key: str
+    id: str
+    # Entity tags of the parts that were acknowledged, by number.
+    parts: dict[int, str] = field(default_factory=dict)
+    # The part that is under way.
+    pending: int | None = None
+
+
+def composite_etag(body: bytes, parts: tuple[int, ...]) -> str:
+    """The entity tag of an object that was uploaded in parts of these sizes."""
+    digests, start = b"", 0
+    for size in parts:
+        digests += hashlib.md5(body[start : start + size]).digest()
+        start += size
+    return f'"{hashlib.md5(digests).hexdigest()}-{len(parts)}"'
 
 
 @dataclass
@@ -55,6 +80,8 @@ class Model:
             for writer in range(writers)
         }
         self.generation = {writer: 0 for writer in range(writers)}
+        # The upload of each writer that was acknowledged and that nobody asked to complete or to abort.
+        self.uploads: dict[int, Upload] = {}
         self.pool = random.Random(f"{seed}-bodies").randbytes(POOL_BYTES)
         self.frozen = False
         self.lock = threading.Lock()
@@ -72,12 +99,13 @@ class Model:
 
     def body(self, key: str, version: Version) -> bytes:
         """The bytes of a version."""
-        name = f"{self.seed}:{key}:{version.generation}:{version.size}".encode()
+        name = f"{self.seed}:{version.origin or key}:{version.generation}:{version.size}".encode()
         start = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) % (POOL_BYTES - version.size)
         return self.pool[start : start + version.size]
 
     def _etag(self, key: str, version: Version) -> str:
-        return f'"{hashlib.md5(self.body(key, version)).hexdigest()}"'
+        body = self.body(key, version)
+        return composite_etag(body, version.parts) if version.parts else f'"{hashlib.md5(body).hexdigest()}"'
 
     def live_bytes(self) -> int:
         """The sizes of all acknowledged objects."""
@@ -101,6 +129,22 @@ class Model:
             state.seen = wish
             if not self.frozen:
                 state.acknowledged, state.pending = wish, []
+
+    def note_upload(self, writer: int, upload: Upload | None) -> None:
+        """A writer's upload was begun, or is about to be completed or aborted (None)."""
+        with self.lock:
+            if upload is None:
+                self.uploads.pop(writer, None)
+            elif not self.frozen:
+                self.uploads[writer] = upload
+
+    def note_part(self, upload: Upload, number: int, etag: str | None) -> None:
+        """A part is about to be sent (None), or was answered."""
+        with self.lock:
+            if etag is None:
+                upload.pending = number
+            elif not self.frozen:
+                upload.parts[number], upload.pending = etag, None
 
     def freeze(self) -> None:
         """What is acknowledged now is what must outlive the cut."""

@@ -1,9 +1,13 @@
-"""What every error answer of the data plane must look like, checked in one place."""
+"""What every error answer of the data plane must look like, checked in one place, and how a suite says what is broken."""
 
 import xml.etree.ElementTree as ElementTree
 
 from .s3 import xml
 from .wire import Response
+
+
+class Broken(AssertionError):
+    """A promise that was not kept."""
 
 
 def assert_error(response: Response, status: int, *codes: str) -> ElementTree.Element:

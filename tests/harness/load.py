@@ -1,7 +1,8 @@
 """The mixed load of the crash tests: writers that know what they wrote, and readers that trust no answer.
 
 Each writer owns its keys, so every answer to it is known in advance: puts, overwrites, conditional puts that must be
-taken or refused, deletes, ranged reads and lists of its own folder. A wrong answer ends the run at once.
+taken or refused, uploads in parts (`multipart_load.py`), copies, deletes, ranged reads and lists of its own folder. A wrong
+answer ends the run at once.
 """
 
 import hashlib
@@ -12,8 +13,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from .crash_model import KeyState, Model, Version
-from .s3 import S3, object_target, parse_listing
+from . import multipart_load
+from .crash_model import KeyState, Model, Version, composite_etag
+from .expect import Broken
+from .s3 import S3, object_target, parse_listing, xml
 from .server import Cairn
 from .wire import Connection, WireError
 
@@ -21,17 +24,13 @@ BUCKET = "crash"
 WRITERS = 8
 READERS = 2
 # What a writer does, with its share.
-ACTIONS = {"put": 45, "conditional": 15, "delete": 20, "range": 14, "list": 6}
+ACTIONS = {"put": 38, "conditional": 15, "multipart": 4, "copy": 8, "delete": 20, "range": 10, "list": 5}
 # When a cycle's strike comes: after up to so many acknowledged changes, or so many seconds, and a moment more.
 CHANGES_MAX = 200
 LOAD_SECONDS_MAX = 3.0
 BETWEEN_SECONDS_MAX = 0.05
 POLL_SECONDS = 0.005
 ABSENT_ETAG = '"00000000000000000000000000000000"'
-
-
-class Broken(AssertionError):
-    """A promise that was not kept."""
 
 
 class Client:
@@ -103,6 +102,26 @@ class Writer(Client):
             self.model.acknowledge(state, wish)
             self.done += 1
 
+    def do_multipart(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """An object uploaded in parts, or an upload that is aborted."""
+        self.done += multipart_load.upload(self.model, self.number, self.rng, s3, connection, BUCKET, key, state)
+
+    def do_copy(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """A copy of another object of this writer; a put when it has none."""
+        sources = [(name, other.seen) for name, other in self.keys.items() if other.seen and name != key]
+        if not sources:
+            return self.do_put(s3, connection, key, state)
+        name, source = self.rng.choice(sources)
+        wish = Version(source.generation, source.size, source.origin or name)
+        self.model.begin(state, wish)
+        headers = [("x-amz-copy-source", object_target(BUCKET, name))]
+        response = s3.request("PUT", object_target(BUCKET, key), headers, connection=connection)
+        if response.status != 200 or xml(response).findtext("ETag") != self.model.etag(key, wish):
+            raise Broken(f"copy of {name} {source} to {key}: {response.status} {response.body[:500]!r}")
+        self.model.acknowledge(state, wish)
+        self.done += 1
+        return None
+
     def do_delete(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
         """Delete, whether it is there or not."""
         self.model.begin(state, None)
@@ -143,6 +162,15 @@ def check_range(
         raise Broken(f"GET {key} bytes {first}-{last}: {status}, {len(body)} bytes; it is {seen}")
 
 
+def etag_of(body: bytes, told: str) -> str:
+    """The entity tag that a body must have, of the form of the one that was told."""
+    _, dash, count = told.strip('"').partition("-")
+    if not dash:
+        return f'"{hashlib.md5(body).hexdigest()}"'
+    front = multipart_load.PART_BYTES * (int(count) - 1)
+    return composite_etag(body, (*[multipart_load.PART_BYTES] * (int(count) - 1), len(body) - front))
+
+
 class Reader(Client):
     """Reads while others write: any answer of 200 must be a whole version of its key."""
 
@@ -152,7 +180,7 @@ class Reader(Client):
         response = s3.request("GET", object_target(BUCKET, key), connection=connection)
         if response.status not in (200, 404):
             raise Broken(f"reading {key} under load: {response.status} {response.body[:300]!r}")
-        if response.status == 200 and response.get("etag") != f'"{hashlib.md5(response.body).hexdigest()}"':
+        if response.status == 200 and response.get("etag") != etag_of(response.body, response.get("etag")):
             raise Broken(f"{key}: {len(response.body)} bytes that are not those of {response.get('etag')}")
 
 
