@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from . import multipart_load
+from . import multipart_load, version_load
 from .crash_model import Model, Version
 from .expect import Broken
 from .load import BUCKET
@@ -30,6 +30,7 @@ class Report:
     unanswered: int = 0
     landed: int = 0
     uploads: int = 0
+    versions: int = 0
     compared_bytes: int = 0
     offline_checks: int = 0
     seconds: float = 0.0
@@ -38,8 +39,8 @@ class Report:
         """For people."""
         return (
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
-            f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads and "
-            f"{self.compared_bytes >> 20} MiB compared, {self.offline_checks} offline checks, no difference"
+            f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads, "
+            f"{self.versions} versions and {self.compared_bytes >> 20} MiB compared, {self.offline_checks} offline checks, no difference"
         )
 
     def figures(self) -> dict[str, float]:
@@ -70,6 +71,7 @@ def compare(store: Cairn, model: Model, report: Report) -> None:
             compare_object(model, key, version, response)
             report.compared_bytes += len(response.body)
     report.uploads += multipart_load.compare(s3, BUCKET, model)
+    report.versions += version_load.compare(s3, model)
     for key, state in states.items():
         report.unanswered += len(state.pending)
         report.landed += model.settle(state, found[key])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from . import version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
@@ -48,6 +49,7 @@ def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable
     rng = random.Random(f"{seed}-cycles")
     store.start()
     store.s3.create_bucket(BUCKET)
+    version_load.create(store.s3)
     load, began = Load(model), time.monotonic()
     try:
         while not enough(report):

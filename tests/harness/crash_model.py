@@ -43,8 +43,8 @@ class Upload:
     id: str
     # Entity tags of the parts that were acknowledged, by number.
     parts: dict[int, str] = field(default_factory=dict)
-    # The part that is under way.
-    pending: int | None = None
+    # Numbers of parts that were sent and not answered before the freeze.
+    pending: set[int] = field(default_factory=set)
 
 
 def composite_etag(body: bytes, parts: tuple[int, ...]) -> str:
@@ -82,6 +82,8 @@ class Model:
         self.generation = {writer: 0 for writer in range(writers)}
         # The upload of each writer that was acknowledged and that nobody asked to complete or to abort.
         self.uploads: dict[int, Upload] = {}
+        # The versions of each writer's key in the bucket with versioning (`version_load.py`).
+        self.versions: dict[int, object] = {}
         self.pool = random.Random(f"{seed}-bodies").randbytes(POOL_BYTES)
         self.frozen = False
         self.lock = threading.Lock()
@@ -142,9 +144,10 @@ class Model:
         """A part is about to be sent (None), or was answered."""
         with self.lock:
             if etag is None:
-                upload.pending = number
+                upload.pending.add(number)
             elif not self.frozen:
-                upload.parts[number], upload.pending = etag, None
+                upload.parts[number] = etag
+                upload.pending.discard(number)
 
     def freeze(self) -> None:
         """What is acknowledged now is what must outlive the cut."""

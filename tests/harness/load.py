@@ -1,7 +1,7 @@
 """The mixed load of the crash tests: writers that know what they wrote, and readers that trust no answer.
 
 Each writer owns its keys, so every answer to it is known in advance: puts, overwrites, conditional puts that must be
-taken or refused, uploads in parts (`multipart_load.py`), copies, deletes, ranged reads and lists of its own folder. A wrong
+taken or refused, uploads in parts (`multipart_load.py`), copies, versions (`version_load.py`), deletes, ranged reads and lists of its own folder. A wrong
 answer ends the run at once.
 """
 
@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from . import multipart_load
+from . import multipart_load, version_load
 from .crash_model import KeyState, Model, Version, composite_etag
 from .expect import Broken
 from .s3 import S3, object_target, parse_listing, xml
@@ -24,7 +24,9 @@ BUCKET = "crash"
 WRITERS = 8
 READERS = 2
 # What a writer does, with its share.
-ACTIONS = {"put": 38, "conditional": 15, "multipart": 4, "copy": 8, "delete": 20, "range": 10, "list": 5}
+ACTIONS = {
+    "put": 33, "conditional": 13, "multipart": 4, "copy": 8, "versions": 10, "delete": 18, "range": 9, "list": 5,
+}
 # When a cycle's strike comes: after up to so many acknowledged changes, or so many seconds, and a moment more.
 CHANGES_MAX = 200
 LOAD_SECONDS_MAX = 3.0
@@ -105,6 +107,11 @@ class Writer(Client):
     def do_multipart(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
         """An object uploaded in parts, or an upload that is aborted."""
         self.done += multipart_load.upload(self.model, self.number, self.rng, s3, connection, BUCKET, key, state)
+
+    def do_versions(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
+        """A change of this writer's key in the bucket with versioning."""
+        version_load.change(self.model, self.number, self.rng, s3, connection)
+        self.done += 1
 
     def do_copy(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
         """A copy of another object of this writer; a put when it has none."""

@@ -73,7 +73,7 @@ def compare(s3: S3, bucket: str, model: Model) -> int:
         items = xml(response).findall("Part")
         found = {int(item.findtext("PartNumber")): item.findtext("ETag") for item in items}
         for number in found.keys() | upload.parts.keys():
-            if number != upload.pending and found.get(number) != upload.parts.get(number):
+            if number not in upload.pending and found.get(number) != upload.parts.get(number):
                 raise Broken(f"part {number} of {upload}: the store has {found.get(number)}")
     model.uploads.clear()
     listed = uploads(s3, bucket)

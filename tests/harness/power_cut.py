@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from . import version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .disks import ForgetfulDisk, SnapshotDisk
@@ -115,6 +116,7 @@ def run(
     try:
         going.store.start()
         going.store.s3.create_bucket(BUCKET)
+        version_load.create(going.store.s3)
         while not enough(report):
             one_cycle(going, load)
             report.seconds = time.monotonic() - began

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import power_cut
+from harness import power_cut, version_load
 from harness.compare import Report, compare
 from harness.crash_model import Model
 from harness.load import BUCKET, WRITERS, Broken, Load
@@ -47,6 +47,7 @@ def test_a_disk_that_ignores_flushes_is_found_out(make_disk: MakeDisk, run_folde
     try:
         store.start()
         store.s3.create_bucket(BUCKET)
+        version_load.create(store.s3)
         assert store.stop() == 0
         disk.tell("ignore flushes")
         store.start()
