@@ -1,14 +1,18 @@
 //! One batch of changes in one transaction: decisions, records, free map, usage, answers. What objects and versions are
-//! changed by is in `batch/versions.rs`, uploads and parts in `batch/uploads.rs`.
+//! changed by is in `batch/versions.rs`, locks in `batch/locks.rs`, uploads and parts in `batch/uploads.rs`, quotas in
+//! `batch/claims.rs`.
 //!
 //! A change is first decided, and all that can go wrong with it alone is found out (conditions, space in the free map, the
 //! record's encoding), before the transaction is touched. So a refusal leaves the transaction as it was; an error out of
 //! [`Batch::apply`] is one of the transaction itself, and all of the batch is then abandoned. Refusals are answered with the
 //! commit too: they may rest on changes of the same batch, which must not have been seen if the commit fails.
 
+mod claims;
+mod locks;
 mod uploads;
 mod versions;
 
+use self::claims::{Claim, unclaim};
 use crate::bucket::{Bucket, BucketState, Usage};
 use crate::changes::{Change, ChangeKind, FollowedTable};
 use crate::codec::PayloadId;
@@ -67,13 +71,6 @@ struct Counted {
 impl Counted {
     /// A record that counts for nothing.
     const NOTHING: Self = Self { counts: Usage::of_counters([0; Usage::COUNTERS]), extents: Vec::new() };
-}
-
-/// Objects and bytes of a bucket that count against its quota.
-struct Claim {
-    bucket: Arc<Bucket>,
-    objects: u64,
-    bytes: u64,
 }
 
 pub(crate) struct Batch<'s> {
@@ -405,12 +402,6 @@ impl<'s> Batch<'s> {
 
 fn answer_all(answers: Vec<Answer>, failure: Option<&EngineError>) {
     answers.into_iter().for_each(|answer| answer(failure));
-}
-
-fn unclaim(claims: &[Claim]) {
-    for Claim { bucket, objects, bytes } in claims {
-        bucket.unclaim(*objects, *bytes);
-    }
 }
 
 /// Waits on the stage with the transaction not committed; makes the mistakes that are to be made here.

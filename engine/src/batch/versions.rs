@@ -1,27 +1,26 @@
-//! Objects and versions: puts, deletes, delete markers, locks (AWS: "How S3 Versioning works").
+//! Objects and versions: puts, deletes, delete markers (AWS: "How S3 Versioning works").
 //!
 //! The newest version of a key stands first among its records; it is the current object unless it is a delete marker. A
 //! key has at most one null version. While that is not the newest, table `null_versions` says where it stands, so that
 //! none of this ever walks over a key's versions.
 
-use super::{Batch, Claim, Counted, Failure, Place, broken};
-use crate::bucket::{Bucket, Usage, Versioning};
-use crate::changes::{Change, ChangeKind, FollowedTable};
+use super::locks::stamp_default_retention;
+use super::{Batch, Counted, Failure, Place};
+use crate::bucket::{Usage, Versioning};
+use crate::changes::FollowedTable;
 use crate::codec::{PayloadForm, PayloadId};
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::keys;
-use crate::lock::ObjectLock;
 use crate::object::{DeleteOptions, DeleteOutcome, EtagMatch, ObjectInfo, PutOutcome, WriteCondition};
 use crate::part_record::PartRecord;
-use crate::queue::{DeleteJob, LockChange, LockJob, PutJob};
-use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
+use crate::queue::{DeleteJob, PutJob};
+use crate::record::{Content, ObjectRecord};
 #[cfg(feature = "simulation")]
 use crate::simulation::Flaw;
 use crate::space::Reservation;
 use crate::writer::StagedParts;
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
-use std::sync::Arc;
 
 /// A version as the transaction sees it.
 pub(super) struct Found {
@@ -72,7 +71,7 @@ pub(super) fn owned_by(parts: &[FoundPart]) -> Vec<Extent> {
 }
 
 /// What the record of a version counts for, and the space that it owns itself.
-fn counted(record: &ObjectRecord) -> Counted {
+pub(super) fn counted(record: &ObjectRecord) -> Counted {
     let (counts, extents) = match &record.content {
         Content::DeleteMarker => (Usage { delete_markers: 1, ..Usage::default() }, Vec::new()),
         Content::Parts { .. } => (version_counts(record.info.size), Vec::new()),
@@ -129,7 +128,11 @@ impl Batch<'_> {
         self.version_with_id(place, VersionId(sequence))?.ok_or_else(corrupt).map(Some)
     }
 
-    fn named_version(&self, place: &Place, name: VersionName) -> Result<Option<Found>, EngineError> {
+    pub(super) fn named_version(
+        &self,
+        place: &Place,
+        name: VersionName,
+    ) -> Result<Option<Found>, EngineError> {
         match name {
             VersionName::Id(id) => {
                 // The null version has no id that a client could name.
@@ -400,101 +403,6 @@ impl Batch<'_> {
     fn remove_null_entry(&mut self, place: &Place) -> Result<(), Failure> {
         let table = FollowedTable::NullVersions;
         self.remove_record(&place.bucket, table, &place.versions, Counted::NOTHING)
-    }
-
-    pub(super) fn change_lock(&mut self, job: &LockJob) -> Result<(), Failure> {
-        let place = self.place(&job.bucket, &job.key)?;
-        if !place.bucket.settings().object_lock {
-            return Err(EngineError::InvalidBucketState.into());
-        }
-        let found = match job.version {
-            Some(name) => self.named_version(&place, name)?.ok_or(EngineError::NoSuchVersion)?,
-            None => self.newest(&place)?.ok_or(EngineError::NoSuchKey)?,
-        };
-        let Found { key, mut record } = found;
-        let info = &mut record.info;
-        if let Content::DeleteMarker = record.content {
-            let (version, last_modified) = (info.version_name(), info.last_modified);
-            return Err(EngineError::DeleteMarker { version, last_modified }.into());
-        }
-        match job.change {
-            LockChange::LegalHold(hold) => info.lock.legal_hold = Some(hold),
-            LockChange::Retention { retention, bypass_governance } => {
-                if !info.lock.may_retain(retention, self.clock.now(), bypass_governance) {
-                    return Err(EngineError::ObjectLocked.into());
-                }
-                info.lock.retention = retention;
-            }
-        }
-        self.rewrite(&place, &key, &record)
-    }
-
-    /// Writes the record of a version that changed in nothing that it counts for or owns.
-    fn rewrite(&mut self, place: &Place, key: &[u8], record: &ObjectRecord) -> Result<(), Failure> {
-        let mut body = Vec::new();
-        record.encode(&mut body).map_err(EngineError::from)?;
-        let stored = self.txn.get(self.tables.objects, key).map_err(EngineError::from)?;
-        let inline = stored.map(|stored| stored.tail.to_vec()).unwrap_or_default();
-        let before = self.txn.totals().hash;
-        let put = self.txn.put(self.tables.objects, key, OBJECT_RECORD_VERSION, &body, &inline);
-        put.map_err(broken)?;
-        let hash = self.txn.totals().hash.wrapping_sub(before);
-        let (bucket, table) = (&place.bucket, FollowedTable::Objects);
-        self.note_record(ChangeKind::Removed, table, bucket, key, counted(record), 0);
-        self.note_record(ChangeKind::Added, table, bucket, key, counted(record), hash);
-        Ok(())
-    }
-
-    /// Notes that the current object of a key counts for `after` and no longer for `before`.
-    fn note_current(&mut self, place: &Place, before: (u64, u64), after: (u64, u64)) {
-        let counts = Usage {
-            objects: after.0.wrapping_sub(before.0),
-            bytes: after.1.wrapping_sub(before.1),
-            ..Usage::default()
-        };
-        self.count(&place.bucket, &counts);
-        if let Some(changes) = &mut self.changes {
-            let versions = place.versions.clone();
-            changes.push(Change::Current { versions, bucket: place.bucket.id, counts });
-        }
-    }
-
-    /// Counts against the quota what the current object of a key becomes.
-    fn claim(
-        &mut self,
-        bucket: &Arc<Bucket>,
-        before: (u64, u64),
-        after: (u64, u64),
-    ) -> Result<(), EngineError> {
-        bucket.claim(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))?;
-        self.note_claims(bucket, before, after);
-        Ok(())
-    }
-
-    /// As [`Self::claim`], for what must not be refused.
-    fn claim_unasked(&mut self, bucket: &Arc<Bucket>, before: (u64, u64), after: (u64, u64)) {
-        bucket.claim_unasked(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
-        self.note_claims(bucket, before, after);
-    }
-
-    fn note_claims(&mut self, bucket: &Arc<Bucket>, before: (u64, u64), after: (u64, u64)) {
-        let claim = |objects, bytes| Claim { bucket: Arc::clone(bucket), objects, bytes };
-        self.claims.push(claim(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
-        self.released.push(claim(before.0.saturating_sub(after.0), before.1.saturating_sub(after.1)));
-    }
-
-    fn unclaim_last(&mut self) {
-        self.released.pop();
-        if let Some(Claim { bucket, objects, bytes }) = self.claims.pop() {
-            bucket.unclaim(objects, bytes);
-        }
-    }
-}
-
-/// Gives a version the bucket's default retention when it has none of its own.
-fn stamp_default_retention(bucket: &Bucket, lock: &mut ObjectLock, now: Timestamp) {
-    if lock.retention.is_none() {
-        lock.retention = bucket.settings().default_retention.map(|default| default.from(now));
     }
 }
 
