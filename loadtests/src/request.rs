@@ -115,6 +115,18 @@ impl Requests {
         &self.head
     }
 
+    /// A request for a copy of the object `source` of the same bucket.
+    pub fn copy(&mut self, source: &str, key: &str) -> &str {
+        let mut header = String::from("/");
+        push_encoded_path(&self.target.bucket, &mut header);
+        header.push('/');
+        push_encoded_path(source, &mut header);
+        self.set_path(Some(key));
+        self.begin_with("PUT", &[], EMPTY_SHA256, Some(("x-amz-copy-source", &header)));
+        self.head.push_str("Content-Length: 0\r\n\r\n");
+        &self.head
+    }
+
     /// A request about a multipart upload for `key`, with these query parameters (not encoded) and a body of so many bytes.
     pub fn in_upload(&mut self, method: &str, key: &str, query: &[(&str, &str)], length: u64) -> &str {
         self.set_path(Some(key));
@@ -157,6 +169,18 @@ impl Requests {
 
     /// Request line, host and authentication.
     fn begin(&mut self, method: &str, query: &[(&str, &str)], payload: &str) {
+        self.begin_with(method, query, payload, None);
+    }
+
+    /// As [`Self::begin`], with one more header, which is signed where headers are; its name lies between those of the
+    /// payload's digest and the date.
+    fn begin_with(
+        &mut self,
+        method: &str,
+        query: &[(&str, &str)],
+        payload: &str,
+        more: Option<(&str, &str)>,
+    ) {
         self.moment.refresh();
         let host = self.target.host.as_str();
         let query = match self.target.auth {
@@ -175,15 +199,17 @@ impl Requests {
             head.push_str(piece);
         }
         if self.target.auth == Auth::Header {
-            let headers =
-                [("host", host), ("x-amz-content-sha256", payload), ("x-amz-date", self.moment.stamp())];
+            let (first, digest, date) =
+                (("host", host), ("x-amz-content-sha256", payload), ("x-amz-date", self.moment.stamp()));
+            let (three, four) = ([first, digest, date], [first, digest, more.unwrap_or(date), date]);
+            let headers = if more.is_some() { &four[..] } else { &three };
             for (name, value) in &headers[1..] {
                 for piece in [*name, ": ", *value, "\r\n"] {
                     head.push_str(piece);
                 }
             }
             head.push_str("Authorization: ");
-            let parts = Parts { method, path: &self.path, query: &query, headers: &headers, payload };
+            let parts = Parts { method, path: &self.path, query: &query, headers, payload };
             self.signer.push_authorization(&parts, &self.moment, head);
             head.push_str("\r\n");
         }

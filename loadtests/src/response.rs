@@ -28,8 +28,10 @@ pub struct Head {
     pub framing: Framing,
     /// Whether the server closes the connection after this response.
     pub close: bool,
-    /// The entity tag, when it is an MD5.
+    /// The MD5 in the entity tag, when it has one.
     pub tag: Option<u128>,
+    /// The number of parts behind it; 0: none is told.
+    pub tag_parts: u32,
 }
 
 /// Parses the head at the start of `bytes`: the head and its length, or `None` while it is not whole.
@@ -47,7 +49,7 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         std::str::from_utf8(&bytes[..end]).map_err(|_| Failure::Protocol("response head is not text"))?;
     let mut lines = text.split("\r\n");
     let (status, version_close) = parse_status_line(lines.next().unwrap_or_default())?;
-    let mut fields = Fields { length: None, chunked: false, close: version_close, tag: None };
+    let mut fields = Fields { length: None, chunked: false, close: version_close, tag: None, tag_parts: 0 };
     for line in lines {
         fields.take(line)?;
     }
@@ -61,7 +63,7 @@ pub fn parse_head(bytes: &[u8]) -> Result<Option<(Head, usize)>, Failure> {
         Fields { .. } => Framing::UntilClose,
     };
     let close = fields.close || framing == Framing::UntilClose;
-    Ok(Some((Head { status, framing, close, tag: fields.tag }, end + 4)))
+    Ok(Some((Head { status, framing, close, tag: fields.tag, tag_parts: fields.tag_parts }, end + 4)))
 }
 
 /// Status, and whether the version alone means that the connection is closed.
@@ -88,6 +90,7 @@ struct Fields {
     chunked: bool,
     close: bool,
     tag: Option<u128>,
+    tag_parts: u32,
 }
 
 impl Fields {
@@ -112,9 +115,10 @@ impl Fields {
             }
             self.chunked = true;
         } else if name.eq_ignore_ascii_case("etag") {
-            self.tag = value
-                .strip_prefix('"')
-                .and_then(|value| value.strip_suffix('"'))
+            let text = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or_default();
+            let (digits, parts) = text.split_once('-').unwrap_or((text, "0"));
+            self.tag_parts = parts.parse().unwrap_or(0);
+            self.tag = Some(digits)
                 .filter(|digits| digits.len() == 32)
                 .and_then(|digits| u128::from_str_radix(digits, 16).ok());
         } else if name.eq_ignore_ascii_case("connection") {
@@ -223,7 +227,10 @@ mod tests {
     fn a_head_cut_anywhere_is_the_same_head() {
         let text = "HTTP/1.1 206 Partial Content\r\nContent-LENGTH: 17\r\nX: y\r\n\r\nbody";
         let whole = parse(text).unwrap().unwrap();
-        assert_eq!(whole.0, Head { status: 206, framing: Framing::Length(17), close: false, tag: None });
+        assert_eq!(
+            whole.0,
+            Head { status: 206, framing: Framing::Length(17), close: false, tag: None, tag_parts: 0 }
+        );
         assert_eq!(&text[whole.1..], "body");
         for cut in 0..whole.1 {
             assert_eq!(parse(&text[..cut]), Ok(None), "cut at {cut}");

@@ -1,6 +1,7 @@
 //! One client of a history: it sends requests at random over one connection and notes what it asked, when, and what came
 //! back.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,6 +20,19 @@ use crate::xml;
 const SIZES: [usize; 6] = [64, 700, 5_000, 20_000, 70_000, 400_000];
 /// A GET reads no more than this.
 const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How a version is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Put,
+    /// CopyObject, from a key of the client's own.
+    Copy,
+    /// The completion of an upload of one part.
+    Parts,
+}
+
+/// Half of the writes are puts.
+const WAYS: [Way; 4] = [Way::Put, Way::Put, Way::Copy, Way::Parts];
 
 /// What a GET showed of a version: its tag, and the number of the put that wrote it.
 pub(super) type Shown = (Tag, u64);
@@ -44,6 +58,8 @@ pub(super) struct Notes {
     pub(super) unanswered: Vec<(usize, u64)>,
     /// Versions that GETs have shown.
     pub(super) shown: Vec<Shown>,
+    /// Tags of versions that were made of parts. `If-Match` would have to name their number too: it is not asked for them.
+    pub(super) of_parts: HashSet<Tag>,
     /// Answers that no history may have: other bytes than were written, or no HTTP.
     pub(super) wrong: Vec<String>,
 }
@@ -92,7 +108,8 @@ impl Client {
                 0..35 => {
                     let condition = condition(&mut random, known[key]);
                     let size = SIZES[index(random.below(SIZES.len() as u64))];
-                    self.put(task, key, (put, size), condition, &mut notes);
+                    let how = WAYS[index(random.below(WAYS.len() as u64))];
+                    self.write(task, key, (put, size, how), condition, &mut notes);
                 }
                 35..60 => self.read(task, key, "GET", &mut notes),
                 60..75 => self.read(task, key, "HEAD", &mut notes),
@@ -106,10 +123,12 @@ impl Client {
                 _ => self.list(task, &mut notes),
             }
             if let Some((key, operation)) = notes.operations.last() {
-                match (operation.call, operation.answer) {
-                    (_, Answer::Found(tag)) => known[*key] = Some(tag),
-                    (Call::Put { tag, .. }, Answer::Done) => known[*key] = Some(tag),
-                    _ => {}
+                let shown = match (operation.call, operation.answer) {
+                    (_, Answer::Found(tag)) | (Call::Put { tag, .. }, Answer::Done) => Some(tag),
+                    _ => None,
+                };
+                if let Some(tag) = shown.filter(|tag| !notes.of_parts.contains(tag)) {
+                    known[*key] = Some(tag);
                 }
             }
         }
@@ -123,22 +142,35 @@ impl Client {
         notes
     }
 
-    fn put(
+    /// Writes a version, one way or another. What leads up to the request that makes it changes nothing that others see.
+    fn write(
         &mut self,
         task: &Task<'_>,
         key: usize,
-        (put, size): (u64, usize),
+        (put, size, how): (u64, usize, Way),
         condition: Condition,
         notes: &mut Notes,
     ) {
-        let body = body(put, size);
-        let name = name(task, key);
-        let head = self.requests.object("PUT", &name, Some((UNSIGNED_PAYLOAD, body.len() as u64)), None);
-        let mut request = with_condition(head, condition).into_bytes();
-        request.extend_from_slice(&body);
+        let (body, name) = (body(put, size), name(task, key));
+        let request = match how {
+            Way::Put => Some(self.put_request(&name, &body, condition)),
+            Way::Copy => self.copy_request(task, &name, &body, condition),
+            Way::Parts => self.completion_request(task, &name, &body, condition),
+        };
+        // What led up to it had no answer: then there is nothing to ask for.
+        let Some(request) = request else { return };
         let (invoked, answered, returned) = self.exchange(task, &request, "PUT");
         let (tag, answer) = match answered {
-            Ok((Head { status: 200, tag: Some(tag), .. }, _)) => (Tag(tag), Answer::Done),
+            Ok((Head { status: 200, tag: Some(tag), .. }, _)) if how == Way::Put => (Tag(tag), Answer::Done),
+            Ok((Head { status: 200, .. }, document)) if how != Way::Put => match tag_in(&document) {
+                Some(tag) => {
+                    if how == Way::Parts {
+                        notes.of_parts.insert(tag);
+                    }
+                    (tag, Answer::Done)
+                }
+                None => return notes.wrong.push(format!("{how:?} to {name}: 200 without an entity tag")),
+            },
             Ok((Head { status: 412, .. }, _)) => (Tag(0), Answer::Refused),
             Ok((Head { status: 404, .. }, _)) if matches!(condition, Condition::Is(_)) => {
                 (Tag(0), Answer::Nothing)
@@ -146,7 +178,7 @@ impl Client {
             // A conflict or an overload: nothing has happened.
             Ok((Head { status: 409 | 503, .. }, _)) => return,
             Ok((Head { status, .. }, _)) if status < 500 => {
-                return notes.wrong.push(format!("PUT {name}: {status}"));
+                return notes.wrong.push(format!("{how:?} to {name}: {status}"));
             }
             _ => {
                 notes.unanswered.push((notes.operations.len(), put));
@@ -155,6 +187,49 @@ impl Client {
             }
         };
         self.note(key, Call::Put { tag, condition }, answer, invoked..returned, notes);
+    }
+
+    fn put_request(&mut self, name: &str, body: &[u8], condition: Condition) -> Vec<u8> {
+        let head = self.requests.object("PUT", name, Some((UNSIGNED_PAYLOAD, body.len() as u64)), None);
+        [with_condition(head, condition).as_bytes(), body].concat()
+    }
+
+    /// Puts the bytes where nobody looks, and asks for a copy of them.
+    fn copy_request(
+        &mut self,
+        task: &Task<'_>,
+        name: &str,
+        body: &[u8],
+        condition: Condition,
+    ) -> Option<Vec<u8>> {
+        let source = format!("sources/{}{}", task.prefix, self.number);
+        let put = self.put_request(&source, body, Condition::Always);
+        self.exchange(task, &put, "PUT").1.ok().filter(|(head, _)| head.status == 200)?;
+        let head = self.requests.copy(&source, name);
+        Some(with_condition(head, condition).into_bytes())
+    }
+
+    /// Uploads the bytes as the one part of an upload, and asks for its completion.
+    fn completion_request(
+        &mut self,
+        task: &Task<'_>,
+        name: &str,
+        body: &[u8],
+        condition: Condition,
+    ) -> Option<Vec<u8>> {
+        let begin = self.requests.in_upload("POST", name, &[("uploads", "")], 0).to_owned();
+        let (_, begun) = self.exchange(task, begin.as_bytes(), "POST").1.ok()?;
+        let id = xml::element(&String::from_utf8_lossy(&begun), "UploadId")?;
+        let query = [("partNumber", "1"), ("uploadId", id.as_str())];
+        let head = self.requests.in_upload("PUT", name, &query, body.len() as u64);
+        let part = [head.as_bytes(), body].concat();
+        let (head, _) = self.exchange(task, &part, "PUT").1.ok()?;
+        let document = format!(
+            "<CompleteMultipartUpload><Part><PartNumber>1</PartNumber><ETag>{:032x}</ETag></Part></CompleteMultipartUpload>",
+            head.tag?
+        );
+        let head = self.requests.in_upload("POST", name, &[("uploadId", &id)], document.len() as u64);
+        Some([with_condition(head, condition).as_bytes(), document.as_bytes()].concat())
     }
 
     fn delete(&mut self, task: &Task<'_>, key: usize, condition: Condition, notes: &mut Notes) {
@@ -178,7 +253,10 @@ impl Client {
         let request = self.requests.object(method, &name, None, None).to_owned();
         let (invoked, answered, returned) = self.exchange(task, request.as_bytes(), method);
         let answer = match answered {
-            Ok((Head { status: 200, tag: Some(tag), .. }, bytes)) => {
+            Ok((Head { status: 200, tag: Some(tag), tag_parts, .. }, bytes)) => {
+                if tag_parts > 0 {
+                    notes.of_parts.insert(Tag(tag));
+                }
                 if method == "GET" {
                     let Some(put) = writer_of(&bytes) else {
                         return notes
@@ -209,8 +287,9 @@ impl Client {
         let page = String::from_utf8_lossy(&bytes).into_owned();
         let listed: Vec<(String, Option<Tag>)> = xml::elements(&page, "Contents")
             .map(|entry| {
-                let tag = xml::element(entry, "ETag");
-                let tag = tag.and_then(|tag| Tag::try_from(tag.trim_matches('"').to_owned()).ok());
+                let text = xml::element(entry, "ETag").unwrap_or_default();
+                let tag = Tag::try_from(text.trim_matches('"').to_owned()).ok();
+                notes.of_parts.extend(tag.filter(|_| text.contains('-')));
                 (xml::element(entry, "Key").unwrap_or_default(), tag)
             })
             .collect();
@@ -258,6 +337,12 @@ impl Client {
         }
         Ok((head, body))
     }
+}
+
+/// The entity tag that the answer to a copy or a completion tells.
+fn tag_in(document: &[u8]) -> Option<Tag> {
+    let text = xml::element(&String::from_utf8_lossy(document), "ETag")?;
+    Tag::try_from(xml::unescape(&text).trim_matches('"').to_owned()).ok()
 }
 
 fn name(task: &Task<'_>, key: usize) -> String {

@@ -17,7 +17,9 @@ impl TryFrom<String> for Tag {
     type Error = std::num::ParseIntError;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        u128::from_str_radix(&text, 16).map(Self)
+        // Behind a hyphen stands the number of parts, which tells nothing more apart.
+        let digits = text.split_once('-').map_or(text.as_str(), |(digits, _)| digits);
+        u128::from_str_radix(digits, 16).map(Self)
     }
 }
 
