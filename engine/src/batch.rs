@@ -96,7 +96,8 @@ pub(crate) struct Batch<'s> {
     released: Vec<Claim>,
     /// What becomes of records, while somebody follows the slice's changes.
     changes: Option<Vec<Change>>,
-    parts_removed: usize,
+    /// Records of parts that were looked at or removed.
+    parts_touched: usize,
     body: Vec<u8>,
 }
 
@@ -120,7 +121,7 @@ impl<'s> Batch<'s> {
             freed_orphans: Vec::new(),
             claims: Vec::new(),
             released: Vec::new(),
-            parts_removed: 0,
+            parts_touched: 0,
             body: Vec::new(),
         })
     }
@@ -132,7 +133,7 @@ impl<'s> Batch<'s> {
 
     /// Whether what still waits should go to another batch.
     pub(crate) const fn is_full(&self) -> bool {
-        self.parts_removed >= BATCH_PARTS_MAX
+        self.parts_touched >= BATCH_PARTS_MAX
     }
 
     /// Decides and applies one change. An error breaks the whole batch.

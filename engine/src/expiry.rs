@@ -40,10 +40,10 @@ impl Engine {
         }
     }
 
-    /// Aborts the uploads that were begun more than `age` ago; says how many.
+    /// Aborts the uploads that were begun more than `age` ago; says how many. One that cannot be removed is logged.
     ///
     /// # Errors
-    /// Failures of the device; what was removed before stays removed.
+    /// Metadata that cannot be read; what was removed before stays removed.
     pub async fn expire_uploads_now(
         &self,
         age: Duration,
@@ -57,7 +57,14 @@ impl Engine {
             while !stopping() {
                 let page = uploads_behind(slice, after.as_deref(), begun_before)?;
                 for encoded in page.abandoned {
-                    expired += u64::from(self.abort_abandoned(&encoded).await?);
+                    // One that cannot be removed must not keep the others.
+                    match self.abort_abandoned(&encoded).await {
+                        Ok(removed) => expired += u64::from(removed),
+                        Err(error @ EngineError::ShuttingDown) => return Err(error),
+                        Err(error) => {
+                            tracing::error!(target: "service::engine", %error, "an abandoned multipart upload could not be removed");
+                        }
+                    }
                 }
                 after = page.next;
                 if after.is_none() {

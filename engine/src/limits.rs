@@ -107,8 +107,8 @@ pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 1 << 20);
 /// Changes that the committer takes into one transaction.
 pub(crate) const BATCH_JOBS_MAX: usize = 512;
 
-/// Part records that one transaction removes before what still waits goes to the next: their pages, and those of the free
-/// map, stay far below what LMDB lets a transaction change.
+/// Part records that one transaction looks at or removes before what still waits goes to the next: their pages, and those of
+/// the free map, stay far below what LMDB lets a transaction change, and other changes wait for milliseconds.
 pub(crate) const BATCH_PARTS_MAX: usize = 20_000;
 
 /// Highest part number (AWS: "Multipart upload limits").

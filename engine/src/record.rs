@@ -1,7 +1,7 @@
 //! The record of one version of an object: what stands in the `objects` table of a slice.
 //!
 //! ```text
-//! body, version 1 (integers little-endian)
+//! body, version 2 (integers little-endian)
 //! offset  size  what
 //! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes, 2 delete marker, 3 parts
 //! 1       1     flags: bit 0 sealed, 1 null version, 2 locked; the others zero
@@ -19,6 +19,8 @@
 //!               form 2: nothing; size, entity tag and attributes are empty
 //!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
 //! ```
+//! Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
+//!
 //! The first 52 bytes are all that a list needs. An object of parts keeps them where they were uploaded to: its parts are
 //! the records of table `parts` under its upload (`part_record.rs`), and the runs tell their numbers and sizes. Its payload
 //! id names all of them to those who pin it.
@@ -26,11 +28,12 @@
 use crate::codec::{
     Cursor, InvalidRecord, Payload, PayloadId, decode_attributes, decode_lock, encode_attributes, encode_lock,
 };
+use crate::limits::PART_NUMBER_MAX;
 use crate::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
 use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName};
 
 /// Version byte of the form drawn above.
-pub(crate) const OBJECT_RECORD_VERSION: u8 = 1;
+pub(crate) const OBJECT_RECORD_VERSION: u8 = 2;
 const FORM_DELETE_MARKER: u8 = 2;
 const FORM_PARTS: u8 = 3;
 const FLAG_SEALED: u8 = 1;
@@ -82,13 +85,16 @@ impl RecordHead {
 
     /// Head, form and flags.
     fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, u8), InvalidRecord> {
-        if version != OBJECT_RECORD_VERSION {
-            return Err(InvalidRecord("a record version that this program does not know"));
-        }
+        let (known_flags, implied_flags) = match version {
+            1 => (FLAG_SEALED, FLAG_NULL),
+            OBJECT_RECORD_VERSION => (FLAGS, 0),
+            _ => return Err(InvalidRecord("a record version that this program does not know")),
+        };
         let [form, flags, checksum_bits, kind] = from.array()?;
-        if flags & !FLAGS != 0 {
+        if flags & !known_flags != 0 {
             return Err(InvalidRecord("flags that this program does not know"));
         }
+        let flags = flags | implied_flags;
         let checksum_kind = match kind {
             0 => ChecksumKind::FullObject,
             1 => ChecksumKind::Composite,
@@ -190,6 +196,7 @@ impl ObjectRecord {
         let is_sealed = flags & FLAG_SEALED != 0;
         let mut parts = Vec::new();
         let content = match form {
+            FORM_DELETE_MARKER if head.size != 0 => return Err(InvalidRecord("a delete marker with a size")),
             FORM_DELETE_MARKER => Content::DeleteMarker,
             FORM_PARTS => {
                 let (id, upload) = (PayloadId(from.array()?), UploadId(from.u64()?));
@@ -230,15 +237,17 @@ fn encode_runs(out: &mut Vec<u8>, runs: &[PartRun]) -> Result<(), InvalidRecord>
 /// The runs of parts: in order, none empty, and as many parts and bytes as the head says.
 fn decode_runs(from: &mut Cursor<'_>, head: &RecordHead) -> Result<Vec<PartRun>, InvalidRecord> {
     let mut runs: Vec<PartRun> = Vec::new();
-    let (mut behind, mut parts, mut size) = (0u32, 0u32, 0u64);
+    let (mut behind, mut parts, mut size) = (1u32, 0u32, 0u64);
     for _ in 0..from.u16()? {
         let run = PartRun { first: from.u16()?, count: from.u16()?, size: from.u64()? };
-        if u32::from(run.first) < behind || run.count == 0 {
+        let (first, count) = (u32::from(run.first), u32::from(run.count));
+        if first < behind || count == 0 || first + count > u32::from(PART_NUMBER_MAX) + 1 {
             return Err(InvalidRecord("parts that are out of order"));
         }
-        behind = u32::from(run.first) + u32::from(run.count);
-        parts += u32::from(run.count);
-        size = size.saturating_add(run.size.saturating_mul(run.count.into()));
+        behind = first + count;
+        parts += count;
+        let bytes = run.size.checked_mul(u64::from(run.count)).and_then(|bytes| bytes.checked_add(size));
+        size = bytes.ok_or(InvalidRecord("parts that do not fit the size"))?;
         runs.push(run);
     }
     if (parts, size) != (head.etag.parts, head.size) {
@@ -322,15 +331,15 @@ mod tests {
         ] {
             let mut body = Vec::new();
             record.encode(&mut body).expect("encodes");
-            assert_eq!(ObjectRecord::decode(1, &body).expect("decodes"), record);
-            let head = RecordHead::decode(1, &body).expect("decodes");
+            assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), record);
+            let head = RecordHead::decode(2, &body).expect("decodes");
             assert_eq!((head.size, head.sequence, head.checksum_bits), (record.info.size, 77, 0b10));
         }
         let marker = ObjectRecord::delete_marker(VersionId(5), Timestamp(6), true);
         let mut body = Vec::new();
         marker.encode(&mut body).expect("encodes");
-        assert_eq!(ObjectRecord::decode(1, &body).expect("decodes"), marker);
-        assert!(RecordHead::decode(1, &body).expect("decodes").is_delete_marker);
+        assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), marker);
+        assert!(RecordHead::decode(2, &body).expect("decodes").is_delete_marker);
     }
 
     /// Golden bytes: a change here is a change of the on-disk format.
@@ -363,6 +372,18 @@ mod tests {
         assert_eq!(body[135..], [0x10, 0x27, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
     }
 
+    /// Records of the first format had no flag for null versions, and were taken for versions with an id: an overwrite left
+    /// the old object behind, and a delete brought it back.
+    #[test]
+    fn records_of_version_1_are_null_versions() {
+        let mut body = Vec::new();
+        volume(200_000, None).encode(&mut body).expect("encodes");
+        assert!(ObjectRecord::decode(1, &body).expect("decodes").info.is_null);
+        assert!(!ObjectRecord::decode(2, &body).expect("decodes").info.is_null);
+        body[1] = 0b10;
+        assert!(ObjectRecord::decode(1, &body).is_err(), "it had no such flag");
+    }
+
     #[test]
     fn parts_that_are_out_of_order_or_do_not_fit_are_refused() {
         for change in [
@@ -371,12 +392,14 @@ mod tests {
             |runs: &mut Vec<PartRun>| runs[1].size = 4,
             |runs: &mut Vec<PartRun>| runs[1].count = 0,
             |runs: &mut Vec<PartRun>| runs[1].first = 4,
+            |runs: &mut Vec<PartRun>| runs[1].first = 10_001,
+            |runs: &mut Vec<PartRun>| runs[0].size = u64::MAX,
         ] {
             let mut record = of_parts();
             change(&mut record.info.parts);
             let mut body = Vec::new();
             record.encode(&mut body).expect("encodes");
-            assert!(ObjectRecord::decode(1, &body).is_err(), "{:?}", record.info.parts);
+            assert!(ObjectRecord::decode(2, &body).is_err(), "{:?}", record.info.parts);
         }
     }
 
@@ -386,8 +409,8 @@ mod tests {
         volume(200_000, None).encode(&mut body).expect("encodes");
         body[8] = 0;
         body[9] = 0;
-        assert!(ObjectRecord::decode(1, &body).is_err());
         assert!(ObjectRecord::decode(2, &body).is_err());
+        assert!(ObjectRecord::decode(3, &body).is_err());
     }
 
     proptest! {
@@ -399,7 +422,7 @@ mod tests {
             let at = at % body.len();
             body[at] = byte;
             body.truncate(cut);
-            let _ = ObjectRecord::decode(1, &body);
+            let _ = ObjectRecord::decode(2, &body);
         }
     }
 }

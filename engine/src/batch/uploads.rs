@@ -96,7 +96,7 @@ impl Batch<'_> {
             let volume = part.record.payload.volume();
             self.removed.extend(volume.map(|volume| (volume.id, volume.owned().collect())));
         }
-        self.parts_removed += parts.len();
+        self.parts_touched += parts.len();
         Ok(())
     }
 
@@ -130,6 +130,8 @@ impl Batch<'_> {
             &job.condition,
             visible(newest.as_ref().map(|found| &found.record)),
         )?;
+        // Also when it is refused in the end: refusals must not add up to a batch without bounds.
+        self.parts_touched += job.parts.len();
         let (used, unused) = self.divide(&key, &job.parts)?;
         #[cfg(feature = "simulation")]
         let unused = if self.slice.files.is_flawed(Flaw::DropNamedPart) {

@@ -376,7 +376,7 @@ impl Batch<'_> {
             let counted = Counted { extents, ..Counted::NOTHING };
             self.remove_record(&place.bucket, FollowedTable::Parts, &part.key, counted)?;
         }
-        self.parts_removed += parts.len();
+        self.parts_touched += parts.len();
         let key = keys::with_upload(&place.versions, upload);
         self.remove_record(&place.bucket, FollowedTable::Assembled, &key, Counted::NOTHING)?;
         #[cfg(feature = "simulation")]
