@@ -243,7 +243,7 @@ mod tests {
             );
         }
         assert_eq!(read(&[(LEGAL_HOLD, "ON")], &locking()).expect("ok").legal_hold, Some(true));
-        assert_eq!(read(&[(LEGAL_HOLD, "OFF")], &locking()).expect("ok"), ObjectLock::default());
+        assert_eq!(read(&[(LEGAL_HOLD, "OFF")], &locking()).expect("ok").legal_hold, Some(false));
     }
 
     #[test]
