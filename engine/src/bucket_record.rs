@@ -17,7 +17,8 @@
 //! Fields whose flag is not set are zero. Version 1 had the first 16 bytes and a zero.
 
 use crate::bucket::{Bucket, BucketSettings, Quota, Versioning};
-use crate::lock::{DefaultRetention, RetentionMode, RetentionPeriod};
+use crate::codec::{mode_number, mode_of};
+use crate::lock::{DefaultRetention, RetentionPeriod};
 use cairn_lmdb::Record;
 use cairn_model::{BucketName, Timestamp};
 
@@ -112,23 +113,6 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
         },
     })
-}
-
-/// Number of a retention mode on disk.
-pub(crate) const fn mode_number(mode: RetentionMode) -> u8 {
-    match mode {
-        RetentionMode::Governance => 0,
-        RetentionMode::Compliance => 1,
-    }
-}
-
-/// The retention mode of a number.
-pub(crate) const fn mode_of(number: u8) -> Option<RetentionMode> {
-    match number {
-        0 => Some(RetentionMode::Governance),
-        1 => Some(RetentionMode::Compliance),
-        _ => None,
-    }
 }
 
 #[cfg(test)]

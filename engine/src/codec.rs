@@ -13,9 +13,8 @@
 //! ```
 
 use crate::block::{BlockCheck, CheckKind, Checks};
-use crate::bucket_record::{mode_number, mode_of};
 use crate::extent::{Extent, blocks_for, units_for};
-use crate::lock::{ObjectLock, Retention};
+use crate::lock::{ObjectLock, Retention, RetentionMode};
 use crate::object::{Attributes, ChecksumAlgorithm};
 use crate::seal::WrappedKey;
 use cairn_model::Timestamp;
@@ -180,6 +179,23 @@ fn decode_volume_payload(
         return Err(InvalidRecord("checks that do not fit the size"));
     }
     Ok(VolumePayload { id, extents, checks })
+}
+
+/// Number of a retention mode on disk.
+pub(crate) const fn mode_number(mode: RetentionMode) -> u8 {
+    match mode {
+        RetentionMode::Governance => 0,
+        RetentionMode::Compliance => 1,
+    }
+}
+
+/// The retention mode of a number.
+pub(crate) const fn mode_of(number: u8) -> Option<RetentionMode> {
+    match number {
+        0 => Some(RetentionMode::Governance),
+        1 => Some(RetentionMode::Compliance),
+        _ => None,
+    }
 }
 
 /// Appends a lock.

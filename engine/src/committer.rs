@@ -28,11 +28,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut s
             }
             continue;
         }
-        let jobs = flush_payloads(slice, keep_headroom(slice, disk, jobs));
-        if jobs.is_empty() {
-            continue;
-        }
-        sequence = commit(slice, clock, sequence, jobs);
+        sequence = commit(slice, disk, clock, sequence, flush_payloads(slice, jobs));
     }
 }
 
@@ -93,14 +89,21 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
 
 /// Decides, applies and commits the changes; returns the last sequence used. A change of many parts ends its batch: what is
 /// left makes another.
-fn commit(slice: &Arc<Slice>, clock: &dyn Clock, mut sequence: u64, jobs: Vec<Job>) -> u64 {
-    let mut jobs = jobs.into_iter().peekable();
-    while jobs.peek().is_some() {
+fn commit(
+    slice: &Arc<Slice>,
+    disk: &DiskSpace,
+    clock: &dyn Clock,
+    mut sequence: u64,
+    mut jobs: Vec<Job>,
+) -> u64 {
+    while !jobs.is_empty() {
         if let Some(reason) = slice.stopped.get() {
-            jobs.for_each(|job| job.fail(&EngineError::Io(reason.clone())));
+            jobs.into_iter().for_each(|job| job.fail(&EngineError::Io(reason.clone())));
             return sequence;
         }
-        sequence = commit_batch(slice, clock, sequence, &mut jobs);
+        let mut waiting = keep_headroom(slice, disk, jobs).into_iter();
+        sequence = commit_batch(slice, clock, sequence, &mut waiting);
+        jobs = waiting.collect();
     }
     sequence
 }

@@ -39,8 +39,8 @@ pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
 /// A change of the control environment that waits for its thread.
 pub(crate) enum ControlJob {
     Create(BucketName, BucketSettings, Reply<Arc<Bucket>>),
-    /// Changes a setting of the bucket of this name.
-    Change(BucketName, BucketChange, Reply<()>),
+    /// Changes a setting of the bucket with this id and name.
+    Change(u64, BucketName, BucketChange, Reply<()>),
     Delete(BucketName, Reply<()>),
     /// Keeps where the scrub stands.
     SaveScrub(ScrubRecord, Reply<()>),
@@ -128,7 +128,7 @@ impl Control {
             if let Some(reason) = self.stopped.get() {
                 match job {
                     ControlJob::Create(_, _, reply) => drop(reply.send(Err(EngineError::Io(reason.clone())))),
-                    ControlJob::Change(_, _, reply)
+                    ControlJob::Change(_, _, _, reply)
                     | ControlJob::Delete(_, reply)
                     | ControlJob::SaveScrub(_, reply) => {
                         drop(reply.send(Err(EngineError::Io(reason.clone()))))
@@ -142,8 +142,8 @@ impl Control {
                 ControlJob::Create(name, settings, reply) => {
                     drop(reply.send(self.create_bucket(name, settings, buckets, clock)))
                 }
-                ControlJob::Change(name, change, reply) => {
-                    drop(reply.send(self.change_bucket(&name, change, buckets)))
+                ControlJob::Change(id, name, change, reply) => {
+                    drop(reply.send(self.change_bucket((id, &name), change, buckets)))
                 }
                 ControlJob::Delete(name, reply) => {
                     drop(reply.send(self.delete_bucket(&name, buckets, slices)))
@@ -211,12 +211,13 @@ impl Control {
 
     fn change_bucket(
         &self,
-        name: &BucketName,
+        (id, name): (u64, &BucketName),
         change: BucketChange,
         buckets: &Buckets,
     ) -> Result<(), EngineError> {
         let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
-        let bucket = found.ok_or(EngineError::NoSuchBucket)?;
+        // One that was made in the meantime is another bucket.
+        let bucket = found.filter(|bucket| bucket.id == id).ok_or(EngineError::NoSuchBucket)?;
         let before = bucket.settings();
         let mut settings = BucketSettings::clone(&before);
         match change {

@@ -15,7 +15,7 @@ use crate::object::{
     Attributes, DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome,
     VersionsPage, WriteCondition,
 };
-use crate::open::lookup;
+use crate::open::{SharedParts, lookup};
 use crate::pace::Activity;
 use crate::queue::{DeleteJob, Job, LockChange, LockJob, PutJob, Reply};
 use crate::slice::Slice;
@@ -35,6 +35,7 @@ use std::sync::Arc;
 pub struct Engine {
     store: Arc<Store>,
     disk: Disk,
+    pub(crate) shared_parts: SharedParts,
     pub(crate) upload_budget: UploadBudget,
     pub(crate) hasher: Hasher,
     /// Bytes that readers hold ahead of what they are sending.
@@ -71,12 +72,21 @@ impl Engine {
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
         let disk = Disk::new(store.files.clone());
         let (upload_budget, hasher) = (UploadBudget::new(), Hasher::default());
+        let shared_parts = SharedParts::default();
         let activity = store.activities.add();
         let shares = Shares::Static(BACKGROUND_SHARES);
         let background = glommio::executor().create_task_queue(shares, Latency::NotImportant, "background");
         let read_ahead_bytes = Cell::new(0);
-        let engine =
-            Rc::new(Self { store, disk, upload_budget, hasher, read_ahead_bytes, activity, background });
+        let engine = Rc::new(Self {
+            store,
+            disk,
+            shared_parts,
+            upload_budget,
+            hasher,
+            read_ahead_bytes,
+            activity,
+            background,
+        });
         for slice in &engine.store.slices {
             let path = volume_path(&slice.folder, 0);
             let opened = engine.disk.file(slice.number, 0, &path).await;
@@ -140,11 +150,9 @@ impl Engine {
     /// [`EngineError::StorageFull`] and failures of the device.
     pub async fn put_object(&self, put: PutObject) -> Result<PutOutcome, EngineError> {
         let PutObject { bucket, key, payload, etag, attributes, condition, lock } = put;
-        let slice = Arc::clone(self.store.slice_of(&bucket, &key)?);
-        let (reply, answer) = oneshot::channel();
+        let (of, named) = (Arc::clone(&bucket), key.clone());
         let job = PutJob { bucket, key, payload, etag, attributes, condition, lock };
-        slice.queue.push(Job::Put(Box::new(job), reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.commit(&of, &named, |reply| Job::Put(Box::new(job), reply)).await
     }
 
     /// Removes the current object of a key, if there is one, or a version; makes a delete marker where the bucket keeps

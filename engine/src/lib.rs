@@ -21,6 +21,7 @@ mod codec;
 mod committer;
 mod compact;
 mod control;
+mod copy;
 mod disk;
 mod engine;
 mod error;

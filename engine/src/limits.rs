@@ -69,6 +69,8 @@ pub(crate) const READ_RUN_BLOCKS: u64 = scaled(4, 1);
 pub(crate) const COPY_AHEAD_BLOCKS: u64 = scaled(48, 2);
 /// ... (1 MiB each).
 pub(crate) const COPY_RUN_BLOCKS: u64 = scaled(16, 1);
+/// Bytes that a copy moves before other tasks have their turn: some 0.1 ms.
+pub(crate) const COPY_TURN_BYTES: usize = 4 * BLOCK_BYTES;
 
 /// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
 pub(crate) const EXTENT_UNITS_MAX: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
@@ -184,16 +186,16 @@ pub(crate) const FINDINGS_OF_VERSION_MAX: usize = 16;
 /// Damaged versions that one verification of a bucket lists; the rest is counted.
 pub const CORRUPT_VERSIONS_MAX: usize = 1000;
 
-/// Object records that an inspection examines when it is not told otherwise (specification: "storage inspect").
+/// Records that an inspection examines when it is not told otherwise (specification: "storage inspect").
 pub const INSPECTION_ENTRIES_DEFAULT: u64 = 100_000;
-/// Most object records that one inspection may be told to examine.
+/// Most records that one inspection may be told to examine.
 pub const INSPECTION_ENTRIES_MAX: u64 = 1_000_000_000;
-/// Object records that an inspection reads from one snapshot: a few milliseconds, in which freed pages are kept.
+/// Records that an inspection reads from one snapshot: a few milliseconds, in which freed pages are kept.
 pub(crate) const INSPECTION_SEGMENT_RECORDS: u64 = 4096;
 /// Findings that an inspection writes down; the others are counted.
 pub const FINDINGS_MAX: usize = 1000;
 /// Changes of records that are written down for an inspection between two of its snapshots: far more than are committed in
-/// that time, and some 20 MB with keys of ordinary length.
+/// that time, completions of thousands of parts apart, and some 20 MB with keys of ordinary length.
 pub(crate) const FOLLOWED_CHANGES_MAX: usize = 65_536;
 /// Orphaned runs of one slice that one repair removes; the next repair finds the others.
 pub(crate) const REPAIRED_RUNS_MAX: usize = 65_536;

@@ -1,28 +1,20 @@
-//! Multipart uploads on one executor, and copies: the path of each request.
+//! Multipart uploads on one executor: the path of each request.
 
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::hasher::yield_once;
 use crate::keys;
-use crate::limits::BLOCK_BYTES;
 use crate::list;
 use crate::object::CompleteOutcome;
 use crate::part_record::PartHead;
 use crate::queue::{AbortUploadJob, CreateUploadJob, Job};
-use crate::reader::OpenObject;
 use crate::upload::{
     CompleteUpload, ListUploads, NewUpload, PartInfo, PartsPage, PutPart, UploadInfo, UploadsPage,
 };
 use crate::upload_record;
-use crate::writer::StagedPayload;
 use cairn_lmdb::ReadTxn;
 use cairn_model::{ObjectKey, UploadId};
-use std::rc::Rc;
 use std::sync::Arc;
-
-/// Bytes that a copy moves before other tasks have their turn: some 0.1 ms.
-const COPY_TURN_BYTES: usize = 4 * BLOCK_BYTES;
 
 impl Engine {
     /// Begins an upload. Durable when it returns.
@@ -152,41 +144,5 @@ impl Engine {
     ) -> Result<UploadsPage, EngineError> {
         let page = list::list_uploads(&self.store().slices, bucket.id, list);
         self.reported(page, || bucket.name.to_string())
-    }
-
-    /// Copies the bytes that an object was opened for, checked block by block, to a payload for another key. The MD5 of a
-    /// whole object that was put in one piece is not computed again. Other requests go on meanwhile.
-    ///
-    /// # Errors
-    /// [`EngineError::PayloadTooLarge`], [`EngineError::StorageFull`], [`EngineError::Corrupt`] and failures of the device.
-    pub async fn copy_payload(
-        self: &Rc<Self>,
-        source: OpenObject,
-        bucket: &Arc<Bucket>,
-        key: &ObjectKey,
-    ) -> Result<StagedPayload, EngineError> {
-        let is_whole = source.range == (0..source.info.size);
-        let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0).map(|etag| etag.md5);
-        let size = source.range.end - source.range.start;
-        let mut writer = self.begin_payload(bucket, key, size, md5)?;
-        let mut reader = source.copying().read();
-        let mut in_turn = 0;
-        while let Some(chunk) = reader.next().await? {
-            let mut bytes = chunk.as_ref();
-            while !bytes.is_empty() {
-                let buffer = writer.buffer().await?;
-                let count = buffer.len().min(bytes.len());
-                let (now, later) = bytes.split_at(count);
-                buffer.get_mut(..count).unwrap_or_default().copy_from_slice(now);
-                writer.advance(count)?;
-                bytes = later;
-                in_turn += count;
-            }
-            if in_turn >= COPY_TURN_BYTES {
-                in_turn = 0;
-                yield_once().await;
-            }
-        }
-        writer.finish().await
     }
 }

@@ -1,52 +1,70 @@
 //! Opening a version for reading: its record is found and decoded, its payload pinned.
 //!
-//! Everything that reading takes is read in one snapshot of the slice's metadata: of an object of parts the records of
-//! those parts that the wanted bytes lie in. The pin is taken after the look, and counts only when no space was given
-//! away in between; else the look is repeated.
+//! Everything that reading takes is read in one snapshot of the slice's metadata. The pin is taken in it, right after the
+//! record was found, and counts only when no space was given away since before the snapshot; else the look is repeated. Of
+//! an object of parts the pin keeps all of them, so their records, up to ten thousand, are looked up behind it: those
+//! that the wanted bytes lie in. All readers of the whole of one version on an executor share what was found.
 
 use crate::block::accept;
 use crate::bucket::Bucket;
-use crate::codec::{Payload, PayloadForm, PayloadId, VolumePayload};
+use crate::codec::{Payload, PayloadForm, PayloadId};
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys;
 use crate::list;
 use crate::object::ObjectInfo;
 use crate::part_record::PartRecord;
-use crate::reader::{OpenObject, OpenPart, PinnedPayload, Purpose, Source};
+use crate::reader::{OpenObject, OpenPart, PayloadSource, PinnedPayload, Purpose, Source};
 use crate::record::{Content, ObjectRecord};
-use crate::seal::{KeyOwner, PayloadKey};
+use crate::seal::KeyOwner;
 use crate::slice::Slice;
+use crate::space::Pin;
 use cairn_lmdb::{ReadTxn, Record};
 use cairn_model::{ObjectKey, UploadId, VersionName};
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::ops::Range;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
-
-/// A payload that can be read: inline bytes, or where the blocks are and what opens them.
-pub(crate) enum Opened {
-    Inline(Vec<u8>),
-    Volume(VolumePayload, Option<Box<PayloadKey>>),
-    /// Parts in order, with the id that pins them all.
-    Parts(PayloadId, Vec<OpenedPart>),
-}
-
-/// A part of an object, as it was found.
-pub(crate) struct OpenedPart {
-    number: u16,
-    /// Where its bytes stand in the object.
-    start: u64,
-    size: u64,
-    opened: Opened,
-}
 
 /// The snapshot that a version is looked up in.
 pub(crate) struct Look<'t> {
-    pub(crate) slice: &'t Slice,
+    pub(crate) slice: &'t Arc<Slice>,
+    /// The slice's count of removals from before the snapshot.
+    pub(crate) removals: u64,
     pub(crate) txn: &'t ReadTxn<'t>,
     /// Beginning of the keys of the key's versions.
     pub(crate) versions: &'t [u8],
     pub(crate) owner: KeyOwner<'t>,
+    /// Bucket and key, for reports of damage.
+    pub(crate) object: &'t str,
+    pub(crate) purpose: Purpose,
+}
+
+/// The parts of those objects that are being read as a whole, by the id that pins them.
+#[derive(Default)]
+pub(crate) struct SharedParts(RefCell<HashMap<PayloadId, Weak<Vec<OpenPart>>>>);
+
+impl SharedParts {
+    fn get(&self, id: PayloadId) -> Option<Rc<Vec<OpenPart>>> {
+        self.0.borrow().get(&id).and_then(Weak::upgrade)
+    }
+
+    fn share(&self, id: PayloadId, parts: &Rc<Vec<OpenPart>>) {
+        let mut shared = self.0.borrow_mut();
+        // What nobody reads any more goes when something comes: there are never more than readers.
+        shared.retain(|_, parts| parts.strong_count() > 0);
+        shared.insert(id, Rc::downgrade(parts));
+    }
+}
+
+/// Whose payload is being opened, and what keeps it.
+struct Opening<'o> {
+    version: VersionName,
+    part: Option<u16>,
+    size: u64,
+    object: &'o Rc<str>,
+    pin: Option<Rc<Pin>>,
 }
 
 impl Engine {
@@ -64,17 +82,19 @@ impl Engine {
     ) -> Result<(OpenObject, T), EngineError> {
         self.note_request();
         let slice = self.store().slice_of(bucket, key)?;
-        let object = || format!("{}/{key}", bucket.name);
+        let object = format!("{}/{key}", bucket.name);
         let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
         let mut decided = None;
-        let opened = self.open_found(slice, Purpose::Serve, object, || {
+        let opened = self.open_found(slice, |removals| {
             lookup(slice, bucket, key, version, |txn, versions, record, stored| {
                 let (range, decision) = wanted(&record.info);
                 decided = Some(decision);
-                self.open_record(&Look { slice, txn, versions, owner }, record, stored.tail, range)
+                let (object, purpose) = (object.as_str(), Purpose::Serve);
+                let look = Look { slice, removals, txn, versions, owner, object, purpose };
+                self.open_record(&look, record, stored.tail, range)
             })
         });
-        let opened = self.reported(opened, object)?;
+        let opened = self.reported(opened, || object.clone())?;
         decided.map(|decided| (opened, decided)).ok_or(EngineError::ShuttingDown)
     }
 
@@ -91,114 +111,101 @@ impl Engine {
         self.open_object(bucket, key, version, |info| (0..info.size, ())).map(|(open, ())| open)
     }
 
-    /// Opens what `look_up` finds. It is called again when space was given away between its look and the pin.
+    /// Opens what `look_up` finds, given the slice's count of removals. It is called again when space was given away between
+    /// that count and the pin.
     pub(crate) fn open_found(
-        self: &Rc<Self>,
-        slice: &Arc<Slice>,
-        purpose: Purpose,
-        object: impl Fn() -> String,
-        mut look_up: impl FnMut() -> Result<(ObjectInfo, Range<u64>, Opened), EngineError>,
+        &self,
+        slice: &Slice,
+        mut look_up: impl FnMut(u64) -> Result<Option<OpenObject>, EngineError>,
     ) -> Result<OpenObject, EngineError> {
         loop {
-            let removals = slice.space.removals();
-            let (info, range, opened) = look_up()?;
-            let id = match &opened {
-                Opened::Inline(_) => None,
-                Opened::Volume(payload, _) => Some(payload.id),
-                Opened::Parts(id, _) => Some(*id),
-            };
-            let pin = match id {
-                None => None,
-                Some(id) => match slice.space.pin(id, removals) {
-                    Some(pin) => Some(Rc::new(pin)),
-                    None => continue,
-                },
-            };
-            let name: Rc<str> = object().into();
-            let source = |opened: Opened, size: u64, part: Option<u16>| match opened {
-                Opened::Inline(bytes) => Source::Inline(bytes),
-                Opened::Volume(payload, key) => Source::Volume(Rc::new(PinnedPayload {
-                    engine: Rc::clone(self),
-                    slice: Arc::clone(slice),
-                    size,
-                    object: Rc::clone(&name),
-                    version: info.version_name(),
-                    part,
-                    purpose,
-                    payload,
-                    key,
-                    _pin: pin.clone(),
-                })),
-                Opened::Parts(..) => Source::Inline(Vec::new()),
-            };
-            let source = match opened {
-                Opened::Parts(_, parts) => Source::Parts(
-                    parts
-                        .into_iter()
-                        .map(|OpenedPart { number, start, size, opened }| OpenPart {
-                            start,
-                            size,
-                            source: source(opened, size, Some(number)),
-                        })
-                        .collect(),
-                ),
-                whole => source(whole, info.size, None),
-            };
-            return Ok(OpenObject { info, range, source });
+            if let Some(open) = look_up(slice.space.removals())? {
+                return Ok(open);
+            }
         }
     }
 
-    /// Unwraps the data keys of what is sealed; checks, and opens, inline payloads; finds the parts that the bytes of
-    /// `range` lie in.
+    /// Pins what a record names, unwraps the data keys of what is sealed, checks and opens inline payloads, finds the parts
+    /// that the bytes of `range` lie in. `None`: space was given away meanwhile.
     pub(crate) fn open_record(
-        &self,
+        self: &Rc<Self>,
         look: &Look<'_>,
         record: ObjectRecord,
         tail: &[u8],
         range: Range<u64>,
-    ) -> Result<(ObjectInfo, Range<u64>, Opened), EngineError> {
+    ) -> Result<Option<OpenObject>, EngineError> {
         let ObjectRecord { info, content } = record;
         let range = range.start.min(info.size)..range.end.min(info.size);
-        let opened = match content {
-            Content::Payload(payload) => self.open_payload(look.owner, payload, tail, info.size)?,
-            Content::Parts { id, upload } => Opened::Parts(id, self.open_parts(look, upload, &info, &range)?),
-            Content::DeleteMarker => Opened::Inline(Vec::new()),
+        let pinned = match &content {
+            Content::Payload(payload) => payload.volume().map(|volume| volume.id),
+            Content::Parts { id, .. } => Some(*id),
+            Content::DeleteMarker => None,
         };
-        Ok((info, range, opened))
+        let pin = match pinned.map(|id| look.slice.space.pin(id, look.removals)) {
+            Some(None) => return Ok(None),
+            Some(Some(pin)) => Some(Rc::new(pin)),
+            None => None,
+        };
+        let object: Rc<str> = look.object.into();
+        let (version, size) = (info.version_name(), info.size);
+        let opening = Opening { version, part: None, size, object: &object, pin };
+        let source = match content {
+            Content::Payload(payload) => Source::Payload(self.open_payload(look, payload, tail, opening)?),
+            Content::Parts { id, upload } => {
+                Source::Parts(self.open_parts(look, (id, upload), &info, &range, opening)?)
+            }
+            Content::DeleteMarker => Source::Payload(PayloadSource::Inline(Vec::new())),
+        };
+        Ok(Some(OpenObject { info, range, purpose: look.purpose, source }))
     }
 
     fn open_payload(
-        &self,
-        owner: KeyOwner<'_>,
+        self: &Rc<Self>,
+        look: &Look<'_>,
         payload: Payload,
         tail: &[u8],
-        size: u64,
-    ) -> Result<Opened, EngineError> {
+        opening: Opening<'_>,
+    ) -> Result<PayloadSource, EngineError> {
         let corrupt = |what: &str| EngineError::Corrupt(what.to_owned());
         let unwrap = |wrapped| {
-            let unwrapped = self.store().wrapping_key.unwrap(&wrapped, owner);
+            let unwrapped = self.store().wrapping_key.unwrap(&wrapped, look.owner);
             unwrapped.ok_or_else(|| corrupt("the data key"))
         };
         let data_key = payload.sealed.map(unwrap).transpose()?;
+        let Opening { version, part, size, object, pin } = opening;
         match payload.form {
-            PayloadForm::Volume(volume) => Ok(Opened::Volume(volume, data_key.map(Box::new))),
+            PayloadForm::Volume(payload) => Ok(PayloadSource::Volume(Rc::new(PinnedPayload {
+                engine: Rc::clone(self),
+                slice: Arc::clone(look.slice),
+                payload,
+                key: data_key.map(Box::new),
+                size,
+                object: Rc::clone(object),
+                version,
+                part,
+                _pin: pin,
+            }))),
             PayloadForm::Inline { check } => {
                 let mut bytes = tail.to_vec();
                 if bytes.len() as u64 != size || !accept(data_key.as_ref(), 0, &mut bytes, check) {
                     return Err(corrupt("the inline payload"));
                 }
-                Ok(Opened::Inline(bytes))
+                Ok(PayloadSource::Inline(bytes))
             }
         }
     }
 
     fn open_parts(
-        &self,
+        self: &Rc<Self>,
         look: &Look<'_>,
-        upload: UploadId,
+        (id, upload): (PayloadId, UploadId),
         info: &ObjectInfo,
         range: &Range<u64>,
-    ) -> Result<Vec<OpenedPart>, EngineError> {
+        whole: Opening<'_>,
+    ) -> Result<Rc<Vec<OpenPart>>, EngineError> {
+        if let Some(parts) = self.shared_parts.get(id) {
+            return Ok(parts);
+        }
         let upload = keys::with_upload(look.versions, upload);
         let (mut start, mut opened) = (0, Vec::new());
         for run in &info.parts {
@@ -212,31 +219,34 @@ impl Engine {
             };
             for within in before..through {
                 let number = u16::try_from(u64::from(run.first) + within).unwrap_or(u16::MAX);
-                let start = start + within * run.size;
-                opened.push(self.open_part(look, &upload, number, start, run.size)?);
+                let (start, part, pin) = (start + within * run.size, Some(number), whole.pin.clone());
+                let opening = Opening { part, size: run.size, pin, ..whole };
+                let source = self.open_part(look, &upload, number, opening)?;
+                opened.push(OpenPart { start, size: run.size, source });
             }
             start += run.size * u64::from(run.count);
+        }
+        let opened = Rc::new(opened);
+        if *range == (0..info.size) {
+            self.shared_parts.share(id, &opened);
         }
         Ok(opened)
     }
 
     fn open_part(
-        &self,
+        self: &Rc<Self>,
         look: &Look<'_>,
         upload: &[u8],
         number: u16,
-        start: u64,
-        size: u64,
-    ) -> Result<OpenedPart, EngineError> {
-        let key = keys::with_part(upload, number);
-        let stored = look.txn.get(look.slice.tables.parts, &key)?;
+        opening: Opening<'_>,
+    ) -> Result<PayloadSource, EngineError> {
+        let stored = look.txn.get(look.slice.tables.parts, &keys::with_part(upload, number))?;
         let stored = stored.ok_or_else(|| EngineError::Corrupt(format!("part {number}: it is missing")))?;
         let record = PartRecord::decode(stored.version, stored.body, number)?;
-        if record.info.size != size {
+        if record.info.size != opening.size {
             return Err(EngineError::Corrupt(format!("part {number}: its size")));
         }
-        let opened = self.open_payload(look.owner, record.payload, stored.tail, size)?;
-        Ok(OpenedPart { number, start, size, opened })
+        self.open_payload(look, record.payload, stored.tail, opening)
     }
 }
 

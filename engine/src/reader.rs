@@ -31,14 +31,21 @@ pub struct OpenObject {
     pub info: ObjectInfo,
     /// The bytes that it was opened for.
     pub(crate) range: Range<u64>,
+    pub(crate) purpose: Purpose,
     pub(crate) source: Source,
 }
 
 pub(crate) enum Source {
+    Payload(PayloadSource),
+    /// In order; those that the range lies in at least.
+    Parts(Rc<Vec<OpenPart>>),
+}
+
+/// Where the bytes of one payload come from.
+#[derive(Clone)]
+pub(crate) enum PayloadSource {
     Inline(Vec<u8>),
     Volume(Rc<PinnedPayload>),
-    /// Those parts that the range lies in, in order.
-    Parts(Vec<OpenPart>),
 }
 
 /// A part of an object opened for reading.
@@ -46,7 +53,7 @@ pub(crate) struct OpenPart {
     /// Where its bytes stand in the object.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    pub(crate) source: Source,
+    pub(crate) source: PayloadSource,
 }
 
 /// Why a payload is read.
@@ -83,7 +90,6 @@ pub(crate) struct PinnedPayload {
     pub(crate) version: VersionName,
     /// Number of the part that the payload is, if it is one.
     pub(crate) part: Option<u16>,
-    pub(crate) purpose: Purpose,
     /// Of the whole object.
     pub(crate) _pin: Option<Rc<Pin>>,
 }
@@ -130,13 +136,23 @@ pub struct PayloadReader(Form);
 enum Form {
     Inline(Option<Vec<u8>>, Range<u64>),
     Volume(VolumeReader),
-    /// Parts that are not at their end yet.
-    Parts(VecDeque<PayloadReader>),
+    Parts(PartsReader),
+}
+
+struct PartsReader {
+    parts: Rc<Vec<OpenPart>>,
+    range: Range<u64>,
+    purpose: Purpose,
+    /// The next part to begin.
+    next: usize,
+    /// The part that is being read, and the one behind it.
+    begun: VecDeque<PayloadReader>,
 }
 
 struct VolumeReader {
     payload: Rc<PinnedPayload>,
     range: Range<u64>,
+    purpose: Purpose,
     /// The next block to give, and the next to begin to read.
     next: u64,
     ahead: u64,
@@ -153,54 +169,41 @@ impl OpenObject {
     /// Begins to read the bytes that it was opened for.
     #[must_use]
     pub fn read(self) -> PayloadReader {
-        PayloadReader::new(self.source, self.range)
+        let Self { range, purpose, source, .. } = self;
+        match source {
+            Source::Payload(source) => PayloadReader::of_payload(source, range, purpose),
+            Source::Parts(parts) => {
+                let next = parts.partition_point(|part| part.start + part.size <= range.start);
+                let begun = VecDeque::new();
+                PayloadReader(Form::Parts(PartsReader { parts, range, purpose, next, begun }))
+            }
+        }
     }
 
     /// Reads for a copy.
-    pub(crate) fn copying(mut self) -> Self {
-        self.source.copying();
-        self
-    }
-}
-
-impl Source {
-    fn copying(&mut self) {
-        match self {
-            Self::Inline(_) => {}
-            Self::Volume(payload) => {
-                if let Some(payload) = Rc::get_mut(payload) {
-                    payload.purpose = Purpose::Copy;
-                }
-            }
-            Self::Parts(parts) => parts.iter_mut().for_each(|part| part.source.copying()),
-        }
+    pub(crate) fn copying(self) -> Self {
+        Self { purpose: Purpose::Copy, ..self }
     }
 }
 
 impl PayloadReader {
-    fn new(source: Source, range: Range<u64>) -> Self {
+    fn of_payload(source: PayloadSource, range: Range<u64>, purpose: Purpose) -> Self {
         Self(match source {
-            Source::Inline(bytes) => Form::Inline(Some(bytes), range),
-            Source::Volume(payload) => {
+            PayloadSource::Inline(bytes) => Form::Inline(Some(bytes), range),
+            PayloadSource::Volume(payload) => {
                 let block = BLOCK_BYTES as u64;
                 let (first, end) = (range.start / block, range.end.div_ceil(block));
                 let end = if range.is_empty() { first } else { end };
+                let pending = VecDeque::new();
                 Form::Volume(VolumeReader {
                     payload,
                     range,
+                    purpose,
                     next: first,
                     ahead: first,
                     end,
-                    pending: VecDeque::new(),
+                    pending,
                 })
-            }
-            Source::Parts(parts) => {
-                let within = |part: &OpenPart, at: u64| at.saturating_sub(part.start).min(part.size);
-                let parts = parts.into_iter().map(|part| {
-                    let range = within(&part, range.start)..within(&part, range.end);
-                    Self::new(part.source, range)
-                });
-                Form::Parts(parts.collect())
             }
         })
     }
@@ -218,33 +221,49 @@ impl PayloadReader {
                 Ok(Some(PayloadChunk { bytes: ChunkBytes::Inline(bytes), range: start..end }))
             }
             Form::Volume(reader) => reader.next().await,
-            Form::Parts(parts) => loop {
-                begin_next(parts);
-                let Some(part) = parts.front_mut() else { return Ok(None) };
-                // Parts have no parts.
-                match Box::pin(part.next()).await {
-                    Ok(None) => drop(parts.pop_front()),
-                    Ok(chunk) => return Ok(chunk),
-                    Err(error) => {
-                        // Nothing may follow a piece that is missing.
-                        parts.clear();
-                        return Err(error);
-                    }
-                }
-            },
+            // Parts have no parts.
+            Form::Parts(parts) => Box::pin(parts.next()).await,
         }
     }
 }
 
-/// Has the second part's first blocks read while the last ones of the first are on their way.
-fn begin_next(parts: &mut VecDeque<PayloadReader>) {
-    let mut readers = parts.iter_mut();
-    if let (Some(PayloadReader(Form::Volume(first))), Some(PayloadReader(Form::Volume(second)))) =
-        (readers.next(), readers.next())
-        && first.ahead == first.end
-        && second.ahead == second.next
-    {
-        second.read_ahead();
+impl PartsReader {
+    async fn next(&mut self) -> Result<Option<PayloadChunk>, EngineError> {
+        loop {
+            self.begin();
+            let Some(part) = self.begun.front_mut() else { return Ok(None) };
+            match part.next().await {
+                Ok(None) => drop(self.begun.pop_front()),
+                Ok(chunk) => return Ok(chunk),
+                Err(error) => {
+                    // Nothing may follow a piece that is missing.
+                    self.begun.clear();
+                    self.next = self.parts.len();
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// Has the next part at hand, and its first blocks read while the last ones of the part before are on their way.
+    fn begin(&mut self) {
+        while self.begun.len() < 2 {
+            let Some(part) = self.parts.get(self.next).filter(|part| part.start < self.range.end) else {
+                break;
+            };
+            let within = |at: u64| at.saturating_sub(part.start).min(part.size);
+            let range = within(self.range.start)..within(self.range.end);
+            self.begun.push_back(PayloadReader::of_payload(part.source.clone(), range, self.purpose));
+            self.next += 1;
+        }
+        let mut readers = self.begun.iter_mut();
+        if let (Some(PayloadReader(Form::Volume(first))), Some(PayloadReader(Form::Volume(second)))) =
+            (readers.next(), readers.next())
+            && first.ahead == first.end
+            && second.ahead == second.next
+        {
+            second.read_ahead();
+        }
     }
 }
 
@@ -297,13 +316,13 @@ impl VolumeReader {
 
     /// Keeps the next blocks under way: several while the executor's readers hold little, else the next one alone.
     fn read_ahead(&mut self) {
-        let (ahead_max, run_max) = self.payload.purpose.depth();
+        let (ahead_max, run_max) = self.purpose.depth();
         while self.ahead < self.end {
             let (under_way, plenty) = (self.ahead - self.next, self.payload.engine.may_read_ahead());
             if under_way >= ahead_max || (under_way > 0 && !plenty) {
                 return;
             }
-            if let Some(block) = self.payload.cached(self.ahead) {
+            if let Some(block) = self.payload.cached(self.ahead, self.purpose) {
                 self.pending.push_back(Pending::Ready(block));
                 self.count_ahead(1);
                 continue;
@@ -311,13 +330,15 @@ impl VolumeReader {
             let first = self.ahead;
             let most = if plenty { (self.end - first).min(run_max) } else { 1 };
             let mut count = 1;
-            while count < most && self.payload.follows(first, count) && !self.payload.is_cached(first + count)
+            while count < most
+                && self.payload.follows(first, count)
+                && !self.payload.is_cached(first + count, self.purpose)
             {
                 count += 1;
             }
             self.count_ahead(count);
-            let payload = Rc::clone(&self.payload);
-            let task = glommio::spawn_local(async move { payload.read_blocks(first, count).await });
+            let (payload, purpose) = (Rc::clone(&self.payload), self.purpose);
+            let task = glommio::spawn_local(async move { payload.read_blocks(first, count, purpose).await });
             self.pending.push_back(Pending::Reading(task));
         }
     }
@@ -328,25 +349,30 @@ impl PinnedPayload {
         Piece::Block(u32::try_from(block).unwrap_or(u32::MAX))
     }
 
-    fn cached(&self, block: u64) -> Option<Arc<[u8]>> {
-        self.ask_cache(Self::piece(block))
+    fn cached(&self, block: u64, purpose: Purpose) -> Option<Arc<[u8]>> {
+        self.ask_cache(Self::piece(block), purpose)
     }
 
-    fn ask_cache(&self, piece: Piece) -> Option<Arc<[u8]>> {
-        match self.purpose {
+    fn ask_cache(&self, piece: Piece, purpose: Purpose) -> Option<Arc<[u8]>> {
+        match purpose {
             Purpose::Serve | Purpose::Copy => self.engine.store().cache.get(self.payload.id, piece),
             Purpose::Verify => None,
         }
     }
 
-    fn fill_cache(&self, piece: Piece, bytes: &Arc<[u8]>) {
-        if self.purpose == Purpose::Serve {
+    fn fill_cache(&self, piece: Piece, bytes: &Arc<[u8]>, purpose: Purpose) {
+        // A copy asks for each page of a check table many times, and for its blocks once.
+        let fills = match piece {
+            Piece::Block(_) => purpose == Purpose::Serve,
+            Piece::TablePage(_) => purpose != Purpose::Verify,
+        };
+        if fills {
             self.engine.store().cache.insert(self.payload.id, piece, Arc::clone(bytes));
         }
     }
 
-    fn is_cached(&self, block: u64) -> bool {
-        self.cached(block).is_some()
+    fn is_cached(&self, block: u64, purpose: Purpose) -> bool {
+        self.cached(block, purpose).is_some()
     }
 
     /// Whether block `first + count` lies right behind block `first` and those between.
@@ -361,20 +387,25 @@ impl PinnedPayload {
     }
 
     /// Reads `count` blocks that lie one behind the other, checks each, and puts them into the cache.
-    pub(crate) async fn read_blocks(&self, first: u64, count: u64) -> Result<Vec<Arc<[u8]>>, EngineError> {
-        let checks = self.checks(first, count).await?;
+    pub(crate) async fn read_blocks(
+        &self,
+        first: u64,
+        count: u64,
+        purpose: Purpose,
+    ) -> Result<Vec<Arc<[u8]>>, EngineError> {
+        let checks = self.checks(first, count, purpose).await?;
         let start = first * BLOCK_BYTES as u64;
         let bytes = (self.size - start).min(count * BLOCK_BYTES as u64);
-        let read = self.read_units(&self.payload.extents, first * BLOCK_UNITS, bytes).await?;
+        let read = self.read_units(&self.payload.extents, first * BLOCK_UNITS, bytes, purpose).await?;
         let wanted = read.as_ref().get(..usize::try_from(bytes).unwrap_or(0)).unwrap_or_default();
         let mut blocks = Vec::with_capacity(checks.len());
         for (at, (number, bytes)) in (first..).zip(wanted.chunks(BLOCK_BYTES)).enumerate() {
             let mut block: Arc<[u8]> = bytes.into();
             let opened = Arc::get_mut(&mut block).zip(checks.get(at));
             if !opened.is_some_and(|(bytes, check)| accept(self.key.as_deref(), number, bytes, check)) {
-                return Err(self.corrupt(&format!("block {number}")));
+                return Err(self.corrupt(&format!("block {number}"), purpose));
             }
-            self.fill_cache(Self::piece(number), &block);
+            self.fill_cache(Self::piece(number), &block, purpose);
             blocks.push(block);
         }
         Ok(blocks)
@@ -386,8 +417,9 @@ impl PinnedPayload {
         extents: &[crate::extent::Extent],
         unit: u64,
         bytes: u64,
+        purpose: Purpose,
     ) -> Result<disk::ReadBytes, EngineError> {
-        let (volume, offset) = locate(extents, unit).ok_or_else(|| self.corrupt("extents"))?;
+        let (volume, offset) = locate(extents, unit).ok_or_else(|| self.corrupt("extents", purpose))?;
         let file = self.engine.volume_file(&self.slice, volume).await?;
         let bytes = usize::try_from(bytes.next_multiple_of(UNIT_BYTES)).unwrap_or(usize::MAX);
         disk::read(&file, offset, bytes).await.map_err(|error| {
@@ -399,12 +431,12 @@ impl PinnedPayload {
     }
 
     /// The checks of `count` blocks from `first` on.
-    async fn checks(&self, first: u64, count: u64) -> Result<Checks, EngineError> {
+    async fn checks(&self, first: u64, count: u64, purpose: Purpose) -> Result<Checks, EngineError> {
         let table = match &self.payload.checks {
             BlockChecks::List(checks) => {
                 let span =
                     usize::try_from(first).unwrap_or(usize::MAX)..usize::try_from(first + count).unwrap_or(0);
-                return checks.range(span).ok_or_else(|| self.corrupt("checks"));
+                return checks.range(span).ok_or_else(|| self.corrupt("checks", purpose));
             }
             BlockChecks::Table(extents) => extents,
         };
@@ -412,13 +444,13 @@ impl PinnedPayload {
         let per_page = kind.per_page() as u64;
         let mut checks = Checks::new(kind);
         for page in first / per_page..=(first + count - 1) / per_page {
-            let bytes = self.table_page(table, page).await?;
+            let bytes = self.table_page(table, page, purpose).await?;
             let start = page * per_page;
             let within =
                 |block: u64| usize::try_from(block.clamp(start, start + per_page) - start).unwrap_or(0);
             let wanted = read_table_page(self.payload.id, page, &bytes, kind)
                 .and_then(|all| all.range(within(first)..within(first + count)))
-                .ok_or_else(|| self.corrupt(&format!("page {page} of the check table")))?;
+                .ok_or_else(|| self.corrupt(&format!("page {page} of the check table"), purpose))?;
             checks.append(&wanted);
         }
         Ok(checks)
@@ -428,15 +460,20 @@ impl PinnedPayload {
         CheckKind::of(self.key.is_some())
     }
 
-    async fn table_page(&self, table: &[crate::extent::Extent], page: u64) -> Result<Arc<[u8]>, EngineError> {
+    async fn table_page(
+        &self,
+        table: &[crate::extent::Extent],
+        page: u64,
+        purpose: Purpose,
+    ) -> Result<Arc<[u8]>, EngineError> {
         let piece = Piece::TablePage(u32::try_from(page).unwrap_or(u32::MAX));
-        if let Some(bytes) = self.ask_cache(piece) {
+        if let Some(bytes) = self.ask_cache(piece, purpose) {
             return Ok(bytes);
         }
-        let read = self.read_units(table, page, UNIT_BYTES).await?;
+        let read = self.read_units(table, page, UNIT_BYTES, purpose).await?;
         let bytes: Arc<[u8]> = read.as_ref().get(..4096).unwrap_or_default().into();
         if read_table_page(self.payload.id, page, &bytes, self.check_kind()).is_some() {
-            self.fill_cache(piece, &bytes);
+            self.fill_cache(piece, &bytes, purpose);
         }
         Ok(bytes)
     }
@@ -454,9 +491,9 @@ impl PinnedPayload {
         self.part.map_or_else(|| what.to_owned(), |number| format!("part {number}: {what}"))
     }
 
-    fn corrupt(&self, what: &str) -> EngineError {
+    fn corrupt(&self, what: &str, purpose: Purpose) -> EngineError {
         let what = self.of_part(what);
-        if self.purpose == Purpose::Verify {
+        if purpose == Purpose::Verify {
             return EngineError::Corrupt(what);
         }
         let (object, version) = (&*self.object, Some(self.version));

@@ -30,7 +30,7 @@ pub enum RepairMode {
 pub struct Repair {
     /// Every slice was examined to its end and none was refused.
     pub complete: bool,
-    /// Object records that were read.
+    /// Records that were read.
     pub entries_examined: u64,
     /// Maximal runs of units that were marked and that no record owned.
     pub orphaned_payloads: u64,

@@ -285,7 +285,7 @@ impl Store {
     /// allow it, [`EngineError::QuotaBelowUsage`] and failures of the device.
     pub async fn change_bucket(&self, bucket: &Bucket, change: BucketChange) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.send_control(ControlJob::Change(bucket.name.clone(), change, reply))?;
+        self.send_control(ControlJob::Change(bucket.id, bucket.name.clone(), change, reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 

@@ -17,7 +17,7 @@ use crate::limits::{BLOCK_BYTES, CORRUPT_VERSIONS_MAX, FINDINGS_OF_VERSION_MAX, 
 use crate::list;
 use crate::open::Look;
 use crate::pace::Pace;
-use crate::reader::{PinnedPayload, Purpose, Source};
+use crate::reader::{PayloadSource, PinnedPayload, Purpose, Source};
 use crate::record::ObjectRecord;
 use crate::seal::KeyOwner;
 use crate::slice::Slice;
@@ -361,35 +361,33 @@ impl Verifier {
         let owner = KeyOwner { bucket: bucket_id, object };
         let mut findings = Findings::new(format!("{bucket}/{key}"), VersionName::Id(VersionId(sequence)));
         let mut size = 0;
-        let opened = self.engine.open_found(
-            slice,
-            Purpose::Verify,
-            || format!("{bucket}/{key}"),
-            || {
-                let txn = slice.environment.read()?;
-                let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
-                let record = ObjectRecord::decode(stored.version, stored.body)?;
-                if record.is_delete_marker() {
-                    return Err(EngineError::NoSuchKey);
-                }
-                let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-                let look = Look { slice, txn: &txn, versions, owner };
-                self.engine.open_record(&look, record, stored.tail, 0..u64::MAX)
-            },
-        );
+        let object = format!("{bucket}/{key}");
+        let opened = self.engine.open_found(slice, |removals| {
+            let txn = slice.environment.read()?;
+            let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
+            let record = ObjectRecord::decode(stored.version, stored.body)?;
+            if record.is_delete_marker() {
+                return Err(EngineError::NoSuchKey);
+            }
+            let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
+            let (object, purpose) = (object.as_str(), Purpose::Verify);
+            let look = Look { slice, removals, txn: &txn, versions, owner, object, purpose };
+            self.engine.open_record(&look, record, stored.tail, 0..u64::MAX)
+        });
         let blocks_checked = match opened {
             Ok(open) => {
                 size = open.info.size;
                 findings.version = open.info.version_name();
-                let sources = match open.source {
-                    Source::Parts(parts) => parts.into_iter().map(|part| part.source).collect(),
-                    whole => vec![whole],
-                };
-                let mut blocks = 0;
-                for source in sources {
-                    blocks += self.verify_source(source, &mut findings).await?;
+                match open.source {
+                    Source::Payload(source) => self.verify_source(&source, &mut findings).await?,
+                    Source::Parts(parts) => {
+                        let mut blocks = 0;
+                        for part in parts.iter() {
+                            blocks += self.verify_source(&part.source, &mut findings).await?;
+                        }
+                        blocks
+                    }
                 }
-                blocks
             }
             Err(EngineError::NoSuchKey) => return Ok(None),
             Err(EngineError::Corrupt(what)) => {
@@ -406,16 +404,19 @@ impl Verifier {
     }
 
     /// Reads a payload, or a part; gives the number of its blocks.
-    async fn verify_source(&mut self, source: Source, findings: &mut Findings) -> Result<u64, EngineError> {
+    async fn verify_source(
+        &mut self,
+        source: &PayloadSource,
+        findings: &mut Findings,
+    ) -> Result<u64, EngineError> {
         match source {
-            Source::Inline(bytes) => {
+            PayloadSource::Inline(bytes) => {
                 // It was checked when it was opened, and rested for with the least that it takes.
                 self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 self.pace.rest(Instant::now(), bytes.len() as u64).await;
                 Ok(u64::from(!bytes.is_empty()))
             }
-            Source::Volume(payload) => self.verify_blocks(&payload, findings).await,
-            Source::Parts(_) => Ok(0),
+            PayloadSource::Volume(payload) => self.verify_blocks(payload, findings).await,
         }
     }
 
@@ -434,7 +435,7 @@ impl Verifier {
                 count += 1;
             }
             let begun = Instant::now();
-            if payload.read_blocks(first, count).await.is_err() {
+            if payload.read_blocks(first, count, Purpose::Verify).await.is_err() {
                 // One by one, to know which.
                 for block in first..first + count {
                     self.verify_block(payload, block, findings).await?;
@@ -455,7 +456,7 @@ impl Verifier {
         block: u64,
         findings: &mut Findings,
     ) -> Result<(), EngineError> {
-        match payload.read_blocks(block, 1).await {
+        match payload.read_blocks(block, 1, Purpose::Verify).await {
             Ok(_) => {}
             Err(EngineError::Corrupt(what)) => {
                 findings.add(&self.engine, VerificationStatus::Corrupt, what);

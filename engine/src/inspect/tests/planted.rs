@@ -1,6 +1,6 @@
 //! Every kind of inconsistency, planted and found under its own name.
 
-use super::support::{BUCKET, Planted, store_with};
+use super::support::{BUCKET, Planted, put, store_with, with_engine};
 use crate::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
 use crate::control::NEXT_ID_KEY;
 use crate::extent::Extent;
@@ -9,7 +9,8 @@ use crate::keys;
 use crate::limits::FINDINGS_MAX;
 use crate::record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
 use crate::slice::{IDENTITY_KEY, SEQUENCE_KEY};
-use cairn_model::VersionId;
+use crate::{DeleteOptions, EngineError};
+use cairn_model::{BucketName, ObjectKey, VersionId};
 use std::os::unix::fs::FileExt as _;
 
 const SMALL: &str = "small";
@@ -314,4 +315,31 @@ fn findings_are_bounded_and_the_others_counted() {
     let inspection = planted.store.inspect(u64::MAX).expect("inspects");
     assert_eq!((inspection.findings.len(), inspection.findings_omitted), (FINDINGS_MAX, 5));
     assert_eq!(inspection.orphaned_payloads, FINDINGS_MAX as u64 + 5);
+}
+
+/// Records of the first format had no flag for null versions, and were taken for versions with an id: an overwrite left the
+/// old object behind, with its space, and a delete brought it back.
+#[test]
+fn objects_of_the_first_format_are_overwritten_and_deleted_for_good() {
+    let planted = store();
+    for name in [SMALL, LARGE] {
+        let (encoded, record, tail) = planted.record(name);
+        let mut body = Vec::new();
+        record.encode(&mut body).expect("encodes");
+        // The flag of null versions, which was not there.
+        body[1] &= !0b10;
+        planted.edit(|txn, tables| txn.put(tables.objects, &encoded, 1, &body, &tail).expect("puts"));
+    }
+    with_engine(&planted.store, |engine| async move {
+        let bucket = engine.store().bucket(&BucketName::parse(BUCKET).expect("a name")).expect("there");
+        put(&engine, &bucket, SMALL, 10).await;
+        assert_eq!((bucket.usage().objects, bucket.usage().versions), (3, 3));
+        for name in [SMALL, LARGE] {
+            let key = ObjectKey::parse(name).expect("a key");
+            engine.delete_object(&bucket, &key, DeleteOptions::default()).await.expect("deletes");
+            assert_eq!(engine.head_object(&bucket, &key, None).map(|_| ()), Err(EngineError::NoSuchKey));
+        }
+        assert_eq!((bucket.usage().objects, bucket.usage().versions), (1, 1));
+    });
+    assert_eq!(planted.kinds(), [""; 0]);
 }
