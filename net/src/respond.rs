@@ -146,6 +146,11 @@ async fn chunked_body(
         // The source has said why it fails, where it knows what was done.
         let Ok(piece) = source.next().await else { return Outcome::BodyFailed };
         let bytes = piece.as_ref().map_or(&[][..], |piece| (**piece).as_ref());
+        if piece.is_some() && bytes.is_empty() {
+            // As a chunk it would be the last one.
+            glommio::yield_if_needed().await;
+            continue;
+        }
         if framing == Framing::Chunks {
             // The end of the last chunk and the size of this one; a size of 0 ends the body.
             let end = if is_first { "" } else { "\r\n" };

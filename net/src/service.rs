@@ -143,7 +143,7 @@ pub enum ResponseBody {
     },
 }
 
-/// A piece of a response body, written to the socket without another copy. Never empty.
+/// A piece of a response body, written to the socket without another copy. An empty one says nothing.
 pub type Chunk = Box<dyn AsRef<[u8]>>;
 
 /// Where the bytes of a streamed response come from.

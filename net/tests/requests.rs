@@ -286,6 +286,16 @@ fn a_body_of_unknown_length_comes_in_chunks_and_the_connection_is_kept() {
     assert_eq!(client.get("/after").text(), "/after");
 }
 
+/// An empty piece went out as a chunk of size 0, which ends the body: the rest was taken for the next answer.
+#[test]
+fn an_empty_piece_does_not_end_a_chunked_body() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    let (answer, sizes) = client.send("GET /gaps HTTP/1.1\r\nHost: h\r\n\r\n").chunked_answer();
+    assert_eq!((answer.text(), sizes), ("abcd", vec![3, 1]));
+    assert_eq!(client.get("/after").text(), "/after");
+}
+
 #[test]
 fn a_chunked_body_that_fails_has_no_last_chunk() {
     let server = TestServer::start();

@@ -145,6 +145,7 @@ impl Service for TestService {
                 let source = Box::new(Counting { next: 0, end: number, fails: false });
                 response(StatusCode::OK, ResponseBody::Chunked { source }, id)
             }
+            "/gaps" => response(StatusCode::OK, Pieces::with_gaps(), id),
             "/broken-chunks" => {
                 let source = Box::new(Counting { next: 0, end: 1000, fails: true });
                 response(StatusCode::OK, ResponseBody::Chunked { source }, id)
@@ -238,6 +239,21 @@ impl BodySource for Counting {
             self.next += count;
             Ok(Some(Box::new(piece) as Chunk))
         })
+    }
+}
+
+/// Pieces of a body, the last one first.
+struct Pieces(Vec<&'static str>);
+
+impl Pieces {
+    fn with_gaps() -> ResponseBody {
+        ResponseBody::Chunked { source: Box::new(Self(vec!["", "d", "", "", "abc", ""])) }
+    }
+}
+
+impl BodySource for Pieces {
+    fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = std::io::Result<Option<Chunk>>> + 'a>> {
+        Box::pin(async move { Ok(self.0.pop().map(|piece| Box::new(piece.as_bytes().to_vec()) as Chunk)) })
     }
 }
 
