@@ -69,6 +69,23 @@ pub(crate) fn of_delete(fields: Fields<'_>) -> S3Result<WriteCondition> {
     Ok(WriteCondition { must_be_absent: false, if_match, if_size, if_last_modified_seconds })
 }
 
+/// Refuses the conditions of a step of a multipart upload: only the completion makes an object, and only it has conditions.
+///
+/// # Errors
+/// `NotImplemented` for any condition on an object.
+pub(crate) fn refuse_on_step(fields: Fields<'_>, operation: &str) -> S3Result<()> {
+    const PLAIN: [&str; 4] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+    let plain = PLAIN.into_iter().find(|name| fields.get(name).is_some());
+    let Some(name) = plain.or_else(|| DELETE_CONDITIONS.into_iter().find(|name| fields.amz(name).is_some()))
+    else {
+        return Ok(());
+    };
+    Err(S3Error::not_implemented(format!(
+        "{name} is not implemented for {operation}: leave it away; CompleteMultipartUpload has If-Match and \
+         If-None-Match: *."
+    )))
+}
+
 /// Refuses a PUT whose condition does not hold now, so that its body need not be sent. The commit decides again.
 ///
 /// # Errors
@@ -98,16 +115,18 @@ pub(crate) fn write_error(error: EngineError, conditional: bool) -> S3Error {
 
 const IF_MATCH_SIZE: &str = "x-amz-if-match-size";
 const IF_MATCH_TIME: &str = "x-amz-if-match-last-modified-time";
+/// The conditions that DeleteObject alone has.
+const DELETE_CONDITIONS: [&str; 2] = [IF_MATCH_SIZE, IF_MATCH_TIME];
 
 fn has_dates(fields: Fields<'_>) -> bool {
     fields.get("if-modified-since").is_some() || fields.get("if-unmodified-since").is_some()
 }
 
 fn refuse_delete_conditions(fields: Fields<'_>) -> S3Result<()> {
-    for name in [IF_MATCH_SIZE, IF_MATCH_TIME] {
+    for name in DELETE_CONDITIONS {
         if fields.amz(name).is_some() {
             return Err(S3Error::not_implemented(format!(
-                "{name} is not implemented for PutObject: use If-Match with the ETag."
+                "{name} is implemented for DeleteObject alone: use If-Match with the ETag."
             )));
         }
     }
@@ -148,7 +167,7 @@ fn etag_match(value: &[u8]) -> S3Result<EtagMatch> {
 
 #[cfg(test)]
 mod tests {
-    use super::{of_delete, of_put};
+    use super::{of_delete, of_put, refuse_on_step};
     use crate::errors::S3Result;
     use crate::fields::Fields;
     use crate::query::Query;
@@ -213,6 +232,28 @@ mod tests {
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{name}: {value}");
         }
         assert_eq!(delete(&[("if-none-match", b"*")]).expect_err("refused").status(), 501);
+    }
+
+    /// They were ignored: whoever had begun an upload with `If-None-Match: *` overwrote what was there.
+    #[test]
+    fn conditions_on_the_steps_of_an_upload_are_501() {
+        for name in [
+            "if-match",
+            "if-none-match",
+            "if-modified-since",
+            "if-unmodified-since",
+            "x-amz-if-match-size",
+            "x-amz-if-match-last-modified-time",
+        ] {
+            let headers: &[(&str, &[u8])] = &[(name, b"*")];
+            let refused =
+                refuse_on_step(Fields::new(headers, &Query::default()), "UploadPart").expect_err(name);
+            assert_eq!(refused.status(), 501);
+            assert!(refused.message().starts_with(name) && refused.message().contains("UploadPart"));
+        }
+        let query = Query::parse(Some("X-Amz-If-Match-Size=7")).expect("parses");
+        assert!(refuse_on_step(Fields::new(&[], &query), "AbortMultipartUpload").is_err());
+        assert!(refuse_on_step(Fields::new(&[("content-type", b"x")], &Query::default()), "x").is_ok());
     }
 
     #[test]

@@ -139,6 +139,11 @@ impl S3Error {
         Self::with_message(ErrorCode::NotImplemented, message)
     }
 
+    /// `InvalidRequest` with what is wrong.
+    pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
+        Self::with_message(ErrorCode::InvalidRequest, message)
+    }
+
     /// `InvalidArgument` with the name and the value of the argument, as AWS sends them.
     pub(crate) fn invalid_argument(
         name: &'static str,

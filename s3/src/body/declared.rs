@@ -59,12 +59,13 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
         let name = checksum::header(algorithm);
         let Some(text) = fields.get(name) else { continue };
         if found.is_some() {
-            return Err(invalid(
+            return Err(S3Error::invalid_request(
                 "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.",
             ));
         }
         let digest = checksum::digest_of(algorithm, text);
-        let digest = digest.ok_or_else(|| invalid(format!("Value for {name} header is invalid.")))?;
+        let digest =
+            digest.ok_or_else(|| S3Error::invalid_request(format!("Value for {name} header is invalid.")))?;
         found = Some((algorithm, digest));
     }
     for name in ["x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm"] {
@@ -73,12 +74,12 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
         match &found {
             Some((declared, _)) if known == *declared => {}
             Some(_) => {
-                return Err(invalid(format!(
+                return Err(S3Error::invalid_request(format!(
                     "{name} and the x-amz-checksum- header name different algorithms."
                 )));
             }
             None => {
-                return Err(invalid(format!(
+                return Err(S3Error::invalid_request(format!(
                     "{name} specified, but no corresponding x-amz-checksum-* header was found."
                 )));
             }
@@ -97,10 +98,6 @@ pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgor
             "The checksum algorithm in {name} is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256."
         ))
     })
-}
-
-fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
-    S3Error::with_message(ErrorCode::InvalidRequest, message)
 }
 
 #[cfg(test)]

@@ -22,14 +22,16 @@ pub(crate) fn read(document: &Element) -> S3Result<Rules> {
     match rules.len() {
         0 => Err(ErrorCode::MalformedXML.into()),
         1..=RULES_MAX => Ok(Rules::new(rules)),
-        _ => Err(invalid("The number of CORS rules should not exceed allowed limit of 100 rules.")),
+        _ => Err(S3Error::invalid_request(
+            "The number of CORS rules should not exceed allowed limit of 100 rules.",
+        )),
     }
 }
 
 fn read_rule(element: &Element) -> S3Result<Rule> {
     let id = element.only_text("ID")?.map(str::to_owned);
     if id.as_ref().is_some_and(|id| id.chars().count() > ID_CHARS_MAX || !xml_can_carry(id)) {
-        return Err(invalid("The ID of a CORS rule has at most 255 characters."));
+        return Err(S3Error::invalid_request("The ID of a CORS rule has at most 255 characters."));
     }
     let max_age_seconds = match element.only_text("MaxAgeSeconds")? {
         None => None,
@@ -65,26 +67,31 @@ fn seconds(text: &str) -> Option<u32> {
 }
 
 fn check_origin(text: &str) -> S3Result<()> {
-    origin::check(text).map_err(|why| invalid(format!("AllowedOrigin \"{text}\" is not valid: {why}.")))
+    origin::check(text)
+        .map_err(|why| S3Error::invalid_request(format!("AllowedOrigin \"{text}\" is not valid: {why}.")))
 }
 
 fn check_method(text: &str) -> S3Result<()> {
     if METHODS.contains(&text) {
         return Ok(());
     }
-    Err(invalid(format!("Found unsupported HTTP method in CORS config. Unsupported method is {text}")))
+    Err(S3Error::invalid_request(format!(
+        "Found unsupported HTTP method in CORS config. Unsupported method is {text}"
+    )))
 }
 
 fn check_allowed_header(text: &str) -> S3Result<()> {
     if text.matches('*').count() > 1 {
-        return Err(invalid(format!("AllowedHeader \"{text}\" can not have more than one wildcard.")));
+        return Err(S3Error::invalid_request(format!(
+            "AllowedHeader \"{text}\" can not have more than one wildcard."
+        )));
     }
     check_header_name("AllowedHeader", text)
 }
 
 fn check_expose_header(text: &str) -> S3Result<()> {
     if text.contains('*') {
-        return Err(invalid(format!(
+        return Err(S3Error::invalid_request(format!(
             "ExposeHeader \"{text}\" contains wildcard. We currently do not support wildcard for ExposeHeader."
         )));
     }
@@ -97,11 +104,7 @@ fn check_header_name(element: &str, text: &str) -> S3Result<()> {
     if !text.is_empty() && text.bytes().all(token) {
         return Ok(());
     }
-    Err(invalid(format!("{element} \"{text}\" is not the name of a header.")))
-}
-
-fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
-    S3Error::with_message(ErrorCode::InvalidRequest, message)
+    Err(S3Error::invalid_request(format!("{element} \"{text}\" is not the name of a header.")))
 }
 
 /// The document of rules, as they were put.

@@ -4,17 +4,24 @@ use crate::attributes;
 use crate::body::declared::named_algorithm;
 use crate::call::Call;
 use crate::checksum;
-use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::conditions;
+use crate::errors::{S3Error, S3Result};
 use crate::fields::Fields;
 use crate::lock_headers;
 use crate::multipart::refuse_beside;
 use crate::reply::Reply;
-use crate::xml::writer::XmlWriter;
+use crate::xml::writer::{XmlWriter, xml_can_carry};
 use cairn_engine::{ChecksumAlgorithm, ChecksumKind, NewUpload, UploadChecksum};
 
 pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     refuse_beside(call, "uploads", "uploadId")?;
+    conditions::refuse_on_step(call.fields, call.operation)?;
+    if !xml_can_carry(key.as_str()) {
+        return Err(S3Error::invalid_request(
+            "The key has characters that XML 1.0 cannot carry, so that no answer could name it: put the object with PutObject.",
+        ));
+    }
     let attributes = attributes::from_request(call.fields)?;
     let lock = lock_headers::from_request(call.fields, &bucket.settings(), call.now)?;
     let checksum = upload_checksum(call.fields)?;
@@ -42,17 +49,17 @@ pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> 
 /// does not exist, or that stands without an algorithm.
 fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
     const ALGORITHM: &str = "x-amz-checksum-algorithm";
-    let kind = match fields.text("x-amz-checksum-type") {
-        None => None,
-        Some(text) => Some(
-            checksum::of_kind_name(text)
-                .ok_or_else(|| invalid("Value for x-amz-checksum-type header is invalid."))?,
-        ),
-    };
+    let kind =
+        match fields.text("x-amz-checksum-type") {
+            None => None,
+            Some(text) => Some(checksum::of_kind_name(text).ok_or_else(|| {
+                S3Error::invalid_request("Value for x-amz-checksum-type header is invalid.")
+            })?),
+        };
     let Some(named) = fields.text(ALGORITHM).filter(|named| !named.is_empty()) else {
         return match kind {
             None => Ok(None),
-            Some(_) => Err(invalid(
+            Some(_) => Err(S3Error::invalid_request(
                 "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header.",
             )),
         };
@@ -70,11 +77,9 @@ fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
         return Ok(Some(UploadChecksum { algorithm, kind }));
     }
     let (kind, name) = (checksum::kind_name(kind), checksum::name(algorithm));
-    Err(invalid(format!("The {kind} checksum type cannot be used with the {name} checksum algorithm.")))
-}
-
-fn invalid(message: impl Into<std::borrow::Cow<'static, str>>) -> S3Error {
-    S3Error::with_message(ErrorCode::InvalidRequest, message)
+    Err(S3Error::invalid_request(format!(
+        "The {kind} checksum type cannot be used with the {name} checksum algorithm."
+    )))
 }
 
 #[cfg(test)]

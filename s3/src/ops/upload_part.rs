@@ -8,6 +8,7 @@ use crate::body::digests::BodyDigests;
 use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::checksum;
+use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::multipart::{named_upload, parse_part_number};
 use crate::reply::Reply;
@@ -23,6 +24,7 @@ pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
     let (bucket, key, id) = named_upload(call)?;
+    conditions::refuse_on_step(call.fields, call.operation)?;
     let number = parse_part_number(call.query.get("partNumber").unwrap_or_default())?;
     let size = declared_size(call)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
