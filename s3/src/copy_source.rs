@@ -2,16 +2,15 @@
 //!
 //! Source: API Reference, CopyObject.
 
+use crate::body::payload::SIZE_MAX;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
 use crate::target::Target;
 use cairn_engine::{EngineError, ObjectInfo};
-use cairn_http1::{Conditions, Validators, Verdict};
+use cairn_http1::{Conditions, Validators, Verdict, encode_path};
 use cairn_model::{BucketName, ObjectKey, VersionName};
 
 const HEADER: &str = "x-amz-copy-source";
-/// Largest object that is copied in one request: 5 GiB (AWS: "Copying objects").
-const SIZE_MAX: u64 = 5 << 30;
 
 /// The version that a copy is made of.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,15 +52,24 @@ impl CopySource {
         self.bucket == *bucket && self.key == *key
     }
 
+    /// An error that is about the source: it names the source, as on AWS, and not what the request is for.
+    pub(crate) fn named(&self, error: S3Error) -> S3Error {
+        let (bucket, key) = (self.bucket.as_str(), self.key.as_str());
+        error
+            .element("BucketName", bucket)
+            .element("Key", key)
+            .element("Resource", format!("/{bucket}/{}", encode_path(key.as_bytes())))
+    }
+
     /// The error of a source that could not be opened.
     pub(crate) fn read_error(&self, error: EngineError) -> S3Error {
-        match error {
+        self.named(match error {
             EngineError::DeleteMarker { .. } if self.version.is_some() => S3Error::with_message(
                 ErrorCode::InvalidRequest,
                 "The source of a copy request may not specifically refer to a delete marker by version id.",
             ),
             other => other.into(),
-        }
+        })
     }
 }
 

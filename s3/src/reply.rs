@@ -100,9 +100,11 @@ pub(crate) fn error_document(error: &S3Error, asked: Asked<'_>, ids: AnswerIds<'
     xml.open("Error");
     xml.text("Code", error.code());
     xml.text("Message", error.message());
+    // An error that names something itself is about that, not about what was asked for.
+    let is_named = |name: &str| error.elements().iter().any(|(named, _)| *named == name);
     if let Some(target) = asked.target {
         for (name, value) in [("BucketName", target.bucket_text()), ("Key", target.key_text())] {
-            if !value.is_empty() {
+            if !value.is_empty() && !is_named(name) {
                 xml.text(name, value);
             }
         }
@@ -110,7 +112,9 @@ pub(crate) fn error_document(error: &S3Error, asked: Asked<'_>, ids: AnswerIds<'
     for (name, value) in error.elements() {
         xml.text(name, value);
     }
-    xml.text("Resource", asked.path);
+    if !is_named("Resource") {
+        xml.text("Resource", asked.path);
+    }
     xml.text("RequestId", ids.request);
     xml.text("HostId", ids.host);
     xml.close("Error");

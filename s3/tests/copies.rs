@@ -144,9 +144,6 @@ fn requests_that_name_no_source_or_mean_no_copy_are_refused() {
     let mut client = server.client();
     client.send(Call::new("PUT", "/photos/a").body("a")).expect(200);
     for (from, status, code) in [
-        ("photos/none", 404, "NoSuchKey"),
-        ("missing/a", 404, "NoSuchBucket"),
-        ("photos/a?versionId=00000000ffffffff", 404, "NoSuchVersion"),
         ("photos/a?versionId=x", 400, "InvalidArgument"),
         ("photos", 400, "InvalidArgument"),
         ("", 400, "InvalidArgument"),
@@ -154,7 +151,22 @@ fn requests_that_name_no_source_or_mean_no_copy_are_refused() {
     ] {
         client.send(copy("/photos/b", from)).refused(status, code);
     }
-    client.send(copy("/missing/b", "photos/a")).refused(404, "NoSuchBucket");
+    // An error about the source names the source.
+    for (from, code, bucket, key) in [
+        ("photos/no%20ne", "NoSuchKey", "photos", "no ne"),
+        ("missing/a", "NoSuchBucket", "missing", "a"),
+        ("photos/a?versionId=00000000ffffffff", "NoSuchVersion", "photos", "a"),
+    ] {
+        let refused = client.send(copy("/photos/b", from)).refused(404, code);
+        assert_eq!(refused.elements("BucketName"), [bucket]);
+        assert_eq!(refused.elements("Key"), [key]);
+        assert_eq!(refused.elements("Resource"), [format!("/{bucket}/{}", key.replace(' ', "%20"))]);
+    }
+    let refused = client.send(copy("/missing/b", "photos/a")).refused(404, "NoSuchBucket");
+    assert_eq!(
+        (refused.elements("BucketName"), refused.elements("Key")),
+        (vec!["missing".to_owned()], vec!["b".to_owned()])
+    );
     client.send(copy("/photos/b", "photos/a").body("x")).refused(400, "InvalidRequest");
     for (name, value, status, code) in [
         ("x-amz-metadata-directive", "KEEP", 400, "InvalidArgument"),

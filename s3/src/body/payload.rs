@@ -13,7 +13,8 @@ use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
 use std::sync::Arc;
 
-/// Largest object or part of one request: 5 GiB (AWS: "Uploading objects", "Multipart upload limits").
+/// Largest object or part that one request makes: 5 GiB (AWS: "Uploading objects", "Multipart upload limits", "Copying
+/// objects").
 pub(crate) const SIZE_MAX: u64 = 5 << 30;
 
 /// The declared size of the body.

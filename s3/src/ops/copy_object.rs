@@ -31,6 +31,9 @@ use std::sync::Arc;
 /// The version that was copied.
 const SOURCE_VERSION_HEADER: &str = "x-amz-copy-source-version-id";
 
+/// How often a source is opened that is another one each time.
+const OPENINGS_MAX: usize = 3;
+
 /// Where the copy's headers come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum MetadataDirective {
@@ -51,12 +54,13 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
     let algorithm = checksum_algorithm(call.fields)?;
     auth::authorize_copy_source(&call.authentication.principal, &source)?;
     account::check_expected_source_owner(call.fields)?;
-    let source_bucket = call.engine.store().bucket(&source.bucket).ok_or(ErrorCode::NoSuchBucket)?;
-    let opened = call.engine.open_object(&source_bucket, &source.key, source.version, |info| {
-        (0..info.size, judge(call.fields, info))
-    });
-    let (object, judged) = opened.map_err(|error| source.read_error(error))?;
-    judged?;
+    let source_bucket = call.engine.store().bucket(&source.bucket);
+    let source_bucket = source_bucket.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))?;
+    let (object, computed) = open_source(call, &source_bucket, &source, algorithm)?;
+    if condition != WriteCondition::default() {
+        // The commit decides; this only spares a copy that would be refused in the end.
+        conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
+    }
     if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) {
         refuse_pointless(call, &bucket, &key, &object.info, &source)?;
     }
@@ -67,19 +71,6 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
     let source_version = (source_bucket.versioning() != Versioning::Unversioned)
         .then(|| object.info.version_name().to_string());
     let checksums = carried_over(&object.info.attributes, algorithm);
-    let computed = match algorithm.filter(|_| checksums.is_empty()) {
-        None => None,
-        // To be read once for its checksum, beside the copy.
-        Some(algorithm) => {
-            let version = Some(object.info.version_name());
-            let whole = |info: &ObjectInfo| (0..info.size, ());
-            let (again, ()) = call
-                .engine
-                .open_object(&source_bucket, &source.key, version, whole)
-                .map_err(|error| source.read_error(error))?;
-            Some((algorithm, again))
-        }
-    };
     let attributes = Attributes { headers, checksums, checksum_kind: ChecksumKind::FullObject };
     let copy = Copy {
         engine: Rc::clone(call.engine),
@@ -98,6 +89,39 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
         }
     })
     .await
+}
+
+/// Opens the source; twice when its checksum is to be computed, for it is read once for that before it is copied. Two looks
+/// may find two versions, for a `null` version can be replaced between them; both have to be of the same one.
+///
+/// # Errors
+/// Those of the source and its conditions; `OperationAborted` for a source that is replaced faster than it can be opened.
+fn open_source(
+    call: &Call<'_>,
+    bucket: &Arc<Bucket>,
+    source: &CopySource,
+    algorithm: Option<ChecksumAlgorithm>,
+) -> S3Result<(OpenObject, Option<(ChecksumAlgorithm, OpenObject)>)> {
+    for _ in 0..OPENINGS_MAX {
+        let judged = |info: &ObjectInfo| (0..info.size, judge(call.fields, info));
+        let opened = call.engine.open_object(bucket, &source.key, source.version, judged);
+        let (object, judged) = opened.map_err(|error| source.read_error(error))?;
+        judged?;
+        let is_missing = |algorithm: &ChecksumAlgorithm| {
+            carried_over(&object.info.attributes, Some(*algorithm)).is_empty()
+        };
+        let Some(algorithm) = algorithm.filter(is_missing) else { return Ok((object, None)) };
+        let whole = |info: &ObjectInfo| (0..info.size, ());
+        let version = Some(object.info.version_name());
+        match call.engine.open_object(bucket, &source.key, version, whole) {
+            Ok((again, ())) if again.info.version == object.info.version => {
+                return Ok((object, Some((algorithm, again))));
+            }
+            Ok(_) | Err(EngineError::NoSuchVersion | EngineError::DeleteMarker { .. }) => {}
+            Err(error) => return Err(source.read_error(error)),
+        }
+    }
+    Err(ErrorCode::OperationAborted.into())
 }
 
 fn metadata_directive(fields: Fields<'_>) -> S3Result<MetadataDirective> {
