@@ -79,7 +79,7 @@ pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
 pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
-pub use md5::md5_digest;
+pub use md5::{Md5, md5_digest};
 pub use object::{
     Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome, EtagMatch,
     ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion, ObjectInfo, PartRun,

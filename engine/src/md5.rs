@@ -108,7 +108,7 @@ macro_rules! steps {
 
 /// One stream of MD5.
 #[derive(Clone, Debug)]
-pub(crate) struct Md5 {
+pub struct Md5 {
     state: [u32; 4],
     length: u64,
     tail: [u8; MD5_BLOCK_BYTES],
@@ -148,8 +148,16 @@ fn compress(state: &mut [u32; 4], block: &[u8; MD5_BLOCK_BYTES]) {
     }
 }
 
+impl Default for Md5 {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Md5 {
-    pub(crate) const fn new() -> Self {
+    /// Begins with no bytes.
+    #[must_use]
+    pub const fn new() -> Self {
         Self { state: INITIAL, length: 0, tail: [0; MD5_BLOCK_BYTES], tail_length: 0 }
     }
 
@@ -161,7 +169,7 @@ impl Md5 {
     }
 
     /// Takes bytes in.
-    pub(crate) fn update(&mut self, mut bytes: &[u8]) {
+    pub fn update(&mut self, mut bytes: &[u8]) {
         self.length = self.length.wrapping_add(bytes.len() as u64);
         if self.tail_length > 0 {
             let (now, later) = bytes.split_at(bytes.len().min(MD5_BLOCK_BYTES - self.tail_length));
@@ -180,7 +188,8 @@ impl Md5 {
     }
 
     /// The digest of all bytes taken in.
-    pub(crate) fn finish(mut self) -> [u8; 16] {
+    #[must_use]
+    pub fn finish(mut self) -> [u8; 16] {
         let bits = self.length.wrapping_mul(8);
         let mut padding = [0u8; 2 * MD5_BLOCK_BYTES];
         padding[0] = 0x80;

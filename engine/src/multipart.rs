@@ -5,9 +5,10 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys;
 use crate::list;
-use crate::object::CompleteOutcome;
+use crate::object::{CompleteOutcome, ObjectInfo};
 use crate::part_record::PartHead;
 use crate::queue::{AbortUploadJob, CreateUploadJob, Job};
+use crate::record::ObjectRecord;
 use crate::upload::{
     CompleteUpload, ListUploads, NewUpload, PartInfo, PartsPage, PutPart, UploadInfo, UploadsPage,
 };
@@ -43,6 +44,31 @@ impl Engine {
         id: UploadId,
     ) -> Result<UploadInfo, EngineError> {
         self.in_upload(bucket, key, id, |_, _, upload| Ok(upload))
+    }
+
+    /// The version that was made of an upload's parts, while it is there.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchUpload`] for one that was not completed, or whose version is gone; [`EngineError::Corrupt`] when a
+    /// record fails its check.
+    pub fn completed_upload(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        id: UploadId,
+    ) -> Result<ObjectInfo, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let versions = keys::versions_of(bucket.id, key.as_bytes()).ok_or(EngineError::NoSuchUpload)?;
+        let found = || {
+            let corrupt = || EngineError::Corrupt("the record of a completed upload".to_owned());
+            let (txn, tables) = (slice.environment.read()?, &slice.tables);
+            let entry = txn.get(tables.assembled, &keys::with_upload(&versions, id))?;
+            let sequence = entry.ok_or(EngineError::NoSuchUpload)?.body.try_into().map(u64::from_le_bytes);
+            let place = keys::with_sequence(&versions, sequence.map_err(|_| corrupt())?);
+            let record = txn.get(tables.objects, &place)?.ok_or_else(corrupt)?;
+            Ok(ObjectRecord::decode(record.version, record.body)?.info)
+        };
+        self.reported(found(), || format!("{}/{key}, upload {id}", bucket.name))
     }
 
     /// Adds a part to an upload, in the place of one with the same number. Durable when it returns.

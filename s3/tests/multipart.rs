@@ -209,6 +209,84 @@ fn a_part_for_no_upload_is_refused_before_its_body_is_asked_for() {
     client.raw("hello").answer(false).expect(200);
 }
 
+/// The list of parts of an upload that nobody had begun was asked for, up to 8 MiB of it.
+#[test]
+fn a_completion_of_no_upload_is_refused_before_its_body_is_asked_for() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    let id = begin(&mut client, "/photos/a", &[]);
+    let etag = upload(&mut client, "/photos/a", &id, 1, "x");
+    let named = list([(1, &*etag)]);
+    let expecting = |id: &str| {
+        let call = complete("/photos/a", id, "").payload("UNSIGNED-PAYLOAD");
+        call.length(&named.len().to_string()).header("expect", "100-continue")
+    };
+    // The second time the upload has become an object.
+    for time in 0..2 {
+        let mut client = server.client();
+        let bytes = client.signed(&expecting(&id));
+        assert_eq!(client.raw(bytes).answer(false).status, 100, "{time}");
+        client.raw(&named).answer(false).expect(200);
+    }
+    let bytes = client.signed(&expecting("00000000ffffffff"));
+    client.raw(bytes).answer(false).refused(404, "NoSuchUpload");
+}
+
+/// What the client said of the object was compared only the first time.
+#[test]
+fn a_completion_that_is_sent_again_is_held_against_the_object() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    let versioning = "<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>";
+    client.send(Call::new("PUT", "/photos?versioning").body(versioning)).expect(200);
+    let algorithm = ("x-amz-checksum-algorithm", "CRC32");
+    let id = begin(&mut client, "/photos/a", &[algorithm, ("x-amz-checksum-type", "FULL_OBJECT")]);
+    let etag = upload(&mut client, "/photos/a", &id, 1, "123456789");
+    let again = || complete("/photos/a", &id, list([(1, &*etag)]));
+    let first = client.send(again()).expect(200);
+    // It is the version that was made that counts, whatever the current one is.
+    client.send(Call::new("PUT", "/photos/a").body("later")).expect(200);
+    for (name, value, code) in [
+        ("x-amz-mp-object-size", "9", None),
+        ("x-amz-mp-object-size", "8", Some("InvalidRequest")),
+        (CRC32, "y/Q5Jg==", None),
+        (CRC32, "AAAAAQ==", Some("BadDigest")),
+        ("x-amz-checksum-crc32c", "4waSgw==", Some("InvalidRequest")),
+        ("x-amz-checksum-type", "FULL_OBJECT", None),
+        ("x-amz-checksum-type", "COMPOSITE", Some("InvalidRequest")),
+    ] {
+        let answer = client.send(again().header(name, value));
+        match code {
+            None => assert_eq!(answer.expect(200).text(), first.text(), "{name}: {value}"),
+            Some(code) => drop(answer.refused(400, code)),
+        }
+    }
+    assert_eq!(client.send(Call::new("GET", "/photos/a")).expect(200).body, b"later");
+}
+
+#[test]
+fn steps_of_an_upload_have_no_conditions() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    let id = begin(&mut client, "/photos/a", &[]);
+    let abort = Call::new("DELETE", &format!("/photos/a?uploadId={id}"));
+    for call in [Call::new("POST", "/photos/a?uploads"), put_part("/photos/a", &id, 1, "x"), abort] {
+        client.send(call.header("if-none-match", "*")).refused(501, "NotImplemented");
+    }
+    let parts = client.send(Call::new("GET", &format!("/photos/a?uploadId={id}"))).expect(200);
+    assert!(parts.elements("Part").is_empty());
+    assert_eq!(server.store.buckets()[0].usage().uploads, 1);
+}
+
+/// The answers named another key.
+#[test]
+fn an_upload_for_a_key_that_xml_cannot_carry_is_refused() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    client.send(Call::new("POST", "/photos/a%01b?uploads")).refused(400, "InvalidRequest");
+    assert_eq!(begin(&mut client, "/photos/a%0Db", &[]).len(), begin(&mut client, "/photos/a", &[]).len());
+}
+
 #[test]
 fn parts_are_listed_page_by_page() {
     let server = Server::with_bucket("photos");

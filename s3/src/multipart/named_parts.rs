@@ -1,19 +1,19 @@
 //! The body of CompleteMultipartUpload: the parts that the client names. Source: API Reference, CompleteMultipartUpload.
 //!
-//! Ten thousand parts are a few megabytes of XML: the document is read part by part, and others get their turn between.
+//! Ten thousand parts are a few megabytes of XML: the document is read piece by piece, and others get their turn between.
 
 use super::PART_NUMBER_MAX;
 use crate::body::turns::yield_once;
 use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::xml::reader::{Document, Element, NotReadable};
+use crate::xml::reader::{Document, Element, NotReadable, Progress};
 use cairn_engine::ChecksumAlgorithm;
 
 /// The longest list of parts that is read. The limit of other documents is too small: an SDK that writes each part with
 /// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
-/// Parts read between two turns of other requests: about a fifth of a millisecond.
-const PARTS_PER_TURN: usize = 128;
+/// Bytes of the document read between two turns of other requests, whatever they hold.
+const BYTES_PER_TURN: u64 = 32 << 10;
 
 /// A part as the client names it.
 #[derive(Debug, PartialEq, Eq)]
@@ -35,18 +35,25 @@ pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
     let malformed = |_: NotReadable| S3Error::new(ErrorCode::MalformedXML);
     let mut document = Document::new(body, BODY_BYTES_MAX).map_err(malformed)?;
     let mut parts: Vec<NamedPart> = Vec::new();
-    while let Some(child) = document.next_child().map_err(malformed)? {
-        if child.name() != "Part" {
-            continue;
+    let mut turn = 0;
+    loop {
+        let before = document.position();
+        let progress = document.read_on(BYTES_PER_TURN).map_err(malformed)?;
+        turn += document.position() - before;
+        if turn >= BYTES_PER_TURN {
+            turn = 0;
+            yield_once().await;
         }
+        let child = match progress {
+            Progress::Child(child) if child.name() == "Part" => child,
+            Progress::Child(_) | Progress::Paused => continue,
+            Progress::End => break,
+        };
         let part = named_part(&child)?;
         if parts.last().is_some_and(|last| last.number >= part.number) {
             return Err(ErrorCode::InvalidPartOrder.into());
         }
         parts.push(part);
-        if parts.len().is_multiple_of(PARTS_PER_TURN) {
-            yield_once().await;
-        }
     }
     if document.root_name() != Some("CompleteMultipartUpload") || parts.is_empty() {
         return Err(ErrorCode::MalformedXML.into());
@@ -113,6 +120,9 @@ mod tests {
     use crate::errors::S3Result;
     use cairn_engine::ChecksumAlgorithm;
     use futures_lite::future::block_on;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
 
     const ETAG: &str = "d41d8cd98f00b204e9800998ecf8427e";
 
@@ -160,6 +170,24 @@ mod tests {
         }
         let other = block_on(parse(format!("<Delete>{}</Delete>", part("1", ETAG)).as_bytes()));
         assert_eq!(other.expect_err("another document").code(), "MalformedXML");
+    }
+
+    /// Turns were counted in parts: 8 MiB of anything else were read in one go.
+    #[test]
+    fn others_get_their_turn_whatever_the_document_is_full_of() {
+        for (start, filling) in
+            [("", "<Other>text</Other>"), ("", "<!-- nothing -->"), ("<Part>", "<A>text</A>")]
+        {
+            let many = filling.repeat((1 << 20) / filling.len());
+            let body = format!("<CompleteMultipartUpload>{start}{many}");
+            let mut context = Context::from_waker(Waker::noop());
+            let mut reading = pin!(parse(body.as_bytes()));
+            let mut turns = 0;
+            while reading.as_mut().poll(&mut context).is_pending() {
+                turns += 1;
+            }
+            assert!((30..=32).contains(&turns), "{filling}: {turns}");
+        }
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! CompleteMultipartUpload. Source: API Reference, CompleteMultipartUpload.
 //!
 //! The parts that the client names are held against those that were uploaded, page by page; the engine then links them into
-//! an object, and decides again. A completion that is sent again after it has succeeded finds no upload any more: the engine
-//! knows the object by the parts that were named, and the answer is the same.
+//! an object, and decides again. A completion that is sent again after it has succeeded finds no upload any more, but the
+//! object that was made of it: the engine knows it by the parts that were named, what the client says of the object is held
+//! against it, and the answer is the same. That there is either is looked up before the body is read, which is also before a
+//! waiting client is told to continue.
 
 use crate::body::declared;
 use crate::body::digests::{BodyDigests, checksum_mismatch};
@@ -21,10 +23,10 @@ use crate::version::VERSION_HEADER;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
-    UploadChecksum,
+    ObjectInfo, UploadChecksum,
 };
 use cairn_http1::encode_path;
-use cairn_model::{ObjectKey, UploadId, VersionName};
+use cairn_model::{ObjectKey, UploadId};
 use cairn_net::RequestBody;
 use std::sync::Arc;
 
@@ -54,25 +56,22 @@ pub(crate) async fn complete_multipart_upload(
     let conditional = condition != Default::default();
     let declared = declared(call.fields)?;
     let digests = declared::of_body(call.fields, call.authentication.payload)?;
+    find(call, (&bucket, &key, id))?;
     let body = read_small_body(body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
     let named = named_parts::parse(&body).await?;
     drop(body);
 
-    let checksum = match assemble(call, (&bucket, &key, id), &named).await? {
-        Some((upload, assembled)) => Some(object_checksum(&declared, upload, assembled, named.len())?),
-        // Completed before, or never there: the engine knows.
-        None => None,
+    let (upload, assembled) = match assemble(call, (&bucket, &key, id), &named).await? {
+        Some(found) => found,
+        None => completed(call.engine.completed_upload(&bucket, &key, id)?),
     };
+    let checksum = object_checksum(&declared, upload, assembled, named.len())?;
     let complete = CompleteUpload {
         bucket: Arc::clone(&bucket),
         key: key.clone(),
         upload: id,
         parts: named.iter().map(|part| (part.number, part.md5)).collect(),
-        checksums: checksum
-            .iter()
-            .flatten()
-            .map(|(upload, digest)| (upload.algorithm, digest.clone()))
-            .collect(),
+        checksums: checksum.iter().map(|(upload, digest)| (upload.algorithm, digest.clone())).collect(),
         condition,
     };
     let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
@@ -83,8 +82,28 @@ pub(crate) async fn complete_multipart_upload(
         ),
         other => conditions::write_error(other, conditional),
     })?;
-    let checksum = checksum.unwrap_or_else(|| stored_checksum(call, (&bucket, &key), &outcome));
     Ok(answer(call, (&bucket, &key), &outcome, checksum))
+}
+
+/// Looks for the upload, or else for the object that it has become.
+///
+/// # Errors
+/// `NoSuchUpload`, and failures of the engine.
+fn find(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)) -> S3Result<()> {
+    match call.engine.upload(bucket, key, id) {
+        Ok(_) => {}
+        Err(EngineError::NoSuchUpload) => drop(call.engine.completed_upload(bucket, key, id)?),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(())
+}
+
+/// What an upload was begun with and what it has become, by the object that was made of it.
+fn completed(object: ObjectInfo) -> (Option<UploadChecksum>, Assembled) {
+    let Attributes { checksums, checksum_kind: kind, .. } = object.attributes;
+    let checksum = checksums.into_iter().next();
+    let upload = checksum.as_ref().map(|(algorithm, _)| UploadChecksum { algorithm: *algorithm, kind });
+    (upload, Assembled { size: object.size, checksum })
 }
 
 /// Reads what the client says of the object.
@@ -199,23 +218,6 @@ fn object_checksum(
         }
     }
     Ok(checksum)
-}
-
-/// The checksum of an object that was completed before.
-fn stored_checksum(
-    call: &Call<'_>,
-    (bucket, key): (&Arc<Bucket>, &ObjectKey),
-    outcome: &CompleteOutcome,
-) -> ObjectChecksum {
-    let name = match outcome.put.is_null {
-        true => VersionName::Null,
-        false => VersionName::Id(outcome.put.version),
-    };
-    // Deleted since, it has none that anybody could compare.
-    let Attributes { checksums, checksum_kind: kind, .. } =
-        call.engine.head_object(bucket, key, Some(name)).ok()?.attributes;
-    let (algorithm, digest) = checksums.into_iter().next()?;
-    Some((UploadChecksum { algorithm, kind }, digest))
 }
 
 fn answer(

@@ -99,6 +99,17 @@ pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
     Ok(Element { children, ..root })
 }
 
+/// How far [`Document::read_on`] came.
+#[derive(Debug)]
+pub(crate) enum Progress {
+    /// To the end of a child of the root.
+    Child(Element),
+    /// As many bytes as were asked for.
+    Paused,
+    /// To the end of the document, which was found well-formed.
+    End,
+}
+
 /// A document that is read one child of its root at a time, so that a long one takes no more memory than its longest child,
 /// and its reader can take turns with others.
 pub(crate) struct Document<'b> {
@@ -129,12 +140,33 @@ impl<'b> Document<'b> {
         self.root.as_ref().map(Element::name)
     }
 
+    /// How many bytes were read.
+    pub(crate) fn position(&self) -> u64 {
+        self.reader.buffer_position()
+    }
+
     /// The next child of the root; `None` at the end, when the whole document was found well-formed.
     ///
     /// # Errors
     /// As [`parse`].
     pub(crate) fn next_child(&mut self) -> Result<Option<Element>, NotReadable> {
         loop {
+            match self.read_on(u64::MAX)? {
+                Progress::Paused => {}
+                Progress::Child(child) => return Ok(Some(child)),
+                Progress::End => return Ok(None),
+            }
+        }
+    }
+
+    /// Reads to the end of the next child of the root or of the document, or to the first tag or text that ends `bytes` or more
+    /// behind here.
+    ///
+    /// # Errors
+    /// As [`parse`].
+    pub(crate) fn read_on(&mut self, bytes: u64) -> Result<Progress, NotReadable> {
+        let pause = self.reader.buffer_position().saturating_add(bytes);
+        while self.reader.buffer_position() < pause {
             match self.reader.read_event()? {
                 Event::Start(start) => {
                     self.check_room()?;
@@ -143,13 +175,13 @@ impl<'b> Document<'b> {
                 Event::Empty(start) => {
                     self.check_room()?;
                     if let Some(child) = self.close(element(start.local_name().as_ref())) {
-                        return Ok(Some(child));
+                        return Ok(Progress::Child(child));
                     }
                 }
                 Event::End(_) => {
                     let finished = self.open.pop().ok_or(NotReadable)?;
                     if let Some(child) = self.close(finished) {
-                        return Ok(Some(child));
+                        return Ok(Progress::Child(child));
                     }
                 }
                 Event::Text(text) => self.add_text(&text.xml10_content())?,
@@ -163,10 +195,11 @@ impl<'b> Document<'b> {
                 }
                 Event::DocType(_) => return Err(NotReadable),
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
-                Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(None),
+                Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(Progress::End),
                 Event::Eof => return Err(NotReadable),
             }
         }
+        Ok(Progress::Paused)
     }
 
     /// Counts one more element, and refuses it where there may be none.
