@@ -4,9 +4,10 @@
 //! so is a header on an operation that has no use for it: a lock that was asked for and is not there loses data.
 
 use crate::call::Call;
+use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
-use cairn_engine::{BucketSettings, ObjectLock, Retention, RetentionMode};
+use cairn_engine::{BucketSettings, ChecksumAlgorithm, ObjectLock, Retention, RetentionMode};
 use cairn_http1::parse_rfc3339_millis;
 use cairn_identity::Principal;
 use cairn_model::Timestamp;
@@ -27,8 +28,6 @@ const PLACES: &[(&str, &[&str])] = &[
     (BYPASS, &["DeleteObject", "PutObjectRetention"]),
     (BUCKET_LOCK, &["CreateBucket"]),
 ];
-/// What the headers of checksums begin with.
-const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
 
 /// The last millisecond of the year 9999, the last that a date in ISO 8601 can name: fractions that are rounded up and
 /// offsets reach beyond it.
@@ -95,7 +94,9 @@ fn incomplete(missing: &'static str) -> S3Error {
 /// `InvalidRequest`.
 pub(crate) fn check_declared_digest(fields: Fields<'_>) -> S3Result<()> {
     let locks = [MODE, RETAIN_UNTIL, LEGAL_HOLD].iter().any(|name| fields.amz(name).is_some());
-    let digest = |name: &str| name == "content-md5" || name.starts_with(CHECKSUM_PREFIX);
+    let checksum =
+        |name: &str| ChecksumAlgorithm::ALL.into_iter().any(|known| checksum::header(known) == name);
+    let digest = |name: &str| name == "content-md5" || checksum(name);
     if !locks || fields.headers().iter().any(|(name, _)| digest(name)) {
         return Ok(());
     }
@@ -267,6 +268,7 @@ mod tests {
         }
     }
 
+    /// Any header that began as those of checksums do counted as one.
     #[test]
     fn a_put_with_a_lock_declares_a_digest_in_a_header() {
         let query = Query::parse(Some("x-amz-checksum-crc32=AAAAAA%3D%3D")).expect("parses");
@@ -275,6 +277,9 @@ mod tests {
             (&[hold][..], false),
             (&[hold, ("content-md5", b"x")], true),
             (&[hold, ("x-amz-checksum-sha256", b"x")], true),
+            (&[hold, ("x-amz-checksum-crc64nvme", b"x")], true),
+            (&[hold, ("x-amz-checksum-mode", b"ENABLED")], false),
+            (&[hold, ("x-amz-checksum-type", b"FULL_OBJECT"), ("x-amz-checksum-algorithm", b"CRC32")], false),
             (&[], true),
         ] {
             assert_eq!(check_declared_digest(Fields::new(headers, &query)).is_ok(), allowed, "{headers:?}");

@@ -20,6 +20,8 @@ pub(crate) enum Route {
     UnknownSubresource,
     /// Nowhere: the subresource of this name is one of another resource.
     OtherResource { name: &'static str, resource: Resource },
+    /// Nowhere: the method goes with one of these subresources and not with the others.
+    Conflicting(Vec<&'static str>),
     /// Nowhere: the operation means no version.
     NoVersion,
     /// Nowhere: the resource, or its subresource, does not have the method. The ones that it has are given.
@@ -71,6 +73,7 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
         }
         return match of_other_resource(method, resource, &subresources) {
             Some(name) => Route::OtherResource { name, resource },
+            None if find(&named).is_some() => Route::Conflicting(subresources),
             None => method_not_allowed(|row| row.resource == resource && named(row)),
         };
     }
@@ -134,6 +137,7 @@ impl Route {
             Self::Operation(row) => row.name,
             Self::UnknownSubresource
             | Self::OtherResource { .. }
+            | Self::Conflicting(_)
             | Self::NoVersion
             | Self::MethodNotAllowed { .. } => "unknown",
         }
@@ -152,6 +156,11 @@ impl Route {
             Self::OtherResource { name, resource } => {
                 let message = format!("There is no such thing as the ?{name} sub-resource for {resource}");
                 Some(S3Error::with_message(ErrorCode::InvalidRequest, message))
+            }
+            Self::Conflicting(names) => {
+                let names = names.join(", ");
+                let message = format!("Conflicting query string parameters: {names}");
+                Some(S3Error::invalid_argument("ResourceType", &names, message))
             }
             Self::NoVersion => {
                 let message = "This operation does not accept a version-id.";
@@ -287,7 +296,8 @@ mod tests {
         }
         for method in [Method::DELETE, Method::POST] {
             assert_eq!(status(&method, Object, "partNumber=1"), Some(405), "{method}");
-            assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(405), "{method}");
+            // It was a 405 that allowed the method.
+            assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(400), "{method}");
         }
         assert_eq!(handler(&Method::GET, Object, "partNumber=1&uploadId=u"), Some(Handler::ListParts));
     }

@@ -4,13 +4,18 @@
 //! "allowed_headers", "expose_headers", "max_age_seconds"}]}`, texts as they were put, members that were not put left out.
 //! What cannot be read lets nobody in.
 
-use crate::cors::origin;
+use crate::cors::origin::{ANY, AskedOrigin};
 use crate::errors::{S3Error, S3Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// The version of the stored form.
 const VERSION: u32 = 1;
+
+/// Longest origin that is held against the rules; a host name has 253 bytes at most.
+const ORIGIN_BYTES_MAX: usize = 2048;
+/// Most requested headers that are held against the rules, each of which may have some thousand patterns.
+const HEADERS_MAX: usize = 100;
 
 /// One rule.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,17 +87,22 @@ impl Rules {
         serde_json::from_slice(stored).ok().filter(|rules: &Self| rules.version == VERSION)
     }
 
-    /// The first rule that allows origin, method and headers alike.
+    /// The first rule that allows origin, method and headers alike; none for an origin or a list of headers beyond all measure.
     pub(crate) fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
+        let names: Vec<&str> = request.header_names().take(HEADERS_MAX + 1).collect();
+        if request.origin.len() > ORIGIN_BYTES_MAX || names.len() > HEADERS_MAX {
+            return None;
+        }
+        let origin = AskedOrigin::new(request.origin);
         self.rules.iter().find_map(|rule| {
-            let is_any = |allowed: &String| allowed == origin::ANY;
+            let is_any = |allowed: &String| allowed == ANY;
             // An `Origin: *`, which no browser sends, is let in as any other is, without credentials.
-            let named = |allowed: &String| !is_any(allowed) && origin::is_same(allowed, request.origin);
+            let named = |allowed: &String| !is_any(allowed) && origin.is(allowed);
             let is_named = rule.origins.iter().any(named);
             let any_origin = !is_named && rule.origins.iter().any(is_any);
             let admits = (is_named || any_origin)
                 && rule.methods.iter().any(|allowed| allowed == request.method)
-                && request.header_names().all(|name| allows_header(rule, name));
+                && names.iter().all(|name| allows_header(rule, name));
             admits.then_some(Admission { rule, any_origin })
         })
     }
@@ -152,6 +162,19 @@ mod tests {
         ] {
             assert_eq!(admitted(origin, method, headers), None, "{method} {headers}");
         }
+    }
+
+    /// Anybody may send a preflight, and each of thousands of names was held against each of thousands of patterns.
+    #[test]
+    fn origins_and_lists_of_headers_beyond_all_measure_are_not_let_in() {
+        let rules = Rules::new(vec![rule(&["*"], &["GET"], &["*"])]);
+        let admits = |origin: &str, headers: &str| {
+            rules.admit(CrossOrigin { origin, method: "GET", headers }).is_some()
+        };
+        assert!(admits("https://a.example", &"x-a,".repeat(100)));
+        assert!(!admits("https://a.example", &"x-a,".repeat(101)));
+        assert!(admits(&"o".repeat(2048), ""));
+        assert!(!admits(&"o".repeat(2049), ""));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What pages of objects, of versions, of uploads and of parts have in common: how much a client may ask for, and elements that both have.
+//! What pages of lists have in common, whatever they list: how much a client may ask for, and elements that several have.
 
 use crate::checksum;
 use crate::errors::{S3Error, S3Result};
