@@ -76,6 +76,14 @@ fn every_operation_that_is_built_is_reached() {
     let mut client = server.client();
     for operation in operations().filter(|operation| operation.is_built && operation.name != "CreateBucket") {
         let answer = client.send(request(&operation, "missing"));
-        assert!(answer.status < 500, "{}: {}", operation.name, answer.text());
+        let expected = match operation.name {
+            "ListBuckets" => 200,
+            // Without an origin it is none.
+            "Preflight" => 400,
+            // A part of no upload.
+            "UploadPart" if operation.query == [("partNumber", "")] => 400,
+            _ => 404,
+        };
+        assert_eq!(answer.status, expected, "{} {:?}: {}", operation.name, operation.query, answer.text());
     }
 }
