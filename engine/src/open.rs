@@ -36,8 +36,8 @@ pub(crate) struct Look<'t> {
     /// Beginning of the keys of the key's versions.
     pub(crate) versions: &'t [u8],
     pub(crate) owner: KeyOwner<'t>,
-    /// Bucket and key, for reports of damage.
-    pub(crate) object: &'t str,
+    /// Bucket and key, for reports of damage; asked for when there is something that is read later.
+    pub(crate) object: &'t dyn Fn() -> String,
     pub(crate) purpose: Purpose,
 }
 
@@ -82,19 +82,19 @@ impl Engine {
     ) -> Result<(OpenObject, T), EngineError> {
         self.note_request();
         let slice = self.store().slice_of(bucket, key)?;
-        let object = format!("{}/{key}", bucket.name);
+        let object = || format!("{}/{key}", bucket.name);
         let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
         let mut decided = None;
         let opened = self.open_found(slice, |removals| {
             lookup(slice, bucket, key, version, |txn, versions, record, stored| {
                 let (range, decision) = wanted(&record.info);
                 decided = Some(decision);
-                let (object, purpose) = (object.as_str(), Purpose::Serve);
-                let look = Look { slice, removals, txn, versions, owner, object, purpose };
+                let purpose = Purpose::Serve;
+                let look = Look { slice, removals, txn, versions, owner, object: &object, purpose };
                 self.open_record(&look, record, stored.tail, range)
             })
         });
-        let opened = self.reported(opened, || object.clone())?;
+        let opened = self.reported(opened, object)?;
         decided.map(|decided| (opened, decided)).ok_or(EngineError::ShuttingDown)
     }
 
@@ -146,7 +146,7 @@ impl Engine {
             Some(Some(pin)) => Some(Rc::new(pin)),
             None => None,
         };
-        let object: Rc<str> = look.object.into();
+        let object: Rc<str> = if pin.is_some() { (look.object)().into() } else { Rc::default() };
         let (version, size) = (info.version_name(), info.size);
         let opening = Opening { version, part: None, size, object: &object, pin };
         let source = match content {

@@ -361,7 +361,7 @@ impl Verifier {
         let owner = KeyOwner { bucket: bucket_id, object };
         let mut findings = Findings::new(format!("{bucket}/{key}"), VersionName::Id(VersionId(sequence)));
         let mut size = 0;
-        let object = format!("{bucket}/{key}");
+        let object = || format!("{bucket}/{key}");
         let opened = self.engine.open_found(slice, |removals| {
             let txn = slice.environment.read()?;
             let stored = txn.get(slice.tables.objects, encoded)?.ok_or(EngineError::NoSuchKey)?;
@@ -370,8 +370,8 @@ impl Verifier {
                 return Err(EngineError::NoSuchKey);
             }
             let versions = encoded.get(..keys::shared_length(encoded)).unwrap_or_default();
-            let (object, purpose) = (object.as_str(), Purpose::Verify);
-            let look = Look { slice, removals, txn: &txn, versions, owner, object, purpose };
+            let purpose = Purpose::Verify;
+            let look = Look { slice, removals, txn: &txn, versions, owner, object: &object, purpose };
             self.engine.open_record(&look, record, stored.tail, 0..u64::MAX)
         });
         let blocks_checked = match opened {
