@@ -34,17 +34,27 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Self {
-        // On a real disk: direct I/O is what is used.
-        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder");
-        Self::start_in(Arc::new(folder))
+        Self::start_in(Arc::new(Self::folder()))
     }
 
-    /// Stops the server, has `meanwhile` done to the folder of its store, and starts a server on it again.
+    /// A folder on a real disk: direct I/O is what is used.
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
+    }
+
+    /// Stops the server, has `meanwhile` done to a copy of its store, and starts a server on that. Not on the store itself: a
+    /// task that an executor never ran to its end keeps the old one open for good, and a process opens metadata once.
     pub fn restarted(self, meanwhile: impl FnOnce(&Path)) -> Self {
-        let folder = Arc::clone(&self.folder);
+        let old = Arc::clone(&self.folder);
         drop(self);
-        meanwhile(folder.path());
-        Self::start_in(folder)
+        let copy = Self::folder();
+        let copied = std::process::Command::new("cp")
+            .args(["--archive", "--sparse=always", "--no-target-directory"])
+            .args([old.path(), copy.path()])
+            .status();
+        assert!(copied.expect("cp runs").success());
+        meanwhile(copy.path());
+        Self::start_in(Arc::new(copy))
     }
 
     fn start_in(folder: Arc<tempfile::TempDir>) -> Self {
