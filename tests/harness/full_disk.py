@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from . import version_load
 from .compare import Report, check_offline, compare
 from .crash_model import KeyState, Model
 from .load import BUCKET, Broken, Client, run_clients, vary_start
@@ -266,6 +267,7 @@ def run(
     try:
         store.start()
         store.s3.create_bucket(BUCKET)
+        version_load.create(store.s3)
         while not enough(counts):
             kind = going.rng.choices(list(KINDS), KINDS.values())[0]
             going.run(kind)
