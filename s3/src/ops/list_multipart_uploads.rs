@@ -73,7 +73,7 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
             })?;
             Some(UploadPosition::AfterUpload(key_marker.as_bytes().to_vec(), id))
         }
-        None if is_common_prefix(key_marker, prefix, delimiter) => {
+        None if list_page::is_common_prefix(key_marker, prefix, delimiter) => {
             Some(UploadPosition::AfterPrefix(key_marker.as_bytes().to_vec()))
         }
         None => Some(UploadPosition::AfterKey(key_marker.as_bytes().to_vec())),
@@ -87,13 +87,6 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
         after,
         encoding: NameEncoding::parse(query.get("encoding-type"))?,
     })
-}
-
-/// Whether a marker is a common prefix, as the page before gives it when it ends with one: the list goes on behind all keys
-/// that begin so.
-fn is_common_prefix(marker: &str, prefix: &str, delimiter: Option<&str>) -> bool {
-    let (Some(rest), Some(delimiter)) = (marker.strip_prefix(prefix), delimiter) else { return false };
-    rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len())
 }
 
 fn document(bucket: &str, asked: &Asked<'_>, page: &UploadsPage) -> S3Result<XmlWriter> {

@@ -79,10 +79,10 @@ fn position_of_key(prefix: &str, delimiter: Option<&str>, key_marker: &str) -> O
         return None;
     }
     let marker = key_marker.as_bytes().to_vec();
-    let folded = delimiter.and_then(|delimiter| key_marker.strip_prefix(prefix)?.split_once(delimiter));
-    Some(match folded {
-        Some((_, "")) => VersionPosition::AfterPrefix(marker),
-        _ => VersionPosition::AfterKey(marker),
+    Some(if list_page::is_common_prefix(key_marker, prefix, delimiter) {
+        VersionPosition::AfterPrefix(marker)
+    } else {
+        VersionPosition::AfterKey(marker)
     })
 }
 

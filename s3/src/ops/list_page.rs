@@ -34,6 +34,13 @@ pub(crate) fn page_size(query: &Query<'_>, name: &'static str) -> S3Result<usize
     Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
 }
 
+/// Whether a key marker is a common prefix of a page before: what stands after the list's prefix ends with its first
+/// delimiter. The page after such a marker begins behind all keys under it.
+pub(crate) fn is_common_prefix(marker: &str, prefix: &str, delimiter: Option<&str>) -> bool {
+    let (Some(rest), Some(delimiter)) = (marker.strip_prefix(prefix), delimiter) else { return false };
+    rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len())
+}
+
 /// A common prefix as text: keys and delimiters are UTF-8, hence so is what ends with a delimiter.
 ///
 /// # Errors
