@@ -71,7 +71,8 @@ put = [report["total"]["bytes_per_second"] for report in reports("put")]
 times = {name: [float(line) for line in (folder / f"{name}.txt").read_text().split()] for name in ("cp", "copy")}
 mib = lambda values: [round(value / 2**20) for value in values]
 print("multipart MiB/s", mib(multipart), "plain puts MiB/s", mib(put), f"multipart/put {statistics.median(multipart) / statistics.median(put):.2f}")
-print("completions ms, 160 parts", [round(report["completion_max_ms"], 1) for report in reports("multipart")])
+large = reports("multipart")
+print(f"completions ms, {large[0]['parts']} parts", [round(report["completion_max_ms"], 1) for report in large])
 many = json.loads((folder / "completions-64.json").read_text())
 print(f"completions ms, 64 parts: median {many['completion_p50_ms']:.1f}, longest of {many['objects']} {many['completion_max_ms']:.1f}")
 print("copy s", times["copy"], "cp s", times["cp"], f"cp/copy {statistics.median(times['cp']) / statistics.median(times['copy']):.2f}")
