@@ -61,6 +61,11 @@ impl VolumePayload {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InvalidRecord(pub(crate) &'static str);
 
+/// A record's body that is one number, such as a sequence; nothing if it has another length.
+pub(crate) fn u64_of(body: &[u8]) -> Option<u64> {
+    body.try_into().ok().map(u64::from_le_bytes)
+}
+
 /// Takes fixed-size pieces off the front of a slice.
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 

@@ -14,6 +14,7 @@
 
 use crate::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
 use crate::bucket_record::{self, BUCKET_RECORD_VERSION};
+use crate::codec;
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreEvent};
 use crate::limits::CONTROL_MAP_BYTES;
@@ -186,10 +187,8 @@ impl Control {
             return Err(EngineError::BucketAlreadyExists);
         }
         let mut txn = self.environment.write()?;
-        let next = txn.get(self.control_table, NEXT_ID_KEY)?.and_then(|record| record.body.try_into().ok());
-        let id = next
-            .map(u64::from_le_bytes)
-            .ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
+        let next = txn.get(self.control_table, NEXT_ID_KEY)?.and_then(|record| codec::u64_of(record.body));
+        let id = next.ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
         txn.put(self.control_table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &(id + 1).to_le_bytes(), &[])?;
         let bucket = Arc::new(Bucket::new(id, name.clone(), clock.now(), settings));
         self.put_bucket(txn, &bucket, &bucket.settings())?;

@@ -5,6 +5,7 @@
 //! seek each; a page ends early after [`LIST_STEPS_MAX`] of all these, perhaps with nothing in it but a place to go on.
 //! The page holds no snapshot when it returns.
 
+use crate::codec;
 use crate::error::EngineError;
 use crate::keys;
 use crate::limits::LIST_STEPS_MAX;
@@ -223,8 +224,8 @@ pub(crate) fn null_version(
         }
     }
     let Some(entry) = txn.get(tables.null_versions, versions)? else { return Ok(None) };
-    let sequence = entry.body.try_into().map(u64::from_le_bytes);
-    sequence.map(Some).map_err(|_| EngineError::Corrupt("the place of a null version".to_owned()))
+    let sequence = codec::u64_of(entry.body);
+    sequence.map(Some).ok_or_else(|| EngineError::Corrupt("the place of a null version".to_owned()))
 }
 
 /// One page of the unfinished uploads of a bucket.

@@ -1,6 +1,7 @@
 //! Multipart uploads on one executor: the path of each request.
 
 use crate::bucket::Bucket;
+use crate::codec;
 use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::keys;
@@ -63,8 +64,8 @@ impl Engine {
             let corrupt = || EngineError::Corrupt("the record of a completed upload".to_owned());
             let (txn, tables) = (slice.environment.read()?, &slice.tables);
             let entry = txn.get(tables.assembled, &keys::with_upload(&versions, id))?;
-            let sequence = entry.ok_or(EngineError::NoSuchUpload)?.body.try_into().map(u64::from_le_bytes);
-            let place = keys::with_sequence(&versions, sequence.map_err(|_| corrupt())?);
+            let sequence = codec::u64_of(entry.ok_or(EngineError::NoSuchUpload)?.body);
+            let place = keys::with_sequence(&versions, sequence.ok_or_else(corrupt)?);
             let record = txn.get(tables.objects, &place)?.ok_or_else(corrupt)?;
             Ok(ObjectRecord::decode(record.version, record.body)?.info)
         };

@@ -20,6 +20,7 @@
 
 use crate::bucket::Usage;
 use crate::changes::{ChangeLog, FollowedTable};
+use crate::codec;
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, FoundWhile, StoreEvent};
 use crate::files::Files;
@@ -97,10 +98,6 @@ pub(crate) struct Slice {
     /// Set once, when a commit failed in a way after which nothing may be written: the reason.
     pub(crate) stopped: OnceLock<String>,
     pub(crate) events: Arc<Events>,
-}
-
-fn u64_of(body: &[u8]) -> Option<u64> {
-    body.try_into().ok().map(u64::from_le_bytes)
 }
 
 impl Slice {
@@ -230,7 +227,7 @@ impl Slice {
         let txn = self.environment.read()?;
         let record = txn.get(self.tables.slice, SEQUENCE_KEY)?;
         record
-            .and_then(|record| u64_of(record.body))
+            .and_then(|record| codec::u64_of(record.body))
             .ok_or_else(|| EngineError::Corrupt(format!("slice {} has no sequence", self.number)))
     }
 

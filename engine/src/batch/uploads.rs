@@ -7,7 +7,7 @@ use super::versions::{FoundPart, NewVersion, owned_by, visible};
 use super::{Batch, Counted, Failure, Place};
 use crate::bucket::Usage;
 use crate::changes::{Change, FollowedTable};
-use crate::codec::PayloadId;
+use crate::codec::{self, PayloadId};
 use crate::error::EngineError;
 use crate::keys;
 use crate::limits::OBJECT_BYTES_MAX;
@@ -172,7 +172,7 @@ impl Batch<'_> {
     fn completed_before(&self, place: &Place, key: &[u8]) -> Result<Option<ObjectRecord>, EngineError> {
         let Some(entry) = self.txn.get(self.tables.assembled, key)? else { return Ok(None) };
         let corrupt = || EngineError::Corrupt("the record of a completed upload".to_owned());
-        let version = entry.body.try_into().map(u64::from_le_bytes).map_err(|_| corrupt())?;
+        let version = codec::u64_of(entry.body).ok_or_else(corrupt)?;
         let found = self.version_with_id(place, VersionId(version))?.ok_or_else(corrupt)?;
         Ok(Some(found.record))
     }

@@ -8,7 +8,7 @@ use super::locks::stamp_default_retention;
 use super::{Batch, Counted, Failure, Place};
 use crate::bucket::{Usage, Versioning};
 use crate::changes::FollowedTable;
-use crate::codec::{PayloadForm, PayloadId};
+use crate::codec::{self, PayloadForm, PayloadId};
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::keys;
@@ -124,7 +124,7 @@ impl Batch<'_> {
     fn older_null_version(&self, place: &Place) -> Result<Option<Found>, EngineError> {
         let Some(entry) = self.txn.get(self.tables.null_versions, &place.versions)? else { return Ok(None) };
         let corrupt = || EngineError::Corrupt("the place of a null version".to_owned());
-        let sequence = entry.body.try_into().map(u64::from_le_bytes).map_err(|_| corrupt())?;
+        let sequence = codec::u64_of(entry.body).ok_or_else(corrupt)?;
         self.version_with_id(place, VersionId(sequence))?.ok_or_else(corrupt).map(Some)
     }
 

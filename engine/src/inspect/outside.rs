@@ -3,6 +3,7 @@
 use super::FindingKind;
 use super::report::Report;
 use crate::bucket_record;
+use crate::codec;
 use crate::control::{Control, IDENTITY_KEY, NEXT_ID_KEY};
 use crate::error::EngineError;
 use crate::extent::Extent;
@@ -94,7 +95,7 @@ fn compare_buckets(control: &Control, txn: &ReadTxn<'_>, report: &mut Report<'_>
         report.find(FindingKind::BucketDamaged, what.to_owned());
     };
     let next = match txn.get(control.control_table, NEXT_ID_KEY) {
-        Ok(Some(record)) => record.body.try_into().ok().map(u64::from_le_bytes),
+        Ok(Some(record)) => codec::u64_of(record.body),
         _ => None,
     };
     if next.is_none() {

@@ -2,6 +2,7 @@
 //! the same snapshot holds of the others.
 
 use super::FindingKind;
+use crate::codec::u64_of;
 use crate::error::EngineError;
 use crate::keys;
 use crate::object::ObjectInfo;
@@ -13,10 +14,6 @@ use cairn_model::UploadId;
 
 /// What is wrong, if anything.
 type Judgement = Result<Option<(FindingKind, &'static str)>, EngineError>;
-
-fn u64_of(body: &[u8]) -> Option<u64> {
-    body.try_into().ok().map(u64::from_le_bytes)
-}
 
 /// Whether a version has the parts that it was made of, no others, and the upload's record leads to it.
 pub(super) fn judge_parts(

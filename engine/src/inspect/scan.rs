@@ -11,6 +11,7 @@ use super::report::Report;
 use super::shadow::{Cursor, Shadow};
 use crate::bucket::Usage;
 use crate::changes::{FollowedTable, Following};
+use crate::codec;
 use crate::error::EngineError;
 use crate::extent::Extent;
 use crate::keys;
@@ -376,5 +377,5 @@ impl<'s> Scan<'s> {
 /// The last sequence that the slice has given out, as of a snapshot.
 pub(super) fn sequence(slice: &Slice, txn: &ReadTxn<'_>) -> Option<u64> {
     let record = txn.get(slice.tables.slice, SEQUENCE_KEY).ok()??;
-    record.body.try_into().ok().map(u64::from_le_bytes)
+    codec::u64_of(record.body)
 }
