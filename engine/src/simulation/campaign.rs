@@ -241,17 +241,18 @@ async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
         workload.spawn(task, driver.random.next());
     }
     each_turn(driver.run()).await?;
-    let points = driver.points;
+    let mut outcome = Outcome {
+        points: driver.points,
+        acknowledged: workload.acknowledged.get(),
+        reads: workload.reads.get(),
+        // Counted before the threads are let go: from then on they run as the machine lets them, in batches of any size.
+        counts: [Operation::Flush, Operation::Grow, Operation::Punch].map(|kind| simulation.disk.count(kind)),
+        finding: None,
+    };
     workload.stopped.set(true);
     simulation.stage.release();
     ended(&workload).await;
-    let outcome = Outcome {
-        points,
-        acknowledged: workload.acknowledged.get(),
-        reads: workload.reads.get(),
-        counts: [Operation::Flush, Operation::Grow, Operation::Punch].map(|kind| simulation.disk.count(kind)),
-        finding: workload.finding.take(),
-    };
+    outcome.finding = workload.finding.take();
     drop(workload);
     store.close();
     drop(store);
