@@ -24,10 +24,12 @@ mod credential;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod request;
+mod role;
 mod sigv4;
 
 pub use credential::{Credential, Credentials, Principal, RootCredential};
 pub use request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
+pub use role::Role;
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,
     SIGNED_HEADERS_MAX, SignatureMismatch, UnsupportedSigning,
