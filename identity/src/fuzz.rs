@@ -1,6 +1,7 @@
-//! What must hold of authentication for any request: the body of the fuzz target in `fuzz/`, which `cargo test` runs on
-//! the kept corpus and on mutations of it.
+//! What must hold of authentication for any request and of policies for any document: the bodies of the fuzz targets in
+//! `fuzz/`, which `cargo test` runs on the kept corpora and on mutations of them.
 
+use crate::policy::{Action, Policy, Resource, Rights, naive};
 use crate::sigv4::sign;
 use crate::{AuthError, Authenticator, RootCredential, SignedRequest};
 use cairn_model::Timestamp;
@@ -9,7 +10,7 @@ use cairn_model::Timestamp;
 pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, Body)] = &[("sigv4", sigv4)];
+pub const BODIES: &[(&str, Body)] = &[("sigv4", sigv4), ("policy", policy)];
 
 /// The access key that the corpora use.
 pub const ACCESS_KEY: &str = "AKIDEXAMPLE";
@@ -129,6 +130,34 @@ pub fn sigv4(data: &[u8]) {
             Ok(()) | Err(AuthError::HeadersNotSigned { .. }) => {}
             Err(error) => panic!("signed as the server asked, and refused: {error:?}"),
         }
+    }
+}
+
+/// A document is a policy or is refused with a bounded message; a policy is written as one that reads the same, and its
+/// compiled form answers as the naive evaluator does. The first line of an input is the question: a bucket, and a key behind
+/// its first slash.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn policy(data: &[u8]) {
+    const MESSAGE_BYTES_MAX: usize = 4096;
+    let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
+    let (question, document) = data.split_at(end);
+    let read = match Policy::from_json(document) {
+        Ok(read) => read,
+        Err(refused) => return assert!(refused.to_string().len() <= MESSAGE_BYTES_MAX),
+    };
+    let written = serde_json::to_vec(&read.to_draft()).expect("a policy can be written");
+    assert_eq!(Policy::from_json(&written).as_ref(), Ok(&read));
+    let Ok(question) = std::str::from_utf8(question) else { return };
+    let resource = match question.split_once('/') {
+        Some((bucket, key)) => Resource::Object(bucket, key),
+        None => Resource::Bucket(question),
+    };
+    let rights = Rights::compile([&read]);
+    let policies = [read];
+    for action in Action::ALL {
+        assert_eq!(rights.decide(action, resource), naive::decide(&policies, action, resource));
     }
 }
 

@@ -23,6 +23,7 @@
 mod credential;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+pub mod policy;
 mod request;
 mod role;
 mod sigv4;
