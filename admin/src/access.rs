@@ -6,18 +6,11 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
+use cairn_identity::Role;
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
 use crate::error::AdminError;
-
-/// What a caller may do.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Everything.
-    SystemAdmin,
-}
 
 /// How a caller proved who it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -31,7 +24,8 @@ pub(crate) enum AuthenticationKind {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Caller {
     pub(crate) role: Role,
-    pub(crate) principal: &'static str,
+    /// Its name in the audit trail.
+    pub(crate) principal: String,
     pub(crate) authentication: AuthenticationKind,
 }
 
@@ -81,7 +75,7 @@ impl ManagementCredentials {
     fn by_token(&self, token: &str) -> Option<Caller> {
         let caller = Caller {
             role: Role::SystemAdmin,
-            principal: SYSTEM_PRINCIPAL,
+            principal: SYSTEM_PRINCIPAL.to_owned(),
             authentication: AuthenticationKind::Token,
         };
         is_secret(token.as_bytes(), &self.system_token).then_some(caller)
@@ -94,7 +88,7 @@ impl ManagementCredentials {
         let secret_is_right = is_secret(&decoded[colon + 1..], &self.root_secret_key);
         let caller = Caller {
             role: Role::SystemAdmin,
-            principal: ROOT_PRINCIPAL,
+            principal: ROOT_PRINCIPAL.to_owned(),
             authentication: AuthenticationKind::Basic,
         };
         (name_is_right & secret_is_right).then_some(caller)

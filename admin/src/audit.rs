@@ -1,10 +1,10 @@
 //! The audit trail on the management plane: the route that shows it, and what the plane leaves in it.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use cairn_http1::{RequestHead, iso8601_millis, parse_rfc3339_millis, query_pairs};
-use cairn_model::Timestamp;
+use cairn_http1::{decode, iso8601_millis, parse_rfc3339_millis};
 use cairn_observe::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditLog, AuditQuery,
     AuditRecord, AuditResult, Source,
@@ -12,8 +12,12 @@ use cairn_observe::{
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::access::Caller;
+use crate::call::Call;
 use crate::error::AdminError;
-use crate::reply::Reply;
+use crate::query::Parameters;
+use crate::reply::{Record, Reply};
+use crate::routes::Segments;
 
 /// One event. What is not known is null.
 #[derive(Serialize)]
@@ -62,16 +66,16 @@ fn time_text(id: AuditId) -> String {
 }
 
 /// `GET /api/v1/audit/events` (specification, "Audit").
-pub(crate) async fn events(head: &RequestHead, log: &AuditLog) -> Result<Reply, AdminError> {
-    let page =
-        log.page(parse_query(head.query().unwrap_or_default())?).await.map_err(|error| match error {
-            AuditError::Overloaded => {
-                AdminError::TooManyRequests("as many audit queries as may wait are waiting")
-            }
-            AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
-            // The log has the reason.
-            AuditError::Failed(_) | AuditError::Full => AdminError::Internal,
-        })?;
+pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let log = call.service.options.audit.as_ref().ok_or(AdminError::NotReady("the store is not open"))?;
+    let page = log.page(read_query(call.head.query())?).await.map_err(|error| match error {
+        AuditError::Overloaded => {
+            AdminError::TooManyRequests("as many audit queries as may wait are waiting")
+        }
+        AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
+        // The log has the reason.
+        AuditError::Failed(_) | AuditError::Full => AdminError::Internal,
+    })?;
     let body = PageBody {
         events: page.events.iter().map(EventBody::new).collect(),
         next_time: page.next.map(time_text),
@@ -80,56 +84,46 @@ pub(crate) async fn events(head: &RequestHead, log: &AuditLog) -> Result<Reply, 
     Reply::json(StatusCode::OK, &body)
 }
 
-/// The filters, as a query says them. A parameter that is not known, or given twice, is refused.
-fn parse_query(query: &str) -> Result<AuditQuery, AdminError> {
-    let mut asked = AuditQuery { limit: AUDIT_PAGE_EVENTS_DEFAULT, ..AuditQuery::default() };
-    let (mut after_time, mut after_id) = (None, None);
-    let mut seen = Vec::new();
-    for pair in query_pairs(query) {
-        let (name, value) = pair.map_err(|error| AdminError::invalid(error.to_string()))?;
-        if seen.contains(&name) {
-            return Err(AdminError::invalid(format!("{name} is given twice")));
-        }
-        match &*name {
-            "since" => asked.since = Some(parse_time("since", &value)?),
-            "until" => asked.until = Some(parse_time("until", &value)?),
-            "principal" => asked.principal = Some(value.into_owned()),
-            "operation" => asked.operation = Some(value.into_owned()),
-            "resource" => asked.resource = Some(value.into_owned()),
-            "result" => asked.result = Some(parse_result(&value)?),
-            "source_ip" => {
-                let address =
-                    value.parse().map_err(|_| AdminError::invalid("source_ip must be an IP address"));
-                asked.source_ip = Some(address?);
-            }
-            "request_id" => asked.request_id = Some(value.into_owned()),
-            "after_time" => after_time = Some(value.into_owned()),
-            "after_id" => after_id = Some(value.into_owned()),
-            "limit" => asked.limit = parse_limit(&value)?,
-            _ => return Err(AdminError::invalid(format!("the route has no query parameter {name}"))),
-        }
-        seen.push(name);
-    }
-    asked.after = parse_cursor(after_time.as_deref(), after_id.as_deref())?;
-    Ok(asked)
-}
+/// The parameters of the route.
+const PARAMETERS: [&str; 11] = [
+    "since",
+    "until",
+    "principal",
+    "operation",
+    "resource",
+    "result",
+    "source_ip",
+    "request_id",
+    "after_time",
+    "after_id",
+    "limit",
+];
 
-fn parse_time(name: &str, value: &str) -> Result<Timestamp, AdminError> {
-    let time = parse_rfc3339_millis(value).map(Timestamp);
-    time.ok_or_else(|| AdminError::invalid(format!("{name} must be a time such as 2026-11-21T05:00:00.000Z")))
+/// The filters, as a query says them.
+fn read_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
+    let given = Parameters::read(query, &PARAMETERS)?;
+    let text = |name| given.text(name).map(str::to_owned);
+    let limit = given.number("limit", 1..=AUDIT_PAGE_EVENTS_MAX as u64)?;
+    let source_ip = given
+        .text("source_ip")
+        .map(|address| address.parse().map_err(|_| AdminError::invalid("source_ip must be an IP address")));
+    Ok(AuditQuery {
+        since: given.time("since")?,
+        until: given.time("until")?,
+        principal: text("principal"),
+        operation: text("operation"),
+        resource: text("resource"),
+        result: given.text("result").map(parse_result).transpose()?,
+        source_ip: source_ip.transpose()?,
+        request_id: text("request_id"),
+        after: parse_cursor(given.text("after_time"), given.text("after_id"))?,
+        limit: limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(AUDIT_PAGE_EVENTS_DEFAULT),
+    })
 }
 
 fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
     let known = AuditResult::ALL.into_iter().find(|result| result.name() == value);
     known.ok_or_else(|| AdminError::invalid("result must be allowed, denied or failed"))
-}
-
-fn parse_limit(value: &str) -> Result<usize, AdminError> {
-    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
-    let limit = if digits { value.parse().ok() } else { None };
-    limit.filter(|limit| (1..=AUDIT_PAGE_EVENTS_MAX).contains(limit)).ok_or_else(|| {
-        AdminError::invalid(format!("limit must be a whole number from 1 to {AUDIT_PAGE_EVENTS_MAX}"))
-    })
 }
 
 /// The place that `next_time` and `next_id` of a page named. Both come from the same event, so both must agree.
@@ -148,29 +142,86 @@ fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<AuditId>,
     }
 }
 
-/// Records that a caller could not be authenticated. What was sent as a credential is left out: it may be a secret in
-/// the wrong place.
-pub(crate) fn refused(log: &Arc<AuditLog>, head: &RequestHead, route: &str, id: &str, peer: IpAddr) {
-    let detail =
-        if head.header("authorization").is_some() { "the credential is not right" } else { "no credential" };
-    let operation = format!("{} {route}", head.method());
-    let record = AuditRecord {
-        source_ip: Some(peer),
-        request_id: id.to_owned(),
-        detail: detail.to_owned(),
-        ..AuditRecord::new(AuditRecord::ANONYMOUS, &operation, AuditResult::Denied)
-    };
-    log.offer(Source::Client(peer), record);
+/// What of a request goes into its record.
+pub(crate) struct Trail<'r> {
+    pub(crate) operation: &'static str,
+    pub(crate) segments: Segments<'r>,
+    pub(crate) caller: Option<&'r Caller>,
+    pub(crate) request_id: &'r str,
+    pub(crate) peer: IpAddr,
+}
+
+impl Trail<'_> {
+    fn record(&self, result: AuditResult) -> AuditRecord {
+        let principal = self.caller.map_or(AuditRecord::ANONYMOUS, |caller| &caller.principal);
+        AuditRecord {
+            role: self.caller.map(|caller| caller.role.name().to_owned()).unwrap_or_default(),
+            resource: self.resource(),
+            source_ip: Some(self.peer),
+            request_id: self.request_id.to_owned(),
+            ..AuditRecord::new(principal, self.operation, result)
+        }
+    }
+
+    /// What the path names, joined by slashes: `bucket/key`, an id.
+    fn resource(&self) -> String {
+        let decoded = self.segments.iter().map(|(_, sent)| decode(sent).unwrap_or(Cow::Borrowed(sent)));
+        decoded.collect::<Vec<_>>().join("/")
+    }
+
+    /// Records a change that was carried out. Durable when it returns: only then may the change be answered.
+    pub(crate) async fn carried_out(&self, log: &AuditLog, record: Record) -> Result<(), AdminError> {
+        if record.is_without_change {
+            return Ok(());
+        }
+        let mut durable = AuditRecord { detail: record.detail, ..self.record(AuditResult::Allowed) };
+        if let Some(resource) = record.resource {
+            durable.resource = resource;
+        }
+        log.append(durable).await.map(drop).map_err(|error| {
+            let (operation, id) = (self.operation, self.request_id);
+            tracing::error!(target: "service::audit", request_id = id, operation, %error, "a change could not be recorded");
+            AdminError::NotRecorded
+        })
+    }
+
+    /// Records that a request was refused: for who sent it, or, of a change, for how things stand. Of a wrong credential
+    /// nothing is recorded: it may be a secret in the wrong place.
+    pub(crate) fn refused(&self, log: &Arc<AuditLog>, error: &AdminError, has_credential: bool) {
+        let (result, detail) = match error {
+            AdminError::Unauthenticated | AdminError::TooManyRequests(_) if self.caller.is_none() => {
+                let what = if has_credential { "the credential is not right" } else { "no credential" };
+                (AuditResult::Denied, what.to_owned())
+            }
+            AdminError::Forbidden => (AuditResult::Denied, error.code().to_owned()),
+            error => (AuditResult::Failed, format!("{}: {}", error.code(), error.message())),
+        };
+        log.offer(Source::Client(self.peer), AuditRecord { detail, ..self.record(result) });
+    }
+}
+
+/// Whether a refusal belongs into the audit trail: for who asked always, of a change also for how things stand, but not
+/// for what is wrong in the request itself.
+pub(crate) fn is_worth_recording(error: &AdminError, is_change: bool) -> bool {
+    match error {
+        AdminError::Unauthenticated | AdminError::Forbidden => true,
+        error => is_change && (error.status() == StatusCode::CONFLICT || is_held_against(error)),
+    }
+}
+
+fn is_held_against(error: &AdminError) -> bool {
+    matches!(error, AdminError::ObjectLocked | AdminError::StorageFull | AdminError::Internal)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_model::Timestamp;
 
     const ID: &str = "00010203-0405-7000-bfff-ffffffffffff";
 
     fn code(query: &str) -> &'static str {
-        parse_query(query).err().map_or("", |error| error.code())
+        read_query(Some(query)).err().map_or("", |error| error.code())
     }
 
     #[test]
@@ -192,8 +243,8 @@ mod tests {
             after: AuditId::parse(ID),
             limit: 7,
         };
-        assert_eq!(parse_query(&query), Ok(expected));
-        assert_eq!(parse_query(""), Ok(AuditQuery { limit: 100, ..AuditQuery::default() }));
+        assert_eq!(read_query(Some(&query)), Ok(expected));
+        assert_eq!(read_query(None), Ok(AuditQuery { limit: 100, ..AuditQuery::default() }));
     }
 
     #[test]

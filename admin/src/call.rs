@@ -1,66 +1,122 @@
-//! One request as its handler sees it: path segments and query decoded, the body read within its limit.
+//! One request as the handlers of routes see it: who asks, the path's names, the query, the body, the store.
 
-use std::future::{Future, pending};
-
-use cairn_engine::{Bucket, Engine};
-use cairn_http1::{RequestHead, decode, query_pairs};
+use cairn_engine::{Bucket, Engine, Store};
+use cairn_http1::{RequestHead, decode};
 use cairn_model::{BucketName, ObjectKey};
 use cairn_net::{Abandoned, BodyError, Drain, RequestBody};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
+use std::future::{Future, pending};
+use std::rc::Rc;
 use std::sync::Arc;
 
+use crate::access::Caller;
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
+use crate::query::Parameters;
 use crate::routes::Segments;
+use crate::service::AdminService;
 
 /// A request that was let in.
-pub(crate) struct Call<'r, 'b, 'c> {
-    pub(crate) head: &'r RequestHead,
-    pub(crate) segments: Segments<'r>,
+pub(crate) struct Call<'a, 'b> {
+    /// The plane on this executor.
+    pub(crate) service: &'a AdminService,
+    /// Who asks; `None` on routes that ask nobody.
+    pub(crate) caller: Option<&'a Caller>,
+    /// The request's head.
+    pub(crate) head: &'a RequestHead,
+    /// What the variable segments of its path stand for.
+    pub(crate) segments: Segments<'a>,
     /// `None` when a head is tried without a connection.
-    pub(crate) body: Option<&'b mut RequestBody<'c>>,
+    pub(crate) body: Option<&'a mut RequestBody<'b>>,
 }
 
-impl Call<'_, '_, '_> {
+impl Call<'_, '_> {
+    /// The engine of this executor.
+    ///
+    /// # Errors
+    /// `NOT_READY` when there is no store to serve.
+    pub(crate) fn engine(&self) -> Result<&Rc<Engine>, AdminError> {
+        self.service.options.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+    }
+
+    /// The store.
+    ///
+    /// # Errors
+    /// As [`Self::engine`].
+    pub(crate) fn store(&self) -> Result<&Arc<Store>, AdminError> {
+        Ok(self.engine()?.store())
+    }
+
+    /// Who asks, on a route that lets nobody in who is not known.
+    pub(crate) fn caller(&self) -> Result<&Caller, AdminError> {
+        self.caller.ok_or(AdminError::Unauthenticated)
+    }
+
+    /// What `{name}` of the path stands for, decoded.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` for a broken escape.
+    pub(crate) fn segment(&self, name: &str) -> Result<Cow<'_, str>, AdminError> {
+        let sent = self.segments.get(name).ok_or(AdminError::Internal)?;
+        decode(sent).map_err(|error| AdminError::invalid(format!("the path: {error}")))
+    }
+
+    /// The name of the bucket that the path names.
+    ///
+    /// # Errors
+    /// `INVALID_BUCKET_NAME`.
+    pub(crate) fn bucket_name(&self) -> Result<BucketName, AdminError> {
+        bucket_name(&self.segment("bucket")?)
+    }
+
     /// The bucket that the path names.
-    pub(crate) fn bucket(&self, engine: &Engine) -> Result<Arc<Bucket>, AdminError> {
-        let text = decoded(self.segments.bucket)?;
-        let name = BucketName::parse(&text).map_err(|error| AdminError::InvalidBucketName(error.rule))?;
-        engine.store().bucket(&name).ok_or(AdminError::BucketNotFound)
+    ///
+    /// # Errors
+    /// `INVALID_BUCKET_NAME`, `BUCKET_NOT_FOUND`.
+    pub(crate) fn bucket(&self) -> Result<Arc<Bucket>, AdminError> {
+        self.store()?.bucket(&self.bucket_name()?).ok_or(AdminError::BucketNotFound)
     }
 
     /// The key that the path names.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`.
     pub(crate) fn key(&self) -> Result<ObjectKey, AdminError> {
-        let text = decoded(self.segments.key)?;
-        ObjectKey::parse(&text).map_err(|_| AdminError::invalid("an object key has 1 to 1024 bytes of UTF-8"))
+        object_key(&self.segment("key")?)
     }
 
-    /// The value of the one query parameter that the route takes. Others are refused: a misspelt one must not be
-    /// ignored in silence.
-    pub(crate) fn only_parameter(&self, name: &str) -> Result<Option<String>, AdminError> {
-        let mut value = None;
-        for pair in query_pairs(self.head.query().unwrap_or_default()) {
-            let (sent, text) = pair.map_err(|error| AdminError::invalid(error.to_string()))?;
-            if sent != name || value.is_some() {
-                let message = format!("the query takes {name} once and nothing else");
-                return Err(AdminError::invalid(message));
-            }
-            value = Some(text.into_owned());
-        }
-        Ok(value)
+    /// The query, which may have the `known` parameters only.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`.
+    pub(crate) fn parameters(&self, known: &[&str]) -> Result<Parameters, AdminError> {
+        Parameters::read(self.head.query(), known)
     }
 
     /// No query parameter may be there.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`.
     pub(crate) fn no_parameters(&self) -> Result<(), AdminError> {
-        match self.head.query() {
-            None | Some("") => Ok(()),
-            Some(_) => Err(AdminError::invalid("the route takes no query parameters")),
-        }
+        self.parameters(&[]).map(drop)
+    }
+
+    /// The body as JSON.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when it is none of this form, `PAYLOAD_TOO_LARGE`.
+    pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, AdminError> {
+        let bytes = self.bytes().await?;
+        serde_json::from_slice(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
     }
 
     /// The body as JSON; the default when it is empty.
-    pub(crate) async fn json<T: DeserializeOwned + Default>(&mut self) -> Result<T, AdminError> {
+    ///
+    /// # Errors
+    /// As [`Self::json`].
+    pub(crate) async fn optional_json<T: DeserializeOwned + Default>(&mut self) -> Result<T, AdminError> {
         let bytes = self.bytes().await?;
         if bytes.is_empty() {
             return Ok(T::default());
@@ -69,6 +125,9 @@ impl Call<'_, '_, '_> {
     }
 
     /// There must be no body.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when there is one.
     pub(crate) async fn no_body(&mut self) -> Result<(), AdminError> {
         if self.bytes().await?.is_empty() {
             Ok(())
@@ -89,11 +148,8 @@ impl Call<'_, '_, '_> {
         while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
             match body.read(rest).await {
                 Ok(count) if count > 0 => read += count,
-                Err(BodyError::TimedOut) => {
-                    let message = "the request did not arrive in time".to_owned();
-                    return Err(AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, message));
-                }
-                Ok(_) | Err(_) => return Err(AdminError::invalid("the body could not be read to its end")),
+                Err(error) => return Err(unread(&error)),
+                Ok(_) => return Err(AdminError::invalid("the body could not be read to its end")),
             }
         }
         // Nothing is read of a body whose length is not declared; asking for more says so.
@@ -106,9 +162,9 @@ impl Call<'_, '_, '_> {
     /// Does `work` as long as somebody waits for it: it is dropped when the client goes or the service begins to stop.
     pub(crate) async fn while_wanted<T>(
         &self,
-        drain: &Drain,
         work: impl Future<Output = Result<T, AdminError>>,
     ) -> Result<T, AdminError> {
+        let drain: &Drain = &self.service.options.drain;
         let given_up = async {
             match &self.body {
                 Some(body) => Err(match body.abandoned(drain).await {
@@ -122,6 +178,28 @@ impl Call<'_, '_, '_> {
     }
 }
 
-fn decoded(text: &str) -> Result<std::borrow::Cow<'_, str>, AdminError> {
-    decode(text).map_err(|error| AdminError::invalid(format!("the path: {error}")))
+/// What a body that could not be read is answered with.
+pub(crate) fn unread(error: &BodyError) -> AdminError {
+    match error {
+        BodyError::TimedOut => {
+            AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())
+        }
+        _ => AdminError::invalid("the body could not be read to its end"),
+    }
+}
+
+/// A bucket's name, checked.
+///
+/// # Errors
+/// `INVALID_BUCKET_NAME`, with the rule that is broken.
+pub(crate) fn bucket_name(text: &str) -> Result<BucketName, AdminError> {
+    BucketName::parse(text).map_err(|error| AdminError::InvalidBucketName(error.rule))
+}
+
+/// An object's key, checked.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(crate) fn object_key(text: &str) -> Result<ObjectKey, AdminError> {
+    ObjectKey::parse(text).map_err(|_| AdminError::invalid("an object key has 1 to 1024 bytes of UTF-8"))
 }

@@ -12,6 +12,8 @@ pub(crate) enum AdminError {
     MethodNotAllowed(String),
     /// No credential, or one that is not right. Which of the two is not said.
     Unauthenticated,
+    /// The caller's role does not have the route.
+    Forbidden,
     /// The request could not be understood; the status says in which way.
     Invalid(StatusCode, String),
     /// `after_time` and `after_id` that no page gave: what is wrong with them.
@@ -24,6 +26,22 @@ pub(crate) enum AdminError {
     ObjectNotFound,
     /// No version of the id.
     VersionNotFound,
+    /// A bucket of the name is there.
+    BucketAlreadyExists,
+    /// The bucket holds something.
+    BucketNotEmpty,
+    /// The bucket's object lock, or its lack, does not allow it.
+    InvalidBucketState,
+    /// The version is locked.
+    ObjectLocked,
+    /// The bucket's quota would be passed.
+    QuotaExceeded,
+    /// The bucket holds more than the quota would allow.
+    QuotaBelowUsage,
+    /// No space is left on the device.
+    StorageFull,
+    /// The change was made, and its record in the audit trail was not.
+    NotRecorded,
     /// As many as may run at once are running.
     TooManyRequests(&'static str),
     /// The client has closed the connection: whatever is answered, nobody reads it. Stands in the log.
@@ -46,12 +64,19 @@ impl AdminError {
                 StatusCode::NOT_FOUND
             }
             Self::InvalidBucketName(_) | Self::InvalidAuditCursor(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden | Self::ObjectLocked => StatusCode::FORBIDDEN,
+            Self::BucketAlreadyExists
+            | Self::BucketNotEmpty
+            | Self::InvalidBucketState
+            | Self::QuotaExceeded
+            | Self::QuotaBelowUsage => StatusCode::CONFLICT,
+            Self::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Invalid(status, _) => *status,
             Self::NotReady(_) | Self::ClientGone => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Internal | Self::NotRecorded => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -60,6 +85,14 @@ impl AdminError {
             Self::NotFound => "NOT_FOUND",
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
             Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Forbidden => "FORBIDDEN",
+            Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
+            Self::BucketNotEmpty => "BUCKET_NOT_EMPTY",
+            Self::InvalidBucketState => "INVALID_BUCKET_STATE",
+            Self::ObjectLocked => "OBJECT_LOCKED",
+            Self::QuotaExceeded => "QUOTA_EXCEEDED",
+            Self::QuotaBelowUsage => "QUOTA_BELOW_USAGE",
+            Self::StorageFull => "STORAGE_FULL",
             Self::Invalid(StatusCode::PAYLOAD_TOO_LARGE, _) => "PAYLOAD_TOO_LARGE",
             Self::Invalid(..) => "INVALID_REQUEST",
             Self::InvalidAuditCursor(_) => "INVALID_AUDIT_CURSOR",
@@ -70,7 +103,7 @@ impl AdminError {
             Self::TooManyRequests(_) => "TOO_MANY_REQUESTS",
             Self::NotReady(_) => "NOT_READY",
             Self::ClientGone => "CLIENT_GONE",
-            Self::Internal => "INTERNAL_ERROR",
+            Self::Internal | Self::NotRecorded => "INTERNAL_ERROR",
         }
     }
 
@@ -84,7 +117,22 @@ impl AdminError {
             }
             Self::Invalid(_, message) => message.clone(),
             Self::ClientGone => "the client has closed the connection".to_owned(),
-            Self::BucketNotFound => "the bucket does not exist".to_owned(),
+            Self::Forbidden => "the role of this credential does not allow it".to_owned(),
+            Self::BucketAlreadyExists => "a bucket of this name exists already".to_owned(),
+            Self::BucketNotEmpty => {
+                "the bucket is not empty: it holds objects, versions, delete markers or unfinished uploads"
+                    .to_owned()
+            }
+            Self::InvalidBucketState => "the bucket's object lock does not allow it".to_owned(),
+            Self::ObjectLocked => "the version is locked by a retention or a legal hold".to_owned(),
+            Self::QuotaExceeded => "the bucket's quota would be passed".to_owned(),
+            Self::QuotaBelowUsage => "the bucket holds more than this quota allows".to_owned(),
+            Self::StorageFull => "no space is left on the device".to_owned(),
+            Self::NotRecorded => {
+                "the change was made, but the audit trail could not record it; the log has the reason"
+                    .to_owned()
+            }
+            Self::BucketNotFound => "bucket was not found".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
             Self::InvalidAuditCursor(message)
@@ -105,6 +153,14 @@ impl From<EngineError> for AdminError {
                 Self::ObjectNotFound
             }
             EngineError::NoSuchVersion => Self::VersionNotFound,
+            EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,
+            EngineError::BucketNotEmpty => Self::BucketNotEmpty,
+            EngineError::InvalidBucketState => Self::InvalidBucketState,
+            EngineError::ObjectLocked => Self::ObjectLocked,
+            EngineError::QuotaExceeded => Self::QuotaExceeded,
+            EngineError::QuotaBelowUsage => Self::QuotaBelowUsage,
+            EngineError::StorageFull => Self::StorageFull,
+            EngineError::Overloaded => Self::NotReady("too many changes are waiting"),
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => {
                 tracing::error!(target: "service", %error, "a management request failed");

@@ -1,8 +1,8 @@
 //! The management plane (port 7601): health, readiness, and the routes below `/api/v1`.
 //!
-//! [`routes`] is the one table of routes: method, path pattern, who may call, handler. A request goes, in
-//! [`service`]'s `answer`, through request id, route, authentication and handler, in that order. What is not in the
-//! table does not exist.
+//! [`routes`] is the one table of routes: method, path pattern, roles, operation, handler. A request goes, in
+//! [`service`]'s `answer`, through request id, route, authentication, role, handler and audit record, in that order.
+//! What is not in the table does not exist.
 //!
 //! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/api.md` has what those
 //! leave open.
@@ -10,11 +10,14 @@
 
 mod access;
 mod audit;
+mod buckets;
 mod call;
 mod error;
+mod failures;
 mod limits;
 mod metrics;
 mod proof;
+mod query;
 mod readiness;
 mod reply;
 mod routes;
@@ -23,7 +26,8 @@ mod storage;
 mod system;
 mod verify;
 
-pub use access::{ManagementCredentials, Role};
+pub use access::ManagementCredentials;
+pub use failures::WrongCredentials;
 pub use readiness::{Readiness, StoreReadiness, SubsystemState};
 pub use service::{AdminOptions, AdminService};
 pub use verify::Verifications;

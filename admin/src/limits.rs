@@ -1,8 +1,23 @@
 //! Every limit of the management plane, with the reason.
 
+use std::time::Duration;
+
 /// Verifications that run at once, all executors together: each reads one block at a time, and more would only make
 /// each slower and the device busier.
 pub(crate) const VERIFICATIONS_MAX: usize = 2;
 
-/// Longest JSON body of a request, in bytes.
-pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
+/// Longest JSON body of a request, in bytes (specification, "Limits").
+pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// How long the answer to a wrong credential is held back after the first one of a client; twice as long after each
+/// further one.
+pub(crate) const WRONG_CREDENTIAL_DELAY: Duration = Duration::from_millis(50);
+/// The longest that it is held back: an operator who mistypes a token waits no longer than this.
+pub(crate) const WRONG_CREDENTIAL_DELAY_MAX: Duration = Duration::from_secs(2);
+/// A client that sent no wrong credential for so long begins anew.
+pub(crate) const WRONG_CREDENTIAL_MEMORY: Duration = Duration::from_secs(60);
+/// Clients whose wrong credentials are remembered; the rest share one count.
+pub(crate) const WRONG_CREDENTIAL_CLIENTS_MAX: usize = 4096;
+/// Answers that are held back at once, all executors together. Beyond that a wrong credential is answered 429 at once, so
+/// that those who guess cannot use up the plane's connections.
+pub(crate) const HELD_BACK_MAX: usize = 256;

@@ -10,6 +10,7 @@ use cairn_observe::metrics;
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
@@ -165,10 +166,10 @@ fn samples(store: &Store) -> Vec<Sample> {
 }
 
 /// `GET /metrics`.
-pub(crate) fn text(store: &Store) -> Reply {
+pub(crate) async fn text(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let mut out = String::new();
     let mut last = "";
-    for sample in samples(store) {
+    for sample in samples(call.store()?) {
         // Metrics of one name stand together; name and help are said once. Writing to a string does not fail.
         if sample.name != last {
             last = sample.name;
@@ -185,7 +186,7 @@ pub(crate) fn text(store: &Store) -> Reply {
         let end = if sample.labels.is_empty() { "" } else { "}" };
         let _ = writeln!(out, "{end} {}", sample.value);
     }
-    Reply { status: StatusCode::OK, body: out.into_bytes(), content_type: TEXT_FORMAT }
+    Ok(Reply::bytes(StatusCode::OK, TEXT_FORMAT, out.into_bytes()))
 }
 
 #[derive(Serialize)]
@@ -194,8 +195,9 @@ struct Metrics {
 }
 
 /// `GET /api/v1/system/metrics`.
-pub(crate) fn json(store: &Store) -> Result<Reply, AdminError> {
-    Reply::json(StatusCode::OK, &Metrics { metrics: samples(store) })
+pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    Reply::json(StatusCode::OK, &Metrics { metrics: samples(call.store()?) })
 }
 
 #[cfg(test)]

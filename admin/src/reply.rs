@@ -1,4 +1,4 @@
-//! Answers of the management plane, successes and refusals alike: JSON, not to be cached, with the request id.
+//! Answers of the management plane, successes and refusals alike: not to be cached, with the request id.
 
 use cairn_http1::ResponseHead;
 use cairn_net::{Response, ResponseBody, ResponseMeta};
@@ -7,12 +7,29 @@ use serde::Serialize;
 
 use crate::error::AdminError;
 
-/// What a handler answers.
-#[derive(Debug)]
+/// What a handler answers, and what of it goes into the audit trail.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
-    pub(crate) body: Vec<u8>,
-    pub(crate) content_type: &'static str,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: ReplyBody,
+    pub(crate) record: Record,
+}
+
+/// The body of an answer.
+pub(crate) enum ReplyBody {
+    None,
+    Full(Vec<u8>),
+}
+
+/// What the audit trail says about a change that was carried out.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    /// Nothing was changed: nothing is recorded.
+    pub(crate) is_without_change: bool,
+    /// On what, where the path does not say it.
+    pub(crate) resource: Option<String>,
+    /// For people. Never a secret.
+    pub(crate) detail: String,
 }
 
 /// When to try again after a 429.
@@ -26,7 +43,37 @@ impl Reply {
             tracing::error!(target: "service", %error, "an answer could not be written as JSON");
             AdminError::Internal
         })?;
-        Ok(Self { status, body, content_type: JSON })
+        Ok(Self::bytes(status, JSON, body))
+    }
+
+    /// An answer of another type.
+    pub(crate) fn bytes(status: StatusCode, content_type: &str, body: Vec<u8>) -> Self {
+        let headers = vec![("content-type", content_type.to_owned())];
+        Self { status, headers, body: ReplyBody::Full(body), record: Record::default() }
+    }
+
+    /// 204: it was done, and there is nothing to say.
+    pub(crate) fn no_content() -> Self {
+        let (status, body) = (StatusCode::NO_CONTENT, ReplyBody::None);
+        Self { status, headers: Vec::new(), body, record: Record::default() }
+    }
+
+    /// The record's resource, for a route whose path does not name it.
+    pub(crate) fn about(mut self, resource: impl Into<String>) -> Self {
+        self.record.resource = Some(resource.into());
+        self
+    }
+
+    /// What else the record says.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.record.detail = detail.into();
+        self
+    }
+
+    /// The request asked for no change, or there was nothing to change.
+    pub(crate) fn without_change(mut self) -> Self {
+        self.record.is_without_change = true;
+        self
     }
 }
 
@@ -57,55 +104,45 @@ pub(crate) fn respond(
     id: &str,
     body_wanted: BodyWanted,
 ) -> Response {
-    match result {
-        Ok(reply) => {
-            let mut head = ResponseHead::new(reply.status);
-            head.header("content-type", reply.content_type);
-            finish(head, reply.body, None, route, id, body_wanted)
-        }
-        Err(error) => {
-            let mut head = ResponseHead::new(error.status());
-            head.header("content-type", JSON);
-            add_error_headers(&mut head, &error);
-            let detail = ErrorDetail { code: error.code(), message: &error.message(), request_id: id };
-            // Three strings cannot fail to be written.
-            let body = serde_json::to_vec(&ErrorBody { error: detail }).unwrap_or_default();
-            finish(head, body, Some(error.code()), route, id, body_wanted)
+    let (reply, error_code) = match result {
+        Ok(reply) => (reply, None),
+        Err(error) => (refusal(&error, id), Some(error.code())),
+    };
+    let mut head = ResponseHead::new(reply.status);
+    for (name, value) in &reply.headers {
+        head.header(name, value);
+    }
+    for (name, value) in [("cache-control", "no-store"), ("x-content-type-options", "nosniff")] {
+        if head.get(name).is_none() {
+            head.header(name, value);
         }
     }
-}
-
-fn add_error_headers(head: &mut ResponseHead, error: &AdminError) {
-    match error {
-        AdminError::Unauthenticated => {
-            head.header("www-authenticate", "Bearer realm=\"management\"");
-            head.header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
-        }
-        AdminError::TooManyRequests(_) => {
-            head.header("retry-after", RETRY_AFTER_SECONDS);
-        }
-        AdminError::MethodNotAllowed(allow) => {
-            head.header("allow", allow);
-        }
-        _ => {}
-    }
-}
-
-fn finish(
-    mut head: ResponseHead,
-    body: Vec<u8>,
-    error_code: Option<&'static str>,
-    route: &'static str,
-    id: &str,
-    body_wanted: BodyWanted,
-) -> Response {
-    head.header("cache-control", "no-store");
-    head.header("x-content-type-options", "nosniff");
     head.header("x-request-id", id);
-    let meta = ResponseMeta { status: head.status, route, request_id: id.to_owned(), error_code };
-    let body = match body_wanted {
-        BodyWanted::Yes => ResponseBody::Full(body),
-        BodyWanted::LengthOnly => ResponseBody::Omitted { length: u64::try_from(body.len()).ok() },
+    let meta = ResponseMeta { status: reply.status, route, request_id: id.to_owned(), error_code };
+    let body = match (reply.body, body_wanted) {
+        (ReplyBody::None, _) => ResponseBody::Empty,
+        (ReplyBody::Full(body), BodyWanted::Yes) => ResponseBody::Full(body),
+        (ReplyBody::Full(body), BodyWanted::LengthOnly) => {
+            ResponseBody::Omitted { length: u64::try_from(body.len()).ok() }
+        }
     };
     Response { head, body, meta, close: false }
+}
+
+fn refusal(error: &AdminError, id: &str) -> Reply {
+    let detail = ErrorDetail { code: error.code(), message: &error.message(), request_id: id };
+    // Three strings cannot fail to be written.
+    let body = serde_json::to_vec(&ErrorBody { error: detail }).unwrap_or_default();
+    let mut reply = Reply::bytes(error.status(), JSON, body);
+    let mut header = |name, value: &str| reply.headers.push((name, value.to_owned()));
+    match error {
+        AdminError::Unauthenticated => {
+            header("www-authenticate", "Bearer realm=\"management\"");
+            header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
+        }
+        AdminError::TooManyRequests(_) => header("retry-after", RETRY_AFTER_SECONDS),
+        AdminError::MethodNotAllowed(allow) => header("allow", allow),
+        _ => {}
+    }
+    reply
 }

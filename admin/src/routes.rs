@@ -1,81 +1,143 @@
-//! The table of routes. A route exists when it stands here, and nowhere else.
+//! The table of routes. A route exists when it stands here, and nowhere else: method, path, who may call it, the
+//! operation's name, what answers it.
 
+use std::future::Future;
+use std::pin::Pin;
+
+use cairn_identity::Role;
 use http::Method;
 
+use crate::call::Call;
 use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::{audit, buckets, metrics, storage, system, verify};
 
 /// Who may call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// Everybody (specification, "Unauthenticated").
     Public,
-    /// Whoever has a management credential.
-    Authenticated,
     /// Whoever has the scrape token, and nobody else (specification, "Metrics").
     Scraper,
+    /// Callers with one of these roles.
+    Roles(&'static [Role]),
+}
+
+/// Every role.
+const ALL: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin, Role::Auditor]);
+/// Who looks after what is stored: changes of it, and looks into objects.
+const STORAGE: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin]);
+/// Who may see whom the service knows and what was done.
+const OVERSIGHT: Access = Access::Roles(&[Role::SystemAdmin, Role::Auditor]);
+
+impl Access {
+    /// Whether callers of this role are let in.
+    pub(crate) fn admits(self, role: Role) -> bool {
+        matches!(self, Self::Roles(roles) if roles.contains(&role))
+    }
 }
 
 /// What answers a route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Handler {
-    Health,
-    Ready,
-    SystemInfo,
-    Session,
-    AuditEvents,
-    Metrics,
-    SystemMetrics,
-    VerifyObject,
-    VerifyBucket,
-    VerifyProgress,
-    StorageStatus,
-    StorageUsage,
-    StorageInspect,
-    StorageRepair,
-}
+pub(crate) type Handler =
+    for<'a, 'b> fn(Call<'a, 'b>) -> Pin<Box<dyn Future<Output = Result<Reply, AdminError>> + 'a>>;
 
 /// One route.
-#[derive(Debug)]
 pub(crate) struct Route {
     /// GET stands for HEAD too.
     pub(crate) method: Method,
-    /// A segment `{bucket}` stands for one segment of the path, a `{key}` for all the rest.
+    /// A segment in braces stands for one segment of the path, a last `{key}` for all the rest.
     pub(crate) path: &'static str,
     pub(crate) access: Access,
+    /// The operation's name in the audit trail and in the API's description.
+    pub(crate) operation: &'static str,
+    /// Whether carrying it out leaves a record in the audit trail: every change does.
+    pub(crate) is_recorded: bool,
     pub(crate) handler: Handler,
 }
 
-const fn get(path: &'static str, access: Access, handler: Handler) -> Route {
-    Route { method: Method::GET, path, access, handler }
+/// Makes a handler of an async function.
+macro_rules! handler {
+    ($function:path) => {
+        |call| Box::pin($function(call))
+    };
 }
 
-const fn post(path: &'static str, access: Access, handler: Handler) -> Route {
-    Route { method: Method::POST, path, access, handler }
+const fn get(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
+    Route { method: Method::GET, path, access, operation, is_recorded: false, handler }
+}
+
+const fn post(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
+    Route { method: Method::POST, path, access, operation, is_recorded: true, handler }
+}
+
+const fn put(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
+    Route { method: Method::PUT, path, access, operation, is_recorded: true, handler }
+}
+
+const fn delete(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
+    Route { method: Method::DELETE, path, access, operation, is_recorded: true, handler }
+}
+
+impl Route {
+    /// For a POST that changes nothing.
+    const fn unrecorded(mut self) -> Self {
+        self.is_recorded = false;
+        self
+    }
 }
 
 /// Every route of the management plane.
 pub(crate) static ROUTES: &[Route] = &[
-    get("/health", Access::Public, Handler::Health),
-    get("/ready", Access::Public, Handler::Ready),
-    get("/metrics", Access::Scraper, Handler::Metrics),
-    get("/api/v1/system/info", Access::Authenticated, Handler::SystemInfo),
-    get("/api/v1/system/metrics", Access::Authenticated, Handler::SystemMetrics),
-    get("/api/v1/auth/session", Access::Authenticated, Handler::Session),
-    get("/api/v1/audit/events", Access::Authenticated, Handler::AuditEvents),
-    get("/api/v1/verify/progress", Access::Authenticated, Handler::VerifyProgress),
-    post("/api/v1/verify/objects/{bucket}/{key}", Access::Authenticated, Handler::VerifyObject),
-    post("/api/v1/verify/buckets/{bucket}", Access::Authenticated, Handler::VerifyBucket),
-    get("/api/v1/storage/status", Access::Authenticated, Handler::StorageStatus),
-    get("/api/v1/storage/usage", Access::Authenticated, Handler::StorageUsage),
-    get("/api/v1/storage/inspect", Access::Authenticated, Handler::StorageInspect),
-    post("/api/v1/storage/repair", Access::Authenticated, Handler::StorageRepair),
+    get("/health", Access::Public, "get_health", handler!(system::health)),
+    get("/ready", Access::Public, "get_readiness", handler!(system::ready)),
+    get("/metrics", Access::Scraper, "scrape_metrics", handler!(metrics::text)),
+    get("/api/v1/system/info", ALL, "get_system_info", handler!(system::system_info)),
+    get("/api/v1/system/metrics", ALL, "get_metrics", handler!(metrics::json)),
+    get("/api/v1/auth/session", ALL, "get_session", handler!(system::session)),
+    get("/api/v1/buckets", ALL, "list_buckets", handler!(buckets::list)),
+    post("/api/v1/buckets", STORAGE, "create_bucket", handler!(buckets::create)),
+    get("/api/v1/buckets/{bucket}", ALL, "get_bucket", handler!(buckets::get)),
+    delete("/api/v1/buckets/{bucket}", STORAGE, "delete_bucket", handler!(buckets::delete)),
+    get("/api/v1/buckets/{bucket}/versioning", ALL, "get_versioning", handler!(buckets::versioning)),
+    put("/api/v1/buckets/{bucket}/versioning", STORAGE, "set_versioning", handler!(buckets::set_versioning)),
+    put("/api/v1/buckets/{bucket}/quota", STORAGE, "set_quota", handler!(buckets::set_quota)),
+    get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit::events)),
+    get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
+    post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
+        .unrecorded(),
+    post("/api/v1/verify/buckets/{bucket}", STORAGE, "verify_bucket", handler!(verify::bucket)).unrecorded(),
+    get("/api/v1/storage/status", ALL, "get_storage_status", handler!(storage::status)),
+    get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),
+    get("/api/v1/storage/inspect", ALL, "inspect_storage", handler!(storage::inspect)),
+    post("/api/v1/storage/repair", STORAGE, "repair_storage", handler!(storage::repair)),
 ];
+
+/// Most variable segments of a path.
+const SEGMENTS_MAX: usize = 2;
 
 /// What the variable segments of a path stand for, as sent: percent-encoded.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
 pub(crate) struct Segments<'p> {
-    pub(crate) bucket: &'p str,
-    pub(crate) key: &'p str,
+    named: [(&'static str, &'p str); SEGMENTS_MAX],
+    count: usize,
+}
+
+impl<'p> Segments<'p> {
+    /// The segment that stands for `{name}`.
+    pub(crate) fn get(&self, name: &str) -> Option<&'p str> {
+        self.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
+    }
+
+    /// All of them, in order of the path, with their names.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &'p str)> {
+        self.named.into_iter().take(self.count)
+    }
+
+    fn push(&mut self, name: &'static str, value: &'p str) -> Option<()> {
+        *self.named.get_mut(self.count)? = (name, value);
+        self.count += 1;
+        Some(())
+    }
 }
 
 /// What a method and path lead to.
@@ -105,22 +167,27 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Match<'p> {
     Match { pattern, route: Err(refusal) }
 }
 
+/// The name of a variable segment of a pattern.
+fn variable(wanted: &'static str) -> Option<&'static str> {
+    wanted.strip_prefix('{')?.strip_suffix('}')
+}
+
 /// Holds a path against a pattern. No variable segment is empty.
-fn fit<'p>(pattern: &str, path: &'p str) -> Option<Segments<'p>> {
+fn fit<'p>(pattern: &'static str, path: &'p str) -> Option<Segments<'p>> {
     let mut segments = Segments::default();
     let (mut patterns, mut rest) = (pattern.split('/').peekable(), Some(path));
     while let Some(wanted) = patterns.next() {
         let left = rest?;
         if wanted == "{key}" && patterns.peek().is_none() {
-            segments.key = left;
+            segments.push("key", left)?;
             return (!left.is_empty()).then_some(segments);
         }
         let (segment, behind) =
             left.split_once('/').map_or((left, None), |(segment, behind)| (segment, Some(behind)));
         rest = behind;
-        match wanted {
-            "{bucket}" if !segment.is_empty() => segments.bucket = segment,
-            _ if wanted == segment => {}
+        match variable(wanted) {
+            Some(name) if !segment.is_empty() => segments.push(name, segment)?,
+            None if wanted == segment => {}
             _ => return None,
         }
     }
@@ -134,8 +201,10 @@ mod tests {
     #[test]
     fn no_route_stands_twice_and_only_health_is_public() {
         for (index, route) in ROUTES.iter().enumerate() {
+            let before = &ROUTES[..index];
             let same = |other: &&Route| other.path == route.path && other.method == route.method;
-            assert!(!ROUTES[..index].iter().any(|other| same(&other)), "{}", route.path);
+            assert!(!before.iter().any(|other| same(&other)), "{}", route.path);
+            assert!(!before.iter().any(|other| other.operation == route.operation), "{}", route.operation);
             let is_health = matches!(route.path, "/health" | "/ready");
             assert_eq!(route.access == Access::Public, is_health, "{}", route.path);
             let is_scrape = route.path == "/metrics";
@@ -144,15 +213,29 @@ mod tests {
         }
     }
 
+    /// What the roles are for. The whole matrix is walked against a running server by the end-to-end tests.
     #[test]
-    fn a_key_is_all_the_rest_of_a_path_and_a_bucket_one_segment() {
-        let segments = |pattern, path| fit(pattern, path).map(|found| (found.bucket, found.key));
+    fn the_system_s_administrator_may_all_and_an_auditor_changes_nothing() {
+        for route in ROUTES.iter().filter(|route| matches!(route.access, Access::Roles(_))) {
+            assert!(route.access.admits(Role::SystemAdmin), "{}", route.operation);
+            let may_change = route.access.admits(Role::Auditor) && route.method != Method::GET;
+            assert!(!may_change, "{}", route.operation);
+        }
+    }
+
+    #[test]
+    fn a_key_is_all_the_rest_of_a_path_and_other_variables_one_segment() {
+        let segments = |pattern, path| {
+            fit(pattern, path).map(|found| found.iter().map(|(_, value)| value).collect::<Vec<_>>())
+        };
         let object = "/v/{bucket}/{key}";
-        assert_eq!(segments(object, "/v/b/k"), Some(("b", "k")));
-        assert_eq!(segments(object, "/v/b/k/l//%2F/"), Some(("b", "k/l//%2F/")));
-        assert_eq!(segments(object, "/v/b//"), Some(("b", "/")));
-        assert_eq!(segments("/v/{bucket}", "/v/b"), Some(("b", "")));
-        assert_eq!(segments("/v", "/v"), Some(("", "")));
+        assert_eq!(segments(object, "/v/b/k"), Some(vec!["b", "k"]));
+        assert_eq!(segments(object, "/v/b/k/l//%2F/"), Some(vec!["b", "k/l//%2F/"]));
+        assert_eq!(segments(object, "/v/b//"), Some(vec!["b", "/"]));
+        assert_eq!(segments("/v/{bucket}", "/v/b"), Some(vec!["b"]));
+        assert_eq!(segments("/v/{id}/w/{other_id}", "/v/1/w/2"), Some(vec!["1", "2"]));
+        assert_eq!(segments("/v", "/v"), Some(vec![]));
+        assert_eq!(fit(object, "/v/b/k").and_then(|found| found.get("key")), Some("k"));
         for (pattern, path) in [
             (object, "/v/b"),
             (object, "/v/b/"),
@@ -160,6 +243,7 @@ mod tests {
             (object, "/w/b/k"),
             ("/v/{bucket}", "/v/"),
             ("/v/{bucket}", "/v/b/"),
+            ("/v/{id}/w/{other_id}", "/v/1/w/"),
             ("/v", "/v/"),
             ("/v", "v"),
         ] {

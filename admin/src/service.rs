@@ -12,26 +12,26 @@ use cairn_observe::{AuditLog, Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
 
 use crate::access::{Caller, ManagementCredentials};
-use crate::audit;
+use crate::audit::{self, Trail};
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::metrics;
+use crate::failures::WrongCredentials;
 use crate::readiness::{Readiness, SubsystemState};
 use crate::reply::{BodyWanted, Reply, respond};
-use crate::routes::{Access, Handler, Route, find};
-use crate::storage;
-use crate::system;
-use crate::verify::{self, Verifications};
+use crate::routes::{Access, Route, Segments, find};
+use crate::verify::Verifications;
 
 /// What the plane needs.
 pub struct AdminOptions {
     /// What callers are checked against.
     pub credentials: ManagementCredentials,
+    /// The wrong credentials of late, on all executors.
+    pub wrong_credentials: WrongCredentials,
     /// What `/ready` looks at.
     pub readiness: Box<dyn Readiness>,
     /// The store on this executor; without one, routes that need it are answered 503.
     pub engine: Option<Rc<Engine>>,
-    /// The audit trail; without one, its route is answered 503 and nothing is recorded.
+    /// The audit trail; without one, its route and all changes are answered 503.
     pub audit: Option<Arc<AuditLog>>,
     /// The verifications that run, on all executors.
     pub verifications: Verifications,
@@ -41,9 +41,17 @@ pub struct AdminOptions {
 
 /// The management plane on one executor.
 pub struct AdminService {
-    options: AdminOptions,
+    pub(crate) options: AdminOptions,
     /// What the last look at the subsystems found: the log hears of changes, not of every look.
     was_ready: Cell<bool>,
+}
+
+/// A request as it came.
+struct Incoming<'a, 'b> {
+    head: &'a RequestHead,
+    made_id: &'a str,
+    peer: IpAddr,
+    body: Option<&'a mut RequestBody<'b>>,
 }
 
 impl AdminService {
@@ -54,76 +62,82 @@ impl AdminService {
     }
 
     /// The path of every request.
-    async fn answer(
-        &self,
-        head: &RequestHead,
-        made_id: &str,
-        peer: IpAddr,
-        body: Option<&mut RequestBody<'_>>,
-    ) -> Response {
+    async fn answer(&self, incoming: Incoming<'_, '_>) -> Response {
+        let head = incoming.head;
         let mut sent_ids = head.header_values("x-request-id");
         let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
-        let id = sent_id.and_then(client_request_id).unwrap_or(made_id);
+        let id = sent_id.and_then(client_request_id).unwrap_or(incoming.made_id);
         let found = find(head.method(), head.path());
         let result = match found.route {
-            Ok((route, segments)) => self.admit(route, Call { head, segments, body }).await,
+            Ok((route, segments)) => self.call_route(route, segments, id, incoming).await,
             Err(refusal) => Err(refusal),
         };
-        if let (Err(AdminError::Unauthenticated), Some(log)) = (&result, &self.options.audit) {
-            audit::refused(log, head, found.pattern, id, peer);
-        }
         let body_wanted =
             if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
         respond(result, found.pattern, id, body_wanted)
     }
 
-    async fn admit(&self, route: &Route, call: Call<'_, '_, '_>) -> Result<Reply, AdminError> {
-        let credentials = &self.options.credentials;
-        let caller = match route.access {
-            Access::Public => None,
-            Access::Scraper if credentials.is_scraper(call.head) => None,
-            Access::Scraper => return Err(AdminError::Unauthenticated),
-            Access::Authenticated => Some(credentials.authenticate(call.head)?),
+    /// Lets the caller in, has the request handled, and leaves its record.
+    async fn call_route(
+        &self,
+        route: &'static Route,
+        segments: Segments<'_>,
+        request_id: &str,
+        incoming: Incoming<'_, '_>,
+    ) -> Result<Reply, AdminError> {
+        let Incoming { head, peer, body, .. } = incoming;
+        let has_credential = head.header("authorization").is_some();
+        let admitted = self.admit(route, head);
+        let caller = admitted.as_ref().ok().and_then(Option::as_ref);
+        let trail = Trail { operation: route.operation, segments, caller, request_id, peer };
+        let result = match &admitted {
+            Ok(Some(caller)) if !route.access.admits(caller.role) => Err(AdminError::Forbidden),
+            Ok(caller) => {
+                let caller = caller.as_ref();
+                self.carry_out(route, Call { service: self, caller, head, segments, body }, &trail).await
+            }
+            Err(_) if has_credential => Err(self.options.wrong_credentials.hold_back(peer).await),
+            Err(error) => Err(error.clone()),
         };
-        self.handle(route.handler, caller.as_ref(), call).await
+        if let (Err(error), Some(log)) = (&result, &self.options.audit)
+            && (admitted.is_err() || audit::is_worth_recording(error, route.is_recorded))
+        {
+            trail.refused(log, error, has_credential);
+        }
+        result
     }
 
-    async fn handle(
-        &self,
-        handler: Handler,
-        caller: Option<&Caller>,
-        call: Call<'_, '_, '_>,
-    ) -> Result<Reply, AdminError> {
-        let AdminOptions { verifications, drain, .. } = &self.options;
-        match handler {
-            Handler::Health => system::health(),
-            Handler::Ready => system::ready(&self.look(), self.options.readiness.public_reason()),
-            Handler::SystemInfo => system::system_info(&self.look()),
-            // The table lets nobody in here who is not known.
-            Handler::Session => system::session(caller.ok_or(AdminError::Unauthenticated)?),
-            Handler::AuditEvents => {
-                let log = self.options.audit.as_ref();
-                audit::events(call.head, log.ok_or(AdminError::NotReady("the store is not open"))?).await
-            }
-            Handler::Metrics => Ok(metrics::text(self.engine()?.store())),
-            Handler::SystemMetrics => metrics::json(self.engine()?.store()),
-            Handler::VerifyObject => verify::object(call, self.engine()?, verifications, drain).await,
-            Handler::VerifyBucket => verify::bucket(call, self.engine()?, verifications, drain).await,
-            Handler::VerifyProgress => verify::progress(verifications),
-            Handler::StorageStatus => storage::status(&call, self.engine()?.store()),
-            Handler::StorageUsage => storage::usage(&call, self.engine()?.store()),
-            Handler::StorageInspect => storage::inspect(call, self.engine()?.store(), drain).await,
-            Handler::StorageRepair => storage::repair(call, self.engine()?.store(), drain).await,
+    /// Finds out who asks; nobody does on a route for all.
+    fn admit(&self, route: &Route, head: &RequestHead) -> Result<Option<Caller>, AdminError> {
+        let credentials = &self.options.credentials;
+        match route.access {
+            Access::Public => Ok(None),
+            Access::Scraper if credentials.is_scraper(head) => Ok(None),
+            Access::Scraper => Err(AdminError::Unauthenticated),
+            Access::Roles(_) => credentials.authenticate(head).map(Some),
         }
     }
 
-    fn engine(&self) -> Result<&Rc<Engine>, AdminError> {
-        self.options.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+    /// Has a route's handler answer. What cannot be recorded is not begun.
+    async fn carry_out(
+        &self,
+        route: &Route,
+        call: Call<'_, '_>,
+        trail: &Trail<'_>,
+    ) -> Result<Reply, AdminError> {
+        if !route.is_recorded {
+            return (route.handler)(call).await;
+        }
+        let log = self.options.audit.as_ref().ok_or(AdminError::NotReady("the store is not open"))?;
+        log.health().map_err(|_| AdminError::NotReady("the audit trail records nothing"))?;
+        let mut reply = (route.handler)(call).await?;
+        trail.carried_out(log, std::mem::take(&mut reply.record)).await?;
+        Ok(reply)
     }
 
     /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer
     /// leaves out.
-    fn look(&self) -> Vec<SubsystemState> {
+    pub(crate) fn look(&self) -> Vec<SubsystemState> {
         let subsystems = self.options.readiness.look();
         let is_ready = subsystems.iter().all(|subsystem| subsystem.state.is_ok());
         if self.was_ready.replace(is_ready) != is_ready {
@@ -142,7 +156,8 @@ impl AdminService {
 
 impl Service for AdminService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
-        self.answer(&request.head, &request.id, request.peer.ip(), Some(body)).await
+        let peer = request.peer.ip();
+        self.answer(Incoming { head: &request.head, made_id: &request.id, peer, body: Some(body) }).await
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {

@@ -3,7 +3,8 @@
 use http::StatusCode;
 use serde::Serialize;
 
-use crate::access::{AuthenticationKind, Caller, Role};
+use crate::access::AuthenticationKind;
+use crate::call::Call;
 use crate::error::AdminError;
 use crate::readiness::SubsystemState;
 use crate::reply::Reply;
@@ -25,7 +26,7 @@ struct Status {
 }
 
 /// `GET /health`: the process accepts connections. Nothing else is looked at.
-pub(crate) fn health() -> Result<Reply, AdminError> {
+pub(crate) async fn health(_call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Reply::json(StatusCode::OK, &Status { status: "ok" })
 }
 
@@ -38,12 +39,14 @@ struct NotReady {
 }
 
 /// `GET /ready`: 503 when any subsystem cannot work, with the state of each, and the reason when all may know it.
-pub(crate) fn ready(subsystems: &[SubsystemState], reason: Option<String>) -> Result<Reply, AdminError> {
-    if all_ready(subsystems) {
+pub(crate) async fn ready(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let subsystems = call.service.look();
+    if all_ready(&subsystems) {
         return Reply::json(StatusCode::OK, &Status { status: READY });
     }
     let subsystems =
         subsystems.iter().map(|subsystem| (subsystem.name, word(subsystem.state.is_ok()))).collect();
+    let reason = call.service.options.readiness.public_reason();
     Reply::json(StatusCode::SERVICE_UNAVAILABLE, &NotReady { status: NOT_READY, subsystems, reason })
 }
 
@@ -76,26 +79,32 @@ const CAPABILITIES: Capabilities = Capabilities {
 };
 
 /// `GET /api/v1/system/info`.
-pub(crate) fn system_info(subsystems: &[SubsystemState]) -> Result<Reply, AdminError> {
+pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
     let info = SystemInfo {
         name: "cairn",
         version: env!("CARGO_PKG_VERSION"),
-        status: word(all_ready(subsystems)),
+        status: word(all_ready(&call.service.look())),
         capabilities: CAPABILITIES,
     };
     Reply::json(StatusCode::OK, &info)
 }
 
 #[derive(Serialize)]
-struct Session {
-    role: Role,
-    principal: &'static str,
+struct Session<'c> {
+    role: &'static str,
+    principal: &'c str,
     authentication: AuthenticationKind,
 }
 
 /// `GET /api/v1/auth/session`.
-pub(crate) fn session(caller: &Caller) -> Result<Reply, AdminError> {
-    let session =
-        Session { role: caller.role, principal: caller.principal, authentication: caller.authentication };
+pub(crate) async fn session(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let caller = call.caller()?;
+    let session = Session {
+        role: caller.role.name(),
+        principal: &caller.principal,
+        authentication: caller.authentication,
+    };
     Reply::json(StatusCode::OK, &session)
 }

@@ -11,11 +11,9 @@ use cairn_engine::{
 };
 use cairn_http1::iso8601_millis;
 use cairn_model::{Clock, ObjectKey, SystemClock, VersionName};
-use cairn_net::Drain;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::rc::Rc;
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -77,16 +75,13 @@ fn now() -> String {
 }
 
 /// `POST /api/v1/verify/objects/{bucket}/{key}[?version_id=]`.
-pub(crate) async fn object(
-    mut call: Call<'_, '_, '_>,
-    engine: &Rc<Engine>,
-    verifications: &Verifications,
-    drain: &Drain,
-) -> Result<Reply, AdminError> {
-    let (bucket, key) = (call.bucket(engine)?, call.key()?);
-    let version = call.only_parameter("version_id")?.map(|text| version_name(&text)).transpose()?;
+pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    const VERSION: &str = "version_id";
+    let (bucket, key) = (call.bucket()?, call.key()?);
+    let version = call.parameters(&[VERSION])?.text(VERSION).map(version_name).transpose()?;
     call.no_body().await?;
-    let admitted = verifications.admit(&bucket, Some(&key))?;
+    let engine = call.engine()?;
+    let admitted = call.service.options.verifications.admit(&bucket, Some(&key))?;
     let work = async {
         let verified = engine.verify_object(&bucket, &key, version, &admitted.running.progress).await;
         verified.map_err(|error| match error {
@@ -94,7 +89,7 @@ pub(crate) async fn object(
             error => error.into(),
         })
     };
-    let verified = call.while_wanted(drain, work).await?;
+    let verified = call.while_wanted(work).await?;
     let mut found = Map::new();
     found.insert("bucket".to_owned(), bucket.name.as_str().into());
     found.insert("key".to_owned(), verified.key.into());
@@ -115,15 +110,10 @@ struct BucketRequest {
 }
 
 /// `POST /api/v1/verify/buckets/{bucket}`.
-pub(crate) async fn bucket(
-    mut call: Call<'_, '_, '_>,
-    engine: &Rc<Engine>,
-    verifications: &Verifications,
-    drain: &Drain,
-) -> Result<Reply, AdminError> {
-    let bucket = call.bucket(engine)?;
+pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let bucket = call.bucket()?;
     call.no_parameters()?;
-    let request: BucketRequest = call.json().await?;
+    let request: BucketRequest = call.optional_json().await?;
     let versions_max = request.maximum_versions.unwrap_or(u64::MAX);
     if versions_max == 0 {
         return Err(AdminError::invalid("maximum_versions must be 1 or more"));
@@ -133,12 +123,13 @@ pub(crate) async fn bucket(
             .ok_or_else(|| AdminError::invalid("continuation_token is not one that was given here"))?,
         None => VerifyPosition::START,
     };
-    let admitted = verifications.admit(&bucket, None)?;
+    let engine = call.engine()?;
+    let admitted = call.service.options.verifications.admit(&bucket, None)?;
     let work = async {
         let progress = &admitted.running.progress;
         Ok(engine.verify_bucket(&bucket, from, versions_max, progress).await?)
     };
-    let verified = call.while_wanted(drain, work).await?;
+    let verified = call.while_wanted(work).await?;
     let mut found = Map::new();
     found.insert("bucket".to_owned(), bucket.name.as_str().into());
     found.insert("complete".to_owned(), verified.next.is_none().into());
@@ -221,7 +212,8 @@ struct ProgressOfOne {
 }
 
 /// `GET /api/v1/verify/progress`: the verifications that run now.
-pub(crate) fn progress(verifications: &Verifications) -> Result<Reply, AdminError> {
+pub(crate) async fn progress(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
     let one = |running: &Arc<Running>| ProgressOfOne {
         bucket: running.bucket.clone(),
         key: running.key.clone(),
@@ -232,7 +224,7 @@ pub(crate) fn progress(verifications: &Verifications) -> Result<Reply, AdminErro
         bytes_expected: running.bytes_expected,
         corrupt_versions: running.progress.corrupt(),
     };
-    let verifications = verifications.lock().iter().map(one).collect();
+    let verifications = call.service.options.verifications.lock().iter().map(one).collect();
     Reply::json(StatusCode::OK, &Progress { verifications })
 }
 

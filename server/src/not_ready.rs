@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_admin::{AdminOptions, AdminService, Readiness, SubsystemState, Verifications};
+use cairn_admin::{AdminOptions, AdminService, Readiness, SubsystemState, Verifications, WrongCredentials};
 use cairn_engine::OpenError;
 use cairn_s3::UnavailableService;
 
@@ -72,6 +72,7 @@ async fn serve_planes(
         readiness: Box::new(Closed { reason }),
         engine: None,
         audit: None,
+        wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
         drain: shutdown.data.clone(),
     };

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cairn_admin::{AdminOptions, AdminService, ManagementCredentials, StoreReadiness, Verifications};
+use cairn_admin::{
+    AdminOptions, AdminService, ManagementCredentials, StoreReadiness, Verifications, WrongCredentials,
+};
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
 use cairn_identity::{Credentials, RootCredential};
@@ -31,6 +33,7 @@ pub(crate) struct Shared {
     /// What the limit on open files leaves of `server.connections_max`.
     pub(crate) connections_max: usize,
     pub(crate) verifications: Verifications,
+    pub(crate) wrong_credentials: WrongCredentials,
 }
 
 /// The listeners of one executor.
@@ -98,6 +101,7 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         readiness: Box::new(readiness),
         engine: Some(engine),
         audit: Some(Arc::clone(&shared.audit)),
+        wrong_credentials: shared.wrong_credentials.clone(),
         verifications: shared.verifications.clone(),
         drain: shared.shutdown.data.clone(),
     };

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_admin::Verifications;
+use cairn_admin::{Verifications, WrongCredentials};
 use cairn_engine::{OpenError, Store, StoreOptions};
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
@@ -102,11 +102,13 @@ fn serve_store(
 
     let connections_max = host::connections_possible(settings.server.connections_max);
     let verifications = Verifications::default();
+    let wrong_credentials = WrongCredentials::default();
+    let settings = Arc::clone(settings);
     let shared =
-        Shared { store, audit, settings: Arc::clone(settings), shutdown, connections_max, verifications };
+        Shared { store, audit, settings, shutdown, connections_max, verifications, wrong_credentials };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
-    let guide = (mode == Mode::Dev).then(|| guide::write(settings, data, management));
+    let guide = (mode == Mode::Dev).then(|| guide::write(&shared.settings, data, management));
     on_ready(&Ready { data, management, guide });
     Ok(running.join()?)
 }

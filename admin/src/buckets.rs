@@ -1,0 +1,257 @@
+//! The routes of buckets: list, create, show, delete, versioning, quota.
+
+use std::fmt;
+
+use cairn_engine::{Bucket, BucketChange, BucketSettings, Quota, Versioning};
+use cairn_http1::iso8601_millis;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::call::{Call, bucket_name};
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+/// Versioning in requests and answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+enum VersioningWord {
+    Unversioned,
+    Enabled,
+    Suspended,
+}
+
+impl From<Versioning> for VersioningWord {
+    fn from(versioning: Versioning) -> Self {
+        match versioning {
+            Versioning::Unversioned => Self::Unversioned,
+            Versioning::Enabled => Self::Enabled,
+            Versioning::Suspended => Self::Suspended,
+        }
+    }
+}
+
+/// Whether a dimension of a quota has a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum QuotaMode {
+    Limit,
+    Unlimited,
+}
+
+impl QuotaMode {
+    fn of(limit: Option<u64>) -> Self {
+        if limit.is_some() { Self::Limit } else { Self::Unlimited }
+    }
+
+    /// The limit that mode and number say together.
+    fn limit(self, name: &str, number: Option<u64>) -> Result<Option<u64>, AdminError> {
+        match (self, number) {
+            (Self::Limit, Some(number)) => Ok(Some(number)),
+            (Self::Unlimited, None) => Ok(None),
+            (Self::Limit, None) => {
+                Err(AdminError::invalid(format!("quota.{name}: the mode limit needs the field {name}")))
+            }
+            (Self::Unlimited, Some(_)) => {
+                Err(AdminError::invalid(format!("quota.{name}: the mode unlimited takes no field {name}")))
+            }
+        }
+    }
+}
+
+/// The limit on bytes of current objects.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByteQuota {
+    mode: QuotaMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+}
+
+/// The limit on the number of current objects.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ObjectQuota {
+    mode: QuotaMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    objects: Option<u64>,
+}
+
+/// Both dimensions of a quota (specification, "Quota").
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaBody {
+    bytes: ByteQuota,
+    objects: ObjectQuota,
+}
+
+impl From<Quota> for QuotaBody {
+    fn from(quota: Quota) -> Self {
+        let Quota { bytes, objects } = quota;
+        Self {
+            bytes: ByteQuota { mode: QuotaMode::of(bytes), bytes },
+            objects: ObjectQuota { mode: QuotaMode::of(objects), objects },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct UsageBody {
+    bytes: u64,
+    objects: u64,
+}
+
+/// A bucket as it is shown.
+#[derive(Serialize)]
+struct BucketBody {
+    name: String,
+    created_at: String,
+    versioning: VersioningWord,
+    object_lock: bool,
+    quota: QuotaBody,
+    usage: UsageBody,
+}
+
+impl From<&Bucket> for BucketBody {
+    fn from(bucket: &Bucket) -> Self {
+        let (settings, usage) = (bucket.settings(), bucket.usage());
+        Self {
+            name: bucket.name.to_string(),
+            created_at: iso8601_millis(bucket.created_at.0),
+            versioning: settings.versioning.into(),
+            object_lock: settings.object_lock,
+            quota: settings.quota.into(),
+            usage: UsageBody { bytes: usage.bytes, objects: usage.objects },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct BucketList {
+    buckets: Vec<BucketBody>,
+}
+
+/// `GET /api/v1/buckets`.
+pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let buckets = call.store()?.buckets().iter().map(|bucket| BucketBody::from(&**bucket)).collect();
+    Reply::json(StatusCode::OK, &BucketList { buckets })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateRequest {
+    name: String,
+    #[serde(default)]
+    object_lock: bool,
+}
+
+/// `POST /api/v1/buckets`. Object lock turns versioning on.
+pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: CreateRequest = call.json().await?;
+    let name = bucket_name(&request.name)?;
+    let settings = BucketSettings { object_lock: request.object_lock, ..BucketSettings::default() };
+    let bucket = call.store()?.create_bucket(&name, settings).await?;
+    let detail = if request.object_lock { "with object lock" } else { "" };
+    Ok(Reply::json(StatusCode::CREATED, &BucketBody::from(&*bucket))?.about(name.as_str()).detail(detail))
+}
+
+/// `GET /api/v1/buckets/{bucket}`.
+pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    Reply::json(StatusCode::OK, &BucketBody::from(&*call.bucket()?))
+}
+
+/// `DELETE /api/v1/buckets/{bucket}`: only when it is empty.
+pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    call.store()?.delete_bucket(&call.bucket_name()?).await?;
+    Ok(Reply::no_content())
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct VersioningBody {
+    versioning: VersioningWord,
+}
+
+/// `GET /api/v1/buckets/{bucket}/versioning`.
+pub(crate) async fn versioning(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let versioning = call.bucket()?.versioning().into();
+    Reply::json(StatusCode::OK, &VersioningBody { versioning })
+}
+
+/// `PUT /api/v1/buckets/{bucket}/versioning`: there is no way back to a bucket that never had versions.
+pub(crate) async fn set_versioning(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let bucket = call.bucket()?;
+    let request: VersioningBody = call.json().await?;
+    let versioning = match request.versioning {
+        VersioningWord::Enabled => Versioning::Enabled,
+        VersioningWord::Suspended => Versioning::Suspended,
+        VersioningWord::Unversioned => {
+            return Err(AdminError::invalid("versioning is set to Enabled or Suspended; it is never unset"));
+        }
+    };
+    call.store()?.change_bucket(&bucket, BucketChange::Versioning(versioning)).await?;
+    Ok(Reply::json(StatusCode::OK, &request)?.detail(format!("{:?}", request.versioning)))
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuotaRequest {
+    quota: QuotaBody,
+}
+
+/// A limit for people.
+struct Limit(Option<u64>);
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(limit) => limit.fmt(f),
+            None => f.write_str("unlimited"),
+        }
+    }
+}
+
+/// `PUT /api/v1/buckets/{bucket}/quota`: both dimensions, every time.
+pub(crate) async fn set_quota(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let bucket = call.bucket()?;
+    let QuotaRequest { quota: QuotaBody { bytes, objects } } = call.json().await?;
+    let quota = Quota {
+        bytes: bytes.mode.limit("bytes", bytes.bytes)?,
+        objects: objects.mode.limit("objects", objects.objects)?,
+    };
+    call.store()?.change_bucket(&bucket, BucketChange::Quota(quota)).await?;
+    let detail = format!("bytes: {}, objects: {}", Limit(quota.bytes), Limit(quota.objects));
+    Ok(Reply::json(StatusCode::OK, &BucketBody::from(&*bucket))?.detail(detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_dimensions_of_a_quota_are_needed_and_neither_says_less_or_more_than_its_mode() {
+        let read = |text: &str| serde_json::from_str::<QuotaRequest>(text).map(|request| request.quota);
+        let quota =
+            read(r#"{"quota": {"bytes": {"mode": "limit", "bytes": 5}, "objects": {"mode": "unlimited"}}}"#)
+                .expect("both are there");
+        assert_eq!(quota.bytes.mode.limit("bytes", quota.bytes.bytes), Ok(Some(5)));
+        assert_eq!(quota.objects.mode.limit("objects", quota.objects.objects), Ok(None));
+        assert!(QuotaMode::Limit.limit("bytes", None).is_err());
+        assert!(QuotaMode::Unlimited.limit("bytes", Some(0)).is_err());
+        for wrong in [
+            r#"{"quota": {"bytes": {"mode": "unlimited"}}}"#,
+            r#"{"bytes": {"mode": "unlimited"}, "objects": {"mode": "unlimited"}}"#,
+            r#"{"quota": {"bytes": {"mode": "none"}, "objects": {"mode": "unlimited"}}}"#,
+            r#"{"quota": {"bytes": {"mode": "limit", "bytes": -1}, "objects": {"mode": "unlimited"}}}"#,
+            r#"{"quota": {"bytes": {"mode": "limit", "limit": 1}, "objects": {"mode": "unlimited"}}}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}
