@@ -16,6 +16,7 @@ mod error;
 mod failures;
 mod limits;
 mod metrics;
+mod openapi;
 mod proof;
 mod query;
 mod readiness;

@@ -10,7 +10,7 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::{audit, buckets, metrics, storage, system, verify};
+use crate::{audit, buckets, metrics, openapi, storage, system, verify};
 
 /// Who may call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +91,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/health", Access::Public, "get_health", handler!(system::health)),
     get("/ready", Access::Public, "get_readiness", handler!(system::ready)),
     get("/metrics", Access::Scraper, "scrape_metrics", handler!(metrics::text)),
+    get("/api/v1/openapi.json", ALL, "get_openapi", handler!(openapi::document)),
     get("/api/v1/system/info", ALL, "get_system_info", handler!(system::system_info)),
     get("/api/v1/system/metrics", ALL, "get_metrics", handler!(metrics::json)),
     get("/api/v1/auth/session", ALL, "get_session", handler!(system::session)),
@@ -170,6 +171,11 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Match<'p> {
 /// The name of a variable segment of a pattern.
 fn variable(wanted: &'static str) -> Option<&'static str> {
     wanted.strip_prefix('{')?.strip_suffix('}')
+}
+
+/// The names of the variable segments of a pattern, in order.
+pub(crate) fn variables(pattern: &'static str) -> impl Iterator<Item = &'static str> {
+    pattern.split('/').filter_map(variable)
 }
 
 /// Holds a path against a pattern. No variable segment is empty.

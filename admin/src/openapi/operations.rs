@@ -1,0 +1,160 @@
+//! What each operation takes and answers, in the order of the table of routes.
+
+/// The body of a request or an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    /// JSON of this schema.
+    Json(&'static str),
+    /// Plain text.
+    Text,
+}
+
+/// A query parameter.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) name: &'static str,
+    pub(super) schema: &'static str,
+    pub(super) is_required: bool,
+}
+
+/// The body that a request has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestBody {
+    pub(super) content: Content,
+    pub(super) is_required: bool,
+}
+
+/// A success.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) meaning: &'static str,
+    pub(super) content: Option<Content>,
+}
+
+/// What one operation takes and answers.
+#[derive(Debug)]
+pub(super) struct Description {
+    pub(super) operation: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) query: &'static [Asked],
+    pub(super) request: Option<RequestBody>,
+    pub(super) answers: &'static [Answer],
+    /// Status and code of refusals beside those that all routes have.
+    pub(super) refusals: &'static [(u16, &'static str)],
+}
+
+/// The description of an operation.
+pub(super) fn description(operation: &str) -> Option<&'static Description> {
+    DESCRIPTIONS.iter().find(|description| description.operation == operation)
+}
+
+/// The schema of a variable segment.
+pub(super) fn path_schema(name: &str) -> &'static str {
+    match name {
+        "bucket" => "BucketName",
+        "key" => "ObjectKey",
+        _ => "Id",
+    }
+}
+
+const fn optional(name: &'static str, schema: &'static str) -> Asked {
+    Asked { name, schema, is_required: false }
+}
+
+const fn answer(status: u16, meaning: &'static str, schema: &'static str) -> Answer {
+    Answer { status, meaning, content: Some(Content::Json(schema)) }
+}
+
+const fn ok(schema: &'static str) -> Answer {
+    answer(200, "What was asked for.", schema)
+}
+
+const fn created(schema: &'static str) -> Answer {
+    answer(201, "It was created.", schema)
+}
+
+const DONE: Answer = Answer { status: 204, meaning: "It was done.", content: None };
+const VERSION_ID: Asked = optional("version_id", "VersionId");
+
+const BUCKET: (u16, &str) = (404, "BUCKET_NOT_FOUND");
+const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
+const OBJECT: (u16, &str) = (404, "OBJECT_NOT_FOUND");
+const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
+
+const fn json_body(schema: &'static str) -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema), is_required: true })
+}
+
+const fn optional_json_body(schema: &'static str) -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema), is_required: false })
+}
+
+/// One row for each operation.
+macro_rules! operations {
+    ($($operation:literal, $tag:literal: $summary:literal;
+       $query:expr, $request:expr => $answers:expr, $refusals:expr;)+) => {
+        /// Every operation.
+        pub(super) static DESCRIPTIONS: &[Description] = &[$(Description {
+            operation: $operation,
+            tag: $tag,
+            summary: $summary,
+            query: &$query,
+            request: $request,
+            answers: &$answers,
+            refusals: &$refusals,
+        }),+];
+    };
+}
+
+operations! {
+    "get_health", "system": "Whether the process accepts connections.";
+    [], None => [ok("Health")], [];
+    "get_readiness", "system": "Whether every subsystem is ready.";
+    [], None => [ok("Readiness"), answer(503, "A subsystem is not ready.", "Readiness")], [];
+    "scrape_metrics", "system": "The metrics in the text format of Prometheus.";
+    [], None => [Answer { status: 200, meaning: "The metrics.", content: Some(Content::Text) }], [];
+    "get_openapi", "system": "This document.";
+    [], None => [ok("OpenApiDocument")], [];
+    "get_system_info", "system": "Version and capabilities.";
+    [], None => [ok("SystemInfo")], [];
+    "get_metrics", "system": "The metrics as JSON.";
+    [], None => [ok("Metrics")], [];
+    "get_session", "system": "The role behind the credential.";
+    [], None => [ok("Session")], [];
+    "list_buckets", "buckets": "All buckets.";
+    [], None => [ok("BucketList")], [];
+    "create_bucket", "buckets": "Creates a bucket.";
+    [], json_body("CreateBucket") => [created("Bucket")], [BUCKET_NAME, (409, "BUCKET_ALREADY_EXISTS")];
+    "get_bucket", "buckets": "One bucket.";
+    [], None => [ok("Bucket")], [BUCKET_NAME, BUCKET];
+    "delete_bucket", "buckets": "Deletes an empty bucket.";
+    [], None => [DONE], [BUCKET_NAME, BUCKET, (409, "BUCKET_NOT_EMPTY")];
+    "get_versioning", "buckets": "Whether a bucket keeps versions.";
+    [], None => [ok("Versioning")], [BUCKET_NAME, BUCKET];
+    "set_versioning", "buckets": "Enables or suspends versioning.";
+    [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
+    "set_quota", "buckets": "Sets both dimensions of a bucket's quota.";
+    [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "list_audit_events", "audit": "The audit trail, the latest first.";
+    [
+        optional("since", "Time"), optional("until", "Time"), optional("principal", "Text"), optional("operation", "Text"),
+        optional("resource", "Text"), optional("result", "AuditResult"), optional("source_ip", "IpAddress"),
+        optional("request_id", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
+    ], None => [ok("AuditPage")], [(400, "INVALID_AUDIT_CURSOR")];
+    "get_verification_progress", "integrity": "The verifications that run.";
+    [], None => [ok("VerificationProgress")], [];
+    "verify_object", "integrity": "Reads one version from the device and checks it.";
+    [VERSION_ID], None => [ok("ObjectVerification")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    "verify_bucket", "integrity": "Reads every version in a bucket and checks it.";
+    [], optional_json_body("VerifyBucket") => [ok("BucketVerification")], [BUCKET_NAME, BUCKET];
+    "get_storage_status", "storage": "Capacity and available bytes.";
+    [], None => [ok("StorageStatus")], [];
+    "get_storage_usage", "storage": "What the buckets hold.";
+    [], None => [ok("StorageUsage")], [];
+    "inspect_storage", "storage": "Compares the store's records with each other.";
+    [optional("maximum_entries", "MaximumEntries")], None => [ok("Inspection")], [];
+    "repair_storage", "storage": "Frees space that no record owns; by default it only says what it would free.";
+    [], optional_json_body("RepairStorage") => [ok("Repair")], [];
+}
