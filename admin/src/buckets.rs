@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{Call, bucket_name};
 use crate::error::AdminError;
+use crate::limits::QUOTA_LIMIT_MAX;
 use crate::reply::Reply;
 
 /// Versioning in requests and answers.
@@ -45,7 +46,10 @@ impl QuotaMode {
     /// The limit that mode and number say together.
     fn limit(self, name: &str, number: Option<u64>) -> Result<Option<u64>, AdminError> {
         match (self, number) {
-            (Self::Limit, Some(number)) => Ok(Some(number)),
+            (Self::Limit, Some(number)) if number <= QUOTA_LIMIT_MAX => Ok(Some(number)),
+            (Self::Limit, Some(_)) => {
+                Err(AdminError::invalid(format!("quota.{name}: a limit is at most {QUOTA_LIMIT_MAX}")))
+            }
             (Self::Unlimited, None) => Ok(None),
             (Self::Limit, None) => {
                 Err(AdminError::invalid(format!("quota.{name}: the mode limit needs the field {name}")))
@@ -242,6 +246,7 @@ mod tests {
                 .expect("both are there");
         assert_eq!(quota.bytes.mode.limit("bytes", quota.bytes.bytes), Ok(Some(5)));
         assert_eq!(quota.objects.mode.limit("objects", quota.objects.objects), Ok(None));
+        assert!(QuotaMode::Limit.limit("bytes", Some(QUOTA_LIMIT_MAX + 1)).is_err());
         assert!(QuotaMode::Limit.limit("bytes", None).is_err());
         assert!(QuotaMode::Unlimited.limit("bytes", Some(0)).is_err());
         for wrong in [

@@ -109,7 +109,7 @@ impl Call<'_, '_> {
     /// `INVALID_REQUEST` when it is none of this form, `PAYLOAD_TOO_LARGE`.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, AdminError> {
         let bytes = self.bytes().await?;
-        serde_json::from_slice(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
+        crate::json::parse(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
     }
 
     /// The body as JSON; the default when it is empty.
@@ -121,7 +121,7 @@ impl Call<'_, '_> {
         if bytes.is_empty() {
             return Ok(T::default());
         }
-        serde_json::from_slice(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
+        crate::json::parse(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
     }
 
     /// There must be no body.

@@ -14,6 +14,7 @@ mod buckets;
 mod call;
 mod error;
 mod failures;
+mod json;
 mod limits;
 mod metrics;
 mod openapi;

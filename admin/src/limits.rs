@@ -9,6 +9,9 @@ pub(crate) const VERIFICATIONS_MAX: usize = 2;
 /// Longest JSON body of a request, in bytes (specification, "Limits").
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Largest limit of a quota: the largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).
+pub(crate) const QUOTA_LIMIT_MAX: u64 = (1 << 53) - 1;
+
 /// How long the answer to a wrong credential is held back after the first one of a client; twice as long after each
 /// further one.
 pub(crate) const WRONG_CREDENTIAL_DELAY: Duration = Duration::from_millis(50);
