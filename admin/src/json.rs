@@ -1,23 +1,82 @@
-//! Reading JSON bodies: a struct is written as an object and as nothing else.
+//! Reading JSON bodies as the API's description means them.
 //!
-//! What serde derives for a struct also takes an array of the fields' values in their order, which no client means to send
-//! and the API's description does not have.
+//! What serde derives for a struct also takes an array of the fields' values in their order, which no client means to
+//! send, and takes no `5.0` where it wants a whole number, which to JSON Schema is one.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
-use serde::de::{DeserializeOwned, Deserializer, Error as _, IntoDeserializer, Unexpected, Visitor};
-use serde::forward_to_deserialize_any;
+use serde::de::{
+    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+};
+use serde::{Deserialize, forward_to_deserialize_any};
 use serde_json::{Error, Value};
+use std::collections::HashSet;
+use std::fmt;
 
 /// The body as a `T`.
 ///
 /// # Errors
 /// What is wrong, and where.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    // First from the text: it knows lines and columns, and finds a field that stands twice.
-    let parsed = serde_json::from_slice(bytes)?;
+    let _: Unique = serde_json::from_slice(bytes)?;
     let value: Value = serde_json::from_slice(bytes)?;
-    T::deserialize(Exact(&value))?;
-    Ok(parsed)
+    // Of two errors that say the same, the one with line and column.
+    T::deserialize(Exact(&value)).map_err(|error| serde_json::from_slice::<T>(bytes).err().unwrap_or(error))
+}
+
+/// Any JSON in whose objects no name stands twice: readers differ in which of the two they take (RFC 8259, section 4).
+struct Unique;
+
+impl<'de> Deserialize<'de> for Unique {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
+    }
+}
+
+impl<'de> Visitor<'de> for Unique {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(Self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
+        let mut names = HashSet::new();
+        while let Some((name, Self)) = members.next_entry::<String, Self>()? {
+            if let Some(twice) = names.replace(name) {
+                return Err(A::Error::custom(format!("the field `{twice}` stands twice")));
+            }
+        }
+        Ok(self)
+    }
 }
 
 /// A value whose objects alone are structs.
@@ -39,7 +98,10 @@ impl<'de> Deserializer<'de> for Exact<'_> {
         match self.0 {
             Value::Null => visitor.visit_unit(),
             Value::Bool(value) => visitor.visit_bool(*value),
-            Value::Number(number) => number.deserialize_any(visitor),
+            Value::Number(number) => match number.as_f64().and_then(whole) {
+                Some(whole) if number.is_f64() => visitor.visit_i64(whole),
+                _ => number.deserialize_any(visitor),
+            },
             Value::String(text) => visitor.visit_str(text),
             Value::Array(items) => visitor.visit_seq(SeqDeserializer::new(items.iter().map(Exact))),
             Value::Object(members) => {
@@ -93,10 +155,16 @@ impl<'de> Deserializer<'de> for Exact<'_> {
     }
 }
 
+/// The whole number that is written with a fraction of zeros or an exponent: the same number in JSON.
+#[expect(clippy::cast_possible_truncation, reason = "within the whole numbers that a float keeps exactly")]
+fn whole(number: f64) -> Option<i64> {
+    const EXACT_MAX: f64 = 9_007_199_254_740_991.0;
+    (number.fract() == 0.0 && number.abs() <= EXACT_MAX).then_some(number as i64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde::Deserialize;
 
     #[derive(Deserialize, PartialEq, Debug)]
     #[serde(deny_unknown_fields)]
@@ -126,6 +194,15 @@ mod tests {
         let text = r#"{"name": "a", "inner": {"mode": "on", "number": null}, "list": [{"mode": "on", "number": 7}]}"#;
         let outer = read(text).expect("an object");
         assert_eq!((outer.name.as_str(), outer.inner.number, outer.list[0].number), ("a", None, Some(7)));
+        let number =
+            |text: &str| read(&format!(r#"{{"name": "a", "inner": {{"mode": "on", "number": {text}}}}}"#));
+        for (text, expected) in [("5.0", 5), ("1e3", 1000), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(number(text).expect(text).inner.number, Some(expected));
+        }
+        for wrong in ["5.5", "-5.0", "1e300", "18446744073709551616"] {
+            let error = number(wrong).expect_err(wrong).to_string();
+            assert!(error.contains("line 1 column"), "{error}");
+        }
         // The first three are taken by what serde derives alone.
         for wrong in [
             r#"["a", {"mode": "on", "number": null}]"#,
