@@ -94,6 +94,24 @@ def make_store(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Cal
     assert not any(leaks.values()), f"secrets in the output: {leaks}"
 
 
+@pytest.fixture(scope="module")
+def make_module_store(run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Callable[..., Cairn]]:
+    """Makes stores that all tests of a module share, not started; they are stopped at its end."""
+    made: list[Cairn] = []
+
+    def make(**extra: str | None) -> Cairn:
+        made.append(Cairn(run_folder / f"{Path(request.module.__file__).stem}-{len(made)}", extra))
+        return made[-1]
+
+    yield make
+    for own in made:
+        if own.running():
+            assert own.stop() == 0, own.output()[-4000:]
+        shutil.rmtree(own.data, ignore_errors=True)
+    leaks = {str(own.log): own.leaked_secrets() for own in made}
+    assert not any(leaks.values()), f"secrets in the output: {leaks}"
+
+
 @pytest.fixture
 def own_store(make_store: Callable[..., Cairn]) -> Cairn:
     """A running store of the test's own."""

@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .management import Management, bearer
 from .s3 import S3
 from .sigv4 import Credential
 
@@ -109,6 +110,11 @@ class Cairn:
     def management(self) -> str:
         """The management plane's address."""
         return f"http://{LOOPBACK}:{self.api_port}"
+
+    @property
+    def admin(self) -> Management:
+        """A client of the management plane under the system token."""
+        return Management(self.management, bearer(self.secrets.system_token))
 
     def environment(self) -> dict[str, str]:
         """Everything that the server is told; a value of None in `extra` takes a variable away."""

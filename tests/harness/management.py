@@ -1,0 +1,71 @@
+"""A client of the management plane: requests as a role sees them, and the few calls that most suites need."""
+
+import base64
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import requests
+
+TIMEOUT = 60
+API = "/api/v1"
+
+
+def bearer(token: str) -> dict[str, str]:
+    """A token as it is sent."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def basic(name: str, secret: str) -> dict[str, str]:
+    """A name and secret as they are sent."""
+    return {"Authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()}
+
+
+@dataclass
+class Management:
+    """Talks to one server with one credential, or with none."""
+
+    address: str
+    headers: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def request(self, method: str, path: str, **options) -> requests.Response:
+        """A request to a path below /api/v1, or to a path of the server's root when it begins with two slashes."""
+        target = path[1:] if path.startswith("//") else API + path
+        headers = self.headers | options.pop("headers", {})
+        return requests.request(method, self.address + target, headers=headers, timeout=TIMEOUT, **options)
+
+    def get(self, path: str, **options) -> requests.Response:
+        """GET."""
+        return self.request("GET", path, **options)
+
+    def post(self, path: str, body=None, **options) -> requests.Response:
+        """POST of JSON."""
+        return self.request("POST", path, json=body, **options) if body is not None else self.request("POST", path, **options)
+
+    def put(self, path: str, body=None, **options) -> requests.Response:
+        """PUT of JSON."""
+        return self.request("PUT", path, json=body, **options) if body is not None else self.request("PUT", path, **options)
+
+    def delete(self, path: str, **options) -> requests.Response:
+        """DELETE."""
+        return self.request("DELETE", path, **options)
+
+
+def segment(text: str) -> str:
+    """A bucket name or key as one segment of a path."""
+    return quote(text, safe="")
+
+
+def expect(response: requests.Response, status: int):
+    """The JSON of an answer that must have this status; None where it has no body."""
+    assert response.status_code == status, f"{response.status_code}, not {status}: {response.text[:2000]}"
+    return response.json() if response.content else None
+
+
+def expect_refusal(response: requests.Response, status: int, code: str) -> str:
+    """The message of a refusal, whose envelope must be whole."""
+    assert response.status_code == status, f"{response.status_code}, not {status}: {response.text[:2000]}"
+    assert response.headers["content-type"] == "application/json"
+    error = response.json()["error"]
+    assert error["code"] == code, error
+    assert error["request_id"] == response.headers["x-request-id"] and error["message"]
+    return error["message"]
