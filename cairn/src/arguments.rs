@@ -1,9 +1,80 @@
-//! The command line.
+//! The command line: which commands there are, and what all of them have in common. The arguments of each stand with it.
 
-use argh::FromArgs;
+use argh::{EarlyExit, FromArgs};
+
+use crate::audit::Audit;
+use crate::bucket::Bucket;
+use crate::failure::Outcome;
+use crate::quota::Quota;
+use crate::serve::Serve;
+use crate::status::Status;
+use crate::storage::Storage;
+use crate::verify::Verify;
+
+/// Declares a command of the client: its own arguments, and those that all have.
+macro_rules! command {
+    ($(#[$attribute:meta])* struct $command:ident($name:tt) { $($fields:tt)* }) => {
+        $(#[$attribute])*
+        #[derive(argh::FromArgs, Debug)]
+        // Not the word `help`, which may be the name of something.
+        #[argh(subcommand, name = $name, help_triggers("-h", "--help"))]
+        pub(crate) struct $command {
+            $($fields)*
+            /// print the server's answer as JSON
+            #[argh(switch)]
+            json: bool,
+            /// the management plane's address (default: http://127.0.0.1:7601)
+            #[argh(option, arg_name = "url", default = "crate::client::Address::default()")]
+            endpoint: crate::client::Address,
+        }
+
+        impl $command {
+            /// The server that is meant.
+            fn client(&self) -> crate::client::Client {
+                crate::client::Client::new(&self.endpoint, self.json)
+            }
+        }
+    };
+}
+
+/// Declares a noun and its commands, each of which has a method `run`.
+macro_rules! noun {
+    ($(#[$attribute:meta])* struct $noun:ident($name:tt): $choice:ident { $($command:ident),+ $(,)? }) => {
+        $(#[$attribute])*
+        #[derive(argh::FromArgs, Debug)]
+        #[argh(subcommand, name = $name)]
+        pub(crate) struct $noun {
+            #[argh(subcommand)]
+            command: $choice,
+        }
+
+        #[derive(argh::FromArgs, Debug)]
+        #[argh(subcommand)]
+        enum $choice {
+            $($command($command)),+
+        }
+
+        impl $noun {
+            pub(crate) fn run(&self) -> crate::failure::Outcome {
+                match &self.command {
+                    $($choice::$command(command) => command.run()),+
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {command, noun};
 
 /// Cairn: a single-node, S3-compatible object store.
 #[derive(FromArgs, Debug)]
+#[argh(
+    note = "All commands but serve and storage compact talk to the management plane of a
+running server, under the token in SERVICE_MANAGEMENT_TOKEN.",
+    error_code(1, "failed, was refused, or found what should not be there"),
+    error_code(2, "wrong usage"),
+    error_code(3, "no server answered")
+)]
 pub(crate) struct Cairn {
     /// print the version
     #[argh(switch)]
@@ -18,185 +89,87 @@ pub(crate) struct Cairn {
 pub(crate) enum Command {
     Serve(Serve),
     Status(Status),
+    Bucket(Bucket),
+    Quota(Quota),
+    Audit(Audit),
     Storage(Storage),
     Verify(Verify),
 }
 
-/// Run the server until SIGTERM or SIGINT.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "serve")]
-pub(crate) struct Serve {
-    /// try it out: secrets are made on first use and kept in the data folder; listens on loopback only
-    #[argh(switch)]
-    pub(crate) dev: bool,
-    /// the configuration file (TOML); else SERVICE_CONFIG
-    #[argh(option, arg_name = "file")]
-    pub(crate) config: Option<String>,
-    /// the data folder; goes before SERVICE_DATA_DIR and the file
-    #[argh(option, arg_name = "folder")]
-    pub(crate) data_dir: Option<String>,
-}
-
-/// Ask a server whether it is ready. The exit code is 0 when it is. With SERVICE_MANAGEMENT_TOKEN set, system
-/// information is printed too.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "status")]
-pub(crate) struct Status {
-    /// the management plane's address (default: http://127.0.0.1:7601)
-    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
-    pub(crate) endpoint: String,
-}
-
-/// Look after the store.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "storage")]
-pub(crate) struct Storage {
-    #[argh(subcommand)]
-    pub(crate) command: StorageCommand,
-}
-
-/// What to do with the store.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand)]
-pub(crate) enum StorageCommand {
-    Compact(Compact),
-    Inspect(Inspect),
-    Repair(Repair),
-}
-
-/// Give the metadata space that deletions freed back to the file system. The server must be stopped; each part of the
-/// metadata needs room for a copy of what it holds. Needs no secrets.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "compact")]
-pub(crate) struct Compact {
-    /// the data folder
-    #[argh(option, arg_name = "folder")]
-    pub(crate) data_dir: String,
-}
-
-/// Have a server compare its metadata with itself. The exit code is 0 when everything was compared and nothing found.
-/// Needs SERVICE_MANAGEMENT_TOKEN.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "inspect")]
-pub(crate) struct Inspect {
-    /// examine at most so many object records (default: 100000)
-    #[argh(option, arg_name = "n")]
-    pub(crate) maximum_entries: Option<u64>,
-    /// print the server's answer as JSON
-    #[argh(switch)]
-    pub(crate) json: bool,
-    /// the management plane's address (default: http://127.0.0.1:7601)
-    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
-    pub(crate) endpoint: String,
-}
-
-/// Have a server free space that no record owns. Without --apply it says what it would free. Needs
-/// SERVICE_MANAGEMENT_TOKEN.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "repair")]
-pub(crate) struct Repair {
-    /// remove what is found
-    #[argh(switch)]
-    pub(crate) apply: bool,
-    /// examine at most so many object records (default: 100000)
-    #[argh(option, arg_name = "n")]
-    pub(crate) maximum_entries: Option<u64>,
-    /// print the server's answer as JSON
-    #[argh(switch)]
-    pub(crate) json: bool,
-    /// the management plane's address (default: http://127.0.0.1:7601)
-    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
-    pub(crate) endpoint: String,
-}
-
-/// Have a server read stored data from its device and check it. The exit code is 0 when nothing is damaged. Needs
-/// SERVICE_MANAGEMENT_TOKEN.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "verify")]
-pub(crate) struct Verify {
-    #[argh(subcommand)]
-    pub(crate) what: VerifyWhat,
-}
-
-/// What to verify.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand)]
-pub(crate) enum VerifyWhat {
-    Bucket(VerifyBucket),
-    Object(VerifyObject),
-}
-
-/// Verify every version of every object in a bucket.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "bucket")]
-pub(crate) struct VerifyBucket {
-    #[argh(positional)]
-    pub(crate) bucket: String,
-    /// where to write the signed proof (JSON)
-    #[argh(option, arg_name = "file")]
-    pub(crate) proof: Option<String>,
-    /// the management plane's address (default: http://127.0.0.1:7601)
-    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
-    pub(crate) endpoint: String,
-}
-
-/// Verify one object.
-#[derive(FromArgs, Debug)]
-#[argh(subcommand, name = "object")]
-pub(crate) struct VerifyObject {
-    #[argh(positional)]
-    pub(crate) bucket: String,
-    #[argh(positional)]
-    pub(crate) key: String,
-    /// the version; else the current one
-    #[argh(option, arg_name = "id")]
-    pub(crate) version_id: Option<String>,
-    /// where to write the signed proof (JSON)
-    #[argh(option, arg_name = "file")]
-    pub(crate) proof: Option<String>,
-    /// the management plane's address (default: http://127.0.0.1:7601)
-    #[argh(option, arg_name = "url", default = "crate::endpoint::DEFAULT_ENDPOINT.to_owned()")]
-    pub(crate) endpoint: String,
-}
-
-/// What came of the arguments.
-pub(crate) enum Parsed {
-    Command(Cairn),
-    /// Help was asked for.
-    Help(String),
-    WrongUsage(String),
-}
-
-/// Parses the arguments after the program's name.
-pub(crate) fn parse(arguments: &[String]) -> Parsed {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match Cairn::from_args(&["cairn"], &arguments) {
-        Ok(cairn) => Parsed::Command(cairn),
-        Err(exit) if exit.status.is_ok() => Parsed::Help(exit.output),
-        Err(exit) => Parsed::WrongUsage(exit.output),
+impl Command {
+    pub(crate) fn run(&self) -> Outcome {
+        match self {
+            Self::Serve(command) => command.run(),
+            Self::Status(command) => command.run(),
+            Self::Bucket(noun) => noun.run(),
+            Self::Quota(noun) => noun.run(),
+            Self::Audit(noun) => noun.run(),
+            Self::Storage(noun) => noun.run(),
+            Self::Verify(noun) => noun.run(),
+        }
     }
+}
+
+/// Parses the arguments after the program's name; an early exit is help that was asked for, or wrong usage.
+pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
+    Cairn::from_args(&["cairn"], arguments)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn parsed(arguments: &[&str]) -> Parsed {
-        parse(&arguments.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>())
+    /// Whether arguments are a command; else whether they ask for help.
+    fn is_command(arguments: &[&str]) -> Result<bool, bool> {
+        parse(arguments).map(|cairn| cairn.command.is_some()).map_err(|exit| exit.status.is_ok())
     }
 
     #[test]
-    fn options_stand_with_their_command() {
-        let Parsed::Command(Cairn { command: Some(Command::Serve(serve)), .. }) =
-            parsed(&["serve", "--dev", "--data-dir", "x"])
+    fn options_stand_with_their_command_and_wrong_ones_are_refused() {
+        let Ok(Cairn { command: Some(Command::Serve(serve)), .. }) =
+            parse(&["serve", "--dev", "--data-dir", "x"])
         else {
             panic!("serve");
         };
         assert!(serve.dev && serve.config.is_none());
         assert_eq!(serve.data_dir.as_deref(), Some("x"));
-        assert!(matches!(parsed(&["--help"]), Parsed::Help(_)));
-        for wrong in [&["serve", "--nothing"][..], &["bucket"], &["status", "--endpoint"]] {
-            assert!(matches!(parsed(wrong), Parsed::WrongUsage(_)), "{wrong:?}");
+        for help in [&["--help"][..], &["bucket", "help"], &["bucket", "show", "b", "-h"]] {
+            assert_eq!(is_command(help), Err(true), "{help:?}");
         }
+        for right in [&["bucket", "show", "help"][..], &["status", "--json", "--endpoint", "http://[::1]:1/"]]
+        {
+            assert_eq!(is_command(right), Ok(true), "{right:?}");
+        }
+        for wrong in [
+            &["serve", "--nothing"][..],
+            &["bucket"],
+            &["bucket", "create"],
+            &["bucket", "create", "a", "b"],
+            &["bucket", "versioning", "a", "on"],
+            &["quota", "set", "a", "--bytes", "much"],
+            &["status", "--endpoint"],
+            &["status", "--endpoint", "https://127.0.0.1:1"],
+            &["status", "--endpoint", "127.0.0.1:1"],
+            &["status", "--endpoint", "http://127.0.0.1:99999"],
+            &["status", "--endpoint", "http://127.0.0.1:1/path"],
+            &["status", "--endpoint", "http://name:word@127.0.0.1:1"],
+        ] {
+            assert_eq!(is_command(wrong), Err(false), "{wrong:?}");
+        }
+    }
+
+    /// Each `cairn …` line of the examples in docs/cli.md.
+    #[test]
+    fn every_example_of_the_documentation_is_right_usage() {
+        let documentation = include_str!("../../docs/cli.md");
+        let examples = documentation.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
+        let mut count = 0;
+        for line in examples.flat_map(str::lines).filter_map(|line| line.strip_prefix("cairn ")) {
+            let line = line.split(" #").next().unwrap_or_default();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(is_command(&words), Ok(true), "{line}");
+            count += 1;
+        }
+        assert!(count > 10, "{count} examples");
     }
 }

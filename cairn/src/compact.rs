@@ -2,23 +2,36 @@
 
 use std::path::Path;
 
+use argh::FromArgs;
 use cairn_engine::{Compaction, compact_store};
 
-use crate::arguments::Compact;
+use crate::failure::Outcome;
 use crate::output;
 
-/// Compacts, with a line for each environment; fails when the store is in use, damaged, or has no room for a copy.
-pub(crate) fn run(command: &Compact) -> Result<(), String> {
-    let data_dir = Path::new(&command.data_dir);
-    let (mut before, mut after) = (0, 0);
-    let done = compact_store(data_dir, |path, compaction| {
-        before += compaction.bytes_before;
-        after += compaction.bytes_after;
-        output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
-    });
-    done.map_err(|error| error.to_string())?;
-    output::print(&format!("{before} bytes of metadata before, {after} now\n"));
-    Ok(())
+/// Give the metadata space that deletions freed back to the file system. The server must be stopped; each part of the
+/// metadata needs room for a copy of what it holds. Needs no secrets.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "compact")]
+pub(crate) struct Compact {
+    /// the data folder
+    #[argh(option, arg_name = "folder")]
+    data_dir: String,
+}
+
+impl Compact {
+    /// Compacts, with a line for each environment; fails when the store is in use, damaged, or has no room for a copy.
+    pub(crate) fn run(&self) -> Outcome {
+        let data_dir = Path::new(&self.data_dir);
+        let (mut before, mut after) = (0, 0);
+        let done = compact_store(data_dir, |path, compaction| {
+            before += compaction.bytes_before;
+            after += compaction.bytes_after;
+            output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
+        });
+        done.map_err(|error| error.to_string())?;
+        output::print(&format!("{before} bytes of metadata before, {after} now\n"));
+        Ok(())
+    }
 }
 
 fn line(path: &Path, compaction: Compaction) -> String {

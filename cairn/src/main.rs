@@ -1,61 +1,61 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
-//! Commands are nouns or single verbs, one file each. Exit codes: 0 done (for `status`: ready, for
-//! `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage.
+//! Commands are nouns with verbs, or single verbs; each noun has its file. Exit codes: 0 done (for `status`: ready, for
+//! `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage, 3 no server answered.
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod audit;
+mod bucket;
+mod client;
 mod compact;
-mod endpoint;
+mod failure;
 mod output;
+mod quantity;
+mod quota;
 mod serve;
 mod status;
 mod storage;
+mod table;
 mod verify;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use arguments::{Cairn, Command, Parsed, Storage, StorageCommand};
-
-const FAILED: u8 = 1;
-const WRONG_USAGE: u8 = 2;
+use arguments::Cairn;
+use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
-    let arguments: Vec<String> =
-        std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
-    let result = match arguments::parse(&arguments) {
-        Parsed::Help(text) => {
-            output::print(&text);
-            return ExitCode::SUCCESS;
-        }
-        Parsed::WrongUsage(text) => {
-            output::print_error(&text);
-            return ExitCode::from(WRONG_USAGE);
-        }
-        Parsed::Command(Cairn { version: true, .. }) => {
-            output::print(concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n"));
-            return ExitCode::SUCCESS;
-        }
-        Parsed::Command(Cairn { command: Some(Command::Serve(command)), .. }) => serve::run(&command),
-        Parsed::Command(Cairn { command: Some(Command::Status(command)), .. }) => status::run(&command),
-        Parsed::Command(Cairn { command: Some(Command::Storage(Storage { command })), .. }) => {
-            match command {
-                StorageCommand::Compact(command) => compact::run(&command),
-                StorageCommand::Inspect(command) => storage::inspect(&command),
-                StorageCommand::Repair(command) => storage::repair(&command),
-            }
-        }
-        Parsed::Command(Cairn { command: Some(Command::Verify(command)), .. }) => verify::run(&command),
-        Parsed::Command(Cairn { command: None, .. }) => {
-            output::print_error("a command is needed; `cairn --help` lists them\n");
-            return ExitCode::from(WRONG_USAGE);
-        }
-    };
-    match result {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(message) => {
-            output::print_error(&format!("cairn: {message}\n"));
-            ExitCode::from(FAILED)
+        Err(failure) => {
+            output::print_error(&format!("cairn: {}\n", failure.message().trim_end()));
+            ExitCode::from(failure.exit_code())
         }
     }
+}
+
+fn run() -> Outcome {
+    // A name that is not text would become another one.
+    let arguments: Result<Vec<String>, _> = std::env::args_os().skip(1).map(OsString::into_string).collect();
+    let arguments =
+        arguments.map_err(|wrong| Failure::WrongUsage(format!("{} is not UTF-8", wrong.display())))?;
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments::parse(&arguments) {
+        Err(exit) if exit.status.is_ok() => output::print(&exit.output),
+        Err(exit) => {
+            let text = exit.output.trim_end();
+            return Err(Failure::WrongUsage(format!(
+                "{text}\n  the same command with --help shows its usage"
+            )));
+        }
+        Ok(Cairn { version: true, .. }) => {
+            output::print(concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n"));
+        }
+        Ok(Cairn { command: Some(command), .. }) => return command.run(),
+        Ok(Cairn { command: None, .. }) => {
+            return Err(Failure::WrongUsage("a command is needed; `cairn --help` lists them".to_owned()));
+        }
+    }
+    Ok(())
 }

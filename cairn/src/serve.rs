@@ -2,23 +2,42 @@
 
 use std::path::PathBuf;
 
+use argh::FromArgs;
 use cairn_server::config::Environment;
 use cairn_server::{Mode, Ready, ServeOptions};
 
-use crate::arguments::Serve;
+use crate::failure::Outcome;
 use crate::output;
 
-/// Runs the server until it is told to end.
-pub(crate) fn run(command: &Serve) -> Result<(), String> {
-    let options = ServeOptions {
-        mode: if command.dev { Mode::Dev } else { Mode::Production },
-        config: command.config.as_ref().map(PathBuf::from),
-        data_dir: command.data_dir.as_ref().map(PathBuf::from),
-    };
-    let on_ready = |ready: &Ready| {
-        if let Some(guide) = &ready.guide {
-            output::print(guide);
-        }
-    };
-    cairn_server::serve(&options, &Environment::of_process(), on_ready).map_err(|error| error.to_string())
+/// Run the server until SIGTERM or SIGINT.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "serve")]
+pub(crate) struct Serve {
+    /// try it out: secrets are made on first use and kept in the data folder; listens on loopback only
+    #[argh(switch)]
+    pub(crate) dev: bool,
+    /// the configuration file (TOML); else SERVICE_CONFIG
+    #[argh(option, arg_name = "file")]
+    pub(crate) config: Option<String>,
+    /// the data folder; goes before SERVICE_DATA_DIR and the file
+    #[argh(option, arg_name = "folder")]
+    pub(crate) data_dir: Option<String>,
+}
+
+impl Serve {
+    /// Runs the server until it is told to end.
+    pub(crate) fn run(&self) -> Outcome {
+        let options = ServeOptions {
+            mode: if self.dev { Mode::Dev } else { Mode::Production },
+            config: self.config.as_ref().map(PathBuf::from),
+            data_dir: self.data_dir.as_ref().map(PathBuf::from),
+        };
+        let on_ready = |ready: &Ready| {
+            if let Some(guide) = &ready.guide {
+                output::print(guide);
+            }
+        };
+        cairn_server::serve(&options, &Environment::of_process(), on_ready)
+            .map_err(|error| error.to_string().into())
+    }
 }

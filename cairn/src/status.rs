@@ -2,44 +2,55 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use argh::FromArgs;
+use serde_json::{Value, json};
+use ureq::http::StatusCode;
 
-use crate::arguments::Status;
-use crate::endpoint::{Answer, Credential, Endpoint};
-use crate::output::{self, plain, word};
+use crate::client::{Address, Client, Request};
+use crate::failure::Outcome;
+use crate::output::{plain, word};
 
-const READY: u16 = 200;
-const NOT_READY: u16 = 503;
-
-/// Asks and prints; fails when the server is not ready.
-pub(crate) fn run(command: &Status) -> Result<(), String> {
-    let endpoint = Endpoint::new(&command.endpoint)?;
-    let readiness = endpoint.get("/ready", Credential::None)?;
-    if !matches!(readiness.status, READY | NOT_READY) || !readiness.body["status"].is_string() {
-        return Err(format!(
-            "{} is not the management plane of a server: {}",
-            command.endpoint,
-            readiness.refusal()
-        ));
-    }
-    output::print(&readiness_text(&readiness));
-    if endpoint.has_token() {
-        let info = endpoint.get("/api/v1/system/info", Credential::Token)?;
-        if info.status != READY {
-            return Err(format!("system information was refused: {}", info.refusal()));
-        }
-        output::print(&info_text(&info.body));
-    }
-    if readiness.status == READY { Ok(()) } else { Err("the service is not ready".to_owned()) }
+/// Ask a server whether it is ready. The exit code is 0 when it is. With SERVICE_MANAGEMENT_TOKEN set, system
+/// information is printed too.
+#[derive(FromArgs, Debug)]
+#[argh(subcommand, name = "status")]
+pub(crate) struct Status {
+    /// print the server's answers as JSON: {"readiness": …, "system": …}
+    #[argh(switch)]
+    json: bool,
+    /// the management plane's address (default: http://127.0.0.1:7601)
+    #[argh(option, arg_name = "url", default = "Address::default()")]
+    endpoint: Address,
 }
 
-fn readiness_text(readiness: &Answer) -> String {
-    let mut text = format!("status: {}\n", word(&readiness.body["status"]));
-    for (name, state) in readiness.body["subsystems"].as_object().into_iter().flatten() {
+impl Status {
+    /// Asks and prints; fails when the server is not ready.
+    pub(crate) fn run(&self) -> Outcome {
+        let client = Client::new(&self.endpoint, self.json);
+        let answer = client.ask_publicly(&Request::get("/ready"))?;
+        let readiness = match (&answer.body, answer.status) {
+            (Some(body), StatusCode::OK | StatusCode::SERVICE_UNAVAILABLE) if body["status"].is_string() => {
+                body
+            }
+            _ => return Err(client.stranger(&answer)),
+        };
+        let asked = client.has_token().then(|| client.call(&Request::get("/api/v1/system/info")));
+        let info = asked.as_ref().and_then(|asked| asked.as_ref().ok());
+        client.print(&json!({"readiness": readiness, "system": info}), || {
+            readiness_text(readiness) + &info.map(info_text).unwrap_or_default()
+        });
+        asked.transpose()?;
+        if answer.status == StatusCode::OK { Ok(()) } else { Err("the service is not ready".into()) }
+    }
+}
+
+fn readiness_text(readiness: &Value) -> String {
+    let mut text = format!("status: {}\n", word(&readiness["status"]));
+    for (name, state) in readiness["subsystems"].as_object().into_iter().flatten() {
         // Writing to a string does not fail.
         let _ = writeln!(text, "  {}: {}", plain(name), word(state));
     }
-    if let Some(reason) = readiness.body["reason"].as_str() {
+    if let Some(reason) = readiness["reason"].as_str() {
         let _ = writeln!(text, "  reason: {}", plain(reason));
     }
     text
@@ -57,15 +68,14 @@ fn info_text(info: &Value) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn subsystems_and_capabilities_are_listed_and_cannot_drive_the_terminal() {
         let body = json!({"status": "not_ready", "subsystems": {"storage": "not_ready", "meta\u{1b}[2Jdata": "ready"}});
-        let text = readiness_text(&Answer { status: NOT_READY, body });
+        let text = readiness_text(&body);
         assert_eq!(text, "status: not_ready\n  meta[2Jdata: ready\n  storage: not_ready\n");
         let body = json!({"status": "not_ready", "reason": "too\u{1b} new"});
-        let text = readiness_text(&Answer { status: NOT_READY, body });
+        let text = readiness_text(&body);
         assert_eq!(text, "status: not_ready\n  reason: too new\n");
         let info = json!({"name": "cairn", "version": "1.2.3", "capabilities": {"versioning": false}});
         assert_eq!(info_text(&info), "name: cairn\nversion: 1.2.3\ncapabilities:\n  versioning: false\n");

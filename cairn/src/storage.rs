@@ -1,55 +1,134 @@
-//! `cairn storage inspect|repair`: whether a running server's store agrees with itself, and what can be put right.
+//! `cairn storage`: space and what uses it, whether a running server's store agrees with itself, and what can be put
+//! right.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::arguments::{Inspect, Repair};
-use crate::endpoint::Endpoint;
-use crate::output::{self, plain, word};
+use crate::arguments::{command, noun};
+use crate::client::{Request, rows};
+use crate::compact::Compact;
+use crate::failure::Outcome;
+use crate::output::{plain, word};
+use crate::table::{Columns, bytes, record, table, text};
 
-/// Inspects and prints what was found; fails when anything was, or when not all was seen.
-pub(crate) fn inspect(command: &Inspect) -> Result<(), String> {
-    let entries =
-        command.maximum_entries.map_or(String::new(), |entries| format!("?maximum_entries={entries}"));
-    let endpoint = Endpoint::with_token(&command.endpoint)?;
-    let body = endpoint.get_patiently(&format!("/api/v1/storage/inspect{entries}"))?.body()?;
-    print(&body, command.json, inspection_text)?;
-    let listed = body["findings"].as_array().map(Vec::len);
-    let (Some(listed), Some(complete)) = (listed, body["complete"].as_bool()) else {
-        return Err("the answer is not one of an inspection".to_owned());
-    };
-    match listed as u64 + body["findings_omitted"].as_u64().unwrap_or(0) {
-        0 if complete => Ok(()),
-        0 => Err("not everything was compared: see --maximum-entries".to_owned()),
-        count => Err(format!("{count} findings")),
+noun! {
+    /// Look after the store.
+    struct Storage("storage"): StorageCommand { Status, Usage, Inspect, Repair, Compact }
+}
+
+command! {
+    /// Show the space of the file system that the store is on.
+    struct Status("status") {}
+}
+
+command! {
+    /// Show what is stored, in all and in each bucket.
+    struct Usage("usage") {}
+}
+
+command! {
+    /// Have a server compare its metadata with itself. The exit code is 0 when everything was compared and nothing
+    /// found.
+    struct Inspect("inspect") {
+        /// examine at most so many object records (default: 100000)
+        #[argh(option, arg_name = "n")]
+        maximum_entries: Option<u64>,
     }
 }
 
-/// Repairs, or says what a repair would do; fails when slices were left alone or not all was seen.
-pub(crate) fn repair(command: &Repair) -> Result<(), String> {
-    let mut request = json!({"dry_run": !command.apply});
-    if let Some(entries) = command.maximum_entries {
-        request["maximum_entries"] = entries.into();
-    }
-    let endpoint = Endpoint::with_token(&command.endpoint)?;
-    let body = endpoint.post_patiently("/api/v1/storage/repair", &request.to_string())?.body()?;
-    print(&body, command.json, repair_text)?;
-    match body["complete"].as_bool() {
-        Some(true) => Ok(()),
-        Some(false) => Err("not everything was examined, or slices were left alone".to_owned()),
-        None => Err("the answer is not one of a repair".to_owned()),
+command! {
+    /// Have a server free space that no record owns. Without --apply it says what it would free.
+    struct Repair("repair") {
+        /// remove what is found
+        #[argh(switch)]
+        apply: bool,
+        /// examine at most so many object records (default: 100000)
+        #[argh(option, arg_name = "n")]
+        maximum_entries: Option<u64>,
     }
 }
 
-fn print(body: &Value, as_json: bool, text: fn(&Value) -> String) -> Result<(), String> {
-    if as_json {
-        let pretty = serde_json::to_string_pretty(body).map_err(|error| error.to_string())?;
-        output::print(&(pretty + "\n"));
-    } else {
-        output::print(&text(body));
+const STATUS: Columns = &[
+    ("capacity", |status| bytes(&status["capacity_bytes"])),
+    ("available", |status| bytes(&status["available_bytes"])),
+    ("uploads under way", |status| bytes(&status["temporary_upload_bytes"])),
+];
+
+const TOTALS: Columns = &[
+    ("buckets", |usage| text(&usage["buckets"])),
+    ("objects", |usage| text(&usage["objects"])),
+    ("versions", |usage| text(&usage["versions"])),
+    ("delete markers", |usage| text(&usage["delete_markers"])),
+    ("multipart uploads", |usage| text(&usage["multipart_uploads"])),
+    ("logical size", |usage| bytes(&usage["logical_bytes"])),
+    ("physical size", |usage| bytes(&usage["physical_bytes"])),
+];
+
+const BY_BUCKET: Columns = &[
+    ("bucket", |usage| text(&usage["bucket"])),
+    ("objects", |usage| text(&usage["objects"])),
+    ("versions", |usage| text(&usage["versions"])),
+    ("logical size", |usage| bytes(&usage["logical_bytes"])),
+    ("physical size", |usage| bytes(&usage["physical_bytes"])),
+];
+
+impl Status {
+    fn run(&self) -> Outcome {
+        self.client().show(&Request::get("/api/v1/storage/status"), STATUS)
     }
-    Ok(())
+}
+
+impl Usage {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let usage = client.call(&Request::get("/api/v1/storage/usage"))?;
+        let buckets = rows(&usage, "by_bucket")?;
+        client.print(&usage, || record(TOTALS, &usage) + "\n" + &table(BY_BUCKET, buckets));
+        Ok(())
+    }
+}
+
+impl Inspect {
+    /// Prints what was found; fails when anything was, or when not all was seen.
+    fn run(&self) -> Outcome {
+        let entries =
+            self.maximum_entries.map_or(String::new(), |entries| format!("?maximum_entries={entries}"));
+        let client = self.client();
+        let body = client.call(&Request::get(format!("/api/v1/storage/inspect{entries}")).patiently())?;
+        client.print(&body, || inspection_text(&body));
+        let Some(complete) = body["complete"].as_bool() else {
+            return Err("the answer is not one of an inspection".into());
+        };
+        let listed = rows(&body, "findings")?.len() as u64;
+        match listed.saturating_add(body["findings_omitted"].as_u64().unwrap_or(0)) {
+            0 if complete => Ok(()),
+            0 => {
+                Err("not everything was compared\n  --maximum-entries must be as large as what is stored"
+                    .into())
+            }
+            1 => Err("1 finding\n  docs/api.md says what each kind means".into()),
+            count => Err(format!("{count} findings\n  docs/api.md says what each kind means").into()),
+        }
+    }
+}
+
+impl Repair {
+    /// Prints what was done, or would be; fails when slices were left alone or not all was seen.
+    fn run(&self) -> Outcome {
+        let mut request = json!({"dry_run": !self.apply});
+        if let Some(entries) = self.maximum_entries {
+            request["maximum_entries"] = entries.into();
+        }
+        let client = self.client();
+        let body = client.call(&Request::post("/api/v1/storage/repair").json(request).patiently())?;
+        client.print(&body, || repair_text(&body));
+        match body["complete"].as_bool() {
+            Some(true) => Ok(()),
+            Some(false) => Err("not everything was examined, or slices were left alone".into()),
+            None => Err("the answer is not one of a repair".into()),
+        }
+    }
 }
 
 fn inspection_text(body: &Value) -> String {

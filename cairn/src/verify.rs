@@ -9,73 +9,106 @@ use cairn_http1::{encode_path, encode_strict};
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::arguments::{Verify, VerifyBucket, VerifyObject, VerifyWhat};
-use crate::endpoint::{Credential, Endpoint};
-use crate::output::{self, plain, word};
+use crate::arguments::{command, noun};
+use crate::client::{Client, Request};
+use crate::failure::{Failure, Outcome};
+use crate::output::{plain, word};
+
+noun! {
+    /// Have a server read stored data from its device and check it. The exit code is 0 when nothing is damaged.
+    struct Verify("verify"): VerifyCommand { VerifyBucket, VerifyObject }
+}
+
+command! {
+    /// Verify every version of every object in a bucket.
+    struct VerifyBucket("bucket") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+        /// where to write the signed proof (JSON)
+        #[argh(option, arg_name = "file")]
+        proof: Option<String>,
+    }
+}
+
+command! {
+    /// Verify one object.
+    struct VerifyObject("object") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+        /// the object's key
+        #[argh(positional)]
+        key: String,
+        /// the version; else the current one
+        #[argh(option, arg_name = "id")]
+        version_id: Option<String>,
+        /// where to write the signed proof (JSON)
+        #[argh(option, arg_name = "file")]
+        proof: Option<String>,
+    }
+}
 
 /// How often the progress is asked for.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Verifies, prints what was found and keeps the proof; fails when anything is damaged.
-pub(crate) fn run(command: &Verify) -> Result<(), String> {
-    match &command.what {
-        VerifyWhat::Bucket(command) => bucket(command),
-        VerifyWhat::Object(command) => object(command),
+impl VerifyBucket {
+    /// Verifies, keeps the proof and prints what was found; fails when anything is damaged.
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = format!("/api/v1/verify/buckets/{}", encode_strict(&self.bucket));
+        let body = verify(&client, &path, &self.bucket, None)?;
+        keep_proof(self.proof.as_deref(), &body)?;
+        client.print(&body, || bucket_text(&body));
+        match body["corrupt_count"].as_u64() {
+            Some(0) => Ok(()),
+            Some(count) => Err(format!("damaged versions: {count}").into()),
+            None => Err("the answer is not one of a verification".into()),
+        }
     }
 }
 
-fn bucket(command: &VerifyBucket) -> Result<(), String> {
-    let path = format!("/api/v1/verify/buckets/{}", encode_strict(&command.bucket));
-    let body = verify(&command.endpoint, &path, &command.bucket, None)?;
-    keep_proof(command.proof.as_deref(), &body)?;
-    output::print(&bucket_text(&body));
-    match body["corrupt_count"].as_u64() {
-        Some(0) => Ok(()),
-        Some(count) => Err(format!("{count} versions are damaged")),
-        None => Err("the answer is not one of a verification".to_owned()),
-    }
-}
-
-fn object(command: &VerifyObject) -> Result<(), String> {
-    let (bucket, key) = (encode_strict(&command.bucket), encode_path(&command.key));
-    let mut path = format!("/api/v1/verify/objects/{bucket}/{key}");
-    if let Some(version) = &command.version_id {
-        // Writing to a string does not fail.
-        let _ = write!(path, "?version_id={}", encode_strict(version));
-    }
-    let body = verify(&command.endpoint, &path, &command.bucket, Some(&command.key))?;
-    keep_proof(command.proof.as_deref(), &body)?;
-    output::print(&object_text(&body));
-    match body["status"].as_str() {
-        Some("ok") => Ok(()),
-        Some(status) => Err(format!("the object is {}", plain(status))),
-        None => Err("the answer is not one of a verification".to_owned()),
+impl VerifyObject {
+    /// As of a bucket, of one version.
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let (bucket, key) = (encode_strict(&self.bucket), encode_path(&self.key));
+        let mut path = format!("/api/v1/verify/objects/{bucket}/{key}");
+        if let Some(version) = &self.version_id {
+            // Writing to a string does not fail.
+            let _ = write!(path, "?version_id={}", encode_strict(version));
+        }
+        let body = verify(&client, &path, &self.bucket, Some(&self.key))?;
+        keep_proof(self.proof.as_deref(), &body)?;
+        client.print(&body, || object_text(&body));
+        match body["status"].as_str() {
+            Some("ok") => Ok(()),
+            Some(status) => Err(format!("the object is {}", plain(status)).into()),
+            None => Err("the answer is not one of a verification".into()),
+        }
     }
 }
 
 /// Asks for the verification and shows its progress until it is answered.
-fn verify(address: &str, path: &str, bucket: &str, key: Option<&str>) -> Result<Value, String> {
-    let endpoint = Endpoint::with_token(address)?;
+fn verify(client: &Client, path: &str, bucket: &str, key: Option<&str>) -> Result<Value, Failure> {
     let (done, waiting) = channel();
-    let endpoint = &endpoint;
-    let answer = thread::scope(|scope| {
-        scope.spawn(move || show_progress(endpoint, bucket, key, &waiting));
-        let answer = endpoint.post_patiently(path, "");
+    thread::scope(|scope| {
+        scope.spawn(move || show_progress(client, bucket, key, &waiting));
+        let answer = client.call(&Request::post(path).patiently());
         drop(done);
         answer
-    })?;
-    answer.body()
+    })
 }
 
 /// Shows a bar on standard error, and only if that is a terminal, until the other end of the channel is dropped.
-fn show_progress(endpoint: &Endpoint, bucket: &str, key: Option<&str>, done: &Receiver<()>) {
+fn show_progress(client: &Client, bucket: &str, key: Option<&str>, done: &Receiver<()>) {
     let template = "{wide_bar} {percent}% {msg}";
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::new(1).with_style(style);
     while !bar.is_hidden() && done.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
         // What is only for show may fail.
-        let Ok(answer) = endpoint.get("/api/v1/verify/progress", Credential::Token) else { continue };
-        let all = answer.body["verifications"].as_array().cloned().unwrap_or_default();
+        let Ok(body) = client.call(&Request::get("/api/v1/verify/progress")) else { continue };
+        let all = body["verifications"].as_array().map_or(&[][..], Vec::as_slice);
         let mine = all.iter().find(|one| one["bucket"] == bucket && one["key"].as_str() == key);
         if let Some(mine) = mine {
             let number = |name: &str| mine[name].as_u64().unwrap_or(0);
@@ -92,11 +125,11 @@ fn show_progress(endpoint: &Endpoint, bucket: &str, key: Option<&str>, done: &Re
     bar.finish_and_clear();
 }
 
-fn keep_proof(file: Option<&str>, body: &Value) -> Result<(), String> {
+fn keep_proof(file: Option<&str>, body: &Value) -> Outcome {
     let Some(file) = file else { return Ok(()) };
     let failed = |error: String| format!("the proof could not be written to {file}: {error}");
     let text = serde_json::to_string_pretty(&body["proof"]).map_err(|error| failed(error.to_string()))?;
-    std::fs::write(file, text + "\n").map_err(|error| failed(error.to_string()))
+    std::fs::write(file, text + "\n").map_err(|error| failed(error.to_string()).into())
 }
 
 fn object_text(body: &Value) -> String {

@@ -1,7 +1,10 @@
 //! The binary as a process: starts, refusals, the drain, and the command-line client.
 #![expect(clippy::unwrap_used, reason = "a test ends where its own preparation fails")]
 
+mod answers;
 mod client;
+mod documentation;
 mod lifecycle;
 mod refusals;
+mod scripted;
 mod server;

@@ -1,0 +1,239 @@
+//! The command-line client against servers that refuse, break off, or are none of ours.
+
+use serde_json::{Value, json};
+
+use crate::scripted::{Scripted, answer, refusal};
+use crate::server::{Variables, run};
+
+const TOKEN: &str = "token-of-the-scripted-tests";
+
+/// Runs the client against a scripted server: exit code, standard output, standard error.
+fn ask(server: &Scripted, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", TOKEN.to_owned())]);
+    let arguments: Vec<&str> = arguments.iter().copied().chain(["--endpoint", &server.endpoint]).collect();
+    let (code, stdout, stderr) = run(&arguments, &variables);
+    assert!(!stderr.contains("panicked") && !(stdout.clone() + &stderr).contains(TOKEN), "{stderr}");
+    (code, stdout, stderr)
+}
+
+fn bucket() -> Value {
+    json!({
+        "name": "b", "created_at": "2026-11-21T05:00:00.000Z", "versioning": "Unversioned", "object_lock": false,
+        "quota": {"bytes": {"mode": "limit", "bytes": 5}, "objects": {"mode": "unlimited"}},
+        "usage": {"bytes": 0, "objects": 0},
+    })
+}
+
+#[test]
+fn what_is_no_management_plane_is_said_to_be_none() {
+    for body in ["<html>welcome</html>", "", "[1]", "\"text\"", "{\"cut\": ", "\u{1b}[2J"] {
+        let server = Scripted::start(vec![answer(200, body), answer(404, body)]);
+        for _ in 0..2 {
+            let (code, stdout, stderr) = ask(&server, &["bucket", "list"]);
+            assert_eq!((code, stdout.as_str()), (Some(1), ""), "{body}");
+            assert!(stderr.contains("not the management plane") && stderr.contains("7601"), "{stderr}");
+        }
+        let server = Scripted::start(vec![answer(200, body)]);
+        let (code, stdout, stderr) = ask(&server, &["status"]);
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{body}");
+        assert!(stderr.contains("not the management plane"), "{stderr}");
+    }
+}
+
+#[test]
+fn answers_of_the_wrong_shape_are_no_success_and_no_panic() {
+    for (arguments, body) in [
+        (&["bucket", "list"][..], json!({"buckets": 5})),
+        (&["bucket", "list"], json!({"buckets": [5]})),
+        (&["audit", "list"], json!({"events": null})),
+        (&["storage", "usage"], json!({"by_bucket": {"b": 1}})),
+        (&["storage", "inspect"], json!({"complete": "yes", "findings": []})),
+        (&["storage", "inspect"], json!({"complete": true, "findings": 0})),
+        (&["storage", "repair"], json!({"complete": 1})),
+        (&["verify", "bucket", "b"], json!({"corrupt_count": "0"})),
+        (&["verify", "object", "b", "k"], json!({"status": true})),
+    ] {
+        let server = Scripted::start(vec![answer(200, &body.to_string())]);
+        let (code, _, stderr) = ask(&server, arguments);
+        assert_eq!(code, Some(1), "{arguments:?} {stderr}");
+        assert!(stderr.starts_with("cairn: the answer "), "{stderr}");
+    }
+    let server = Scripted::start(vec![answer(200, r#"{"name": [1], "quota": 5, "usage": "none"}"#)]);
+    let (code, stdout, _) = ask(&server, &["bucket", "show", "b"]);
+    assert_eq!(code, Some(0));
+    assert!(stdout.contains("[1]") && stdout.lines().all(|line| line.contains(": ")), "{stdout}");
+}
+
+#[test]
+fn a_limit_that_could_not_be_read_is_never_overwritten() {
+    let mut without = bucket();
+    without["quota"]["objects"] = json!({"objects": 7});
+    let server = Scripted::start(vec![answer(200, &without.to_string())]);
+    let (code, _, stderr) = ask(&server, &["quota", "set", "b", "--bytes", "1MiB"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("nothing was changed"), "{stderr}");
+    assert_eq!(server.asked().len(), 1);
+}
+
+#[test]
+fn both_dimensions_of_a_quota_are_sent_and_the_one_not_given_as_it_is() {
+    let show = || answer(200, &bucket().to_string());
+    let server = Scripted::start(vec![show(), show(), show()]);
+    assert_eq!(ask(&server, &["quota", "set", "b", "--objects", "7"]).0, Some(0));
+    assert_eq!(ask(&server, &["quota", "set", "b", "--objects", "0", "--bytes", "unlimited"]).0, Some(0));
+    let asked = server.asked();
+    let lines: Vec<&str> = asked.iter().map(|asked| asked.line.as_str()).collect();
+    let (get, put) = ("GET /api/v1/buckets/b HTTP/1.1", "PUT /api/v1/buckets/b/quota HTTP/1.1");
+    assert_eq!(lines, [get, put, put]);
+    let sent = |index: usize| serde_json::from_str::<Value>(&asked[index].body).unwrap()["quota"].clone();
+    let seven = json!({"bytes": {"mode": "limit", "bytes": 5}, "objects": {"mode": "limit", "objects": 7}});
+    assert_eq!(sent(1), seven);
+    let none = json!({"bytes": {"mode": "unlimited"}, "objects": {"mode": "limit", "objects": 0}});
+    assert_eq!(sent(2), none);
+    assert_eq!(ask(&server, &["quota", "set", "b"]).0, Some(2));
+    assert_eq!(server.asked().len(), 3, "wrong usage sends nothing");
+}
+
+#[test]
+fn every_refusal_says_what_to_do_next() {
+    for (arguments, status, code, next) in [
+        (&["bucket", "list"][..], 401, "UNAUTHENTICATED", "SERVICE_MANAGEMENT_TOKEN"),
+        (&["bucket", "create", "b"], 403, "FORBIDDEN", "system_admin or storage_admin"),
+        (&["audit", "list"], 403, "FORBIDDEN", "system_admin or auditor"),
+        (&["bucket", "show", "b"], 404, "BUCKET_NOT_FOUND", "cairn bucket list"),
+        (&["bucket", "show", "b"], 404, "NOT_FOUND", "cairn status"),
+        (&["bucket", "delete", "b"], 409, "BUCKET_NOT_EMPTY", "old versions"),
+        (&["bucket", "create", "b"], 409, "BUCKET_ALREADY_EXISTS", "cairn bucket show"),
+        (&["bucket", "versioning", "b", "suspended"], 409, "INVALID_BUCKET_STATE", "object lock"),
+        (&["quota", "show", "b"], 409, "QUOTA_BELOW_USAGE", "cairn quota show"),
+        (&["verify", "object", "b", "k"], 404, "OBJECT_NOT_FOUND", "leading slash"),
+        (&["verify", "bucket", "b"], 429, "TOO_MANY_REQUESTS", "wait"),
+        (&["storage", "status"], 503, "NOT_READY", "cairn status"),
+        (&["storage", "usage"], 500, "INTERNAL_ERROR", "id-7"),
+    ] {
+        let server = Scripted::start(vec![refusal(status, code, "in the server's words")]);
+        let (exit, stdout, stderr) = ask(&server, arguments);
+        assert_eq!((exit, stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        assert!(stderr.starts_with(&format!("cairn: {code}: in the server's words\n  ")), "{stderr}");
+        assert!(stderr.contains(next), "{stderr}");
+    }
+}
+
+#[test]
+fn what_a_server_says_cannot_drive_the_terminal() {
+    let hostile = "a\u{1b}[2J\u{9b}31m\u{202e}\r";
+    let mut shown = bucket();
+    shown["name"] = hostile.into();
+    let list = json!({"buckets": [shown]}).to_string();
+    let server =
+        Scripted::start(vec![answer(200, &list), answer(200, &list), refusal(400, hostile, hostile)]);
+    let texts =
+        [&["bucket", "list"][..], &["bucket", "list", "--json"], &["bucket", "list"]].map(|arguments| {
+            let (_, stdout, stderr) = ask(&server, arguments);
+            stdout + &stderr
+        });
+    for text in &texts {
+        let drives =
+            |character: char| (character.is_control() && character != '\n') || character == '\u{202e}';
+        assert!(text.contains("[2J") && !text.contains(drives), "{text:?}");
+    }
+    assert_eq!(serde_json::from_str::<Value>(&texts[1]).unwrap(), json!({"buckets": [shown]}));
+}
+
+#[test]
+fn an_answer_without_end_is_cut_and_one_that_breaks_off_is_none() {
+    let endless = |length: usize| {
+        let mut bytes = b"HTTP/1.1 200 -\r\nConnection: close\r\n\r\n{\"buckets\": [\"".to_vec();
+        bytes.resize(bytes.len() + length, b'x');
+        bytes
+    };
+    let cut = b"HTTP/1.1 200 -\r\nContent-Length: 100\r\n\r\n{\"buckets\"".to_vec();
+    let server = Scripted::start(vec![endless(65 << 20), cut, b"nonsense\r\n\r\n".to_vec(), Vec::new()]);
+    for _ in 0..4 {
+        let (code, stdout, stderr) = ask(&server, &["bucket", "list"]);
+        assert_eq!((code, stdout.as_str()), (Some(3), ""), "{stderr}");
+        assert!(stderr.contains("no whole answer"), "{stderr}");
+    }
+}
+
+/// A change whose answer got lost may have been made: a second one could make two.
+#[test]
+fn a_change_is_sent_once_and_its_unknown_end_is_said() {
+    let server = Scripted::start(vec![]);
+    for arguments in [&["bucket", "create", "b"][..], &["bucket", "delete", "b"]] {
+        let (code, _, stderr) = ask(&server, arguments);
+        assert_eq!(code, Some(3));
+        assert!(stderr.contains("whether it was done is not known"), "{stderr}");
+    }
+    assert_eq!(server.asked().len(), 2);
+}
+
+#[test]
+fn the_token_goes_to_the_server_named_and_nowhere_else() {
+    let other = Scripted::start(vec![]);
+    let redirect = |location: &str| {
+        format!(
+            "HTTP/1.1 307 -\r\nLocation: {location}/api/v1/buckets\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+        )
+    };
+    let ready = answer(200, r#"{"status": "ready"}"#);
+    let server = Scripted::start(vec![redirect(&other.endpoint).into_bytes(), ready, answer(200, "{}")]);
+    let variables = Variables::from([
+        ("SERVICE_MANAGEMENT_TOKEN", TOKEN.to_owned()),
+        ("HTTP_PROXY", other.endpoint.clone()),
+        ("http_proxy", other.endpoint.clone()),
+        ("ALL_PROXY", other.endpoint.clone()),
+    ]);
+    assert_eq!(run(&["bucket", "list", "--endpoint", &server.endpoint], &variables).0, Some(1));
+    assert_eq!(run(&["status", "--endpoint", &server.endpoint], &variables).0, Some(0));
+    assert!(other.asked().is_empty(), "{:?}", other.asked());
+    let tokens: Vec<_> =
+        server.asked().iter().map(|asked| asked.header("authorization").map(str::to_owned)).collect();
+    let bearer = Some(format!("Bearer {TOKEN}"));
+    assert_eq!(tokens, [bearer.clone(), None, bearer], "readiness is asked without a token");
+}
+
+#[test]
+fn a_token_that_can_be_none_is_not_sent() {
+    let server = Scripted::start(vec![]);
+    for (token, said) in [("", "is not set"), ("two words", "characters"), ("line\nbreak", "characters")] {
+        let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", token.to_owned())]);
+        let (code, _, stderr) = run(&["bucket", "list", "--endpoint", &server.endpoint], &variables);
+        assert_eq!(code, Some(1));
+        assert!(stderr.contains(said) && stderr.contains("SERVICE_MANAGEMENT_TOKEN"), "{stderr}");
+    }
+    assert!(server.asked().is_empty());
+}
+
+#[test]
+fn pages_are_followed_to_their_end_but_not_in_a_circle() {
+    let page = |events: usize, next: Option<&str>| {
+        let events = vec![json!({"operation": "o"}); events];
+        answer(200, &json!({"events": events, "next_time": next, "next_id": next}).to_string())
+    };
+    let server = Scripted::start(vec![page(2, Some("t1")), page(0, Some("t 2")), page(1, None)]);
+    let (code, stdout, stderr) = ask(&server, &["audit", "list", "--all", "--json", "--principal", "a&b"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    let all: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((all["events"].as_array().map(Vec::len), &all["next_id"]), (Some(3), &Value::Null));
+    let asked = server.asked();
+    let queries: Vec<&str> = asked.iter().map(|asked| asked.line.split(['?', ' ']).nth(2).unwrap()).collect();
+    assert_eq!(
+        queries,
+        [
+            "principal=a%26b&limit=1000",
+            "principal=a%26b&limit=1000&after_time=t1&after_id=t1",
+            "principal=a%26b&limit=1000&after_time=t%202&after_id=t%202",
+        ]
+    );
+
+    let server = Scripted::start(vec![page(1, Some("t1")), page(1, Some("t1"))]);
+    assert_eq!(ask(&server, &["audit", "list", "--all"]).0, Some(1));
+    assert_eq!(server.asked().len(), 2);
+
+    let server = Scripted::start(vec![page(1, Some("t1"))]);
+    let (code, _, stderr) = ask(&server, &["audit", "list"]);
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("--after-time t1 --after-id t1"), "{stderr}");
+    assert_eq!(ask(&server, &["audit", "list", "--after-id", "x"]).0, Some(2));
+}
