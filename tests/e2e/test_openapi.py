@@ -1,0 +1,76 @@
+"""Holds a running server against its own description: schemathesis with all its checks, on every operation."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.management import API, expect, segment
+from harness.server import REPOSITORY, Cairn
+
+EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "12"))
+SEED = int(os.environ.get("OPENAPI_SEED", "6"))
+RUN_SECONDS = 500
+# A program of its own for each: answers to wrong credentials, which some checks send, are held back.
+PROCESSES = 4
+SCRAPED = "scrape_metrics"
+
+
+@pytest.fixture(scope="module")
+def described_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """A server with something in it."""
+    store = make_module_store(SERVICE_LOG="service=info").start()
+    store.s3.create_bucket("kept")
+    store.s3.put("kept", "an object/of two segments", b"text", headers=[("content-type", "text/plain")])
+    return store
+
+
+def operations(store: Cairn) -> list[str]:
+    """The names of all operations."""
+    paths = expect(store.admin.get("/openapi.json"), 200)["paths"]
+    return [operation["operationId"] for path in paths.values() for operation in path.values()]
+
+
+def hold_against(store: Cairn, folder: Path, names: list[str]) -> tuple[int, str]:
+    """Run schemathesis on some operations; exit code and output."""
+    folder.mkdir()
+    chosen = [option for name in names for option in ("--include-operation-id", name)]
+    command = [
+        str(Path(sys.executable).parent / "schemathesis"), "run", f"{store.management}{API}/openapi.json",
+        "--header", f"Authorization: Bearer {store.secrets.system_token}", "--checks", "all", "--max-examples", str(EXAMPLES),
+        "--seed", str(SEED), "--continue-on-failure", "--request-timeout", "30", *chosen,
+    ]
+    environment = os.environ | {
+        "SCHEMATHESIS_HOOKS": "harness.openapi_hooks", "PYTHONPATH": str(REPOSITORY / "tests"), "NO_COLOR": "1", "COLUMNS": "160",
+    }
+    done = subprocess.run(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=RUN_SECONDS,
+    )
+    return done.returncode, done.stdout
+
+
+def test_the_server_keeps_to_its_description(described_store: Cairn, tmp_path: Path):
+    """No answer of another form, no valid request refused, no invalid one taken, nothing open without a credential."""
+    names = sorted(set(operations(described_store)) - {SCRAPED})
+    shares = [names[start::PROCESSES] for start in range(PROCESSES)]
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        runs = list(pool.map(lambda share: hold_against(described_store, tmp_path / str(share[0]), share), shares))
+    tested = 0
+    for code, output in runs:
+        assert code == 0, output[-8000:]
+        tested += int(re.search(r"Tested: (\d+)", output)[1])
+    assert tested == len(names)
+    assert described_store.s3.get("kept", "an object/of two segments").body == b"text"
+    assert "panicked" not in described_store.output()
+
+
+def test_a_key_of_many_segments_is_one_parameter(described_store: Cairn):
+    """The description has one segment for a key: its slashes are sent encoded, and are slashes all the same."""
+    key = "an object/of two segments"
+    for path in (f"/verify/objects/kept/{segment(key)}", "/verify/objects/kept/an%20object/of%20two%20segments"):
+        assert expect(described_store.admin.post(path), 200)["key"] == key

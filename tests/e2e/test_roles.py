@@ -1,0 +1,154 @@
+"""The role matrix: every route with every role, with no credential and with wrong ones, both ways.
+
+The expected matrix is written out here, apart from the server's own table, and compared with the server's description of
+itself, so that a route that is added without a decision about its roles fails.
+"""
+
+from collections.abc import Callable
+
+import pytest
+import requests
+
+from harness.management import Management, basic, bearer, expect
+from harness.server import Cairn
+
+SYSTEM, STORAGE, AUDITOR = "system_admin", "storage_admin", "auditor"
+EVERYONE, MANAGERS, OVERSIGHT, SYSTEM_ONLY = {SYSTEM, STORAGE, AUDITOR}, {SYSTEM, STORAGE}, {SYSTEM, AUDITOR}, {SYSTEM}
+ID = "01890000-0000-7000-8000-000000000000"
+
+# Operation: method, path with names of things that do not exist, who may.
+MATRIX: dict[str, tuple[str, str, set[str]]] = {
+    "get_openapi": ("GET", "/openapi.json", EVERYONE),
+    "get_system_info": ("GET", "/system/info", EVERYONE),
+    "get_metrics": ("GET", "/system/metrics", EVERYONE),
+    "get_session": ("GET", "/auth/session", EVERYONE),
+    "list_buckets": ("GET", "/buckets", EVERYONE),
+    "create_bucket": ("POST", "/buckets", MANAGERS),
+    "get_bucket": ("GET", "/buckets/no-such-bucket", EVERYONE),
+    "delete_bucket": ("DELETE", "/buckets/no-such-bucket", MANAGERS),
+    "get_versioning": ("GET", "/buckets/no-such-bucket/versioning", EVERYONE),
+    "set_versioning": ("PUT", "/buckets/no-such-bucket/versioning", MANAGERS),
+    "set_quota": ("PUT", "/buckets/no-such-bucket/quota", MANAGERS),
+    "list_objects": ("GET", "/buckets/no-such-bucket/objects", EVERYONE),
+    "get_object": ("GET", "/buckets/no-such-bucket/object/a/b", EVERYONE),
+    "upload_object": ("PUT", "/buckets/no-such-bucket/object/a/b", MANAGERS),
+    "delete_object": ("DELETE", "/buckets/no-such-bucket/object/a/b", MANAGERS),
+    "download_object": ("GET", "/buckets/no-such-bucket/object-content/a/b", MANAGERS),
+    "preview_object": ("GET", "/buckets/no-such-bucket/object-preview/a/b", MANAGERS),
+    "list_object_versions": ("GET", "/buckets/no-such-bucket/object-versions", EVERYONE),
+    "delete_object_version": ("DELETE", "/buckets/no-such-bucket/object-versions/a/b", MANAGERS),
+    "copy_object": ("POST", "/buckets/no-such-bucket/object-copy/a/b", MANAGERS),
+    "restore_object": ("POST", "/restore/no-such-bucket/a/b", MANAGERS),
+    "list_service_accounts": ("GET", "/service-accounts", OVERSIGHT),
+    "create_service_account": ("POST", "/service-accounts", SYSTEM_ONLY),
+    "get_service_account": ("GET", f"/service-accounts/{ID}", OVERSIGHT),
+    "delete_service_account": ("DELETE", f"/service-accounts/{ID}", SYSTEM_ONLY),
+    "set_service_account_status": ("PUT", f"/service-accounts/{ID}/status", SYSTEM_ONLY),
+    "create_credential": ("POST", f"/service-accounts/{ID}/credentials", SYSTEM_ONLY),
+    "create_temporary_credential": ("POST", f"/service-accounts/{ID}/temporary-credentials", SYSTEM_ONLY),
+    "set_credential_status": ("PUT", f"/service-accounts/{ID}/credentials/{ID}/status", SYSTEM_ONLY),
+    "list_policies": ("GET", "/policies", OVERSIGHT),
+    "create_policy": ("POST", "/policies", SYSTEM_ONLY),
+    "delete_policy": ("DELETE", f"/policies/{ID}", SYSTEM_ONLY),
+    "attach_policy": ("PUT", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),
+    "detach_policy": ("DELETE", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),
+    "list_management_tokens": ("GET", "/management-tokens", SYSTEM_ONLY),
+    "create_management_token": ("POST", "/management-tokens", SYSTEM_ONLY),
+    "delete_management_token": ("DELETE", f"/management-tokens/{ID}", SYSTEM_ONLY),
+    "list_audit_events": ("GET", "/audit/events", OVERSIGHT),
+    "get_verification_progress": ("GET", "/verify/progress", EVERYONE),
+    "verify_object": ("POST", "/verify/objects/no-such-bucket/a/b", MANAGERS),
+    "verify_bucket": ("POST", "/verify/buckets/no-such-bucket", MANAGERS),
+    "get_storage_status": ("GET", "/storage/status", EVERYONE),
+    "get_storage_usage": ("GET", "/storage/usage", EVERYONE),
+    "inspect_storage": ("GET", "/storage/inspect", EVERYONE),
+    "repair_storage": ("POST", "/storage/repair", MANAGERS),
+}
+PUBLIC = {"get_health": "//health", "get_readiness": "//ready"}
+SCRAPE = {"scrape_metrics": "//metrics"}
+SCRAPE_TOKEN = "scrape-token-of-the-matrix"
+
+
+@pytest.fixture(scope="module")
+def callers(make_module_store: Callable[..., Cairn]) -> dict[str, Management]:
+    """Every kind of caller of one server, by what it is."""
+    store = make_module_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
+    admin = store.admin
+    made = {"system token": admin, "root": Management(store.management, basic(store.secrets.root_access_key, store.secrets.root_secret_key))}
+    for role in (SYSTEM, STORAGE, AUDITOR):
+        token = expect(admin.post("/management-tokens", {"name": f"a {role}", "role": role}), 201)["token"]
+        made[role] = Management(store.management, bearer(token))
+    account = expect(admin.post("/service-accounts", {"name": "an account", "description": ""}), 201)["credential"]
+    made["nobody"] = Management(store.management)
+    made["an account of the data plane"] = Management(store.management, basic(account["access_key"], account["secret_key"]))
+    made["the scraper"] = Management(store.management, bearer(SCRAPE_TOKEN))
+    return made
+
+
+ROLES = {"system token": SYSTEM, "root": SYSTEM, SYSTEM: SYSTEM, STORAGE: STORAGE, AUDITOR: AUDITOR}
+
+
+def code_of(response: requests.Response) -> str:
+    """The error's code, or nothing."""
+    is_json = response.headers.get("content-type") == "application/json"
+    return response.json().get("error", {}).get("code", "") if is_json else ""
+
+
+def test_the_matrix_has_every_route_with_its_roles(callers: dict[str, Management]):
+    """What the server says of itself is what is decided here."""
+    document = expect(callers["auditor"].get("/openapi.json"), 200)
+    described = {
+        operation["operationId"]: set(operation["x-roles"]) if "x-roles" in operation else None
+        for path in document["paths"].values() for operation in path.values()
+    }
+    decided = {operation: roles for operation, (_, _, roles) in MATRIX.items()}
+    assert described == decided | dict.fromkeys(PUBLIC | SCRAPE)
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+@pytest.mark.parametrize("who", ROLES)
+def test_a_role_gets_what_it_may_and_nothing_else(callers: dict[str, Management], who: str, operation: str):
+    """Whoever may is not refused for who it is, whatever else is wrong with the request; whoever may not is."""
+    method, path, roles = MATRIX[operation]
+    response = callers[who].request(method, path)
+    refused = (response.status_code, code_of(response)) == (403, "FORBIDDEN")
+    assert refused == (ROLES[who] not in roles), (response.status_code, response.text[:500])
+    assert response.status_code not in (401, 404, 405) or code_of(response) not in ("UNAUTHENTICATED", "NOT_FOUND", "METHOD_NOT_ALLOWED")
+    assert response.status_code < 500, response.text
+
+
+@pytest.mark.parametrize("operation", MATRIX)
+def test_nobody_gets_anything_without_a_credential(callers: dict[str, Management], operation: str):
+    """401 with a challenge, on every route."""
+    method, path, _ = MATRIX[operation]
+    response = callers["nobody"].request(method, path)
+    assert (response.status_code, code_of(response)) == (401, "UNAUTHENTICATED"), response.text
+    assert response.headers["www-authenticate"]
+
+
+@pytest.mark.parametrize("who", ["an account of the data plane", "the scraper"])
+def test_credentials_of_other_kinds_open_no_route(callers: dict[str, Management], who: str):
+    """A few routes of each kind: answers to wrong credentials are held back, and that takes its time."""
+    for operation in ("get_session", "create_bucket", "list_service_accounts", "list_audit_events"):
+        method, path, _ = MATRIX[operation]
+        assert callers[who].request(method, path).status_code == 401, operation
+
+
+def test_public_routes_and_the_scraper_s(callers: dict[str, Management]):
+    """Health is everybody's; the metrics are the scraper's alone."""
+    for path in PUBLIC.values():
+        for who in callers:
+            assert callers[who].get(path).status_code == 200, (who, path)
+    statuses = {who: caller.get("//metrics").status_code for who, caller in callers.items()}
+    assert statuses == {who: 200 if who == "the scraper" else 401 for who in callers}
+
+
+def test_a_role_that_is_refused_is_in_the_audit_trail(callers: dict[str, Management]):
+    """With its principal, role, operation and request id."""
+    response = callers["auditor"].post("/buckets", {"name": "not-by-an-auditor"})
+    assert response.status_code == 403
+    found = expect(callers["root"].get(f"/audit/events?request_id={response.headers['x-request-id']}"), 200)["events"]
+    assert [(event["result"], event["role"], event["operation"], event["detail"]) for event in found] == [
+        ("denied", "auditor", "create_bucket", "FORBIDDEN"),
+    ]
+    assert "auditor" in found[0]["principal"]

@@ -1,0 +1,149 @@
+"""Follows docs/tutorial.md to the letter: its blocks are run in their order, and a real browser uploads a picture.
+
+Only addresses are replaced, for the tutorial's ports may be taken here.
+"""
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import time
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import requests
+
+from harness.browser import Browser, chromium
+from harness.server import BINARY, LOOPBACK, REPOSITORY, clean_environment, free_ports
+
+TUTORIAL = REPOSITORY / "docs" / "tutorial.md"
+BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+START_SECONDS = 60.0
+POLL_SECONDS = 0.05
+CHOOSE_AND_UPLOAD = """async () => {
+    const state = document.getElementById("state");
+    document.getElementById("upload").click();
+    while (!state.textContent) { await new Promise(wake => setTimeout(wake, 20)); }
+    while (!document.images.length || !document.images[0].complete) { await new Promise(wake => setTimeout(wake, 20)); }
+    return {state: state.textContent, width: document.images[0].naturalWidth, height: document.images[0].naturalHeight};
+}"""
+
+
+def png(width: int, height: int) -> bytes:
+    """A picture of random colours."""
+    def chunk(kind: bytes, body: bytes) -> bytes:
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    rows = b"".join(b"\0" + os.urandom(3 * width) for _ in range(height))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+class Follower:
+    """A shell in an empty folder, and what it started."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+        self.ports = dict(zip(("7600", "7601", "7602", "8000"), map(str, free_ports(4)), strict=True))
+        self.started: list[subprocess.Popen] = []
+        self.exported: dict[str, str] = {}
+        tools = folder / "bin"
+        tools.mkdir(parents=True)
+        (tools / "cairn").symlink_to(BINARY)
+        (tools / "python3").symlink_to(sys.executable)
+        self.environment = clean_environment() | {
+            "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder),
+            "VIRTUAL_ENV": sys.prefix, "AWS_EC2_METADATA_DISABLED": "true",
+        }
+        self.server = {
+            "SERVICE_S3_BIND": f"{LOOPBACK}:{self.ports['7600']}", "SERVICE_API_BIND": f"{LOOPBACK}:{self.ports['7601']}",
+            "SERVICE_CONSOLE_BIND": f"{LOOPBACK}:{self.ports['7602']}",
+        }
+
+    def own(self, text: str) -> str:
+        """The text with the ports that are free here."""
+        return re.sub(r"(?<=:)(7600|7601|8000)\b|(?<=\", )8000\b", lambda found: self.ports[found[0]], text)
+
+    def address(self, port: str) -> str:
+        """Where the tutorial's port really is."""
+        return f"http://{LOOPBACK}:{self.ports[port]}"
+
+    def start(self, command: str, ready: str, extra: dict[str, str]) -> None:
+        """A command that goes on, until this address answers."""
+        with (self.folder / f"started-{len(self.started)}.log").open("wb") as log:
+            self.started.append(subprocess.Popen(["bash", "-c", f"exec {command.strip()}"], cwd=self.folder, env=self.environment | extra, stdout=log, stderr=log))
+        give_up = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                if requests.get(ready, timeout=5).status_code == 200:
+                    return
+            except requests.ConnectionError:
+                pass
+            assert self.started[-1].poll() is None and time.monotonic() < give_up, command
+            time.sleep(POLL_SECONDS)
+
+    def run(self, commands: str) -> str:
+        """Commands in the one shell of the tutorial: what they export stays."""
+        script = f"set -euo pipefail\n{commands}\nenv -0 > exported\n"
+        done = subprocess.run(
+            ["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=120,
+        )
+        assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
+        exported = (self.folder / "exported").read_text().split("\0")
+        self.environment |= dict(line.split("=", 1) for line in exported if line.startswith("SERVICE_MANAGEMENT_TOKEN="))
+        return done.stdout
+
+    def follow(self, language: str, name: str, text: str) -> None:
+        """One block: a file when it has a name, else commands."""
+        text = self.own(text)
+        if name == "server":
+            self.start(text, f"{self.address('7601')}/ready", self.server)
+        elif name == "application":
+            self.start(text, self.address("8000"), {})
+        elif name:
+            (self.folder / name).write_text(text)
+        else:
+            assert language == "sh", language
+            self.run(text)
+
+
+@contextmanager
+def follower(folder: Path) -> Iterator[Follower]:
+    """Whatever it started ends with it."""
+    made = Follower(folder)
+    try:
+        yield made
+    finally:
+        for process in reversed(made.started):
+            process.terminate()
+            process.wait(30)
+
+
+def upload_by_hand(browser: Browser, page: str, picture: Path) -> dict:
+    """Choose the file, press the button, wait for the picture to show."""
+    browser.open(page)
+    element = browser.call("element", using="css selector", value="#file")
+    browser.call(f"element/{next(iter(element.values()))}/value", text=str(picture))
+    return browser.run(CHOOSE_AND_UPLOAD)
+
+
+def test_the_tutorial_leads_from_nothing_to_a_picture_in_the_browser(run_folder: Path, tmp_path: Path):
+    """Account, policy, CORS, presigned PUT from a page, listing, presigned GET; the picture that shows is the one chosen."""
+    blocks = BLOCK.findall(TUTORIAL.read_text())
+    assert len(blocks) >= 9
+    with follower(run_folder / "tutorial") as shell, chromium(tmp_path / "browser") as browser:
+        application = next(number for number, (_, name, _) in enumerate(blocks) if name == "application")
+        for block in blocks[:application + 1]:
+            shell.follow(*block)
+        picture = tmp_path / "chosen.png"
+        picture.write_bytes(png(31, 17))
+        seen = upload_by_hand(browser, shell.address("8000") + "/", picture)
+        assert seen == {"state": "uploaded", "width": 31, "height": 17}
+        for block in blocks[application + 1:]:
+            shell.follow(*block)
+        assert "ok" in shell.run(shell.own("cairn service-account list --endpoint http://127.0.0.1:7601 | grep -q gallery && echo ok"))
+        (address,) = requests.get(f"{shell.address('8000')}/pictures", timeout=10).json()
+        assert requests.get(address, timeout=10).content == picture.read_bytes()
