@@ -64,9 +64,10 @@ pub fn compact_store(data_dir: &Path, mut done: impl FnMut(&Path, Compaction)) -
     let _lock = store::lock(data_dir)?;
     let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
     let slices = (0..superblock.slices).map(|number| Slice::folder_of(data_dir, number).join("meta"));
-    // The audit trail lies in the store's folder too, once a service has run on it.
-    let audit = Some(data_dir.join("audit")).filter(|path| path.join("data.mdb").is_file());
-    for path in std::iter::once(data_dir.join("control")).chain(audit).chain(slices) {
+    // The audit trail and the directory of accounts lie in the store's folder too, once a service has run on it.
+    let others = superblock::MADE_BY_OTHERS.map(|name| data_dir.join(name)).into_iter();
+    let others = others.filter(|path| path.join("data.mdb").is_file());
+    for path in std::iter::once(data_dir.join("control")).chain(others).chain(slices) {
         if !path.join("data.mdb").is_file() {
             let what = "the environment's data file is missing".to_owned();
             return Err(OpenError::Damaged { path, what }.into());

@@ -428,7 +428,7 @@ fn create(files: &Files, data_dir: &Path, options: &StoreOptions) -> Result<Supe
     for made in ["slices", "control"] {
         superblock::sync_folder(&data_dir.join(made))?;
     }
-    superblock::mark_audit_unmade(data_dir)?;
+    superblock::mark_all_unmade(data_dir)?;
     superblock::create(data_dir, &options.master_key, superblock.store, slices)?;
     Ok(superblock)
 }

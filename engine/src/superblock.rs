@@ -2,6 +2,7 @@
 //! first; renamed into place.
 
 use crate::error::{OpenContext, OpenError};
+use cairn_lmdb::UNMADE_MARKER;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::fs::File;
@@ -9,8 +10,13 @@ use std::io::Write as _;
 use std::path::Path;
 
 /// Format version that this program writes, and the latest that it reads. It reads all earlier ones:
-/// 1 had no versions, uploads and settings of buckets.
-pub const FORMAT_VERSION: u32 = 2;
+/// 1 had no versions, uploads and settings of buckets; 2 had no directory of accounts.
+pub const FORMAT_VERSION: u32 = 3;
+/// The first format whose stores have a folder `identity`.
+const IDENTITY_SINCE: u32 = 3;
+const IDENTITY: &str = "identity";
+/// Folders of the store whose environments others than the engine make: the audit trail, and the directory of accounts.
+pub(crate) const MADE_BY_OTHERS: [&str; 2] = ["audit", IDENTITY];
 const FILE: &str = "superblock.json";
 /// Stands in the folder while a store is being made.
 const MARKER: &str = "store.creating";
@@ -90,6 +96,9 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
         return Err(OpenError::WrongMasterKey);
     }
     if file.format_version < FORMAT_VERSION {
+        if file.format_version < IDENTITY_SINCE {
+            mark_unmade(folder, IDENTITY)?;
+        }
         // Before anything of this format is written: from then on earlier programs refuse the store.
         write_file(folder, &File1 { format_version: FORMAT_VERSION, ..file })?;
     }
@@ -160,14 +169,20 @@ pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Leaves the place of the audit trail with a marker in it, which says that the trail is still to be made. Without the marker
-/// a missing trail is damage, so it comes before the superblock. What a folder of this name holds stays.
-pub(crate) fn mark_audit_unmade(folder: &Path) -> Result<(), OpenError> {
-    let audit = folder.join("audit");
-    std::fs::create_dir_all(&audit).doing("creating", &audit)?;
-    let marker = audit.join("unmade");
+/// Leaves the places of the environments that others make, each with a marker in it.
+pub(crate) fn mark_all_unmade(folder: &Path) -> Result<(), OpenError> {
+    MADE_BY_OTHERS.into_iter().try_for_each(|name| mark_unmade(folder, name))
+}
+
+/// Leaves a folder with a marker in it, which says that its environment is still to be made (`lmdb/src/owned.rs`). Without the
+/// marker a missing one is damage, so it comes before the superblock. What a folder of this name holds stays.
+fn mark_unmade(folder: &Path, name: &str) -> Result<(), OpenError> {
+    let place = folder.join(name);
+    std::fs::create_dir_all(&place).doing("creating", &place)?;
+    let marker = place.join(UNMADE_MARKER);
     File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
-    sync_folder(&audit)
+    sync_folder(&place)?;
+    sync_folder(folder)
 }
 
 /// Writes the superblock of a new store, durably. It comes last: without it there is no store.
@@ -253,9 +268,9 @@ mod tests {
     #[test]
     fn a_later_format_is_named_as_such() {
         let folder = tempfile::tempdir().expect("a folder");
-        let later = r#"{"format_version": 3, "something": "else"}"#;
+        let later = r#"{"format_version": 4, "something": "else"}"#;
         std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
-        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 3, known: 2 })));
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 4, known: 3 })));
     }
 
     #[test]
@@ -264,12 +279,19 @@ mod tests {
         create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
         let path = folder.path().join("superblock.json");
         let now = std::fs::read_to_string(&path).expect("reads");
-        let earlier = now.replace("\"format_version\": 2", "\"format_version\": 1");
+        let earlier = now.replace("\"format_version\": 3", "\"format_version\": 2");
         assert_ne!(now, earlier);
         std::fs::write(&path, &earlier).expect("writes");
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
         assert_eq!(std::fs::read_to_string(&path).expect("reads"), earlier);
+        let marker = folder.path().join("identity/unmade");
+        assert!(!marker.exists());
         read(folder.path(), b"key").expect("reads").expect("is there");
         assert_eq!(std::fs::read_to_string(&path).expect("reads"), now);
+        // Its directory of accounts is to be made once, and missing it afterwards is damage.
+        assert!(marker.exists());
+        std::fs::remove_file(&marker).expect("removes");
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        assert!(!marker.exists());
     }
 }

@@ -22,6 +22,7 @@ mod error;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod limits;
+mod owned;
 mod readers;
 mod record;
 mod txn;
@@ -29,5 +30,6 @@ mod txn;
 pub use compact::{CompactOptions, Compaction, compact};
 pub use environment::{Environment, EnvironmentOptions, Table};
 pub use error::Error;
+pub use owned::{OwnedError, Owner, UNMADE_MARKER};
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use txn::{Entries, Entry, Keys, ReadTxn, Scan, ScanBack, Totals, WriteTxn};

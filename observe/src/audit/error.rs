@@ -66,7 +66,7 @@ impl fmt::Display for AuditOpenError {
                 "{folder}: {what}; nothing was changed: restore the audit trail from a backup, or move the folder \
                  away and make it anew with an empty file {folder}/{marker} to begin another trail",
                 folder = path.display(),
-                marker = super::store::UNMADE_MARKER
+                marker = cairn_lmdb::UNMADE_MARKER
             ),
             Self::Io { path, error } => write!(out, "the audit trail in {}: {error}", path.display()),
         }

@@ -5,9 +5,8 @@
 //! events    id (16)           record.rs
 //! audit     identity          16 bytes store id
 //! ```
-//! The folder comes with the store, and in it the empty file `unmade`: the trail is still to be made. That file is
-//! removed once the environment names its store. From then on a data file that is missing is damage and no new trail:
-//! who deletes the trail must not be able to hide it by a restart.
+//! The folder comes with the store; `lmdb/src/owned.rs` says when the trail is made and when a missing one is damage: who
+//! deletes the trail must not be able to hide it by a restart.
 //!
 //! As in the slices, written space is kept behind the last page of the data file, so that a record on a full disk is
 //! either durable or refused, and nothing is half-written.
@@ -19,17 +18,12 @@ use super::limits::{
 };
 use super::query::{AuditPage, AuditQuery};
 use super::record::{AuditEvent, AuditRecord, AuditResult, EVENT_VERSION};
-use cairn_lmdb::{Environment, EnvironmentOptions, Error, Record, Table, WriteTxn};
+use cairn_lmdb::{Environment, EnvironmentOptions, Error, OwnedError, Owner, Record, Table, WriteTxn};
 use cairn_model::Timestamp;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Says that the trail of this store is still to be made. The engine leaves it in the folders of a new store.
-pub(crate) const UNMADE_MARKER: &str = "unmade";
-const IDENTITY_KEY: &[u8] = b"identity";
-const IDENTITY_VERSION: u8 = 1;
 /// Less than every id.
 const BEFORE_ALL: &[u8] = &[0];
 /// Greater than every id, for a version 7 has no such bits.
@@ -48,63 +42,19 @@ pub(crate) struct Retention {
 pub(crate) struct TrailStore {
     environment: Environment,
     events: Table,
-    identity: Table,
 }
 
 impl TrailStore {
     /// Opens the trail of the store with this id, or makes it where the marker says so. Blocks.
     pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, AuditOpenError> {
-        let marker = folder.join(UNMADE_MARKER);
-        let unmade = marker.exists();
-        let data = std::fs::metadata(folder.join("data.mdb")).map_or(0, |data| data.len());
-        let damaged = |what: &str| AuditOpenError::Damaged { path: folder.to_owned(), what: what.to_owned() };
-        if data == 0 && !unmade {
-            return Err(damaged("the audit trail is missing or empty"));
-        }
-        let opened = Self::open_environment(folder);
-        let trail = match opened {
-            // A crash while it was made: the marker says that nothing was ever recorded in it.
-            Err(Error::Truncated { .. } | Error::Lmdb(_)) if unmade => {
-                remove_if_there(&folder.join("data.mdb")).map_err(|error| io_error(folder, error))?;
-                Self::open_environment(folder)
-            }
-            other => other,
-        };
-        let trail = trail.map_err(|error| open_error(folder, error))?;
-        let found = trail.read_identity().map_err(|error| open_error(folder, error))?;
-        match found {
-            Some(found) if found == store => {}
-            None if unmade => trail.write_identity(store).map_err(|error| open_error(folder, error))?,
-            None => return Err(damaged("the audit trail is empty: it names no store")),
-            Some(_) => return Err(damaged("the audit trail belongs to another store")),
-        }
-        let sync = || File::open(folder).and_then(|folder| folder.sync_all());
-        if unmade {
-            let made = sync().and_then(|()| remove_if_there(&marker)).and_then(|()| sync());
-            made.map_err(|error| io_error(folder, error))?;
-        }
-        trail.last_id().map_err(|error| open_error(folder, error))?;
-        Ok(trail)
-    }
-
-    fn open_environment(folder: &Path) -> Result<Self, Error> {
         let options = EnvironmentOptions { map_bytes: MAP_BYTES, tables_max: 4 };
-        let environment = Environment::open(folder, options)?;
-        let (events, identity) = (environment.table("events")?, environment.table("audit")?);
-        Ok(Self { environment, events, identity })
-    }
-
-    fn read_identity(&self) -> Result<Option<[u8; 16]>, Error> {
-        let txn = self.environment.read()?;
-        let record = txn.get(self.identity, IDENTITY_KEY)?;
-        // One of another length is no store's.
-        Ok(record.map(|record| record.body.try_into().unwrap_or_default()))
-    }
-
-    fn write_identity(&self, store: [u8; 16]) -> Result<(), Error> {
-        let mut txn = self.environment.write()?;
-        txn.put(self.identity, IDENTITY_KEY, IDENTITY_VERSION, &store, &[])?;
-        txn.commit()
+        let environment = Environment::open_owned(folder, options, Owner { table: "audit", store })
+            .map_err(|error| open_error(folder, error))?;
+        let failed = |error: Error| open_error(folder, error.into());
+        let events = environment.table("events").map_err(failed)?;
+        let trail = Self { environment, events };
+        trail.last_id().map_err(failed)?;
+        Ok(trail)
     }
 
     /// The latest event's id.
@@ -214,21 +164,10 @@ fn event_that_fits(id: AuditId, record: Result<Record<'_>, Error>, query: &Audit
     query.fits(&record).then_some(AuditEvent { id, record })
 }
 
-fn remove_if_there(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
-}
-
-fn io_error(folder: &Path, error: io::Error) -> AuditOpenError {
-    AuditOpenError::Io { path: folder.to_owned(), error }
-}
-
-fn open_error(folder: &Path, error: Error) -> AuditOpenError {
+fn open_error(folder: &Path, error: OwnedError) -> AuditOpenError {
     let path: PathBuf = folder.to_owned();
     match error {
-        Error::Io(error) => AuditOpenError::Io { path, error },
-        other => AuditOpenError::Damaged { path, what: other.to_string() },
+        OwnedError::Lmdb(Error::Io(error)) => AuditOpenError::Io { path, error },
+        other => AuditOpenError::Damaged { path, what: format!("the audit trail: {other}") },
     }
 }
