@@ -1,12 +1,14 @@
-//! Who is asking: the root credential, and AWS Signature Version 4 in headers and in presigned URLs.
+//! Who is asking, and what they may do: the root credential and the directory of service accounts, AWS Signature Version 4 in
+//! headers and in presigned URLs, and policies.
 //!
 //! A server makes one [`Authenticator`] per executor over its [`Credentials`], hands it each request head as a
 //! [`SignedRequest`], and gets back either an [`Authentication`] or an [`AuthError`] that already knows the S3
 //! error code, status, message and extra XML elements.
 //!
-//! This crate proves who signed a request. It does no I/O, knows no bucket, and decides nothing about what the
-//! principal may do, except that a credential which is switched off for the data plane is refused. Hashing the
-//! body against [`PayloadDigest::Sha256`] is the caller's part of the proof.
+//! Signatures ([`Authenticator`]) and policies ([`policy`]) are pure. The [`directory`] has a folder and a thread of its own;
+//! a request meets it through [`directory::ExecutorCredentials`] alone. The crate knows no bucket and no route: which action
+//! on which resource a request is, and which role a route takes, is said by the planes. Hashing the body against
+//! [`PayloadDigest::Sha256`] is the caller's part of the proof.
 //!
 //! ```
 //! use cairn_identity::{AuthError, Authenticator, RootCredential, SignedRequest};
@@ -21,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 mod credential;
+pub mod directory;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod policy;
@@ -28,7 +31,7 @@ mod request;
 mod role;
 mod sigv4;
 
-pub use credential::{Credential, Credentials, Principal, RootCredential};
+pub use credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential};
 pub use request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
 pub use role::Role;
 pub use sigv4::{

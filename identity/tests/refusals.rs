@@ -354,8 +354,8 @@ struct Rotating {
 }
 
 impl Credentials for Rotating {
-    fn find(&self, _access_key: &str) -> Option<Credential> {
-        let root = RootCredential::new(ACCESS_KEY, self.secret_key.get()).find(ACCESS_KEY)?;
+    fn find(&self, _access_key: &str, now: Timestamp) -> Option<Credential> {
+        let root = RootCredential::new(ACCESS_KEY, self.secret_key.get()).find(ACCESS_KEY, now)?;
         Some(Credential { generation: self.generation.get(), ..root })
     }
 }

@@ -26,6 +26,7 @@ pub(crate) fn decide(policies: &[Policy], action: Action, resource: Resource<'_>
 }
 
 /// Whether any statement allows anything on the bucket or in it.
+#[cfg(test)]
 pub(crate) fn allows_something_on(policies: &[Policy], bucket: &str) -> bool {
     policies.iter().flat_map(|policy| &policy.statements).any(|statement| {
         let names = |text: String| {

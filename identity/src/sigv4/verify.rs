@@ -94,7 +94,7 @@ impl<C: Credentials> Authenticator<C> {
                 refuse_repeated(&headers)?;
                 let claim = headers.claim(authorization)?;
                 check_skew(claim.date, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work)
+                self.verify(request, &claim, &scratch.query, &mut scratch.work, now)
             }
             None if parameters.has_signature() => {
                 refuse_repeated(&headers)?;
@@ -102,7 +102,7 @@ impl<C: Credentials> Authenticator<C> {
                 let presigned = parameters.read().map_err(AuthError::QueryMalformed)?;
                 let claim = presigned.claim(&headers)?;
                 check_lifetime(claim.date, presigned.lifetime_seconds, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work)
+                self.verify(request, &claim, &scratch.query, &mut scratch.work, now)
             }
             None if parameters.has_version_2_signature => Err(AuthError::SignatureVersion2),
             None => Err(AuthError::NoAuthentication),
@@ -116,8 +116,9 @@ impl<C: Credentials> Authenticator<C> {
         claim: &Claim<'_>,
         query: &CanonicalQuery,
         work: &mut Work,
+        now: Timestamp,
     ) -> Result<Authentication, AuthError> {
-        let Some(credential) = self.credentials.find(claim.scope.access_key) else {
+        let Some(credential) = self.credentials.find(claim.scope.access_key, now) else {
             return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
         };
         write_canonical_request(
@@ -133,6 +134,9 @@ impl<C: Credentials> Authenticator<C> {
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
         if !credential.allowed_on_data_plane {
             return Err(AuthError::DataPlaneRefused);
+        }
+        if let Some(last_use) = &credential.last_use {
+            last_use.note(now);
         }
         Ok(Authentication {
             principal: credential.principal,

@@ -1,0 +1,49 @@
+//! Every length, count and time that the directory limits itself to, with the reason.
+
+use std::time::Duration;
+
+/// Service accounts. All are in memory, some kilobyte each with its credentials.
+pub const ACCOUNTS_MAX: usize = 100_000;
+/// Credentials of an account that do not expire by themselves: a rotation needs two.
+pub const CREDENTIALS_PER_ACCOUNT_MAX: usize = 100;
+/// Temporary credentials of an account that are alive at a time.
+pub const TEMPORARY_PER_ACCOUNT_MAX: usize = 1000;
+/// Policies. All are in memory.
+pub const POLICIES_MAX: usize = 100_000;
+/// Policies that are attached to an account.
+pub const POLICIES_PER_ACCOUNT_MAX: usize = 10_000;
+/// Resources in all statements of the policies of an account: compiling them takes some tens of milliseconds of the
+/// directory's thread.
+pub const RESOURCES_PER_ACCOUNT_MAX: usize = 100_000;
+/// Management tokens: people and tools, not requests.
+pub const MANAGEMENT_TOKENS_MAX: usize = 10_000;
+
+/// Shortest life of a temporary credential, in seconds.
+pub const TEMPORARY_SECONDS_MIN: u64 = 60;
+/// Longest life of a temporary credential, in seconds: a week.
+pub const TEMPORARY_SECONDS_MAX: u64 = 604_800;
+/// Longest life of a management token that expires, in seconds: ten years; one that shall live longer has no expiry.
+pub const TOKEN_SECONDS_MAX: u64 = 10 * 366 * 86_400;
+
+/// Changes that may wait for the directory's thread before further ones are refused.
+pub(super) const CHANGES_WAITING_MAX: usize = 1024;
+/// How often uses are written down and what has expired is removed.
+pub(super) const UPKEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// Expired credentials and tokens that one upkeep removes, and uses that one transaction writes down.
+pub(super) const UPKEEP_CHANGES_MAX: usize = 1000;
+/// A use is noted when the last one is at least so long ago, so that a busy credential writes to memory that all cores read
+/// once a second and not with every request.
+pub(super) const USE_INTERVAL_MILLIS: u64 = 1000;
+
+/// Access keys that an executor keeps at hand. With more in use, all are forgotten and looked up again: a microsecond each.
+pub(super) const CACHED_ACCESS_KEYS_MAX: usize = 16_384;
+
+/// Address space of the environment's map.
+pub(super) const MAP_BYTES: usize = 1 << 34;
+/// Written space behind the last page of the data file that the thread restores ...
+pub(super) const HEADROOM: u64 = 12 << 20;
+/// ... when it has fallen below this ...
+pub(super) const HEADROOM_LOW: u64 = 9 << 20;
+/// ... and below which nothing is changed any more: more than the largest transaction can dirty, which is that of an upkeep,
+/// with each record in a page of its own.
+pub(super) const HEADROOM_MIN: u64 = 6 << 20;
