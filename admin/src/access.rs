@@ -1,4 +1,4 @@
-//! Who calls: the bearer token of the system, or the root credential by HTTP Basic (RFC 7617).
+//! Who calls: the bearer token of the system, a management token, or the root credential by HTTP Basic (RFC 7617).
 //!
 //! Secrets are compared in constant time, and of a name and a secret both are always compared. Nothing here says why a
 //! credential was refused.
@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
+use cairn_identity::directory::Directory;
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
@@ -48,14 +49,18 @@ pub struct ManagementCredentials {
 }
 
 impl ManagementCredentials {
-    /// Finds out who sent a request.
-    pub(crate) fn authenticate(&self, head: &RequestHead) -> Result<Caller, AdminError> {
+    /// Finds out who sent a request. Management tokens are those of the directory.
+    pub(crate) fn authenticate(
+        &self,
+        head: &RequestHead,
+        directory: Option<&Directory>,
+    ) -> Result<Caller, AdminError> {
         // Repeated, the field would already have been refused with the head.
         let value = head.header_str("authorization").ok_or(AdminError::Unauthenticated)?;
         let (scheme, credential) = value.split_once(' ').ok_or(AdminError::Unauthenticated)?;
         let credential = credential.trim_start_matches(' ');
         let known = if scheme.eq_ignore_ascii_case("bearer") {
-            self.by_token(credential)
+            self.by_token(credential).or_else(|| by_management_token(credential, directory?))
         } else if scheme.eq_ignore_ascii_case("basic") {
             self.by_root(credential)
         } else {
@@ -93,6 +98,16 @@ impl ManagementCredentials {
         };
         (name_is_right & secret_is_right).then_some(caller)
     }
+}
+
+/// The caller behind a management token that has not expired.
+fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
+    let found = directory.find_token(token)?;
+    Some(Caller {
+        role: found.role,
+        principal: format!("token:{}", found.name),
+        authentication: AuthenticationKind::Token,
+    })
 }
 
 /// Compares in a time that depends on the lengths alone. An empty secret matches nothing.

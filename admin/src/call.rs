@@ -2,6 +2,7 @@
 
 use cairn_engine::{Bucket, Engine, Store};
 use cairn_http1::{RequestHead, decode};
+use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey};
 use cairn_net::{Abandoned, BodyError, Drain, RequestBody};
 use http::StatusCode;
@@ -47,6 +48,14 @@ impl Call<'_, '_> {
     /// As [`Self::engine`].
     pub(crate) fn store(&self) -> Result<&Arc<Store>, AdminError> {
         Ok(self.engine()?.store())
+    }
+
+    /// The directory of accounts.
+    ///
+    /// # Errors
+    /// `NOT_READY` when there is no store to serve.
+    pub(crate) fn directory(&self) -> Result<&Arc<Directory>, AdminError> {
+        self.service.options.directory.as_ref().ok_or(AdminError::NotReady("the store is not open"))
     }
 
     /// Who asks, on a route that lets nobody in who is not known.

@@ -1,6 +1,7 @@
 //! Refusals of the management plane: one enum, and the one place that gives each its status and code.
 
 use cairn_engine::EngineError;
+use cairn_identity::directory::DirectoryError;
 use http::StatusCode;
 
 /// Why a request is refused.
@@ -26,6 +27,20 @@ pub(crate) enum AdminError {
     ObjectNotFound,
     /// No version of the id.
     VersionNotFound,
+    /// No service account of the id.
+    AccountNotFound,
+    /// The account has no credential of the id.
+    CredentialNotFound,
+    /// No policy of the id.
+    PolicyNotFound,
+    /// No management token of the id.
+    TokenNotFound,
+    /// A service account of the name is there.
+    AccountAlreadyExists,
+    /// The policy is attached to accounts: a sentence that says to how many.
+    PolicyInUse(String),
+    /// There are as many as may be: a sentence that says of what.
+    LimitReached(String),
     /// A bucket of the name is there.
     BucketAlreadyExists,
     /// The bucket holds something.
@@ -60,12 +75,20 @@ impl AdminError {
 
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
-            Self::NotFound | Self::BucketNotFound | Self::ObjectNotFound | Self::VersionNotFound => {
-                StatusCode::NOT_FOUND
-            }
+            Self::NotFound
+            | Self::BucketNotFound
+            | Self::ObjectNotFound
+            | Self::VersionNotFound
+            | Self::AccountNotFound
+            | Self::CredentialNotFound
+            | Self::PolicyNotFound
+            | Self::TokenNotFound => StatusCode::NOT_FOUND,
             Self::InvalidBucketName(_) | Self::InvalidAuditCursor(_) => StatusCode::BAD_REQUEST,
             Self::Forbidden | Self::ObjectLocked => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
+            | Self::AccountAlreadyExists
+            | Self::PolicyInUse(_)
+            | Self::LimitReached(_)
             | Self::BucketNotEmpty
             | Self::InvalidBucketState
             | Self::QuotaExceeded
@@ -86,6 +109,13 @@ impl AdminError {
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
             Self::Unauthenticated => "UNAUTHENTICATED",
             Self::Forbidden => "FORBIDDEN",
+            Self::AccountNotFound => "SERVICE_ACCOUNT_NOT_FOUND",
+            Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
+            Self::PolicyNotFound => "POLICY_NOT_FOUND",
+            Self::TokenNotFound => "TOKEN_NOT_FOUND",
+            Self::AccountAlreadyExists => "SERVICE_ACCOUNT_ALREADY_EXISTS",
+            Self::PolicyInUse(_) => "POLICY_IN_USE",
+            Self::LimitReached(_) => "LIMIT_REACHED",
             Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
             Self::BucketNotEmpty => "BUCKET_NOT_EMPTY",
             Self::InvalidBucketState => "INVALID_BUCKET_STATE",
@@ -132,6 +162,12 @@ impl AdminError {
                 "the change was made, but the audit trail could not record it; the log has the reason"
                     .to_owned()
             }
+            Self::AccountNotFound => "service account was not found".to_owned(),
+            Self::CredentialNotFound => "credential was not found".to_owned(),
+            Self::PolicyNotFound => "policy was not found".to_owned(),
+            Self::TokenNotFound => "management token was not found".to_owned(),
+            Self::AccountAlreadyExists => "a service account of this name exists already".to_owned(),
+            Self::PolicyInUse(message) | Self::LimitReached(message) => message.clone(),
             Self::BucketNotFound => "bucket was not found".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
@@ -163,6 +199,29 @@ impl From<EngineError> for AdminError {
             EngineError::Overloaded => Self::NotReady("too many changes are waiting"),
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => {
+                tracing::error!(target: "service", %error, "a management request failed");
+                Self::Internal
+            }
+        }
+    }
+}
+
+/// What the directory of accounts refused or failed. The cause of a failure goes to the log.
+impl From<DirectoryError> for AdminError {
+    fn from(error: DirectoryError) -> Self {
+        match error {
+            DirectoryError::AccountNotFound => Self::AccountNotFound,
+            DirectoryError::CredentialNotFound => Self::CredentialNotFound,
+            DirectoryError::PolicyNotFound => Self::PolicyNotFound,
+            DirectoryError::TokenNotFound => Self::TokenNotFound,
+            DirectoryError::NameTaken => Self::AccountAlreadyExists,
+            DirectoryError::PolicyInUse { .. } => Self::PolicyInUse(error.to_string()),
+            DirectoryError::TooMany { .. } => Self::LimitReached(error.to_string()),
+            DirectoryError::Invalid(message) => Self::invalid(message),
+            DirectoryError::Full => Self::StorageFull,
+            DirectoryError::Overloaded => Self::NotReady("too many changes are waiting"),
+            DirectoryError::ShuttingDown => Self::NotReady("the service is shutting down"),
+            DirectoryError::Failed(_) => {
                 tracing::error!(target: "service", %error, "a management request failed");
                 Self::Internal
             }

@@ -9,15 +9,18 @@
 #![forbid(unsafe_code)]
 
 mod access;
+mod accounts;
 mod audit;
 mod buckets;
 mod call;
+mod credentials;
 mod error;
 mod failures;
 mod json;
 mod limits;
 mod metrics;
 mod openapi;
+mod policies;
 mod proof;
 mod query;
 mod readiness;
@@ -26,6 +29,7 @@ mod routes;
 mod service;
 mod storage;
 mod system;
+mod tokens;
 mod verify;
 
 pub use access::ManagementCredentials;

@@ -10,7 +10,9 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::{audit, buckets, metrics, openapi, storage, system, verify};
+use crate::{
+    accounts, audit, buckets, credentials, metrics, openapi, policies, storage, system, tokens, verify,
+};
 
 /// Who may call a route.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,6 +29,8 @@ pub(crate) enum Access {
 const ALL: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin, Role::Auditor]);
 /// Who looks after what is stored: changes of it, and looks into objects.
 const STORAGE: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin]);
+/// Who decides whom the service knows.
+const SYSTEM: Access = Access::Roles(&[Role::SystemAdmin]);
 /// Who may see whom the service knows and what was done.
 const OVERSIGHT: Access = Access::Roles(&[Role::SystemAdmin, Role::Auditor]);
 
@@ -102,6 +106,59 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/versioning", ALL, "get_versioning", handler!(buckets::versioning)),
     put("/api/v1/buckets/{bucket}/versioning", STORAGE, "set_versioning", handler!(buckets::set_versioning)),
     put("/api/v1/buckets/{bucket}/quota", STORAGE, "set_quota", handler!(buckets::set_quota)),
+    get("/api/v1/service-accounts", OVERSIGHT, "list_service_accounts", handler!(accounts::list)),
+    post("/api/v1/service-accounts", SYSTEM, "create_service_account", handler!(accounts::create)),
+    get("/api/v1/service-accounts/{id}", OVERSIGHT, "get_service_account", handler!(accounts::get)),
+    delete("/api/v1/service-accounts/{id}", SYSTEM, "delete_service_account", handler!(accounts::delete)),
+    put(
+        "/api/v1/service-accounts/{id}/status",
+        SYSTEM,
+        "set_service_account_status",
+        handler!(accounts::set_status),
+    ),
+    post(
+        "/api/v1/service-accounts/{id}/credentials",
+        SYSTEM,
+        "create_credential",
+        handler!(credentials::rotate),
+    ),
+    post(
+        "/api/v1/service-accounts/{id}/temporary-credentials",
+        SYSTEM,
+        "create_temporary_credential",
+        handler!(credentials::create_temporary),
+    ),
+    delete(
+        "/api/v1/service-accounts/{id}/credentials/{credential_id}",
+        SYSTEM,
+        "delete_credential",
+        handler!(credentials::delete),
+    ),
+    put(
+        "/api/v1/service-accounts/{id}/credentials/{credential_id}/status",
+        SYSTEM,
+        "set_credential_status",
+        handler!(credentials::set_status),
+    ),
+    get("/api/v1/policies", OVERSIGHT, "list_policies", handler!(policies::list)),
+    post("/api/v1/policies", SYSTEM, "create_policy", handler!(policies::create)),
+    get("/api/v1/policies/{policy_id}", OVERSIGHT, "get_policy", handler!(policies::get)),
+    delete("/api/v1/policies/{policy_id}", SYSTEM, "delete_policy", handler!(policies::delete)),
+    put(
+        "/api/v1/policies/{policy_id}/bindings/{account_id}",
+        SYSTEM,
+        "attach_policy",
+        handler!(policies::attach),
+    ),
+    delete(
+        "/api/v1/policies/{policy_id}/bindings/{account_id}",
+        SYSTEM,
+        "detach_policy",
+        handler!(policies::detach),
+    ),
+    get("/api/v1/management-tokens", SYSTEM, "list_management_tokens", handler!(tokens::list)),
+    post("/api/v1/management-tokens", SYSTEM, "create_management_token", handler!(tokens::create)),
+    delete("/api/v1/management-tokens/{id}", SYSTEM, "delete_management_token", handler!(tokens::delete)),
     get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit::events)),
     get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))

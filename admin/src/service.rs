@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, RequestHead};
+use cairn_identity::directory::Directory;
 use cairn_net::{Drain, Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{AuditLog, Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
@@ -31,6 +32,9 @@ pub struct AdminOptions {
     pub readiness: Box<dyn Readiness>,
     /// The store on this executor; without one, routes that need it are answered 503.
     pub engine: Option<Rc<Engine>>,
+    /// The directory of accounts, which also has the management tokens; without one, only the configuration's credentials
+    /// are known, and its routes are answered 503.
+    pub directory: Option<Arc<Directory>>,
     /// The audit trail; without one, its route and all changes are answered 503.
     pub audit: Option<Arc<AuditLog>>,
     /// The verifications that run, on all executors.
@@ -114,7 +118,7 @@ impl AdminService {
             Access::Public => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
             Access::Scraper => Err(AdminError::Unauthenticated),
-            Access::Roles(_) => credentials.authenticate(head).map(Some),
+            Access::Roles(_) => credentials.authenticate(head, self.options.directory.as_deref()).map(Some),
         }
     }
 

@@ -48,7 +48,10 @@ impl RequestTrail {
             Some((_, key)) if error.code() == "SignatureDoesNotMatch" => {
                 format!("{}: access key {key}", error.code())
             }
-            _ => error.code().to_owned(),
+            _ => match error.denied_because() {
+                Some(because) => format!("{}: {because}", error.code()),
+                None => error.code().to_owned(),
+            },
         };
         self.log.offer(Source::Client(self.peer), self.record(AuditResult::Denied, detail));
     }
@@ -61,7 +64,7 @@ impl RequestTrail {
 
     fn record(&self, result: AuditResult, detail: String) -> AuditRecord {
         let principal = match &self.principal {
-            Some(Principal::Root) => "root",
+            Some(principal) => &principal.to_string(),
             None => AuditRecord::ANONYMOUS,
         };
         AuditRecord {

@@ -1,10 +1,11 @@
 //! Who asks, and whether they may: the glue between requests, `cairn_identity` and operations.
 
 use crate::copy_source::CopySource;
-use crate::errors::S3Result;
+use crate::errors::{S3Error, S3Result};
 use crate::fields::Fields;
-use crate::operations::Handler;
+use crate::target::Target;
 use cairn_http1::RequestHead;
+use cairn_identity::policy::{Action, Decision, Resource};
 use cairn_identity::{Authentication, Authenticator, Credentials, Principal, SignedRequest};
 use cairn_model::Timestamp;
 
@@ -27,24 +28,62 @@ pub(crate) fn authenticate<C: Credentials>(
     Ok(authenticator.authenticate(&signed, now)?)
 }
 
+/// Decides whether `principal` may carry out an operation that takes `action`. Decided before the bucket is looked up, so
+/// that a refusal tells nothing about what exists.
+///
+/// # Errors
+/// `AccessDenied`; never for root, who may do everything.
+pub(crate) fn authorize(principal: &Principal, action: Option<Action>, target: &Target) -> S3Result<()> {
+    let Some(action) = action else { return Ok(()) };
+    let (bucket, key) = (target.bucket_text(), target.key_text());
+    let resource = if key.is_empty() { Resource::Bucket(bucket) } else { Resource::Object(bucket, key) };
+    require(principal, action, resource)
+}
+
 /// Decides whether `principal` may read what a copy is made of, apart from whether it may write the copy. Decided before the
 /// source is looked up.
 ///
 /// # Errors
-/// `AccessDenied`; never for root, who may do everything.
-pub(crate) fn authorize_copy_source(principal: &Principal, _source: &CopySource) -> S3Result<()> {
-    match principal {
-        Principal::Root => Ok(()),
+/// As [`authorize`].
+pub(crate) fn authorize_copy_source(principal: &Principal, source: &CopySource) -> S3Result<()> {
+    let resource = Resource::Object(source.bucket.as_str(), source.key.as_str());
+    require(principal, Action::GetObject, resource).map_err(|error| source.named(error))
+}
+
+/// Decides whether `principal` may bypass governance retention in `bucket`.
+///
+/// # Errors
+/// As [`authorize`].
+pub(crate) fn authorize_bypass(principal: &Principal, bucket: &str) -> S3Result<()> {
+    require(principal, Action::ManageBucket, Resource::Bucket(bucket))
+}
+
+/// The error of a lookup in `bucket`: who may not list the bucket is not told what is missing from it (AWS: GetObject,
+/// "Permissions").
+pub(crate) fn hide_missing(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
+    if !matches!(error.code(), "NoSuchKey" | "NoSuchVersion") {
+        return error;
+    }
+    match require(principal, Action::ListBucket, Resource::Bucket(bucket)) {
+        Ok(()) => error,
+        Err(denied) => denied,
     }
 }
 
-/// Decides whether `principal` may carry out `handler`. Decided before the bucket is looked up, so that a refusal
-/// tells nothing about what exists.
-///
-/// # Errors
-/// `AccessDenied`; never for root, who may do everything.
-pub(crate) fn authorize(principal: &Principal, _handler: Handler) -> S3Result<()> {
-    match principal {
-        Principal::Root => Ok(()),
+/// The same of what a copy is made of.
+pub(crate) fn hide_missing_source(principal: &Principal, source: &CopySource, error: S3Error) -> S3Error {
+    let shown = hide_missing(principal, source.bucket.as_str(), error);
+    if shown.denied_because().is_some() { source.named(shown) } else { shown }
+}
+
+fn require(principal: &Principal, action: Action, resource: Resource<'_>) -> S3Result<()> {
+    let what = match resource {
+        Resource::Bucket(_) => "the bucket",
+        Resource::Object(..) => "the object",
+    };
+    match principal.decide(action, resource) {
+        Decision::Allowed => Ok(()),
+        Decision::DeniedExplicitly => Err(S3Error::denied(format!("a policy denies {action} on {what}"))),
+        Decision::DeniedImplicitly => Err(S3Error::denied(format!("no policy allows {action} on {what}"))),
     }
 }

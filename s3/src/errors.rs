@@ -105,6 +105,8 @@ struct Details {
     close: bool,
     /// What went wrong inside, for the log alone.
     cause: Option<Cow<'static, str>>,
+    /// Why who asked may not do it.
+    denied_because: Option<String>,
 }
 
 /// A refusal or a failure, ready to be answered.
@@ -131,6 +133,7 @@ impl S3Error {
             headers: Vec::new(),
             close: false,
             cause: None,
+            denied_because: None,
         }))
     }
 
@@ -176,6 +179,18 @@ impl S3Error {
     /// A failure of this server, with what the log says of it.
     pub(crate) fn internal(cause: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorCode::InternalError).caused_by(cause)
+    }
+
+    /// A refusal of who asked: what the client and the audit trail are told of the reason.
+    pub(crate) fn denied(because: String) -> Self {
+        let mut error = Self::with_message(ErrorCode::AccessDenied, format!("Access Denied: {because}."));
+        error.0.denied_because = Some(because);
+        error
+    }
+
+    /// Why who asked may not do it, if that is what the error is about.
+    pub(crate) fn denied_because(&self) -> Option<&str> {
+        self.0.denied_because.as_deref()
     }
 
     fn caused_by(mut self, cause: impl Into<Cow<'static, str>>) -> Self {
@@ -241,6 +256,7 @@ impl From<AuthError> for S3Error {
             headers: Vec::new(),
             close: false,
             cause: None,
+            denied_because: None,
         }))
     }
 }

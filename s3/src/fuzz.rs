@@ -202,7 +202,7 @@ fn meaning(request: &TextRequest) -> Option<Meaning> {
     fields.check_single().ok()?;
     let method = Method::from_bytes(request.method.as_bytes()).ok()?;
     let Route::Operation(row) = route(&method, target.resource(), &query, fields) else { return None };
-    let Handling::Built(_) = row.handling else { return None };
+    let Handling::Built(..) = row.handling else { return None };
     if !target.bucket_text().is_empty() {
         target.bucket().ok()?;
     }

@@ -3,13 +3,13 @@
 //! Source: "Locking objects with Object Lock" and the API Reference of PutObject (AWS). What cannot be read is refused, and
 //! so is a header on an operation that has no use for it: a lock that was asked for and is not there loses data.
 
+use crate::auth;
 use crate::call::Call;
 use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::fields::Fields;
 use cairn_engine::{BucketSettings, ChecksumAlgorithm, ObjectLock, Retention, RetentionMode};
 use cairn_http1::parse_rfc3339_millis;
-use cairn_identity::Principal;
 use cairn_model::Timestamp;
 
 const MODE: &str = "x-amz-object-lock-mode";
@@ -117,18 +117,17 @@ pub(crate) fn require_object_lock(settings: &BucketSettings) -> S3Result<()> {
     Err(S3Error::with_message(ErrorCode::InvalidRequest, message))
 }
 
-/// Whether the request bypasses governance retention: it asks for it, and who sent it may. This is the one place that
-/// decides who may.
+/// Whether the request bypasses governance retention: it asks for it, and who sent it may.
 ///
 /// # Errors
-/// `InvalidArgument` when the bucket has no object lock, or the header neither `true` nor `false`.
+/// `InvalidArgument` when the bucket has no object lock, or the header neither `true` nor `false`; `AccessDenied` for who may
+/// not manage the bucket, whether or not there is anything to bypass.
 pub(crate) fn bypasses_governance(call: &Call<'_>, settings: &BucketSettings) -> S3Result<bool> {
     if !asks_for_bypass(call.fields, settings)? {
         return Ok(false);
     }
-    match call.authentication.principal {
-        Principal::Root => Ok(true),
-    }
+    auth::authorize_bypass(&call.authentication.principal, call.target.bucket_text())?;
+    Ok(true)
 }
 
 fn asks_for_bypass(fields: Fields<'_>, settings: &BucketSettings) -> S3Result<bool> {

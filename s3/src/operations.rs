@@ -1,4 +1,5 @@
-//! The one table of S3 operations: what selects each, whether it is built, and what a refusal says.
+//! The one table of S3 operations: what selects each, whether it is built, which action of policies allows it, and what a
+//! refusal says.
 //!
 //! Source: the Amazon S3 API Reference, "Actions" (general purpose buckets), as of 2026. A row that is not built
 //! names the client setting or the operation that works instead. `routing.rs` reads this table and decides
@@ -7,6 +8,7 @@
 
 use crate::target::Resource::{self, Bucket, Object, Service};
 use cairn_http1::Method;
+use cairn_identity::policy::Action;
 
 /// What of a request, beside method and path, selects an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -113,8 +115,9 @@ impl Handler {
 /// What becomes of a request for an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Handling {
-    /// It is carried out.
-    Built(Handler),
+    /// It is carried out, for who may do this action on the bucket or object of the request. Without an action it is for
+    /// everyone who is known, and decides itself what it shows.
+    Built(Handler, Option<Action>),
     /// It is carried out for anyone: nobody signs it.
     Preflight,
     /// It is answered with 501 and this message, and changes nothing.
@@ -135,7 +138,7 @@ pub(crate) struct Operation {
 impl Operation {
     /// Whether the operation is carried out.
     pub(crate) fn is_built(&self) -> bool {
-        matches!(self.handling, Handling::Built(_) | Handling::Preflight)
+        matches!(self.handling, Handling::Built(..) | Handling::Preflight)
     }
 }
 
@@ -185,9 +188,19 @@ const fn built(
     resource: Resource,
     selector: Selector,
     handler: Handler,
+    action: Action,
 ) -> Operation {
-    Operation { name, method, resource, selector, handling: Handling::Built(handler) }
+    Operation { name, method, resource, selector, handling: Handling::Built(handler, Some(action)) }
 }
+
+/// ListBuckets: everyone sees the buckets on which something is allowed to them.
+const LIST_BUCKETS: Operation = Operation {
+    name: "ListBuckets",
+    method: Method::GET,
+    resource: Service,
+    selector: Selector::Plain,
+    handling: Handling::Built(Handler::ListBuckets, None),
+};
 
 const fn preflight(resource: Resource) -> Operation {
     Operation {
@@ -226,38 +239,38 @@ use Selector::Plain;
 #[rustfmt::skip]
 pub(crate) static OPERATIONS: &[Operation] = &[
     // What is built.
-    built("ListBuckets", GET, Service, Plain, Handler::ListBuckets),
-    built("CreateBucket", PUT, Bucket, Plain, Handler::CreateBucket),
-    built("HeadBucket", HEAD, Bucket, Plain, Handler::HeadBucket),
-    built("DeleteBucket", DELETE, Bucket, Plain, Handler::DeleteBucket),
-    built("GetBucketLocation", GET, Bucket, query("location"), Handler::GetBucketLocation),
-    built("ListObjectsV2", GET, Bucket, Selector::QueryValue("list-type", "2"), Handler::ListObjectsV2),
-    built("PutObject", PUT, Object, Plain, Handler::PutObject),
-    built("GetBucketVersioning", GET, Bucket, query("versioning"), Handler::GetBucketVersioning),
-    built("PutBucketVersioning", PUT, Bucket, query("versioning"), Handler::PutBucketVersioning),
-    built("ListObjectVersions", GET, Bucket, query("versions"), Handler::ListObjectVersions),
-    built("GetObjectLockConfiguration", GET, Bucket, query("object-lock"), Handler::GetObjectLockConfiguration),
-    built("PutObjectLockConfiguration", PUT, Bucket, query("object-lock"), Handler::PutObjectLockConfiguration),
-    built("GetBucketCors", GET, Bucket, query("cors"), Handler::GetBucketCors),
-    built("PutBucketCors", PUT, Bucket, query("cors"), Handler::PutBucketCors),
-    built("DeleteBucketCors", DELETE, Bucket, query("cors"), Handler::DeleteBucketCors),
-    built("GetObjectRetention", GET, Object, query("retention"), Handler::GetObjectRetention),
-    built("PutObjectRetention", PUT, Object, query("retention"), Handler::PutObjectRetention),
-    built("GetObjectLegalHold", GET, Object, query("legal-hold"), Handler::GetObjectLegalHold),
-    built("PutObjectLegalHold", PUT, Object, query("legal-hold"), Handler::PutObjectLegalHold),
-    built("CopyObject", PUT, Object, Selector::Header("x-amz-copy-source"), Handler::CopyObject),
-    built("CreateMultipartUpload", POST, Object, query("uploads"), Handler::CreateMultipartUpload),
-    built("UploadPart", PUT, Object, query("uploadId"), Handler::UploadPart),
-    built("UploadPart", PUT, Object, query("partNumber"), Handler::UploadPart),
-    built("ListParts", GET, Object, query("uploadId"), Handler::ListParts),
-    built("CompleteMultipartUpload", POST, Object, query("uploadId"), Handler::CompleteMultipartUpload),
-    built("AbortMultipartUpload", DELETE, Object, query("uploadId"), Handler::AbortMultipartUpload),
-    built("ListMultipartUploads", GET, Bucket, query("uploads"), Handler::ListMultipartUploads),
-    built("GetObject", GET, Object, query("partNumber"), Handler::GetObject),
-    built("GetObject", GET, Object, Plain, Handler::GetObject),
-    built("HeadObject", HEAD, Object, query("partNumber"), Handler::HeadObject),
-    built("HeadObject", HEAD, Object, Plain, Handler::HeadObject),
-    built("DeleteObject", DELETE, Object, Plain, Handler::DeleteObject),
+    LIST_BUCKETS,
+    built("CreateBucket", PUT, Bucket, Plain, Handler::CreateBucket, Action::ManageBucket),
+    built("HeadBucket", HEAD, Bucket, Plain, Handler::HeadBucket, Action::ListBucket),
+    built("DeleteBucket", DELETE, Bucket, Plain, Handler::DeleteBucket, Action::ManageBucket),
+    built("GetBucketLocation", GET, Bucket, query("location"), Handler::GetBucketLocation, Action::ListBucket),
+    built("ListObjectsV2", GET, Bucket, Selector::QueryValue("list-type", "2"), Handler::ListObjectsV2, Action::ListBucket),
+    built("PutObject", PUT, Object, Plain, Handler::PutObject, Action::PutObject),
+    built("GetBucketVersioning", GET, Bucket, query("versioning"), Handler::GetBucketVersioning, Action::ManageBucket),
+    built("PutBucketVersioning", PUT, Bucket, query("versioning"), Handler::PutBucketVersioning, Action::ManageBucket),
+    built("ListObjectVersions", GET, Bucket, query("versions"), Handler::ListObjectVersions, Action::ListBucket),
+    built("GetObjectLockConfiguration", GET, Bucket, query("object-lock"), Handler::GetObjectLockConfiguration, Action::ManageBucket),
+    built("PutObjectLockConfiguration", PUT, Bucket, query("object-lock"), Handler::PutObjectLockConfiguration, Action::ManageBucket),
+    built("GetBucketCors", GET, Bucket, query("cors"), Handler::GetBucketCors, Action::ManageBucket),
+    built("PutBucketCors", PUT, Bucket, query("cors"), Handler::PutBucketCors, Action::ManageBucket),
+    built("DeleteBucketCors", DELETE, Bucket, query("cors"), Handler::DeleteBucketCors, Action::ManageBucket),
+    built("GetObjectRetention", GET, Object, query("retention"), Handler::GetObjectRetention, Action::GetObject),
+    built("PutObjectRetention", PUT, Object, query("retention"), Handler::PutObjectRetention, Action::PutObject),
+    built("GetObjectLegalHold", GET, Object, query("legal-hold"), Handler::GetObjectLegalHold, Action::GetObject),
+    built("PutObjectLegalHold", PUT, Object, query("legal-hold"), Handler::PutObjectLegalHold, Action::PutObject),
+    built("CopyObject", PUT, Object, Selector::Header("x-amz-copy-source"), Handler::CopyObject, Action::PutObject),
+    built("CreateMultipartUpload", POST, Object, query("uploads"), Handler::CreateMultipartUpload, Action::PutObject),
+    built("UploadPart", PUT, Object, query("uploadId"), Handler::UploadPart, Action::PutObject),
+    built("UploadPart", PUT, Object, query("partNumber"), Handler::UploadPart, Action::PutObject),
+    built("ListParts", GET, Object, query("uploadId"), Handler::ListParts, Action::GetObject),
+    built("CompleteMultipartUpload", POST, Object, query("uploadId"), Handler::CompleteMultipartUpload, Action::PutObject),
+    built("AbortMultipartUpload", DELETE, Object, query("uploadId"), Handler::AbortMultipartUpload, Action::DeleteObject),
+    built("ListMultipartUploads", GET, Bucket, query("uploads"), Handler::ListMultipartUploads, Action::ListBucket),
+    built("GetObject", GET, Object, query("partNumber"), Handler::GetObject, Action::GetObject),
+    built("GetObject", GET, Object, Plain, Handler::GetObject, Action::GetObject),
+    built("HeadObject", HEAD, Object, query("partNumber"), Handler::HeadObject, Action::GetObject),
+    built("HeadObject", HEAD, Object, Plain, Handler::HeadObject, Action::GetObject),
+    built("DeleteObject", DELETE, Object, Plain, Handler::DeleteObject, Action::DeleteObject),
     preflight(Service),
     preflight(Bucket),
     preflight(Object),
@@ -368,6 +381,8 @@ pub struct OperationSummary {
     pub header: Option<&'static str>,
     /// Whether it is carried out; if not, it answers 501 and changes nothing.
     pub is_built: bool,
+    /// What of policies allows it.
+    pub action: Option<Action>,
 }
 
 /// All operations of S3 that are told apart, in the order of the table.
@@ -383,7 +398,19 @@ pub fn operations() -> impl Iterator<Item = OperationSummary> {
         };
         let Operation { name, ref method, resource, .. } = *row;
         let path = resource.pattern();
-        OperationSummary { name, method: method.clone(), path, query, header, is_built: row.is_built() }
+        let action = match row.handling {
+            Handling::Built(_, action) => action,
+            Handling::Preflight | Handling::NotBuilt(_) => None,
+        };
+        OperationSummary {
+            name,
+            method: method.clone(),
+            path,
+            query,
+            header,
+            is_built: row.is_built(),
+            action,
+        }
     })
 }
 

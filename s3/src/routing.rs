@@ -31,7 +31,7 @@ pub(crate) enum Route {
 /// Finds the route of a request.
 pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
     match operation(method, resource, query, fields) {
-        Route::Operation(Operation { handling: Handling::Built(handler), .. })
+        Route::Operation(Operation { handling: Handling::Built(handler, _), .. })
             if query.has(VERSION_ID) && !handler.takes_version() =>
         {
             Route::NoVersion
@@ -147,7 +147,7 @@ impl Route {
     pub(crate) fn refusal(&self, method: &Method) -> Option<S3Error> {
         match self {
             Self::Operation(row) => match row.handling {
-                Handling::Built(_) | Handling::Preflight => None,
+                Handling::Built(..) | Handling::Preflight => None,
                 Handling::NotBuilt(message) => {
                     Some(S3Error::not_implemented(message).element("Operation", row.name))
                 }
@@ -236,7 +236,7 @@ mod tests {
     fn handler(method: &Method, resource: Resource, query: &str) -> Option<Handler> {
         match routed(method, resource, query, &[]) {
             Route::Operation(row) => match row.handling {
-                Handling::Built(handler) => Some(handler),
+                Handling::Built(handler, _) => Some(handler),
                 Handling::Preflight | Handling::NotBuilt(_) => None,
             },
             _ => None,

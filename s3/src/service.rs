@@ -28,8 +28,8 @@ use std::sync::Arc;
 
 /// What a service needs beside the engine.
 pub struct S3Options {
-    /// Finds the secrets of access keys.
-    pub credentials: Arc<dyn Credentials>,
+    /// Finds the secrets of access keys, on this executor alone.
+    pub credentials: Box<dyn Credentials>,
     /// Where refusals and failures are recorded.
     pub audit: Arc<AuditLog>,
     /// Gives the time that signatures are judged by.
@@ -45,7 +45,7 @@ pub struct S3Options {
 pub struct S3Service {
     engine: Rc<Engine>,
     audit: Arc<AuditLog>,
-    authenticator: Authenticator<Arc<dyn Credentials>>,
+    authenticator: Authenticator<Box<dyn Credentials>>,
     clock: Arc<dyn Clock>,
     own_hosts: OwnHosts,
     /// `x-amz-id-2`: tells which store answered.
@@ -59,7 +59,7 @@ struct Progress {
     /// The operation's name, or the method where there is none.
     operation: &'static str,
     principal: Option<Principal>,
-    /// The request was refused for who sent it.
+    /// Who sent the request could not be proven.
     is_denied: bool,
 }
 
@@ -114,12 +114,12 @@ impl S3Service {
         let Route::Operation(operation) = route else {
             return Err(S3Error::internal("a route without an operation was not refused"));
         };
-        let Handling::Built(handler) = operation.handling else {
+        let Handling::Built(handler, action) = operation.handling else {
             return Err(S3Error::internal("an operation that is not built was not refused"));
         };
         lock_headers::check_places(fields, operation.name)?;
         unsupported::check_places(fields, handler)?;
-        auth::authorize(&authentication.principal, handler).inspect_err(|_| progress.is_denied = true)?;
+        auth::authorize(&authentication.principal, action, target)?;
         let call = Call {
             engine: &self.engine,
             audit: &self.audit,
@@ -132,7 +132,12 @@ impl S3Service {
             authentication: &authentication,
             now,
         };
-        ops::carry_out(handler, &call, body).await
+        let carried_out = ops::carry_out(handler, &call, body).await;
+        if !handler.takes_version() {
+            return carried_out;
+        }
+        carried_out
+            .map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
     }
 
     fn refuse_virtual_hosts(&self, fields: Fields<'_>, local: SocketAddr) -> S3Result<()> {
@@ -149,6 +154,7 @@ impl S3Service {
     /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail.
     fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
         let Progress { target, operation, principal, is_denied } = progress;
+        let is_denied = *is_denied || error.denied_because().is_some();
         if !is_denied && !error.is_internal() {
             return;
         }

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 
 use cairn_engine::OpenError;
+use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
 
@@ -22,6 +23,8 @@ pub enum ServeError {
     Store(OpenError),
     /// The audit trail did not open.
     Audit(AuditOpenError),
+    /// The directory of accounts did not open.
+    Directory(DirectoryOpenError),
     /// A listener.
     Listen {
         /// The variable that sets its address.
@@ -45,6 +48,7 @@ impl fmt::Display for ServeError {
             Self::Host(error) => error.fmt(out),
             Self::Store(error) => error.fmt(out),
             Self::Audit(error) => error.fmt(out),
+            Self::Directory(error) => error.fmt(out),
             Self::Listen { variable, error } => write!(out, "{variable}: {error}"),
             Self::Signals(error) => write!(out, "SIGTERM and SIGINT cannot be handled: {error}"),
             Self::Executor(reason) => write!(out, "an executor could not get ready: {reason}"),
@@ -82,6 +86,12 @@ impl From<OpenError> for ServeError {
 impl From<AuditOpenError> for ServeError {
     fn from(error: AuditOpenError) -> Self {
         Self::Audit(error)
+    }
+}
+
+impl From<DirectoryOpenError> for ServeError {
+    fn from(error: DirectoryOpenError) -> Self {
+        Self::Directory(error)
     }
 }
 

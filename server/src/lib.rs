@@ -11,6 +11,7 @@ mod error;
 pub mod fuzz;
 mod guide;
 mod host;
+mod identity;
 mod load;
 mod memory;
 mod not_ready;

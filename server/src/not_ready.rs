@@ -72,6 +72,7 @@ async fn serve_planes(
         readiness: Box::new(Closed { reason }),
         engine: None,
         audit: None,
+        directory: None,
         wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
         drain: shutdown.data.clone(),

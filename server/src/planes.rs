@@ -9,7 +9,8 @@ use cairn_admin::{
 };
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
-use cairn_identity::{Credentials, RootCredential};
+use cairn_identity::RootCredential;
+use cairn_identity::directory::{Directory, ExecutorCredentials};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::AuditLog;
@@ -28,6 +29,7 @@ pub(crate) const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
 pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) audit: Arc<AuditLog>,
+    pub(crate) directory: Arc<Directory>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
     /// What the limit on open files leaves of `server.connections_max`.
@@ -82,7 +84,7 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
     let auth = &shared.settings.auth;
     let root = RootCredential::new(&auth.root_access_key, auth.root_secret_key.expose())
         .s3_enabled(auth.root_s3_enabled);
-    let credentials: Arc<dyn Credentials> = Arc::new(root);
+    let credentials = Box::new(ExecutorCredentials::new(root, Arc::clone(&shared.directory)));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let server = &shared.settings.server;
     // Clients know the server by the name it was told to bind to, not only by the address that the name stands for.
@@ -101,6 +103,7 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         readiness: Box::new(readiness),
         engine: Some(engine),
         audit: Some(Arc::clone(&shared.audit)),
+        directory: Some(Arc::clone(&shared.directory)),
         wrong_credentials: shared.wrong_credentials.clone(),
         verifications: shared.verifications.clone(),
         drain: shared.shutdown.data.clone(),

@@ -2,7 +2,7 @@
 //! drain.
 //!
 //! The order matters. Nothing is touched before the configuration is known to be right; the host is judged before
-//! the store is opened, and the audit trail with it; the ports are bound before executors start, so that a wrong
+//! the store is opened, and the audit trail and the directory of accounts with it; the ports are bound before executors start, so that a wrong
 //! address ends the start; and the store is closed after the last executor has ended.
 
 use std::net::SocketAddr;
@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cairn_admin::{Verifications, WrongCredentials};
 use cairn_engine::{OpenError, Store, StoreOptions};
+use cairn_identity::directory::Directory;
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{AuditLog, install_panic_hook, start_logging};
@@ -22,7 +23,7 @@ use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
-use crate::{audit, host, memory, not_ready, signals};
+use crate::{audit, host, identity, memory, not_ready, signals};
 
 /// The cache takes this part of the memory when nothing is configured.
 const CACHE_PART_OF_MEMORY: u64 = 4;
@@ -77,7 +78,12 @@ fn serve_audited(
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let log = audit::open(settings, store)?;
-    let served = serve_store(settings, mode, Arc::clone(store), Arc::clone(&log), on_ready);
+    let served = identity::open(settings, store).and_then(|directory| {
+        let (store, log) = (Arc::clone(store), Arc::clone(&log));
+        let served = serve_store(settings, mode, store, log, Arc::clone(&directory), on_ready);
+        directory.close();
+        served
+    });
     audit::close(&log, &served);
     served
 }
@@ -87,6 +93,7 @@ fn serve_store(
     mode: Mode,
     store: Arc<Store>,
     audit: Arc<AuditLog>,
+    directory: Arc<Directory>,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let executors = settings.server.executors.unwrap_or_else(cores);
@@ -104,8 +111,16 @@ fn serve_store(
     let verifications = Verifications::default();
     let wrong_credentials = WrongCredentials::default();
     let settings = Arc::clone(settings);
-    let shared =
-        Shared { store, audit, settings, shutdown, connections_max, verifications, wrong_credentials };
+    let shared = Shared {
+        store,
+        audit,
+        directory,
+        settings,
+        shutdown,
+        connections_max,
+        verifications,
+        wrong_credentials,
+    };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
     let guide = (mode == Mode::Dev).then(|| guide::write(&shared.settings, data, management));

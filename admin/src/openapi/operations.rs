@@ -83,6 +83,11 @@ const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
 const OBJECT: (u16, &str) = (404, "OBJECT_NOT_FOUND");
 const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
 
+const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
+const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
+const POLICY: (u16, &str) = (404, "POLICY_NOT_FOUND");
+const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
+
 const fn json_body(schema: &'static str) -> Option<RequestBody> {
     Some(RequestBody { content: Content::Json(schema), is_required: true })
 }
@@ -137,6 +142,43 @@ operations! {
     [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "set_quota", "buckets": "Sets both dimensions of a bucket's quota.";
     [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "list_service_accounts", "accounts": "All service accounts.";
+    [], None => [ok("ServiceAccountList")], [];
+    "create_service_account", "accounts": "Creates a service account with one credential, whose secret is told here alone.";
+    [], json_body("CreateServiceAccount") => [created("NewServiceAccount")],
+    [(409, "SERVICE_ACCOUNT_ALREADY_EXISTS"), LIMIT];
+    "get_service_account", "accounts": "One service account.";
+    [], None => [ok("ServiceAccount")], [ACCOUNT];
+    "delete_service_account", "accounts": "Deletes a service account with its credentials, for good.";
+    [], None => [DONE], [ACCOUNT];
+    "set_service_account_status", "accounts": "Enables or disables all credentials of a service account.";
+    [], json_body("SetStatus") => [ok("ServiceAccount")], [ACCOUNT];
+    "create_credential", "accounts": "Issues a credential beside those that are there, whose secret is told here alone.";
+    [], optional_json_body("Nothing") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    "create_temporary_credential", "accounts": "Issues a credential that expires, whose secret is told here alone.";
+    [], json_body("CreateTemporaryCredential") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    "delete_credential", "accounts": "Deletes a credential.";
+    [], None => [DONE], [ACCOUNT, CREDENTIAL];
+    "set_credential_status", "accounts": "Enables or disables one credential.";
+    [], json_body("SetStatus") => [ok("Credential")], [ACCOUNT, CREDENTIAL];
+    "list_policies", "policies": "All policies, with the accounts that they are attached to.";
+    [], None => [ok("PolicyList")], [];
+    "create_policy", "policies": "Creates a policy, attached to nobody.";
+    [], json_body("CreatePolicy") => [created("Policy")], [LIMIT];
+    "get_policy", "policies": "One policy, with the accounts that it is attached to.";
+    [], None => [ok("BoundPolicy")], [POLICY];
+    "delete_policy", "policies": "Deletes a policy that is attached to nobody.";
+    [], None => [DONE], [POLICY, (409, "POLICY_IN_USE")];
+    "attach_policy", "policies": "Attaches a policy to a service account.";
+    [], None => [DONE], [POLICY, ACCOUNT, LIMIT];
+    "detach_policy", "policies": "Detaches a policy from a service account.";
+    [], None => [DONE], [POLICY, ACCOUNT];
+    "list_management_tokens", "tokens": "All management tokens.";
+    [], None => [ok("ManagementTokenList")], [];
+    "create_management_token", "tokens": "Creates a management token, which is told here alone.";
+    [], json_body("CreateManagementToken") => [created("NewManagementToken")], [LIMIT];
+    "delete_management_token", "tokens": "Deletes a management token.";
+    [], None => [DONE], [(404, "TOKEN_NOT_FOUND")];
     "list_audit_events", "audit": "The audit trail, the latest first.";
     [
         optional("since", "Time"), optional("until", "Time"), optional("principal", "Text"), optional("operation", "Text"),

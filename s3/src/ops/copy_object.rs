@@ -56,7 +56,9 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
     account::check_expected_source_owner(call.fields)?;
     let source_bucket = call.engine.store().bucket(&source.bucket);
     let source_bucket = source_bucket.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))?;
-    let (object, computed) = open_source(call, &source_bucket, &source, algorithm)?;
+    let opened = open_source(call, &source_bucket, &source, algorithm);
+    let (object, computed) =
+        opened.map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
     if condition != WriteCondition::default() {
         // The commit decides; this only spares a copy that would be refused in the end.
         conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;

@@ -29,7 +29,8 @@ struct Asked<'a> {
 pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
     let asked = asked(call.query)?;
     let buckets = call.engine.store().buckets();
-    let (page, next) = page(&buckets, &asked);
+    let is_shown = |bucket: &Bucket| call.authentication.principal.sees_bucket(bucket.name.as_str());
+    let (page, next) = page(&buckets, &asked, is_shown);
     let mut xml = XmlWriter::with_capacity(512 + 128 * page.len());
     xml.open_root("ListAllMyBucketsResult");
     account::write_owner(&mut xml);
@@ -78,8 +79,13 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     })
 }
 
-/// The buckets of one page, out of all in order of name, and the token of the next page.
-fn page<'b>(buckets: &'b [Arc<Bucket>], asked: &Asked<'_>) -> (Vec<&'b Bucket>, Option<String>) {
+/// The buckets of one page, out of all in order of name, and the token of the next page. Those that are not shown to who asks
+/// are as if they were not there.
+fn page<'b>(
+    buckets: &'b [Arc<Bucket>],
+    asked: &Asked<'_>,
+    is_shown: impl Fn(&Bucket) -> bool,
+) -> (Vec<&'b Bucket>, Option<String>) {
     if asked.other_region {
         return (Vec::new(), None);
     }
@@ -90,7 +96,7 @@ fn page<'b>(buckets: &'b [Arc<Bucket>], asked: &Asked<'_>) -> (Vec<&'b Bucket>, 
     let mut matching = buckets[start..]
         .iter()
         .map(|bucket| &**bucket)
-        .filter(|bucket| bucket.name.as_str().starts_with(asked.prefix));
+        .filter(|bucket| bucket.name.as_str().starts_with(asked.prefix) && is_shown(bucket));
     let page: Vec<&Bucket> = matching.by_ref().take(asked.max).collect();
     let next = matching.next().and(page.last()).map(|last| token::of_bucket(last.name.as_str()));
     (page, next)

@@ -5,10 +5,13 @@ mod signing;
 
 use cairn_engine::{Engine, Store, StoreOptions};
 use cairn_identity::RootCredential;
+use cairn_identity::directory::{Directory, DirectoryOptions, ExecutorCredentials};
+use cairn_identity::policy::Policy;
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
 use cairn_observe::{AuditLog, AuditOptions};
 use cairn_s3::{S3Options, S3Service};
+use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -20,6 +23,7 @@ use std::time::Duration;
 
 pub const ACCESS_KEY: &str = "root-access-key";
 pub const SECRET_KEY: &str = "root-secret-key-of-the-tests";
+const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
 /// Longer than anything a test waits for.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -28,6 +32,7 @@ pub struct Server {
     drain: Drain,
     pub store: Arc<Store>,
     pub audit: Arc<AuditLog>,
+    pub directory: Arc<Directory>,
     joined: Option<thread::JoinHandle<()>>,
     folder: Arc<tempfile::TempDir>,
 }
@@ -62,7 +67,7 @@ impl Server {
         let store = Store::open(StoreOptions {
             data_dir: folder.path().to_owned(),
             slices: Some(2),
-            master_key: b"a master key of the tests, long enough".to_vec(),
+            master_key: MASTER_KEY.to_vec(),
             cache_bytes: 4 << 20,
             reserve_bytes: 0,
             reclaim_after: None,
@@ -78,20 +83,29 @@ impl Server {
             clock: Arc::clone(&clock),
         })
         .expect("the audit trail opens");
+        let directory = Directory::open(DirectoryOptions {
+            folder: folder.path().join("identity"),
+            store: store.id().0,
+            master_key: MASTER_KEY.to_vec(),
+            root_access_key: ACCESS_KEY.to_owned(),
+            clock: Arc::clone(&clock),
+        })
+        .expect("the directory opens");
         let listeners = bind("127.0.0.1:0".parse().expect("an address"), 1).expect("binds");
         let address = listeners[0].local_addr();
         let listeners = Arc::new(Mutex::new(listeners));
         let drain = Drain::new();
         let (their_store, their_drain) = (Arc::clone(&store), drain.clone());
-        let their_audit = Arc::clone(&audit);
+        let (their_audit, their_directory) = (Arc::clone(&audit), Arc::clone(&directory));
         let running = start(1, move |_| {
             let listener = listeners.lock().expect("unpoisoned").pop().expect("one each");
             let (store, drain, clock) = (Arc::clone(&their_store), their_drain.clone(), Arc::clone(&clock));
-            let audit = Arc::clone(&their_audit);
+            let (audit, directory) = (Arc::clone(&their_audit), Arc::clone(&their_directory));
             async move {
                 let engine = Engine::open(store).await.expect("the engine opens");
+                let root = RootCredential::new(ACCESS_KEY, SECRET_KEY);
                 let options = S3Options {
-                    credentials: Arc::new(RootCredential::new(ACCESS_KEY, SECRET_KEY)),
+                    credentials: Box::new(ExecutorCredentials::new(root, directory)),
                     audit,
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
@@ -102,7 +116,7 @@ impl Server {
         })
         .expect("io_uring");
         let joined = Some(thread::spawn(move || running.join().expect("no executor dies")));
-        Self { address, drain, store, audit, joined, folder }
+        Self { address, drain, store, audit, directory, joined, folder }
     }
 
     /// A server with one empty bucket.
@@ -113,10 +127,30 @@ impl Server {
     }
 
     pub fn client(&self) -> Client {
+        self.client_of(Keys { access_key: ACCESS_KEY.to_owned(), secret_key: SECRET_KEY.to_owned() })
+    }
+
+    /// A service account that may do what these statements (effect, action, resource) say, and its keys.
+    pub fn account(&self, name: &str, statements: &[(&str, &str, &str)]) -> Keys {
+        let made = block_on(self.directory.create_account(name.to_owned(), String::new()));
+        let (account, credential) = made.expect("an account");
+        for (effect, action, resource) in statements {
+            let text = format!(
+                r#"{{"name":"p","statements":[{{"effect":"{effect}","actions":["{action}"],"resources":["{resource}"]}}]}}"#
+            );
+            let policy = Policy::from_json(text.as_bytes()).expect("a policy");
+            let policy = block_on(self.directory.create_policy(policy)).expect("kept");
+            block_on(self.directory.attach(policy.id, account.id)).expect("attached");
+        }
+        let access_key = credential.info.access_key.to_string();
+        Keys { access_key, secret_key: credential.secret_key.expose().to_owned() }
+    }
+
+    pub fn client_of(&self, keys: Keys) -> Client {
         let stream = TcpStream::connect(self.address).expect("connects");
         stream.set_read_timeout(Some(PATIENCE)).expect("sets");
         stream.set_nodelay(true).expect("sets");
-        Client { host: self.address.to_string(), stream, buffer: Vec::new() }
+        Client { host: self.address.to_string(), keys, stream, buffer: Vec::new() }
     }
 }
 
@@ -125,6 +159,7 @@ impl Drop for Server {
         self.drain.abort();
         if let Some(joined) = self.joined.take() {
             let ended = joined.join();
+            self.directory.close();
             self.audit.close();
             self.store.close();
             if !thread::panicking() {
@@ -205,8 +240,16 @@ impl Call {
     }
 }
 
+/// What requests are signed with.
+#[derive(Clone)]
+pub struct Keys {
+    pub access_key: String,
+    pub secret_key: String,
+}
+
 pub struct Client {
     pub host: String,
+    keys: Keys,
     pub stream: TcpStream,
     buffer: Vec<u8>,
 }
@@ -267,7 +310,7 @@ impl Client {
     /// Signs and sends a request in one write, and reads its answer.
     pub fn send(&mut self, call: Call) -> Answer {
         let bodiless = call.method == "HEAD";
-        let bytes = signing::signed(&call, &self.host);
+        let bytes = signing::signed(&call, &self.host, &self.keys);
         self.stream.write_all(&bytes).expect("sends");
         self.answer(bodiless)
     }
@@ -280,12 +323,12 @@ impl Client {
 
     /// The bytes of a signed request, head and body.
     pub fn signed(&self, call: &Call) -> Vec<u8> {
-        signing::signed(call, &self.host)
+        signing::signed(call, &self.host, &self.keys)
     }
 
     /// The target of a presigned URL.
     pub fn presigned(&self, call: &Call) -> String {
-        signing::presigned(call, &self.host)
+        signing::presigned(call, &self.host, &self.keys)
     }
 
     /// Reads one answer.

@@ -1,6 +1,6 @@
 //! Signature Version 4 as a client computes it (AWS: "Create a signed AWS API request").
 
-use super::{ACCESS_KEY, Call, SECRET_KEY};
+use super::{Call, Keys};
 use cairn_http1::{encode_path, encode_strict, http_date};
 use cairn_model::{Clock, SystemClock};
 use hmac::{Hmac, KeyInit, Mac};
@@ -22,11 +22,11 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-fn signature(date: &str, canonical_request: &[u8]) -> String {
+fn signature(keys: &Keys, date: &str, canonical_request: &[u8]) -> String {
     let scope = format!("{}/{REGION}/s3/aws4_request", &date[..8]);
     let hash = hex::encode(Sha256::digest(canonical_request));
     let to_sign = format!("AWS4-HMAC-SHA256\n{date}\n{scope}\n{hash}");
-    let mut key = hmac(format!("AWS4{SECRET_KEY}").as_bytes(), &date[..8]);
+    let mut key = hmac(format!("AWS4{}", keys.secret_key).as_bytes(), &date[..8]);
     for part in [REGION, "s3", "aws4_request"] {
         key = hmac(&key, part);
     }
@@ -73,7 +73,7 @@ fn canonical_request(
 }
 
 /// The bytes of a request that is signed in its header.
-pub fn signed(call: &Call, host: &str) -> Vec<u8> {
+pub fn signed(call: &Call, host: &str, keys: &Keys) -> Vec<u8> {
     let date = now();
     let payload = call.payload.clone().unwrap_or_else(|| hex::encode(Sha256::digest(&call.body)));
     let mut headers = vec![
@@ -86,9 +86,10 @@ pub fn signed(call: &Call, host: &str) -> Vec<u8> {
     headers.extend(call.headers.iter().cloned());
     let (canonical, names) = canonical_request(call, &canonical_query(&call.query), &headers, &payload);
     let authorization = format!(
-        "AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{}/{REGION}/s3/aws4_request, SignedHeaders={names}, Signature={}",
+        "AWS4-HMAC-SHA256 Credential={}/{}/{REGION}/s3/aws4_request, SignedHeaders={names}, Signature={}",
+        keys.access_key,
         &date[..8],
-        signature(&date, &canonical)
+        signature(keys, &date, &canonical)
     );
     headers.push(("authorization".to_owned(), authorization.into_bytes()));
     let target =
@@ -118,16 +119,16 @@ fn written(call: &Call, target: &str, headers: &[(String, Vec<u8>)]) -> Vec<u8> 
 }
 
 /// The target of a presigned URL that lasts five minutes; only the host is signed.
-pub fn presigned(call: &Call, host: &str) -> String {
+pub fn presigned(call: &Call, host: &str, keys: &Keys) -> String {
     let date = now();
     let mut query = format!(
         "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={date}&X-Amz-Expires=300&X-Amz-SignedHeaders=host",
-        encode_strict(format!("{ACCESS_KEY}/{}/{REGION}/s3/aws4_request", &date[..8]).as_bytes())
+        encode_strict(format!("{}/{}/{REGION}/s3/aws4_request", keys.access_key, &date[..8]).as_bytes())
     );
     if !call.query.is_empty() {
         query = format!("{}&{query}", call.query);
     }
     let headers = [("host".to_owned(), host.as_bytes().to_vec())];
     let (canonical, _) = canonical_request(call, &canonical_query(&query), &headers, "UNSIGNED-PAYLOAD");
-    format!("{}?{query}&X-Amz-Signature={}", call.path, signature(&date, &canonical))
+    format!("{}?{query}&X-Amz-Signature={}", call.path, signature(keys, &date, &canonical))
 }

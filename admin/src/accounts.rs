@@ -1,0 +1,173 @@
+//! The routes of service accounts: list, create, show, enable and disable, delete.
+
+use cairn_http1::iso8601_millis;
+use cairn_identity::directory::{Account, AccountId, CredentialInfo, NewCredential};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+/// A credential as it is shown: never with its secret.
+#[derive(Serialize)]
+pub(crate) struct CredentialBody {
+    id: String,
+    access_key: String,
+    enabled: bool,
+    temporary: bool,
+    created_at: String,
+    expires_at: Option<String>,
+    last_used_at: Option<String>,
+}
+
+impl From<&CredentialInfo> for CredentialBody {
+    fn from(info: &CredentialInfo) -> Self {
+        Self {
+            id: info.id.to_string(),
+            access_key: info.access_key.to_string(),
+            enabled: info.enabled,
+            temporary: info.expires_at.is_some(),
+            created_at: iso8601_millis(info.created_at.0),
+            expires_at: info.expires_at.map(|time| iso8601_millis(time.0)),
+            last_used_at: info.last_used_at.map(|time| iso8601_millis(time.0)),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct AttachedBody {
+    id: String,
+    name: String,
+}
+
+/// An account as it is shown.
+#[derive(Serialize)]
+struct AccountBody {
+    id: String,
+    name: String,
+    description: String,
+    enabled: bool,
+    created_at: String,
+    credentials: Vec<CredentialBody>,
+    policies: Vec<AttachedBody>,
+}
+
+impl From<Account> for AccountBody {
+    fn from(account: Account) -> Self {
+        let attached = account.policies.into_iter();
+        Self {
+            id: account.id.to_string(),
+            name: account.name.to_string(),
+            description: account.description,
+            enabled: account.enabled,
+            created_at: iso8601_millis(account.created_at.0),
+            credentials: account.credentials.iter().map(CredentialBody::from).collect(),
+            policies: attached
+                .map(|policy| AttachedBody { id: policy.id.to_string(), name: policy.name })
+                .collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct AccountList {
+    service_accounts: Vec<AccountBody>,
+}
+
+impl Call<'_, '_> {
+    /// The id of the account that `{name}` of the path stands for.
+    ///
+    /// # Errors
+    /// `SERVICE_ACCOUNT_NOT_FOUND` for what is no id.
+    pub(crate) fn account_id(&self, name: &str) -> Result<AccountId, AdminError> {
+        AccountId::parse(&self.segment(name)?).ok_or(AdminError::AccountNotFound)
+    }
+}
+
+/// `GET /api/v1/service-accounts`.
+pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let service_accounts = call.directory()?.accounts().into_iter().map(AccountBody::from).collect();
+    Reply::json(StatusCode::OK, &AccountList { service_accounts })
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct CreateRequest {
+    name: String,
+    #[serde(default)]
+    description: String,
+}
+
+/// The pair of keys that a new account begins with.
+#[derive(Serialize)]
+struct FirstCredential<'c> {
+    id: String,
+    access_key: &'c str,
+    secret_key: &'c str,
+}
+
+#[derive(Serialize)]
+struct Created<'c> {
+    service_account: AccountBody,
+    credential: FirstCredential<'c>,
+}
+
+/// `POST /api/v1/service-accounts`: the one answer that has the secret key.
+pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let CreateRequest { name, description } = call.json().await?;
+    let (account, made) = call.directory()?.create_account(name, description).await?;
+    let (id, detail) = (account.id.to_string(), format!("named {}; {}", account.name, made_detail(&made)));
+    let credential = FirstCredential {
+        id: made.info.id.to_string(),
+        access_key: &made.info.access_key,
+        secret_key: made.secret_key.expose(),
+    };
+    let body = Created { service_account: account.into(), credential };
+    Ok(Reply::json(StatusCode::CREATED, &body)?.about(id).detail(detail))
+}
+
+/// What the audit trail says of a new credential: its secret is not in it.
+pub(crate) fn made_detail(made: &NewCredential) -> String {
+    format!("credential {}, access key {}", made.info.id, made.info.access_key)
+}
+
+/// `GET /api/v1/service-accounts/{id}`.
+pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let account = call.directory()?.account(call.account_id("id")?).ok_or(AdminError::AccountNotFound)?;
+    Reply::json(StatusCode::OK, &AccountBody::from(account))
+}
+
+/// `DELETE /api/v1/service-accounts/{id}`: with its credentials and bindings, for good.
+pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let account = call.directory()?.delete_account(call.account_id("id")?).await?;
+    Ok(Reply::no_content().detail(format!("named {}", account.name)))
+}
+
+/// Whether something may be used.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct StatusRequest {
+    pub(crate) enabled: bool,
+}
+
+impl StatusRequest {
+    /// What the audit trail says of it.
+    pub(crate) const fn detail(&self) -> &'static str {
+        if self.enabled { "enabled" } else { "disabled" }
+    }
+}
+
+/// `PUT /api/v1/service-accounts/{id}/status`.
+pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let id = call.account_id("id")?;
+    let request: StatusRequest = call.json().await?;
+    let account = call.directory()?.set_account_enabled(id, request.enabled).await?;
+    Ok(Reply::json(StatusCode::OK, &AccountBody::from(account))?.detail(request.detail()))
+}

@@ -1,0 +1,248 @@
+//! What service accounts may do through a real server: every operation under each action, what is missing and may not be known,
+//! the list of buckets, copies, and the bypass of governance.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use cairn_identity::policy::Action;
+use cairn_observe::{AuditQuery, AuditResult};
+use cairn_s3::{OperationSummary, operations};
+use common::{Call, Client, Server};
+use futures_lite::future::block_on;
+
+/// Each action, and the operations that it allows.
+const COVERED: [(&str, &[&str]); 5] = [
+    (
+        "s3:ListBucket",
+        &["HeadBucket", "GetBucketLocation", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"],
+    ),
+    ("s3:GetObject", &["GetObject", "HeadObject", "ListParts", "GetObjectRetention", "GetObjectLegalHold"]),
+    (
+        "s3:PutObject",
+        &[
+            "PutObject",
+            "CopyObject",
+            "CreateMultipartUpload",
+            "UploadPart",
+            "CompleteMultipartUpload",
+            "PutObjectRetention",
+            "PutObjectLegalHold",
+        ],
+    ),
+    ("s3:DeleteObject", &["DeleteObject", "AbortMultipartUpload"]),
+    (
+        "s3:ManageBucket",
+        &[
+            "CreateBucket",
+            "DeleteBucket",
+            "GetBucketVersioning",
+            "PutBucketVersioning",
+            "GetBucketCors",
+            "PutBucketCors",
+            "DeleteBucketCors",
+            "GetObjectLockConfiguration",
+            "PutObjectLockConfiguration",
+        ],
+    ),
+];
+
+const BOTH: [&str; 2] = ["bucket:photos", "bucket:photos/*"];
+
+fn action_of(operation: &OperationSummary) -> Option<&'static str> {
+    COVERED.iter().find(|(_, names)| names.contains(&operation.name)).map(|(action, _)| *action)
+}
+
+/// A request for an operation, good enough to get as far as being authorized.
+fn request(operation: &OperationSummary) -> Call {
+    let path = operation.path.replace("{bucket}", "photos").replace("{key}", "kept");
+    let query: Vec<String> = operation.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let call = Call::new(operation.method.as_str(), &format!("{path}?{}", query.join("&")));
+    match operation.header {
+        Some("x-amz-copy-source") => call.header("x-amz-copy-source", "/sources/a"),
+        Some(name) => call.header(name, "x"),
+        None => call,
+    }
+}
+
+/// Whether the answer is a refusal of who asked. HEAD has only the status.
+fn is_denied(client: &mut Client, call: Call) -> bool {
+    let is_head = call.method == "HEAD";
+    let answer = client.send(call);
+    assert!(answer.status != 403 || is_head || answer.element("Code").as_deref() == Some("AccessDenied"));
+    assert!(answer.status < 500, "{}", answer.text());
+    answer.status == 403
+}
+
+#[test]
+fn each_operation_is_allowed_by_its_action_alone_and_denied_without_it() {
+    let server = Server::with_bucket("photos");
+    let sources = ("allow", "s3:GetObject", "bucket:sources/*");
+    let built: Vec<_> = operations().filter(|row| row.is_built && row.name != "Preflight").collect();
+    for row in built.iter().filter(|row| row.name != "ListBuckets") {
+        assert_eq!(row.action.map(Action::name), action_of(row), "{}", row.name);
+    }
+    let names = Action::ALL.map(Action::name);
+    for action in names {
+        let on_both = |effect, action| BOTH.map(|resource| (effect, action, resource));
+        let alone = [&on_both("allow", action)[..], &[sources]].concat();
+        let all: Vec<_> = names.into_iter().flat_map(|name| on_both("allow", name)).collect();
+        let others: Vec<_> = all.iter().copied().filter(|statement| statement.1 != action).collect();
+        let denied = [&all[..], &on_both("deny", action), &[sources]].concat();
+        let mut alone = server.client_of(server.account(&format!("{action} alone"), &alone));
+        let mut others =
+            server.client_of(server.account(&format!("no {action}"), &[&others[..], &[sources]].concat()));
+        let mut denied = server.client_of(server.account(&format!("denied {action}"), &denied));
+        let mut nobody = server.client_of(server.account(&format!("nobody {action}"), &[]));
+        for row in built.iter().filter(|row| action_of(row) == Some(action)) {
+            for refused in [&mut nobody, &mut others, &mut denied] {
+                assert!(is_denied(refused, request(row)), "{} without {action}", row.name);
+            }
+            // What is missing is another matter, below.
+            server.client().send(Call::new("PUT", "/photos"));
+            server.client().send(Call::new("PUT", "/photos/kept").body("kept")).expect(200);
+            assert!(!is_denied(&mut alone, request(row)), "{} with {action}", row.name);
+            server.client().send(Call::new("DELETE", "/photos/kept"));
+        }
+        for row in built.iter().filter(|row| action_of(row).is_some_and(|other| other != action)) {
+            assert!(is_denied(&mut alone, request(row)), "{} with {action} alone", row.name);
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_is_404_for_who_may_list_and_403_for_others() {
+    let server = Server::with_bucket("photos");
+    let mut root = server.client();
+    root.send(
+        Call::new("PUT", "/photos?versioning")
+            .body("<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"),
+    )
+    .expect(200);
+    root.send(Call::new("PUT", "/photos/gone").body("x")).expect(200);
+    root.send(Call::new("DELETE", "/photos/gone")).expect(204);
+    root.send(Call::new("PUT", "/photos/kept").body("x")).expect(200);
+    let get = ("allow", "s3:GetObject", "bucket:photos/*");
+    let put = ("allow", "s3:PutObject", "bucket:photos/*");
+    let mut reader = server.client_of(server.account("reader", &[get, put]));
+    let list = ("allow", "s3:ListBucket", "bucket:photos");
+    let mut lister = server.client_of(server.account("lister", &[get, put, list]));
+    let targets = ["/photos/never", "/photos/gone", "/photos/kept?versionId=0000000000000001"];
+    for target in targets {
+        let lists = lister.send(Call::new("GET", target)).expect(404);
+        assert!(lists.element("Code").unwrap().starts_with("NoSuch"));
+        let hidden = reader.send(Call::new("GET", target)).refused(403, "AccessDenied");
+        assert!(
+            hidden.header("x-amz-delete-marker").is_none() && hidden.header("x-amz-version-id").is_none()
+        );
+        lister.send(Call::new("HEAD", target)).expect(404);
+        let hidden = reader.send(Call::new("HEAD", target)).expect(403);
+        assert!(hidden.header("x-amz-delete-marker").is_none());
+        let source = target.trim_start_matches('/');
+        let copy = || Call::new("PUT", "/photos/copy").header("x-amz-copy-source", source);
+        lister.send(copy()).expect(404);
+        reader.send(copy()).refused(403, "AccessDenied");
+    }
+    reader.send(Call::new("GET", "/photos/kept")).expect(200);
+    reader.send(Call::new("GET", "/photos?list-type=2")).refused(403, "AccessDenied");
+}
+
+#[test]
+fn the_list_of_buckets_shows_those_on_which_something_is_allowed() {
+    let server = Server::with_bucket("photos");
+    let mut root = server.client();
+    for bucket in ["mails", "secrets", "videos"] {
+        root.send(Call::new("PUT", &format!("/{bucket}"))).expect(200);
+    }
+    let statements = [
+        ("allow", "s3:GetObject", "bucket:photos/2026/*"),
+        ("allow", "s3:ListBucket", "bucket:videos"),
+        ("deny", "s3:GetObject", "bucket:secrets/*"),
+    ];
+    let mut client = server.client_of(server.account("web", &statements));
+    let names = |answer: common::Answer| answer.expect(200).elements("Name");
+    assert_eq!(names(client.send(Call::new("GET", "/"))), ["photos", "videos"]);
+    let first = client.send(Call::new("GET", "/?max-buckets=1")).expect(200);
+    let token = first.element("ContinuationToken").unwrap();
+    assert_eq!(first.elements("Name"), ["photos"]);
+    let second = client.send(Call::new("GET", &format!("/?max-buckets=1&continuation-token={token}")));
+    assert_eq!((second.elements("Name"), second.element("ContinuationToken")), (vec!["videos".into()], None));
+    let mut nobody = server.client_of(server.account("nobody", &[]));
+    assert!(names(nobody.send(Call::new("GET", "/"))).is_empty());
+    assert_eq!(names(root.send(Call::new("GET", "/"))).len(), 4);
+}
+
+#[test]
+fn a_copy_needs_to_read_its_source_and_to_write_its_target() {
+    let server = Server::with_bucket("photos");
+    let mut root = server.client();
+    root.send(Call::new("PUT", "/sources")).expect(200);
+    root.send(Call::new("PUT", "/sources/a").body("x")).expect(200);
+    let read = ("allow", "s3:GetObject", "bucket:sources/a");
+    let write = ("allow", "s3:PutObject", "bucket:photos/*");
+    for (name, statements, status) in
+        [("both", &[read, write][..], 200), ("reads", &[read], 403), ("writes", &[write], 403)]
+    {
+        let mut client = server.client_of(server.account(name, statements));
+        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "/sources/a");
+        assert_eq!(client.send(copy).status, status, "{name}");
+        // `%61` is the same key, `%2561` another.
+        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "sources/%61");
+        assert_eq!(client.send(copy).status, status, "{name}");
+        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "sources/%2561");
+        client.send(copy).refused(403, "AccessDenied");
+    }
+}
+
+#[test]
+fn governance_is_bypassed_by_who_manages_the_bucket() {
+    let server = Server::start();
+    let mut root = server.client();
+    root.send(Call::new("PUT", "/photos").header("x-amz-bucket-object-lock-enabled", "true")).expect(200);
+    let locked = Call::new("PUT", "/photos/a")
+        .header("x-amz-object-lock-mode", "GOVERNANCE")
+        .header("x-amz-object-lock-retain-until-date", "2099-01-01T00:00:00Z")
+        .header("content-md5", "ndTkYSaMgDT1yFZOFVxnpg==")
+        .body("x");
+    let answer = root.send(locked);
+    let version = answer.header("x-amz-version-id").map(str::to_owned);
+    let version = version.unwrap_or_else(|| panic!("{}", answer.text()));
+    let delete = || {
+        Call::new("DELETE", &format!("/photos/a?versionId={version}"))
+            .header("x-amz-bypass-governance-retention", "true")
+    };
+    let allow = ("allow", "s3:DeleteObject", "bucket:photos/*");
+    let mut plain = server.client_of(server.account("plain", &[allow]));
+    let refused = plain.send(delete()).refused(403, "AccessDenied");
+    assert!(refused.element("Message").unwrap().contains("s3:ManageBucket"), "{}", refused.text());
+    let manage = ("allow", "s3:ManageBucket", "bucket:photos");
+    let mut manager = server.client_of(server.account("manager", &[allow, manage]));
+    manager.send(delete()).expect(204);
+}
+
+#[test]
+fn a_refusal_is_recorded_with_the_account_and_the_reason() {
+    let server = Server::with_bucket("photos");
+    let statements =
+        [("allow", "s3:GetObject", "bucket:photos/*"), ("deny", "s3:GetObject", "bucket:photos/secret")];
+    let mut client = server.client_of(server.account("web", &statements));
+    for (call, resource, reason) in [
+        (Call::new("GET", "/photos/secret"), "photos/secret", "a policy denies s3:GetObject on the object"),
+        (Call::new("PUT", "/photos/a").body("x"), "photos/a", "no policy allows s3:PutObject on the object"),
+        (
+            Call::new("GET", "/photos/missing"),
+            "photos/missing",
+            "no policy allows s3:ListBucket on the bucket",
+        ),
+    ] {
+        let refused = client.send(call).refused(403, "AccessDenied");
+        assert!(refused.element("Message").unwrap().contains(reason), "{}", refused.text());
+        let id = refused.header("x-amz-request-id").unwrap().to_owned();
+        let query = AuditQuery { request_id: Some(id), limit: 10, ..AuditQuery::default() };
+        let events = block_on(server.audit.page(query)).unwrap().events;
+        assert_eq!(events.len(), 1, "{resource}");
+        let record = &events[0].record;
+        assert_eq!((record.principal.as_str(), record.result), ("account:web", AuditResult::Denied));
+        assert_eq!(record.resource, resource);
+        assert_eq!(record.detail, format!("AccessDenied: {reason}"));
+    }
+}
