@@ -1,27 +1,43 @@
-//! `/metrics` in the text format of Prometheus, and the same values as JSON.
+//! What `/metrics` and `GET /api/v1/system/metrics` show: the one table of this crate's metrics, behind those that
+//! `cairn_observe` counts itself.
 //!
-//! The counters of the process stand in `cairn_observe::metrics`; what is measured when it is asked for stands in the
-//! table here. Nothing here takes I/O.
+//! Nothing here takes I/O on an executor: counters are read where they stand, and what the kernel knows of the process comes
+//! from a thread of its own (`process.rs`). `docs/metrics.md` lists every metric.
 
-use std::fmt::Write as _;
+use std::io;
 
-use cairn_engine::{ScrubRecord, Store, StoreUsage};
-use cairn_observe::metrics;
+use cairn_engine::{ScrubRecord, Store, StoreFigures, StoreUsage};
+use cairn_model::{DURATION_BOUNDS, HistogramReading};
+use cairn_net::{PortFigures, PortReading, TimeoutPhase};
+use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
+use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
+use cairn_observe::{Family, MetricKind, MetricName, Plane, Sample, metrics};
 use http::StatusCode;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::errand::Errand;
 use crate::error::AdminError;
+use crate::exposition::{self, JsonSample, TEXT_FORMAT};
+use crate::process::{self, ProcessFigures};
 use crate::reply::Reply;
 
-/// The exposition format, version 0.0.4.
-const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Where figures come from that no request brings along; shared by all executors.
+#[derive(Default)]
+pub struct MetricSources {
+    ports: Vec<(Plane, PortFigures)>,
+    process: Option<Errand<Option<ProcessFigures>>>,
+}
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Counter,
-    Gauge,
+impl MetricSources {
+    /// The figures of these ports, and of the process.
+    ///
+    /// # Errors
+    /// When no thread can be started.
+    pub fn start(ports: Vec<(Plane, PortFigures)>) -> io::Result<Self> {
+        let process = Errand::start("process-figures", process::READS_APART, process::read)?;
+        Ok(Self { ports, process: Some(process) })
+    }
 }
 
 /// What one scrape looks at.
@@ -29,26 +45,105 @@ struct Snapshot<'s> {
     store: &'s Store,
     usage: StoreUsage,
     scrub: ScrubRecord,
+    figures: StoreFigures,
+    ports: Vec<(Plane, PortReading)>,
+    audit_queue: Option<u64>,
+    process: Option<ProcessFigures>,
 }
 
-/// A metric of the store.
-struct StoreMetric {
+impl<'s> Snapshot<'s> {
+    async fn take(call: &'s Call<'_, '_>) -> Result<Self, AdminError> {
+        let store = call.store()?;
+        let options = &call.service.options;
+        let MetricSources { ports, process } = &*options.metrics;
+        let process = match process {
+            Some(process) => process.ask().await.flatten(),
+            None => None,
+        };
+        Ok(Self {
+            store,
+            usage: store.usage(),
+            scrub: store.scrub().record(),
+            figures: store.figures(),
+            ports: ports.iter().map(|(plane, port)| (*plane, port.read())).collect(),
+            audit_queue: options.audit.as_ref().map(|log| log.queue_length() as u64),
+            process,
+        })
+    }
+}
+
+/// A row of the table: a metric, and where its values come from.
+struct Metric {
+    metric: MetricName,
+    source: Source,
+}
+
+enum Source {
+    /// One whole number.
+    Whole(fn(&Snapshot<'_>) -> u64),
+    /// One duration in nanoseconds.
+    Nanoseconds(fn(&Snapshot<'_>) -> u64),
+    /// One histogram of durations.
+    Durations(fn(&Snapshot<'_>) -> HistogramReading),
+    /// Samples with labels, or none.
+    Samples(fn(&Snapshot<'_>) -> Vec<Sample>),
+}
+
+const fn gauge(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: GAUGE, help }, source: Source::Whole(value) }
+}
+
+const fn counter(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: COUNTER, help }, source: Source::Whole(value) }
+}
+
+const fn seconds(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: GAUGE, help }, source: Source::Nanoseconds(value) }
+}
+
+const fn durations(
     name: &'static str,
-    kind: Kind,
     help: &'static str,
-    value: fn(&Snapshot<'_>) -> u64,
+    value: fn(&Snapshot<'_>) -> HistogramReading,
+) -> Metric {
+    Metric { metric: MetricName { name, kind: HISTOGRAM, help }, source: Source::Durations(value) }
 }
 
-const fn gauge(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> StoreMetric {
-    StoreMetric { name, kind: Kind::Gauge, help, value }
+const fn by(
+    kind: MetricKind,
+    name: &'static str,
+    help: &'static str,
+    values: fn(&Snapshot<'_>) -> Vec<Sample>,
+) -> Metric {
+    Metric { metric: MetricName { name, kind, help }, source: Source::Samples(values) }
 }
 
-const fn counter(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> StoreMetric {
-    StoreMetric { name, kind: Kind::Counter, help, value }
+fn plain(value: MetricValue) -> Vec<Sample> {
+    vec![Sample::plain(value)]
 }
 
-/// Every metric of the store, in the order in which they are shown.
-static STORE_METRICS: &[StoreMetric] = &[
+fn by_plane(now: &Snapshot<'_>, value: fn(&PortReading) -> u64) -> Vec<Sample> {
+    let ports = now.ports.iter();
+    ports.map(|(plane, port)| Sample::labelled("plane", plane.name(), Whole(value(port)))).collect()
+}
+
+fn client_timeouts(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_port = |(plane, port): &(Plane, PortReading)| {
+        let plane = *plane;
+        TimeoutPhase::ALL.into_iter().zip(port.timeouts).map(move |(phase, count)| Sample {
+            labels: vec![("plane", plane.name().to_owned()), ("phase", phase.name().to_owned())],
+            value: Whole(count),
+        })
+    };
+    now.ports.iter().flat_map(of_port).collect()
+}
+
+fn of_process(now: &Snapshot<'_>, value: fn(&ProcessFigures) -> Option<MetricValue>) -> Vec<Sample> {
+    now.process.as_ref().and_then(value).map_or_else(Vec::new, plain)
+}
+
+/// Every metric of this crate, in the order in which they are shown.
+static METRICS: &[Metric] = &[
     gauge("service_storage_objects", "Current objects of all buckets.", |now| now.usage.held.objects),
     gauge("service_storage_logical_bytes", "Bytes of all current objects.", |now| now.usage.held.bytes),
     gauge(
@@ -81,10 +176,10 @@ static STORE_METRICS: &[StoreMetric] = &[
         "Bytes of the volume files that were given back to the file system and not taken again.",
         |now| now.usage.reclaimed_bytes,
     ),
-    gauge(
-        "service_metadata_oldest_read_milliseconds",
+    seconds(
+        "service_metadata_oldest_read_seconds",
         "Age of the oldest open read of metadata; pages freed since it began cannot be used.",
-        |now| u64::try_from(now.usage.oldest_read.as_millis()).unwrap_or(u64::MAX),
+        |now| u64::try_from(now.usage.oldest_read.as_nanos()).unwrap_or(u64::MAX),
     ),
     counter(
         "service_metadata_stale_readers_total",
@@ -133,71 +228,173 @@ static STORE_METRICS: &[StoreMetric] = &[
         "Versions that scrubs have found damaged since the process started.",
         |now| now.store.scrub().total().corrupt(),
     ),
+    by(GAUGE, "service_committer_queue_length", "Changes that wait for the committer, by slice.", |now| {
+        let lengths = now.figures.queue_lengths.iter().enumerate();
+        lengths
+            .map(|(slice, length)| Sample::labelled("slice", format!("{slice:02}"), Whole(*length)))
+            .collect()
+    }),
+    by(
+        HISTOGRAM,
+        "service_commit_batch_changes",
+        "Changes that the committers put into one transaction.",
+        |now| plain(Counts(now.figures.batches.clone())),
+    ),
+    durations(
+        "service_commit_duration_seconds",
+        "Time of the committers' transactions from their begin to the answers, the flush of metadata included.",
+        |now| now.figures.commits.clone(),
+    ),
+    durations(
+        "service_volume_flush_duration_seconds",
+        "Time of the flushes that make payloads durable before a commit.",
+        |now| now.figures.flushes.clone(),
+    ),
+    by(
+        COUNTER,
+        "service_writes_refused_total",
+        "Changes refused, by reason: full (no space is left), quota, overloaded (too many wait for a committer).",
+        |now| {
+            let StoreFigures { refused_full, refused_quota, refused_overloaded, .. } = now.figures;
+            [("full", refused_full), ("quota", refused_quota), ("overloaded", refused_overloaded)]
+                .map(|(reason, count)| Sample::labelled("reason", reason, Whole(count)))
+                .into()
+        },
+    ),
+    counter("service_cache_hits_total", "Blocks that reads found in the cache.", |now| {
+        now.figures.cache_hits
+    }),
+    counter("service_cache_misses_total", "Blocks that reads looked for in the cache in vain.", |now| {
+        now.figures.cache_misses
+    }),
+    counter(
+        "service_blocks_read_total",
+        "Blocks read from volumes that passed their checks, those of verifications included.",
+        |now| now.figures.blocks_read,
+    ),
+    counter("service_device_read_bytes_total", "Bytes that direct reads of volumes have brought.", |now| {
+        now.figures.read_bytes
+    }),
+    counter(
+        "service_device_written_bytes_total",
+        "Bytes that direct writes of payloads have put into volumes.",
+        |now| now.figures.written_bytes,
+    ),
+    durations(
+        "service_device_read_duration_seconds",
+        "Time of each direct read of a volume, as the executor saw it.",
+        |now| now.figures.reads.clone(),
+    ),
+    durations(
+        "service_device_write_duration_seconds",
+        "Time of each direct write to a volume, as the executor saw it.",
+        |now| now.figures.writes.clone(),
+    ),
+    by(GAUGE, "service_connections_open", "Connections that are open.", |now| {
+        by_plane(now, |port| port.connections_open)
+    }),
+    by(
+        COUNTER,
+        "service_connections_accepted_total",
+        "Connections accepted, refused ones included.",
+        |now| by_plane(now, |port| port.accepted),
+    ),
+    by(
+        COUNTER,
+        "service_connections_refused_total",
+        "Connections turned away because too many were open or no descriptor was left.",
+        |now| by_plane(now, |port| port.refused),
+    ),
+    by(
+        COUNTER,
+        "service_client_timeouts_total",
+        "Clients that let a deadline pass, by phase: idle (between requests), head, body, response.",
+        client_timeouts,
+    ),
+    by(GAUGE, "service_requests_open", "Requests between their head and the end of their response.", |now| {
+        by_plane(now, |port| port.requests_open)
+    }),
+    durations(
+        "service_executor_delay_seconds",
+        "By how much executors were late at a look that they take four times a second for each port.",
+        |now| {
+            let delays = now.ports.iter().map(|(_, port)| port.delay.clone());
+            HistogramReading::sum_of(&DURATION_BOUNDS, delays)
+        },
+    ),
+    by(
+        GAUGE,
+        "service_audit_queue_length",
+        "Audit records and queries that wait for the trail's writer.",
+        |now| now.audit_queue.map_or_else(Vec::new, |length| plain(Whole(length))),
+    ),
+    by(GAUGE, "service_build_info", "1, with the version of the program.", |_| {
+        vec![Sample::labelled("version", env!("CARGO_PKG_VERSION"), Whole(1))]
+    }),
+    by(
+        COUNTER,
+        "process_cpu_seconds_total",
+        "Processor time of the process in user and kernel mode.",
+        |now| of_process(now, |process| Some(Nanoseconds(process.cpu_nanoseconds))),
+    ),
+    by(GAUGE, "process_resident_memory_bytes", "Memory of the process that is resident.", |now| {
+        of_process(now, |process| Some(Whole(process.resident_bytes)))
+    }),
+    by(
+        GAUGE,
+        "process_virtual_memory_bytes",
+        "Address space of the process, the maps of metadata included.",
+        |now| of_process(now, |process| Some(Whole(process.virtual_bytes))),
+    ),
+    by(GAUGE, "process_open_fds", "Open file descriptors.", |now| {
+        of_process(now, |process| Some(Whole(process.open_descriptors)))
+    }),
+    by(GAUGE, "process_max_fds", "Most file descriptors that the process may have open.", |now| {
+        of_process(now, |process| process.descriptors_max.map(Whole))
+    }),
+    by(
+        GAUGE,
+        "process_start_time_seconds",
+        "When the process started, in seconds since the Unix epoch.",
+        |now| of_process(now, |process| Some(Nanoseconds(process.started))),
+    ),
 ];
 
-/// One value.
-#[derive(Serialize)]
-struct Sample {
-    name: &'static str,
-    #[serde(rename = "type")]
-    kind: Kind,
-    help: &'static str,
-    labels: std::collections::BTreeMap<&'static str, &'static str>,
-    value: u64,
+impl Metric {
+    fn family(&self, now: &Snapshot<'_>) -> Family {
+        let samples = match self.source {
+            Source::Whole(value) => plain(Whole(value(now))),
+            Source::Nanoseconds(value) => plain(Nanoseconds(value(now))),
+            Source::Durations(value) => plain(Durations(value(now))),
+            Source::Samples(samples) => samples(now),
+        };
+        Family { metric: self.metric, samples }
+    }
 }
 
-fn samples(store: &Store) -> Vec<Sample> {
-    let of_process = metrics::ALL.iter().map(|counter| Sample {
-        name: counter.name(),
-        kind: Kind::Counter,
-        help: counter.help(),
-        labels: counter.label().into_iter().collect(),
-        value: counter.value(),
-    });
-    let now = Snapshot { store, usage: store.usage(), scrub: store.scrub().record() };
-    let of_store = STORE_METRICS.iter().map(|metric| Sample {
-        name: metric.name,
-        kind: metric.kind,
-        help: metric.help,
-        labels: std::collections::BTreeMap::new(),
-        value: (metric.value)(&now),
-    });
-    of_process.chain(of_store).collect()
+/// All metrics with their values now; those that nothing is known of are left out.
+async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
+    let now = Snapshot::take(call).await?;
+    let own = METRICS.iter().map(|metric| metric.family(&now));
+    Ok(metrics::families().into_iter().chain(own).filter(|family| !family.samples.is_empty()).collect())
 }
 
 /// `GET /metrics`.
 pub(crate) async fn text(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let mut out = String::new();
-    let mut last = "";
-    for sample in samples(call.store()?) {
-        // Metrics of one name stand together; name and help are said once. Writing to a string does not fail.
-        if sample.name != last {
-            last = sample.name;
-            let kind = match sample.kind {
-                Kind::Counter => "counter",
-                Kind::Gauge => "gauge",
-            };
-            let _ = write!(out, "# HELP {last} {}\n# TYPE {last} {kind}\n", sample.help);
-        }
-        out.push_str(sample.name);
-        for (index, (label, value)) in sample.labels.iter().enumerate() {
-            let _ = write!(out, "{}{label}=\"{value}\"", if index == 0 { '{' } else { ',' });
-        }
-        let end = if sample.labels.is_empty() { "" } else { "}" };
-        let _ = writeln!(out, "{end} {}", sample.value);
-    }
-    Ok(Reply::bytes(StatusCode::OK, TEXT_FORMAT, out.into_bytes()))
+    let text = exposition::text(&families(&call).await?);
+    Ok(Reply::bytes(StatusCode::OK, TEXT_FORMAT, text.into_bytes()))
 }
 
 #[derive(Serialize)]
-struct Metrics {
-    metrics: Vec<Sample>,
+struct AllMetrics {
+    metrics: Vec<JsonSample>,
 }
 
 /// `GET /api/v1/system/metrics`.
 pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    Reply::json(StatusCode::OK, &Metrics { metrics: samples(call.store()?) })
+    let metrics = exposition::json(families(&call).await?);
+    Reply::json(StatusCode::OK, &AllMetrics { metrics })
 }
 
 #[cfg(test)]
@@ -205,20 +402,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_of_one_name_stand_together_and_say_the_same() {
-        let names: Vec<_> = metrics::ALL
-            .iter()
-            .map(|counter| (counter.name(), counter.help()))
-            .chain(STORE_METRICS.iter().map(|metric| (metric.name, metric.help)))
-            .collect();
-        for (index, (name, help)) in names.iter().enumerate() {
-            assert!(name.starts_with("service_") && help.ends_with('.') && !help.contains('\n'), "{name}");
-            if let Some(earlier) = names[..index].iter().rposition(|(other, _)| other == name) {
-                assert_eq!((earlier, names[earlier].1), (index - 1, *help), "{name}");
-            }
+    fn every_name_stands_once_and_tells_kind_and_unit() {
+        let own = METRICS.iter().map(|row| row.metric);
+        let all: Vec<_> = metrics::families().iter().map(|family| family.metric).chain(own).collect();
+        for (index, MetricName { name, kind, help }) in all.iter().enumerate() {
+            assert!(name.starts_with("service_") || name.starts_with("process_"), "{name}");
+            assert!(help.ends_with('.') && !help.contains('\n'), "{name}: {help}");
+            assert!(!all[..index].iter().any(|other| other.name == *name), "{name} stands twice");
+            assert_eq!(*kind == COUNTER, name.ends_with("_total"), "{name}");
         }
-        for metric in STORE_METRICS {
-            assert_eq!(metric.kind == Kind::Counter, metric.name.ends_with("_total"), "{}", metric.name);
+        for row in METRICS {
+            let shows_seconds = matches!(row.source, Source::Nanoseconds(_) | Source::Durations(_));
+            assert!(!shows_seconds || row.metric.name.ends_with("_seconds"), "{}", row.metric.name);
         }
     }
 }

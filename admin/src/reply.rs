@@ -118,7 +118,8 @@ pub(crate) fn respond(
         }
     }
     head.header("x-request-id", id);
-    let meta = ResponseMeta { status: reply.status, route, request_id: id.to_owned(), error_code };
+    let meta =
+        ResponseMeta { status: reply.status, route, operation: "", request_id: id.to_owned(), error_code };
     let body = match (reply.body, body_wanted) {
         (ReplyBody::None, _) => ResponseBody::Empty,
         (ReplyBody::Full(body), BodyWanted::Yes) => ResponseBody::Full(body),

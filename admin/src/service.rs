@@ -1,6 +1,5 @@
 //! The management plane on one executor: from a request head to an answer.
 
-use std::cell::Cell;
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +16,8 @@ use crate::audit::{self, Trail};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::failures::WrongCredentials;
-use crate::readiness::{Readiness, SubsystemState};
+use crate::metrics::MetricSources;
+use crate::readiness::Readiness;
 use crate::reply::{BodyWanted, Reply, respond};
 use crate::routes::{Access, Route, Segments, find};
 use crate::verify::Verifications;
@@ -39,6 +39,8 @@ pub struct AdminOptions {
     pub audit: Option<Arc<AuditLog>>,
     /// The verifications that run, on all executors.
     pub verifications: Verifications,
+    /// What the metrics show beside the store and what is counted for the process.
+    pub metrics: Arc<MetricSources>,
     /// The signal to stop: what takes long ends early.
     pub drain: Drain,
 }
@@ -46,8 +48,6 @@ pub struct AdminOptions {
 /// The management plane on one executor.
 pub struct AdminService {
     pub(crate) options: AdminOptions,
-    /// What the last look at the subsystems found: the log hears of changes, not of every look.
-    was_ready: Cell<bool>,
 }
 
 /// A request as it came.
@@ -62,7 +62,7 @@ impl AdminService {
     /// A service on this executor.
     #[must_use]
     pub fn new(options: AdminOptions) -> Rc<Self> {
-        Rc::new(Self { options, was_ready: Cell::new(true) })
+        Rc::new(Self { options })
     }
 
     /// The path of every request.
@@ -72,13 +72,16 @@ impl AdminService {
         let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
         let id = sent_id.and_then(client_request_id).unwrap_or(incoming.made_id);
         let found = find(head.method(), head.path());
+        let operation = found.route.as_ref().map_or("", |(route, _)| route.operation);
         let result = match found.route {
             Ok((route, segments)) => self.call_route(route, segments, id, incoming).await,
             Err(refusal) => Err(refusal),
         };
         let body_wanted =
             if *head.method() == Method::HEAD { BodyWanted::LengthOnly } else { BodyWanted::Yes };
-        respond(result, found.pattern, id, body_wanted)
+        let mut response = respond(result, found.pattern, id, body_wanted);
+        response.meta.operation = operation;
+        response
     }
 
     /// Lets the caller in, has the request handled, and leaves its record.
@@ -137,24 +140,6 @@ impl AdminService {
         let mut reply = (route.handler)(call).await?;
         trail.carried_out(log, std::mem::take(&mut reply.record)).await?;
         Ok(reply)
-    }
-
-    /// Looks at the subsystems and logs when readiness has changed, with the reasons, which the public answer
-    /// leaves out.
-    pub(crate) fn look(&self) -> Vec<SubsystemState> {
-        let subsystems = self.options.readiness.look();
-        let is_ready = subsystems.iter().all(|subsystem| subsystem.state.is_ok());
-        if self.was_ready.replace(is_ready) != is_ready {
-            for (name, reason) in
-                subsystems.iter().filter_map(|one| one.state.as_ref().err().map(|why| (one.name, why)))
-            {
-                tracing::warn!(target: "service", subsystem = name, reason, "not ready");
-            }
-            if is_ready {
-                tracing::info!(target: "service", "ready again");
-            }
-        }
-        subsystems
     }
 }
 

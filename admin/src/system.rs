@@ -40,7 +40,7 @@ struct NotReady {
 
 /// `GET /ready`: 503 when any subsystem cannot work, with the state of each, and the reason when all may know it.
 pub(crate) async fn ready(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let subsystems = call.service.look();
+    let subsystems = call.service.options.readiness.look().await;
     if all_ready(&subsystems) {
         return Reply::json(StatusCode::OK, &Status { status: READY });
     }
@@ -81,10 +81,11 @@ const CAPABILITIES: Capabilities = Capabilities {
 /// `GET /api/v1/system/info`.
 pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
+    let subsystems = call.service.options.readiness.look().await;
     let info = SystemInfo {
         name: "cairn",
         version: env!("CARGO_PKG_VERSION"),
-        status: word(all_ready(&call.service.look())),
+        status: word(all_ready(&subsystems)),
         capabilities: CAPABILITIES,
     };
     Reply::json(StatusCode::OK, &info)

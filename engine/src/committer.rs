@@ -15,6 +15,7 @@ use crate::slice::Slice;
 use cairn_model::Clock;
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Runs until the queue is closed and empty.
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut sequence: u64) {
@@ -66,7 +67,9 @@ fn flush_payloads(slice: &Slice, jobs: Vec<Job>) -> Vec<Job> {
             if flushed.contains(&number) || failed.contains(&number) {
                 continue;
             }
+            let begun = Instant::now();
             let done = slice.volume(number).map(|volume| volume.flush());
+            slice.figures.flushes.note_time(begun.elapsed());
             #[cfg(feature = "simulation")]
             let done = done.map(|flushed| slice.files.forgive_flush(flushed));
             if matches!(done, Some(Ok(()))) {
@@ -115,6 +118,7 @@ fn commit_batch(
     sequence: u64,
     jobs: &mut impl Iterator<Item = Job>,
 ) -> u64 {
+    let begun = Instant::now();
     let mut batch = match Batch::begin(slice, clock, sequence) {
         Ok(batch) => batch,
         Err(error) => {
@@ -123,10 +127,11 @@ fn commit_batch(
             return sequence;
         }
     };
-    let mut broken = None;
+    let (mut broken, mut changes) = (None, 0);
     while !batch.is_full()
         && let Some(job) = jobs.next()
     {
+        changes += 1;
         if let Err(error) = batch.apply(job) {
             broken = Some(error);
             break;
@@ -134,7 +139,13 @@ fn commit_batch(
     }
     let last = batch.sequence();
     let ended = match broken {
-        None => batch.commit(),
+        None => {
+            // Noted first: who has the answer of a change finds it counted.
+            slice.figures.batches.note(changes);
+            let ended = batch.commit();
+            slice.figures.commits.note_time(begun.elapsed());
+            ended
+        }
         Some(error) => {
             batch.abandon(&error);
             jobs.for_each(|job| job.fail(&error));

@@ -156,6 +156,12 @@ impl Control {
     }
 
     /// Where the scrub stands. A record that cannot be read costs a pass, not the start.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        let txn = self.environment.read()?;
+        let found = txn.get(self.control_table, IDENTITY_KEY)?;
+        found.map(|_| ()).ok_or_else(|| EngineError::Corrupt("their store's identity is missing".to_owned()))
+    }
+
     pub(crate) fn scrub_record(&self) -> ScrubRecord {
         let read = || -> Result<Option<ScrubRecord>, cairn_lmdb::Error> {
             let txn = self.environment.read()?;

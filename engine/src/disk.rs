@@ -6,6 +6,7 @@
 //! A write runs in a task of its own that nothing cancels: a write whose future is dropped may be lost or land later,
 //! so the space that it goes to stays reserved until the task has ended, whatever becomes of the client.
 
+use crate::figures::ExecutorFigures;
 use crate::files::Files;
 use crate::limits::UNIT_BYTES;
 #[cfg(feature = "simulation")]
@@ -17,15 +18,23 @@ use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Instant;
 
 /// The volumes that an executor has open.
 pub(crate) struct Disk {
     files: Files,
+    figures: Arc<ExecutorFigures>,
     open: RefCell<HashMap<(u16, u32), Rc<DiskFile>>>,
 }
 
 /// One volume as an executor has it open.
-pub(crate) enum DiskFile {
+pub(crate) struct DiskFile {
+    handle: Handle,
+    figures: Arc<ExecutorFigures>,
+}
+
+enum Handle {
     /// On the executor's ring.
     Direct(DmaFile),
     /// In memory.
@@ -107,8 +116,8 @@ impl SharedBuffer {
 }
 
 impl Disk {
-    pub(crate) fn new(files: Files) -> Self {
-        Self { files, open: RefCell::default() }
+    pub(crate) fn new(files: Files, figures: Arc<ExecutorFigures>) -> Self {
+        Self { files, figures, open: RefCell::default() }
     }
 
     /// The file of a volume, opened when it is first used.
@@ -122,25 +131,26 @@ impl Disk {
     }
 
     async fn open_file(&self, path: &Path) -> io::Result<DiskFile> {
-        match &self.files {
+        let handle = match &self.files {
             Files::System => {
                 let path: PathBuf = path.to_owned();
                 let file = OpenOptions::new().read(true).write(true).dma_open(path).await;
-                Ok(DiskFile::Direct(file.map_err(io::Error::from)?))
+                Handle::Direct(file.map_err(io::Error::from)?)
             }
             #[cfg(feature = "simulation")]
-            Files::Simulated(simulation) => simulation.disk.open(path).map(DiskFile::Simulated),
-        }
+            Files::Simulated(simulation) => Handle::Simulated(simulation.disk.open(path)?),
+        };
+        Ok(DiskFile { handle, figures: Arc::clone(&self.figures) })
     }
 }
 
 impl DiskFile {
     /// Length in bytes.
     pub(crate) async fn length(&self) -> io::Result<u64> {
-        match self {
-            Self::Direct(file) => file.file_size().await.map_err(io::Error::from),
+        match &self.handle {
+            Handle::Direct(file) => file.file_size().await.map_err(io::Error::from),
             #[cfg(feature = "simulation")]
-            Self::Simulated(file) => Ok(file.length()),
+            Handle::Simulated(file) => Ok(file.length()),
         }
     }
 }
@@ -149,10 +159,10 @@ impl DiskFile {
 pub(crate) fn write_buffer(file: &DiskFile, bytes: usize) -> WriteBuffer {
     let unit = usize::try_from(UNIT_BYTES).unwrap_or(4096);
     let bytes = bytes.next_multiple_of(unit);
-    match file {
-        DiskFile::Direct(file) => WriteBuffer::Direct(file.alloc_dma_buffer(bytes)),
+    match &file.handle {
+        Handle::Direct(file) => WriteBuffer::Direct(file.alloc_dma_buffer(bytes)),
         #[cfg(feature = "simulation")]
-        DiskFile::Simulated(_) => WriteBuffer::Simulated(vec![0; bytes]),
+        Handle::Simulated(_) => WriteBuffer::Simulated(vec![0; bytes]),
     }
 }
 
@@ -167,10 +177,15 @@ pub(crate) fn write<T: 'static>(
     glommio::spawn_local(async move {
         let (buffer, outcome) = prepared.await?;
         let bytes = buffer.as_bytes().len();
+        let begun = Instant::now();
         let written = write_now(&file, offset, buffer).await;
         drop(keep);
+        file.figures.writes.note_time(begun.elapsed());
         match written? {
-            count if count == bytes => Ok(outcome),
+            count if count == bytes => {
+                file.figures.written_bytes.add(bytes as u64);
+                Ok(outcome)
+            }
             count => {
                 Err(io::Error::new(io::ErrorKind::WriteZero, format!("{count} of {bytes} bytes written")))
             }
@@ -180,12 +195,12 @@ pub(crate) fn write<T: 'static>(
 }
 
 async fn write_now(file: &DiskFile, offset: u64, buffer: SharedBuffer) -> io::Result<usize> {
-    match (file, buffer) {
-        (DiskFile::Direct(file), SharedBuffer::Direct(buffer)) => {
+    match (&file.handle, buffer) {
+        (Handle::Direct(file), SharedBuffer::Direct(buffer)) => {
             file.write_rc_at(buffer, offset).await.map_err(io::Error::from)
         }
         #[cfg(feature = "simulation")]
-        (DiskFile::Simulated(file), buffer) => file.write_in_turn(buffer.as_bytes(), offset).await,
+        (Handle::Simulated(file), buffer) => file.write_in_turn(buffer.as_bytes(), offset).await,
         #[cfg(feature = "simulation")]
         _ => Err(io::Error::other("a simulated buffer for a real file")),
     }
@@ -193,13 +208,11 @@ async fn write_now(file: &DiskFile, offset: u64, buffer: SharedBuffer) -> io::Re
 
 /// Reads `bytes` bytes (a multiple of a unit) at `offset`.
 pub(crate) async fn read(file: &DiskFile, offset: u64, bytes: usize) -> io::Result<ReadBytes> {
-    let read = match file {
-        DiskFile::Direct(file) => {
-            ReadBytes::Direct(file.read_at_aligned(offset, bytes).await.map_err(io::Error::from)?)
-        }
-        #[cfg(feature = "simulation")]
-        DiskFile::Simulated(file) => ReadBytes::Simulated(file.read_in_turn(offset, bytes).await?),
-    };
+    let begun = Instant::now();
+    let read = read_now(file, offset, bytes).await;
+    file.figures.reads.note_time(begun.elapsed());
+    let read = read?;
+    file.figures.read_bytes.add(read.as_ref().len() as u64);
     if read.as_ref().len() < bytes {
         return Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
@@ -207,4 +220,14 @@ pub(crate) async fn read(file: &DiskFile, offset: u64, bytes: usize) -> io::Resu
         ));
     }
     Ok(read)
+}
+
+async fn read_now(file: &DiskFile, offset: u64, bytes: usize) -> io::Result<ReadBytes> {
+    match &file.handle {
+        Handle::Direct(file) => {
+            file.read_at_aligned(offset, bytes).await.map(ReadBytes::Direct).map_err(io::Error::from)
+        }
+        #[cfg(feature = "simulation")]
+        Handle::Simulated(file) => file.read_in_turn(offset, bytes).await.map(ReadBytes::Simulated),
+    }
 }

@@ -4,6 +4,7 @@ use crate::bucket::Bucket;
 use crate::disk::{Disk, DiskFile};
 use crate::error::{EngineError, OpenError};
 use crate::events::{FoundWhile, StoreEvent};
+use crate::figures::ExecutorFigures;
 use crate::hasher::Hasher;
 use crate::keys;
 use crate::limits::{
@@ -42,6 +43,7 @@ pub struct Engine {
     pub(crate) read_ahead_bytes: Cell<usize>,
     /// Requests of this executor, seen by whoever reads in the background.
     activity: Arc<Activity>,
+    pub(crate) figures: Arc<ExecutorFigures>,
     /// Where background reading runs, behind all requests.
     background: TaskQueueHandle,
 }
@@ -70,7 +72,8 @@ impl Engine {
     /// # Errors
     /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
-        let disk = Disk::new(store.files.clone());
+        let figures = store.executors_figures.add();
+        let disk = Disk::new(store.files.clone(), Arc::clone(&figures));
         let (upload_budget, hasher) = (UploadBudget::new(), Hasher::default());
         let shared_parts = SharedParts::default();
         let activity = store.activities.add();
@@ -85,6 +88,7 @@ impl Engine {
             hasher,
             read_ahead_bytes,
             activity,
+            figures,
             background,
         });
         for slice in &engine.store.slices {
@@ -137,7 +141,7 @@ impl Engine {
         }
         // Below the reserve, what volumes and metadata hold in free space can still be used; nothing grows.
         if self.store.disk.is_low() && slice.environment.headroom() < METADATA_HEADROOM_MIN {
-            return Err(EngineError::StorageFull);
+            return self.figures.counted(Err(EngineError::StorageFull));
         }
         PayloadWriter::new(self, slice, (bucket, key), size, md5)
     }
@@ -220,8 +224,8 @@ impl Engine {
         job: impl FnOnce(Reply<T>) -> Job,
     ) -> Result<T, EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.store.slice_of(bucket, key)?.queue.push(job(reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.figures.counted(self.store.slice_of(bucket, key)?.queue.push(job(reply)))?;
+        self.figures.counted(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 
     /// Notes that a request began, so that background work makes room for it.

@@ -28,6 +28,7 @@ mod error;
 mod events;
 mod expiry;
 mod extent;
+mod figures;
 mod files;
 #[cfg(test)]
 mod fragmentation;
@@ -36,6 +37,7 @@ mod free_runs;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod hasher;
+mod health;
 mod inspect;
 mod keeper;
 mod keys;
@@ -77,6 +79,7 @@ pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
+pub use figures::StoreFigures;
 pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use md5::{Md5, md5_digest};

@@ -179,7 +179,6 @@ impl Queue {
     }
 
     /// Changes that wait.
-    #[cfg(feature = "simulation")]
     pub(crate) fn waiting(&self) -> usize {
         self.lock().jobs.len()
     }

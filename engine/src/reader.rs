@@ -323,6 +323,7 @@ impl VolumeReader {
                 return;
             }
             if let Some(block) = self.payload.cached(self.ahead, self.purpose) {
+                self.payload.engine.figures.cache_hits.add(1);
                 self.pending.push_back(Pending::Ready(block));
                 self.count_ahead(1);
                 continue;
@@ -337,6 +338,9 @@ impl VolumeReader {
                 count += 1;
             }
             self.count_ahead(count);
+            if self.purpose != Purpose::Verify {
+                self.payload.engine.figures.cache_misses.add(count);
+            }
             let (payload, purpose) = (Rc::clone(&self.payload), self.purpose);
             let task = glommio::spawn_local(async move { payload.read_blocks(first, count, purpose).await });
             self.pending.push_back(Pending::Reading(task));
@@ -408,6 +412,7 @@ impl PinnedPayload {
             self.fill_cache(Self::piece(number), &block, purpose);
             blocks.push(block);
         }
+        self.engine.figures.blocks_read.add(count);
         Ok(blocks)
     }
 

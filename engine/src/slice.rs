@@ -23,6 +23,7 @@ use crate::changes::{ChangeLog, FollowedTable};
 use crate::codec;
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, FoundWhile, StoreEvent};
+use crate::figures::CommitterFigures;
 use crate::files::Files;
 use crate::free_map;
 use crate::limits::{GROWTH_BYTES_MIN, SLICE_MAP_BYTES, UNIT_BYTES};
@@ -92,6 +93,7 @@ pub(crate) struct Slice {
     pub(crate) space: Arc<Space>,
     pub(crate) volumes: RwLock<Vec<Arc<Volume>>>,
     pub(crate) queue: Queue,
+    pub(crate) figures: CommitterFigures,
     pub(crate) changes: ChangeLog,
     pub(crate) keeper: Mutex<KeeperRequests>,
     pub(crate) keeper_wake: Condvar,
@@ -170,6 +172,7 @@ impl Slice {
             space: Arc::new(Space::default()),
             volumes: RwLock::new(volumes),
             queue: Queue::default(),
+            figures: CommitterFigures::default(),
             changes: ChangeLog::default(),
             keeper: Mutex::default(),
             keeper_wake: Condvar::new(),

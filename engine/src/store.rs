@@ -15,6 +15,7 @@ use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreObserver};
+use crate::figures::ExecutorsFigures;
 use crate::files::Files;
 use crate::inspect::Inspections;
 use crate::keeper::{self, DiskSpace};
@@ -97,6 +98,7 @@ pub struct Store {
     /// What was found wrong, and who is told of it.
     pub(crate) events: Arc<Events>,
     pub(crate) activities: Activities,
+    pub(crate) executors_figures: ExecutorsFigures,
     pub(crate) scrub: ScrubStatus,
     pub(crate) clock: Arc<dyn Clock>,
     buckets: Arc<Buckets>,
@@ -104,7 +106,7 @@ pub struct Store {
     pub(crate) bucket_records: Arc<Control>,
     /// Inspections and repairs under way.
     pub(crate) inspections: Inspections,
-    control_stopped: Arc<OnceLock<String>>,
+    pub(crate) control_stopped: Arc<OnceLock<String>>,
     control: Mutex<Sender<ControlJob>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
@@ -152,6 +154,7 @@ impl Store {
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             events,
             activities: Activities::default(),
+            executors_figures: ExecutorsFigures::default(),
             scrub: ScrubStatus::new(control.scrub_record()),
             clock: Arc::clone(&options.clock),
             buckets: Arc::new(RwLock::new(buckets)),
@@ -292,30 +295,6 @@ impl Store {
     pub(crate) fn send_control(&self, job: ControlJob) -> Result<(), EngineError> {
         let control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
         control.send(job).map_err(|_| EngineError::ShuttingDown)
-    }
-
-    /// Whether payloads can be stored and read: `Err` says what is wrong.
-    ///
-    /// # Errors
-    /// The reason, for people.
-    pub fn storage_health(&self) -> Result<(), String> {
-        for slice in &self.slices {
-            let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
-            if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
-                return Err(format!("{} is read-only after a failed flush", volume.path.display()));
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether metadata can be changed: `Err` says what is wrong.
-    ///
-    /// # Errors
-    /// The reason, for people.
-    pub fn metadata_health(&self) -> Result<(), String> {
-        let stopped =
-            self.slices.iter().find_map(|slice| slice.stopped.get()).or_else(|| self.control_stopped.get());
-        stopped.map_or(Ok(()), |reason| Err(reason.clone()))
     }
 
     /// Figures of the whole store.

@@ -175,6 +175,11 @@ impl Volume {
         faults
     }
 
+    /// Reads the header unit from the device. What it holds is compared by [`Self::examine`]: nothing that is served rests on it.
+    pub(crate) fn check_readable(&self) -> io::Result<()> {
+        self.file.read_exact_at(&mut HeaderUnit([0; 4096]).0, 0)
+    }
+
     /// Bytes by which the volume can still grow.
     pub(crate) fn room(&self) -> u64 {
         VOLUME_BYTES_MAX.saturating_sub(self.units() * UNIT_BYTES)

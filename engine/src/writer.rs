@@ -326,7 +326,7 @@ impl VolumeWriter {
     async fn reserve_more(&mut self) -> Result<(), EngineError> {
         let most = self.reserved.clamp(FIRST_RESERVATION_BYTES, EXTENT_UNITS_MAX * UNIT_BYTES);
         let bytes = (self.size - self.reserved).min(most);
-        let more = self.slice.reserve(bytes).await?;
+        let more = self.engine.figures.counted(self.slice.reserve(bytes).await)?;
         self.reserved += bytes;
         match &self.reservation {
             Some(reservation) => reservation.borrow_mut().append(more),
@@ -406,7 +406,7 @@ impl VolumeWriter {
         let extents = reservation.extents().to_vec();
         if extents.len() > EXTENTS_MAX {
             // Only in a full store of nothing but single free blocks.
-            return Err(EngineError::StorageFull);
+            return self.engine.figures.counted(Err(EngineError::StorageFull));
         }
         let checks = match table {
             None => BlockChecks::List(self.checks),
@@ -430,7 +430,7 @@ impl VolumeWriter {
     async fn write_table(&self) -> Result<Reservation, EngineError> {
         let kind = CheckKind::of(self.key.is_some());
         let bytes = kind.table_pages(self.checks.len() as u64) * UNIT_BYTES;
-        let reservation = Rc::new(self.slice.reserve(bytes).await?);
+        let reservation = Rc::new(self.engine.figures.counted(self.slice.reserve(bytes).await)?);
         let mut table = vec![0u8; usize::try_from(bytes).map_err(|_| EngineError::PayloadTooLarge)?];
         write_table(self.id, &self.checks, &mut table);
         let mut rest: &[u8] = &table;

@@ -155,7 +155,7 @@ fn a_write_that_the_device_fails_is_not_acknowledged_and_gives_its_space_back() 
             );
             all_is_free_again(&engine, free).await;
             put(&engine, &bucket, &key("new"), &content(3, SIZE), anything()).await.expect("put");
-            assert_eq!(engine.store().storage_health(), Ok(()));
+            assert_eq!(engine.store().check_storage(), Ok(()));
             old_is_whole(&engine, &bucket).await;
         });
     }
@@ -172,13 +172,13 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
     let told = all_told.clone();
     with_store(&simulation, folder.path(), move |engine, bucket| async move {
         engine.store().set_observer(Box::new(told));
-        assert_eq!(engine.store().storage_health(), Ok(()));
+        assert_eq!(engine.store().check_storage(), Ok(()));
         disk.plan(once(Operation::Flush, EIO));
         for attempt in 0..3 {
             let refused = put(&engine, &bucket, &key("new"), &content(2, SIZE), anything()).await;
             assert!(matches!(refused, Err(EngineError::Io(_))), "attempt {attempt}: {refused:?}");
         }
-        let reason = engine.store().storage_health().expect_err("not ready");
+        let reason = engine.store().check_storage().expect_err("not ready");
         assert!(reason.contains("read-only"), "{reason}");
         // What needs no flush of the volume goes on.
         old_is_whole(&engine, &bucket).await;
@@ -193,7 +193,7 @@ fn a_failed_flush_is_never_followed_by_an_acknowledgement_that_rests_on_it() {
     for kept in [Kept::All, Kept::Nothing, Kept::Torn(7)] {
         let after = Simulation::new(simulation.disk.snapshot().cut(folder.path(), kept));
         with_store(&after, folder.path(), |engine, bucket| async move {
-            assert_eq!(engine.store().storage_health(), Ok(()));
+            assert_eq!(engine.store().check_storage(), Ok(()));
             assert_eq!(engine.store().inspect(u64::MAX).expect("reads").findings, []);
             old_is_whole(&engine, &bucket).await;
             put(&engine, &bucket, &key("new"), &content(4, SIZE), anything()).await.expect("put");

@@ -8,6 +8,7 @@
 //! Invariant: a connection is counted from the moment it is accepted (at the executor that will serve it, so that a
 //! burst does not overshoot) until its [`Place`] is dropped.
 
+use crate::figures::Figures;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ pub(crate) struct Group<T> {
 #[derive(Debug)]
 struct Seat<T> {
     open: AtomicUsize,
+    figures: Arc<Figures>,
     inbox: Mutex<Inbox<T>>,
 }
 
@@ -63,6 +65,7 @@ impl<T> Group<T> {
     pub(crate) fn new(executors: usize) -> Arc<Self> {
         let seat = |_| Seat {
             open: AtomicUsize::new(0),
+            figures: Arc::default(),
             inbox: Mutex::new(Inbox { handed: VecDeque::new(), waker: None, is_open: false }),
         };
         Arc::new(Self { seats: (0..executors).map(seat).collect() })
@@ -71,6 +74,16 @@ impl<T> Group<T> {
     /// Connections open at all executors.
     pub(crate) fn open(&self) -> usize {
         self.seats.iter().map(|seat| seat.open.load(Ordering::Relaxed)).sum()
+    }
+
+    /// What each executor counts.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = &Arc<Figures>> {
+        self.seats.iter().map(|seat| &seat.figures)
+    }
+
+    /// What one executor counts.
+    pub(crate) fn figures_of(&self, seat: usize) -> &Arc<Figures> {
+        &self.seats[seat].figures
     }
 
     /// From now on connections may be handed to this executor.

@@ -57,6 +57,7 @@ pub struct RequestBody<'c> {
     chunked: bool,
     continue_is_owed: bool,
     failed: bool,
+    timed_out: bool,
 }
 
 /// What is known of a body when the service is done with it.
@@ -69,6 +70,8 @@ pub(crate) struct BodyRest {
     /// Whether nobody knows where the next request begins: the body failed, is chunked, or may never come because the
     /// client waits for a `100 Continue`.
     pub(crate) framing_is_lost: bool,
+    /// Whether the client's time was over before it had come.
+    pub(crate) timed_out: bool,
 }
 
 impl<'c> RequestBody<'c> {
@@ -85,6 +88,7 @@ impl<'c> RequestBody<'c> {
             // its next request, as the botocore in AWS CLI 1.46 does. Owing the 100 closes the connection behind it.
             continue_is_owed: head.expects_continue() && framing != BodyFraming::None,
             failed: false,
+            timed_out: false,
         }
     }
 
@@ -119,6 +123,7 @@ impl<'c> RequestBody<'c> {
             }
             Err(error) => {
                 self.failed = true;
+                self.timed_out = matches!(error, BodyError::TimedOut);
                 Err(error)
             }
         }
@@ -164,6 +169,7 @@ impl<'c> RequestBody<'c> {
             remaining: self.remaining,
             read: self.read,
             framing_is_lost: self.failed || self.chunked || self.continue_is_owed,
+            timed_out: self.timed_out,
         }
     }
 }

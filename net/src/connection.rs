@@ -16,6 +16,7 @@ use futures_lite::FutureExt;
 
 use crate::body::{BodyRest, RequestBody};
 use crate::deadline::{Pace, Phase};
+use crate::figures::TimeoutPhase;
 use crate::limits::{DISCARD_BYTES_MAX, LINGER, LINGER_BYTES_MAX};
 use crate::respond::{Manner, Sent, send};
 use crate::server::Server;
@@ -49,6 +50,7 @@ pub(crate) async fn run<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, pee
             Ok(head) => {
                 let request =
                     Request { head, peer, local, started: server.time(), id: server.next_request_id() };
+                let _open = server.figures.open_request();
                 match exchange(server, wire, &request).await {
                     Next::Keep => glommio::yield_if_needed().await,
                     end => break end,
@@ -90,7 +92,13 @@ async fn read_head<S: Service>(server: &Server<S>, wire: &mut Wire) -> Result<Re
         match read_more(server, wire).await {
             Ok(count) if count > 0 => {}
             Err(WireError::Expired) if head_deadline.is_some() => {
+                server.figures.timed_out(TimeoutPhase::Head);
                 return Err(NoHead::Refused(Rejection::HeadTimeout));
+            }
+            // A drain ends idle waits too, and that is no fault of the client.
+            Err(WireError::Expired) if !server.drain.is_begun() => {
+                server.figures.timed_out(TimeoutPhase::Idle);
+                return Err(NoHead::Silent);
             }
             _ => return Err(NoHead::Silent),
         }
@@ -117,6 +125,9 @@ async fn exchange<S: Service>(server: &Server<S>, wire: &mut Wire, request: &Req
     // A read that the service gave up has left its deadline behind.
     body.end_wait();
     let rest = body.into_rest();
+    if rest.timed_out {
+        server.figures.timed_out(TimeoutPhase::Body);
+    }
     let (response, panicked) = match called {
         Ok(response) => (response, false),
         Err(_) => {
@@ -173,6 +184,9 @@ async fn respond<S: Service>(
     let mut buffer = server.take_buffer();
     let sent = send(wire, &response.head, response.body, manner, &mut buffer).await;
     server.give_buffer(buffer);
+    if sent.outcome == Outcome::DeadlinePassed && !server.drain.is_begun() {
+        server.figures.timed_out(TimeoutPhase::Response);
+    }
     let ended = server.time();
     let started = request.map_or(ended, |(request, _)| request.started);
     server.service.completed(&Exchange {
@@ -205,6 +219,7 @@ fn method_ahead(bytes: &[u8]) -> Method {
 
 /// Refuses a connection before anything was read from it.
 pub(crate) async fn turn_away<S: Service>(server: &Server<S>, wire: &mut Wire) {
+    server.figures.refused.add(1);
     if refuse(server, wire, Rejection::TooManyConnections).await == Next::Linger
         && let Some(_slot) = server.linger_slot()
     {

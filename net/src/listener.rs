@@ -16,6 +16,7 @@ use glommio::net::{AcceptedTcpStream, TcpListener as RingListener};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::balance::{Group, Place};
+use crate::figures::PortFigures;
 use crate::limits::{ACCEPT_PAUSE_MAX, ACCEPT_PAUSE_MIN, BACKLOG};
 
 /// A connection between `accept` and its executor. Plain numbers: it is closed only by being bound to an executor.
@@ -39,6 +40,12 @@ impl Listener {
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
+    }
+
+    /// What all executors count of the port, of which this is one listener.
+    #[must_use]
+    pub fn figures(&self) -> PortFigures {
+        PortFigures::of(Arc::clone(&self.group))
     }
 
     pub(crate) fn into_acceptor(self) -> Acceptor {
@@ -110,6 +117,7 @@ impl Acceptor {
             match self.socket.shared_accept().await {
                 Ok(stream) => {
                     pause = ACCEPT_PAUSE_MIN;
+                    self.group.figures_of(self.seat).accepted.add(1);
                     // On failure the client has gone, and `peer_addr` has closed the descriptor.
                     if let Ok(peer) = stream.peer_addr()
                         && let Some((accepted, place)) = self.group.seat(self.seat, Accepted { stream, peer })
@@ -142,6 +150,9 @@ impl Acceptor {
             return;
         }
         if let Some(Ok(stream)) = future::poll_once(self.socket.shared_accept()).await {
+            let figures = self.group.figures_of(self.seat);
+            figures.accepted.add(1);
+            figures.refused.add(1);
             close(stream);
         }
         self.reserve = self.twin.as_ref().and_then(|twin| twin.try_clone().ok());

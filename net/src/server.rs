@@ -8,6 +8,7 @@ use std::future::Future;
 use std::hash::{BuildHasher, RandomState};
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use cairn_http1::{HttpDate, http_date};
@@ -17,6 +18,7 @@ use crate::balance::Place;
 use crate::connection::{run, turn_away};
 use crate::deadline::{Registry, Watch};
 use crate::drain::Drain;
+use crate::figures::Figures;
 use crate::limits::{
     ABORT_PATIENCE, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, LOOPBACK_SEND_BYTES, Limits, TICK,
 };
@@ -37,6 +39,7 @@ pub(crate) struct Server<S> {
     pub(crate) service: Rc<S>,
     pub(crate) limits: Limits,
     pub(crate) drain: Drain,
+    pub(crate) figures: Arc<Figures>,
     /// Where heads are read. Borrowed only within a poll.
     pub(crate) scratch: RefCell<Vec<u8>>,
     registry: Registry,
@@ -54,9 +57,10 @@ pub(crate) struct Server<S> {
 /// Connections are spread over all executors whose listeners came from the same [`bind`](crate::bind), so each of
 /// them must be served.
 pub async fn serve<S: Service>(listener: Listener, service: Rc<S>, limits: Limits, drain: Drain) {
-    let server = Rc::new(Server::new(service, limits, drain));
     let acceptor = listener.into_acceptor();
     let (group, seat) = (acceptor.group().clone(), acceptor.seat());
+    let figures = Arc::clone(group.figures_of(seat));
+    let server = Rc::new(Server::new(service, limits, drain, figures));
     group.open_seat(seat);
     let admit = |server: &Rc<Server<S>>| {
         let server = Rc::clone(server);
@@ -65,8 +69,10 @@ pub async fn serve<S: Service>(listener: Listener, service: Rc<S>, limits: Limit
     let accepting = glommio::spawn_local(acceptor.accept_all(admit(&server)));
     let taking = glommio::spawn_local(take_handed(group.clone(), seat, admit(&server)));
     while !server.drain.is_begun() {
+        let due = Instant::now() + TICK;
         glommio::timer::sleep(TICK).await;
         server.tick();
+        server.figures.delay.note_time(server.now().saturating_duration_since(due));
     }
     accepting.cancel().await;
     taking.cancel().await;
@@ -77,12 +83,13 @@ pub async fn serve<S: Service>(listener: Listener, service: Rc<S>, limits: Limit
 }
 
 impl<S: Service> Server<S> {
-    fn new(service: Rc<S>, limits: Limits, drain: Drain) -> Self {
+    fn new(service: Rc<S>, limits: Limits, drain: Drain, figures: Arc<Figures>) -> Self {
         let seconds = wall_seconds();
         Self {
             service,
             limits,
             drain,
+            figures,
             scratch: RefCell::new(vec![0; HEAD_READ_BYTES]),
             registry: Registry::default(),
             now: Cell::new(Instant::now()),

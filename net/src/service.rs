@@ -99,6 +99,8 @@ pub struct ResponseMeta {
     pub status: http::StatusCode,
     /// The route's pattern, never the raw path.
     pub route: &'static str,
+    /// What the service calls what was asked for, from a table of its own; empty where the route says all.
+    pub operation: &'static str,
     /// The request id that the response carries.
     pub request_id: String,
     /// The S3 or management error code, if it is an error.

@@ -9,11 +9,13 @@
 
 mod audit;
 mod event_layer;
+mod exposition;
 mod filter;
 mod format;
 mod logging;
 pub mod metrics;
 mod panic_hook;
+mod request_figures;
 mod request_id;
 mod request_log;
 mod sink;
@@ -22,9 +24,12 @@ pub use audit::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditLog,
     AuditOpenError, AuditOptions, AuditPage, AuditQuery, AuditRecord, AuditResult, Source,
 };
+pub use exposition::{Family, MetricKind, MetricName, MetricValue, Sample};
 pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
 pub use format::LogFormat;
 pub use logging::{LogGuard, LogStartError, flush_logs, start_logging};
 pub use panic_hook::install_panic_hook;
+#[doc(hidden)]
+pub use request_figures::time_of_notes;
 pub use request_id::{REQUEST_ID_BYTES_MAX, client_request_id};
 pub use request_log::{Plane, RequestOutcome, RequestRecord, log_exchange, log_request};

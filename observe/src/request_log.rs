@@ -14,7 +14,7 @@ use crate::format::{
     push_number_field, push_padded, push_text_field,
 };
 use crate::logging::active;
-use crate::metrics;
+use crate::{metrics, request_figures};
 
 /// The target of request lines, so that a filter can tell them from the rest.
 pub(crate) const REQUEST_TARGET: &str = "service::request";
@@ -31,7 +31,12 @@ pub enum Plane {
 }
 
 impl Plane {
-    const fn name(self) -> &'static str {
+    /// All planes.
+    pub const ALL: [Self; 2] = [Self::Data, Self::Management];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Data => "data",
             Self::Management => "management",
@@ -81,6 +86,7 @@ pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>) {
         plane,
         method: exchange.request.map_or("", |request| request.head.method().as_str()),
         route: exchange.response.route,
+        operation: exchange.response.operation,
         status: exchange.response.status.as_u16(),
         latency: exchange.latency,
         bytes_in: exchange.bytes_in,
@@ -100,7 +106,9 @@ pub struct RequestRecord<'a> {
     /// The method as sent, or empty when there was no readable head.
     pub method: &'a str,
     /// The route's pattern, never the raw path.
-    pub route: &'a str,
+    pub route: &'static str,
+    /// What the service calls what was asked for, from a table; empty where the route says all.
+    pub operation: &'static str,
     /// The status of the response.
     pub status: u16,
     /// From the first byte of the head to the last byte of the response.
@@ -126,15 +134,7 @@ pub fn log_request(record: &RequestRecord<'_>) {
 }
 
 fn count(record: &RequestRecord<'_>) {
-    let (requests, bytes_in, bytes_out) = match record.plane {
-        Plane::Data => (&metrics::REQUESTS_DATA, &metrics::BYTES_IN_DATA, &metrics::BYTES_OUT_DATA),
-        Plane::Management => {
-            (&metrics::REQUESTS_MANAGEMENT, &metrics::BYTES_IN_MANAGEMENT, &metrics::BYTES_OUT_MANAGEMENT)
-        }
-    };
-    requests.add(1);
-    bytes_in.add(record.bytes_in);
-    bytes_out.add(record.bytes_out);
+    request_figures::note(record);
     if is_failure_of_service(record.status) {
         metrics::ERRORS.add(1);
     }
@@ -187,6 +187,7 @@ mod tests {
             plane: Plane::Data,
             method: "GET",
             route: "/{bucket}/{key}",
+            operation: "GetObject",
             status: 200,
             latency: Duration::from_micros(12_007),
             bytes_in: 0,

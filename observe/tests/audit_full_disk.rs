@@ -92,7 +92,7 @@ fn a_full_disk_refuses_records_and_loses_none() {
     assert!(recorded > 1000, "the space written ahead was used first: {recorded}");
     assert_eq!(block_on(log.append(record("refused"))), Err(AuditError::Full));
     assert_eq!(count(&log), recorded, "what was recorded is there, and nothing else");
-    assert_eq!(log.health(), Ok(()), "a full disk is no failure");
+    assert_eq!(log.check(), Ok(()), "a full disk is no failure");
 
     limit_files(None);
     block_on(log.append(record("space again"))).unwrap();

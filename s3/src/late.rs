@@ -124,7 +124,8 @@ impl AskedFor {
                 self.trail.failed(cause);
             }
         }
-        let asked = Asked { method: None, path: &self.path, target: Some(&self.target), route: "" };
+        let asked =
+            Asked { method: None, path: &self.path, target: Some(&self.target), route: "", operation: "" };
         let ids = AnswerIds { request: &self.request_id, host: &self.host_id };
         reply::error_document(&error, asked, ids)
     }

@@ -50,6 +50,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) target: Option<&'a Target>,
     /// The route's pattern, for the log.
     pub(crate) route: &'static str,
+    /// The operation, for the metrics.
+    pub(crate) operation: &'static str,
 }
 
 /// The response of a reply.
@@ -59,6 +61,7 @@ pub(crate) fn success(reply: Reply, asked: Asked<'_>, ids: AnswerIds<'_>) -> Res
     let meta = ResponseMeta {
         status: head.status,
         route: asked.route,
+        operation: asked.operation,
         request_id: ids.request.to_owned(),
         error_code: None,
     };
@@ -82,6 +85,7 @@ pub(crate) fn failure(error: &S3Error, asked: Asked<'_>, ids: AnswerIds<'_>) -> 
     let meta = ResponseMeta {
         status,
         route: asked.route,
+        operation: asked.operation,
         request_id: ids.request.to_owned(),
         error_code: Some(error.code()),
     };
@@ -140,6 +144,7 @@ mod tests {
             path: "/photos/a%20%26b",
             target: Some(&target),
             route: "/{bucket}/{key}",
+            operation: "GetObject",
         };
         let error = S3Error::new(ErrorCode::NoSuchKey).header("x-extra", "1");
         let response = failure(&error, asked, IDS);
@@ -160,7 +165,13 @@ mod tests {
 
     #[test]
     fn a_head_request_gets_the_status_and_no_body() {
-        let asked = Asked { method: Some(&Method::HEAD), path: "/b", target: None, route: "/{bucket}" };
+        let asked = Asked {
+            method: Some(&Method::HEAD),
+            path: "/b",
+            target: None,
+            route: "/{bucket}",
+            operation: "HeadBucket",
+        };
         let response = failure(&S3Error::new(ErrorCode::NoSuchBucket), asked, IDS);
         assert_eq!(response.head.status.as_u16(), 404);
         assert_eq!(response.meta.error_code, Some("NoSuchBucket"));

@@ -143,6 +143,14 @@ impl Route {
         }
     }
 
+    /// The operation as metrics name it: those that are not built share one word, so that no client can make a series for each.
+    pub(crate) fn counted_operation(&self) -> &'static str {
+        match self {
+            Self::Operation(row) if row.is_built() => row.name,
+            _ => "not_built",
+        }
+    }
+
     /// The error of a route that leads to nothing that is built; `None` for one that does.
     pub(crate) fn refusal(&self, method: &Method) -> Option<S3Error> {
         match self {

@@ -58,6 +58,8 @@ struct Progress {
     target: Option<Target>,
     /// The operation's name, or the method where there is none.
     operation: &'static str,
+    /// The same, for the metrics.
+    counted_operation: &'static str,
     principal: Option<Principal>,
     /// Who sent the request could not be proven.
     is_denied: bool,
@@ -96,6 +98,7 @@ impl S3Service {
 
         let route = route(head.method(), target.resource(), &query, fields);
         progress.operation = route.operation_name();
+        progress.counted_operation = route.counted_operation();
         if let Route::Operation(Operation { handling: Handling::Preflight, .. }) = route {
             fields.check_single()?;
             return cors::answers::preflight(&self.engine, target, head);
@@ -153,7 +156,7 @@ impl S3Service {
 
     /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail.
     fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
-        let Progress { target, operation, principal, is_denied } = progress;
+        let Progress { target, operation, principal, is_denied, .. } = progress;
         let is_denied = *is_denied || error.denied_because().is_some();
         if !is_denied && !error.is_internal() {
             return;
@@ -179,6 +182,7 @@ impl Service for S3Service {
             path: request.head.path(),
             target: progress.target.as_ref(),
             route: progress.route_pattern(),
+            operation: progress.counted_operation,
         };
         let mut response = match result {
             Ok(reply) => reply::success(reply, asked, self.ids(&request.id)),
@@ -199,7 +203,7 @@ impl Service for S3Service {
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {
         let error = rejection_error(&reason);
-        let asked = Asked { method: None, path: "", target: None, route: "" };
+        let asked = Asked { method: None, path: "", target: None, route: "", operation: "" };
         reply::failure(&error.closing(), asked, self.ids(request_id))
     }
 

@@ -25,7 +25,7 @@ impl UnavailableService {
 fn refusal(error: &S3Error, method: Option<&Method>, path: &str, id: &str) -> Response {
     reply::failure(
         error,
-        Asked { method, path, target: None, route: "" },
+        Asked { method, path, target: None, route: "", operation: "" },
         AnswerIds { request: id, host: "" },
     )
 }

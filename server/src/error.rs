@@ -34,6 +34,8 @@ pub enum ServeError {
     },
     /// The handling of SIGTERM and SIGINT.
     Signals(io::Error),
+    /// The threads that look after the service.
+    Threads(io::Error),
     /// An executor could not get ready to serve.
     Executor(String),
     /// An executor died.
@@ -51,6 +53,7 @@ impl fmt::Display for ServeError {
             Self::Directory(error) => error.fmt(out),
             Self::Listen { variable, error } => write!(out, "{variable}: {error}"),
             Self::Signals(error) => write!(out, "SIGTERM and SIGINT cannot be handled: {error}"),
+            Self::Threads(error) => write!(out, "no thread could be started: {error}"),
             Self::Executor(reason) => write!(out, "an executor could not get ready: {reason}"),
             Self::Died(failure) => write!(out, "{failure}; the service ends, and the next start recovers"),
         }

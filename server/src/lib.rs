@@ -20,6 +20,7 @@ mod quote;
 mod serve;
 mod shutdown;
 mod signals;
+mod subsystems;
 
 pub use error::ServeError;
 pub use load::{LoadError, Mode, ServeOptions, load_settings};

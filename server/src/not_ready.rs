@@ -6,7 +6,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cairn_admin::{AdminOptions, AdminService, Readiness, SubsystemState, Verifications, WrongCredentials};
+use cairn_admin::{
+    AdminOptions, AdminService, Looking, Readiness, SubsystemState, Verifications, WrongCredentials,
+};
 use cairn_engine::OpenError;
 use cairn_s3::UnavailableService;
 
@@ -25,8 +27,9 @@ struct Closed {
 }
 
 impl Readiness for Closed {
-    fn look(&self) -> Vec<SubsystemState> {
-        ["storage", "metadata"].map(|name| SubsystemState { name, state: Err(self.reason.clone()) }).into()
+    fn look(&self) -> Looking<'_> {
+        let state = |name| SubsystemState { name, state: Err(self.reason.clone()) };
+        Box::pin(async move { ["storage", "metadata"].map(state).into() })
     }
 
     fn public_reason(&self) -> Option<String> {
@@ -75,6 +78,7 @@ async fn serve_planes(
         directory: None,
         wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
+        metrics: Arc::default(),
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);

@@ -1,11 +1,13 @@
 //! The planes as one executor serves them: one short function each.
 
+use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_admin::{
-    AdminOptions, AdminService, ManagementCredentials, StoreReadiness, Verifications, WrongCredentials,
+    AdminOptions, AdminService, ManagementCredentials, MetricSources, SubsystemChecks, Verifications,
+    WrongCredentials,
 };
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
@@ -13,7 +15,7 @@ use cairn_identity::RootCredential;
 use cairn_identity::directory::{Directory, ExecutorCredentials};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
-use cairn_observe::AuditLog;
+use cairn_observe::{AuditLog, Plane};
 use cairn_s3::{S3Options, S3Service};
 
 use crate::config::{Settings, keys};
@@ -36,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) connections_max: usize,
     pub(crate) verifications: Verifications,
     pub(crate) wrong_credentials: WrongCredentials,
+    pub(crate) readiness: SubsystemChecks,
+    pub(crate) metrics: Arc<MetricSources>,
 }
 
 /// The listeners of one executor.
@@ -54,6 +58,14 @@ pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listener
     let data = bind_one(settings.server.s3_bind.address, keys::S3_BIND.variable())?;
     let management = bind_one(settings.server.api_bind.address, keys::API_BIND.variable())?;
     Ok(data.into_iter().zip(management).map(|(data, management)| Listeners { data, management }).collect())
+}
+
+/// Where the metrics find what is counted of both ports. Each listener of a port tells of all executors.
+pub(crate) fn metric_sources(listeners: &[Listeners]) -> io::Result<MetricSources> {
+    let ports = listeners.first().map(|first| {
+        vec![(Plane::Data, first.data.figures()), (Plane::Management, first.management.figures())]
+    });
+    MetricSources::start(ports.unwrap_or_default())
 }
 
 /// Serves both planes on this executor until the shutdown has ended. Says through `started` once that it serves, or
@@ -96,16 +108,15 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
 
 fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
     let credentials = management_credentials(&shared.settings);
-    let (store, audit) = (Arc::clone(&shared.store), Arc::clone(&shared.audit));
-    let readiness = StoreReadiness { store, audit, drain: shared.shutdown.data.clone() };
     let options = AdminOptions {
         credentials,
-        readiness: Box::new(readiness),
+        readiness: Box::new(shared.readiness.clone()),
         engine: Some(engine),
         audit: Some(Arc::clone(&shared.audit)),
         directory: Some(Arc::clone(&shared.directory)),
         wrong_credentials: shared.wrong_credentials.clone(),
         verifications: shared.verifications.clone(),
+        metrics: Arc::clone(&shared.metrics),
         drain: shared.shutdown.data.clone(),
     };
     AdminService::new(options)

@@ -23,7 +23,7 @@ use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
-use crate::{audit, host, identity, memory, not_ready, signals};
+use crate::{audit, host, identity, memory, not_ready, signals, subsystems};
 
 /// The cache takes this part of the memory when nothing is configured.
 const CACHE_PART_OF_MEMORY: u64 = 4;
@@ -110,6 +110,8 @@ fn serve_store(
     let connections_max = host::connections_possible(settings.server.connections_max);
     let verifications = Verifications::default();
     let wrong_credentials = WrongCredentials::default();
+    let readiness = subsystems::watch(&store, &audit, &shutdown.data)?;
+    let metrics = Arc::new(planes::metric_sources(&listeners).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let shared = Shared {
         store,
@@ -120,6 +122,8 @@ fn serve_store(
         connections_max,
         verifications,
         wrong_credentials,
+        readiness,
+        metrics,
     };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");

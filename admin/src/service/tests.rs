@@ -1,5 +1,6 @@
 //! The management plane without sockets: heads in, responses out.
 
+use std::cell::Cell;
 use std::rc::Rc;
 
 use base64::Engine as _;
@@ -8,7 +9,7 @@ use cairn_net::{Drain, Rejection, Response, ResponseBody, Service};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::readiness::{Readiness, SubsystemState};
+use crate::readiness::{Looking, Readiness, SubsystemState};
 
 const MADE_ID: &str = "0123456789ABCDEF";
 const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
@@ -20,12 +21,13 @@ const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
 struct Subsystems(Rc<Cell<bool>>);
 
 impl Readiness for Subsystems {
-    fn look(&self) -> Vec<SubsystemState> {
+    fn look(&self) -> Looking<'_> {
         let storage = if self.0.get() { Err("/data/volume failed".to_owned()) } else { Ok(()) };
-        vec![
+        let states = vec![
             SubsystemState { name: "storage", state: storage },
             SubsystemState { name: "metadata", state: Ok(()) },
-        ]
+        ];
+        Box::pin(async { states })
     }
 }
 
@@ -45,6 +47,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         directory: None,
         wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
+        metrics: Arc::default(),
         drain: Drain::new(),
     };
     (AdminService::new(options), subsystems)
@@ -177,6 +180,7 @@ fn metrics_take_the_scrape_token_and_nothing_else_does() {
         directory: None,
         wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
+        metrics: Arc::default(),
         drain: Drain::new(),
     });
     for authorization in ["Bearer ", "Bearer x", &scraper] {
@@ -275,6 +279,7 @@ fn audited_service() -> (Rc<AdminService>, tempfile::TempDir) {
         directory: None,
         wrong_credentials: WrongCredentials::default(),
         verifications: Verifications::default(),
+        metrics: Arc::default(),
         drain: Drain::new(),
     };
     (AdminService::new(options), folder)

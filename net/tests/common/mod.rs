@@ -112,7 +112,8 @@ struct TestService {
 fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
     let mut head = ResponseHead::new(status);
     head.header("x-request-id", id);
-    let meta = ResponseMeta { status, route: "/test", request_id: id.to_owned(), error_code: None };
+    let meta =
+        ResponseMeta { status, route: "/test", operation: "", request_id: id.to_owned(), error_code: None };
     Response { head, body, meta, close: false }
 }
 

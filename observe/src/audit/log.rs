@@ -166,12 +166,29 @@ impl AuditLog {
         answer.await.map_err(|_| AuditError::ShuttingDown)?
     }
 
-    /// Whether events can be recorded: `Err` says what is wrong.
+    /// Whether events can be recorded, as far as is known: `Err` says what is wrong.
     ///
     /// # Errors
     /// The reason, for people.
     pub fn health(&self) -> Result<(), String> {
         self.shared.stopped.get().map_or(Ok(()), |reason| Err(reason.clone()))
+    }
+
+    /// Whether events can be recorded, as far as is known, and the trail be read. Blocks for as long as the device does: for
+    /// plain threads.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn check(&self) -> Result<(), String> {
+        self.health()?;
+        let last = self.shared.trail.last_id();
+        last.map(|_| ()).map_err(|error| format!("the trail cannot be read: {error}"))
+    }
+
+    /// Records and queries that wait for the writer.
+    #[must_use]
+    pub fn queue_length(&self) -> usize {
+        self.shared.queue.length()
     }
 
     /// Records what waits and ends the threads. Blocks. Later records are refused with [`AuditError::ShuttingDown`].

@@ -68,6 +68,11 @@ impl Queue {
         Ok(())
     }
 
+    /// Jobs that wait.
+    pub(crate) fn length(&self) -> usize {
+        self.lock().jobs.len()
+    }
+
     /// Waits for jobs, at most for `patience`, and takes as many as a transaction may hold.
     pub(crate) fn take(&self, patience: Duration) -> Taken {
         let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;

@@ -1,0 +1,45 @@
+//! Whether the store can do its work: what it knows of its own failures, and small reads that a hung or broken device does
+//! not answer.
+
+use crate::slice::Slice;
+use crate::store::Store;
+use std::sync::{Arc, PoisonError};
+
+impl Store {
+    /// Whether payloads can be stored and read: no flush has failed, the file system answers, and of each slice a unit can
+    /// be read from the device. Blocks for as long as the device does: for plain threads.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn check_storage(&self) -> Result<(), String> {
+        let path = self.disk.path();
+        rustix::fs::statvfs(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.slices.iter().try_for_each(check_volumes)
+    }
+
+    /// Whether metadata can be read and changed: no commit has failed, and of each environment a record can be read. Blocks
+    /// for as long as the device does: for plain threads.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn check_metadata(&self) -> Result<(), String> {
+        let stopped = self.slices.iter().find_map(|slice| slice.stopped.get());
+        if let Some(reason) = stopped.or_else(|| self.control_stopped.get()) {
+            return Err(reason.clone());
+        }
+        for slice in &self.slices {
+            slice.sequence().map_err(|error| format!("{}: {error}", slice.folder.display()))?;
+        }
+        self.bucket_records.check().map_err(|error| format!("the records of the buckets: {error}"))
+    }
+}
+
+fn check_volumes(slice: &Arc<Slice>) -> Result<(), String> {
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
+        return Err(format!("{} is read-only after a failed flush", volume.path.display()));
+    }
+    // Every volume of a slice lies on the same device.
+    let Some(first) = volumes.first() else { return Ok(()) };
+    first.check_readable().map_err(|error| format!("{}: {error}", first.path.display()))
+}
