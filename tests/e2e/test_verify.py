@@ -236,23 +236,6 @@ def metrics(store: Cairn) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_metrics_are_for_scrapers(make_store):
-    """In the text format, each with help and type; the same as JSON for managers."""
-    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
-    store.s3.create_bucket("measured")
-    store.s3.put("measured", "k", bytes(100_000))
-    seen = metrics(store)
-    assert seen["service_storage_logical_bytes"] == 100_000
-    assert seen["service_storage_physical_bytes"] >= 100_000
-    assert seen['service_requests_total{plane="data"}'] >= 2 and seen["service_errors_total"] == 0
-    assert seen["service_corruptions_total"] == 0 and seen["service_scrub_running"] == 0
-    told = ask(store, "GET", "/api/v1/system/metrics").json()["metrics"]
-    assert {one["name"] for one in told} == {name.split("{")[0] for name in seen}
-    headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
-    assert requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
-    assert requests.get(store.management + "/metrics", timeout=TIMEOUT).status_code == 401
-
-
 def test_without_a_scrape_token_nobody_scrapes(store: Cairn):
     """Not even with an empty one."""
     for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {store.secrets.system_token}"}):
