@@ -110,7 +110,7 @@ fn serve_store(
     let connections_max = host::connections_possible(settings.server.connections_max);
     let verifications = Verifications::default();
     let wrong_credentials = WrongCredentials::default();
-    let readiness = subsystems::watch(&store, &audit, &shutdown.data)?;
+    let readiness = subsystems::watch(&store, &audit, &directory, &shutdown.data)?;
     let metrics = Arc::new(planes::metric_sources(&listeners).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let shared = Shared {

@@ -1,4 +1,4 @@
-"""Attacks readiness: a subsystem that fails is named while it fails, and requests are served on; a flood of questions costs little."""
+"""Attacks readiness: a subsystem that fails is named while it does; a flood of questions costs little."""
 
 import os
 import time
@@ -39,7 +39,7 @@ def test_storage_that_cannot_be_read_is_not_ready(own_store: Cairn):
     # Writing space ahead may make the file longer again.
     while (answer := truncated(volume, own_store)).status_code != 503:
         assert time.monotonic() < give_up, answer.text
-    states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "listeners": "ready"}
+    states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "identity": "ready", "listeners": "ready"}
     assert answer.json() == {"status": "not_ready", "subsystems": states}, "and no file is named"
     assert requests.get(f"{own_store.management}/health", timeout=TIMEOUT).status_code == 200
     headers = {"Authorization": f"Bearer {own_store.secrets.system_token}"}
