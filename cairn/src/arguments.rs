@@ -5,17 +5,20 @@ use argh::{EarlyExit, FromArgs};
 use crate::audit::Audit;
 use crate::bucket::Bucket;
 use crate::failure::Outcome;
+use crate::policy::Policy;
 use crate::quota::Quota;
 use crate::serve::Serve;
+use crate::service_account::ServiceAccount;
 use crate::status::Status;
 use crate::storage::Storage;
+use crate::token::Token;
 use crate::verify::Verify;
 
 /// Declares a command of the client: its own arguments, and those that all have.
 macro_rules! command {
     ($(#[$attribute:meta])* struct $command:ident($name:tt) { $($fields:tt)* }) => {
-        $(#[$attribute])*
         #[derive(argh::FromArgs, Debug)]
+        $(#[$attribute])*
         // Not the word `help`, which may be the name of something.
         #[argh(subcommand, name = $name, help_triggers("-h", "--help"))]
         pub(crate) struct $command {
@@ -40,8 +43,8 @@ macro_rules! command {
 /// Declares a noun and its commands, each of which has a method `run`.
 macro_rules! noun {
     ($(#[$attribute:meta])* struct $noun:ident($name:tt): $choice:ident { $($command:ident),+ $(,)? }) => {
-        $(#[$attribute])*
         #[derive(argh::FromArgs, Debug)]
+        $(#[$attribute])*
         #[argh(subcommand, name = $name)]
         pub(crate) struct $noun {
             #[argh(subcommand)]
@@ -91,6 +94,9 @@ pub(crate) enum Command {
     Status(Status),
     Bucket(Bucket),
     Quota(Quota),
+    ServiceAccount(ServiceAccount),
+    Policy(Policy),
+    Token(Token),
     Audit(Audit),
     Storage(Storage),
     Verify(Verify),
@@ -103,6 +109,9 @@ impl Command {
             Self::Status(command) => command.run(),
             Self::Bucket(noun) => noun.run(),
             Self::Quota(noun) => noun.run(),
+            Self::ServiceAccount(noun) => noun.run(),
+            Self::Policy(noun) => noun.run(),
+            Self::Token(noun) => noun.run(),
             Self::Audit(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
@@ -112,7 +121,19 @@ impl Command {
 
 /// Parses the arguments after the program's name; an early exit is help that was asked for, or wrong usage.
 pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
-    Cairn::from_args(&["cairn"], arguments)
+    let arguments = with_dash_last(arguments);
+    Cairn::from_args(&["cairn"], &arguments)
+}
+
+/// argh takes a lone dash for an option. Where it names a file, the standard input, it goes behind `--`.
+fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    if !arguments.starts_with(&["policy", "create"]) || !arguments.contains(&"-") || arguments.contains(&"--")
+    {
+        return arguments.to_vec();
+    }
+    let others = arguments.iter().copied().filter(|argument| *argument != "-");
+    let dashes = arguments.iter().copied().filter(|argument| *argument == "-");
+    others.chain(["--"]).chain(dashes).collect()
 }
 
 #[cfg(test)]
@@ -136,8 +157,12 @@ mod tests {
         for help in [&["--help"][..], &["bucket", "help"], &["bucket", "show", "b", "-h"]] {
             assert_eq!(is_command(help), Err(true), "{help:?}");
         }
-        for right in [&["bucket", "show", "help"][..], &["status", "--json", "--endpoint", "http://[::1]:1/"]]
-        {
+        for right in [
+            &["bucket", "show", "help"][..],
+            &["policy", "create", "-", "--json"],
+            &["policy", "create", "--", "-"],
+            &["status", "--json", "--endpoint", "http://[::1]:1/"],
+        ] {
             assert_eq!(is_command(right), Ok(true), "{right:?}");
         }
         for wrong in [
@@ -147,6 +172,11 @@ mod tests {
             &["bucket", "create", "a", "b"],
             &["bucket", "versioning", "a", "on"],
             &["quota", "set", "a", "--bytes", "much"],
+            &["policy", "create", "-", "-"],
+            &["token", "create", "a"],
+            &["token", "create", "a", "--role", "root"],
+            &["service-account", "temporary-credential", "a"],
+            &["service-account", "temporary-credential", "a", "--expires-in", "soon"],
             &["status", "--endpoint"],
             &["status", "--endpoint", "https://127.0.0.1:1"],
             &["status", "--endpoint", "127.0.0.1:1"],
@@ -165,11 +195,11 @@ mod tests {
         let examples = documentation.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
         let mut count = 0;
         for line in examples.flat_map(str::lines).filter_map(|line| line.strip_prefix("cairn ")) {
-            let line = line.split(" #").next().unwrap_or_default();
+            let line = line.split(" <").next().unwrap_or_default();
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(is_command(&words), Ok(true), "{line}");
             count += 1;
         }
-        assert!(count > 10, "{count} examples");
+        assert!(count > 30, "{count} examples");
     }
 }

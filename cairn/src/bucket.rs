@@ -113,7 +113,7 @@ pub(crate) fn path(name: &str) -> String {
 impl Create {
     fn run(&self) -> Outcome {
         let request =
-            Request::post(BUCKETS).json(json!({"name": self.name, "object_lock": self.object_lock}));
+            Request::post(BUCKETS).json(&json!({"name": self.name, "object_lock": self.object_lock}));
         self.client().show(&request, SHOWN)
     }
 }
@@ -136,8 +136,8 @@ impl Versioning {
         let path = path(&self.name) + "/versioning";
         let request = match self.state {
             None => Request::get(path),
-            Some(State::Enabled) => Request::put(path).json(json!({"versioning": "Enabled"})),
-            Some(State::Suspended) => Request::put(path).json(json!({"versioning": "Suspended"})),
+            Some(State::Enabled) => Request::put(path).json(&json!({"versioning": "Enabled"})),
+            Some(State::Suspended) => Request::put(path).json(&json!({"versioning": "Suspended"})),
         };
         self.client().show(&request, VERSIONING)
     }

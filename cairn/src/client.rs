@@ -60,7 +60,7 @@ impl FromStr for Address {
 pub(crate) struct Request {
     method: Method,
     path: String,
-    body: Option<Value>,
+    body: Option<String>,
     patience: Duration,
 }
 
@@ -86,8 +86,13 @@ impl Request {
     }
 
     /// With a body.
-    pub(crate) fn json(mut self, body: Value) -> Self {
-        self.body = Some(body);
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.document(body.to_string())
+    }
+
+    /// With a body that is JSON already.
+    pub(crate) fn document(mut self, text: String) -> Self {
+        self.body = Some(text);
         self
     }
 
@@ -210,7 +215,7 @@ impl Client {
             // Without a length, the body of these would be sent in chunks.
             (_, None) => builder.body("").map(|sent| self.run(request, sent)),
             (_, Some(body)) => {
-                let sent = builder.header("content-type", "application/json").body(body.to_string());
+                let sent = builder.header("content-type", "application/json").body(body.as_str());
                 sent.map(|sent| self.run(request, sent))
             }
         };
@@ -265,8 +270,7 @@ impl Client {
     }
 }
 
-const TOKEN_HELP: &str =
-    "the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN is one; `cairn serve --dev` prints the one it made";
+const TOKEN_HELP: &str = "the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN is one, `cairn token create` makes others, `cairn serve --dev` prints its own";
 
 /// Whether an error came before anything was sent.
 fn never_left(error: &Error) -> bool {

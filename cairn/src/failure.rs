@@ -78,7 +78,7 @@ impl Refusal<'_> {
             "UNAUTHENTICATED" => {
                 return Some(format!(
                     "{TOKEN_VARIABLE} holds no token that this server knows: it takes the server's own \
-                     SERVICE_MANAGEMENT_SYSTEM_TOKEN, or a management token that has not expired"
+                     SERVICE_MANAGEMENT_SYSTEM_TOKEN, or one of `cairn token create` that has neither ended nor been deleted"
                 ));
             }
             "INTERNAL_ERROR" => {
@@ -92,6 +92,12 @@ impl Refusal<'_> {
             }
             "BUCKET_ALREADY_EXISTS" => "`cairn bucket show` shows it",
             "INVALID_BUCKET_STATE" => "object lock is for good, and needs versioning to stay enabled",
+            "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
+            "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",
+            "CREDENTIAL_NOT_FOUND" => "`cairn service-account show` shows the account's credentials",
+            "POLICY_NOT_FOUND" => "`cairn policy list` shows the policies",
+            "POLICY_IN_USE" => "`cairn policy show` shows who has it, `cairn policy detach` takes it away",
+            "TOKEN_NOT_FOUND" => "`cairn token list` shows the tokens",
             "QUOTA_BELOW_USAGE" => "`cairn quota show` shows what the bucket holds",
             "OBJECT_NOT_FOUND" | "VERSION_NOT_FOUND" => {
                 "an S3 client shows keys and versions; a key is taken as it is, without a leading slash"

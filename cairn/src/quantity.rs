@@ -17,6 +17,8 @@ const UNITS: [(&str, u64); 10] = [
 ];
 /// How many of them count in 1024.
 const BINARY_UNITS: usize = 5;
+/// Units of durations.
+const DURATION_UNITS: [(&str, u64); 4] = [("d", 24 * 3600), ("h", 3600), ("m", 60), ("s", 1)];
 /// What takes a limit away.
 const UNLIMITED: &str = "unlimited";
 
@@ -27,6 +29,23 @@ pub(crate) struct ByteLimit(pub(crate) Option<u64>);
 /// A limit in numbers: a count, or none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CountLimit(pub(crate) Option<u64>);
+
+/// A time span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Duration {
+    pub(crate) seconds: u64,
+}
+
+impl FromStr for Duration {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let seconds = scaled(text, &DURATION_UNITS);
+        seconds
+            .map(|seconds| Self { seconds })
+            .ok_or("expected seconds, or a duration such as 15m, 12h or 7d")
+    }
+}
 
 impl FromStr for ByteLimit {
     type Err = &'static str;
@@ -110,6 +129,18 @@ mod tests {
         }
         assert_eq!(("12".parse(), "unlimited".parse()), (Ok(CountLimit(Some(12))), Ok(CountLimit(None))));
         assert!("12KiB".parse::<CountLimit>().is_err() && "".parse::<CountLimit>().is_err());
+    }
+
+    #[test]
+    fn durations_are_seconds_unless_they_have_a_unit() {
+        for (text, seconds) in
+            [("900", 900), ("90s", 90), ("15m", 900), ("12h", 43_200), ("7d", 604_800), ("0", 0)]
+        {
+            assert_eq!(text.parse(), Ok(Duration { seconds }), "{text}");
+        }
+        for wrong in ["", "m", "1.5h", "1w", "-1", "1h30m", "213503982334602d"] {
+            assert!(wrong.parse::<Duration>().is_err(), "{wrong}");
+        }
     }
 
     #[test]

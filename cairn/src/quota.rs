@@ -66,7 +66,7 @@ impl Set {
                 None => kept(&present, name)?,
             };
         }
-        client.show(&Request::put(path + "/quota").json(json!({"quota": quota})), COLUMNS)
+        client.show(&Request::put(path + "/quota").json(&json!({"quota": quota})), COLUMNS)
     }
 }
 

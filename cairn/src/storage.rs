@@ -121,7 +121,7 @@ impl Repair {
             request["maximum_entries"] = entries.into();
         }
         let client = self.client();
-        let body = client.call(&Request::post("/api/v1/storage/repair").json(request).patiently())?;
+        let body = client.call(&Request::post("/api/v1/storage/repair").json(&request).patiently())?;
         client.print(&body, || repair_text(&body));
         match body["complete"].as_bool() {
             Some(true) => Ok(()),

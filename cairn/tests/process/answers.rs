@@ -7,6 +7,8 @@ use crate::server::{Variables, run};
 
 const TOKEN: &str = "token-of-the-scripted-tests";
 
+const ID: &str = "019aa5b8-0000-7000-8000-00000000000f";
+
 /// Runs the client against a scripted server: exit code, standard output, standard error.
 fn ask(server: &Scripted, arguments: &[&str]) -> (Option<i32>, String, String) {
     let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", TOKEN.to_owned())]);
@@ -52,6 +54,15 @@ fn answers_of_the_wrong_shape_are_no_success_and_no_panic() {
         (&["storage", "repair"], json!({"complete": 1})),
         (&["verify", "bucket", "b"], json!({"corrupt_count": "0"})),
         (&["verify", "object", "b", "k"], json!({"status": true})),
+        (&["service-account", "list"], json!({"service_accounts": "none"})),
+        (&["service-account", "show", "a"], json!({"service_accounts": [{"name": "a", "id": 5}]})),
+        (&["service-account", "show", "a"], json!({"service_accounts": [{"name": "a", "id": "../buckets"}]})),
+        (
+            &["service-account", "create", "a"],
+            json!({"credential": {"access_key": "AK", "secret_key": null}}),
+        ),
+        (&["service-account", "rotate", ID], json!({"credential": "AK"})),
+        (&["token", "create", "a", "--role", "auditor"], json!({"token": {"token": "t"}})),
     ] {
         let server = Scripted::start(vec![answer(200, &body.to_string())]);
         let (code, _, stderr) = ask(&server, arguments);
@@ -105,6 +116,20 @@ fn every_refusal_says_what_to_do_next() {
         (&["bucket", "delete", "b"], 409, "BUCKET_NOT_EMPTY", "old versions"),
         (&["bucket", "create", "b"], 409, "BUCKET_ALREADY_EXISTS", "cairn bucket show"),
         (&["bucket", "versioning", "b", "suspended"], 409, "INVALID_BUCKET_STATE", "object lock"),
+        (&["service-account", "list"], 403, "FORBIDDEN", "system_admin or auditor\n"),
+        (&["policy", "delete", ID], 403, "FORBIDDEN", "role system_admin\n"),
+        (&["token", "list"], 403, "FORBIDDEN", "role system_admin\n"),
+        (&["service-account", "show", ID], 404, "SERVICE_ACCOUNT_NOT_FOUND", "service-account list"),
+        (&["service-account", "create", "a"], 409, "SERVICE_ACCOUNT_ALREADY_EXISTS", "service-account show"),
+        (
+            &["service-account", "credential", "disable", ID, ID],
+            404,
+            "CREDENTIAL_NOT_FOUND",
+            "service-account show",
+        ),
+        (&["policy", "show", ID], 404, "POLICY_NOT_FOUND", "policy list"),
+        (&["policy", "delete", ID], 409, "POLICY_IN_USE", "policy detach"),
+        (&["token", "delete", ID], 404, "TOKEN_NOT_FOUND", "token list"),
         (&["quota", "show", "b"], 409, "QUOTA_BELOW_USAGE", "cairn quota show"),
         (&["verify", "object", "b", "k"], 404, "OBJECT_NOT_FOUND", "leading slash"),
         (&["verify", "bucket", "b"], 429, "TOO_MANY_REQUESTS", "wait"),
@@ -236,4 +261,56 @@ fn pages_are_followed_to_their_end_but_not_in_a_circle() {
     assert_eq!(code, Some(0));
     assert!(stderr.contains("--after-time t1 --after-id t1"), "{stderr}");
     assert_eq!(ask(&server, &["audit", "list", "--after-id", "x"]).0, Some(2));
+}
+
+#[test]
+fn a_name_stands_for_one_id_or_nothing_is_done() {
+    let other = "019aa5b8-0000-7000-8000-000000000001";
+    let policies = json!({"policies": [
+        {"id": ID, "name": "once"}, {"id": other, "name": "twice"}, {"id": ID, "name": "twice"},
+    ]});
+    let list = || answer(200, &policies.to_string());
+    let server = Scripted::start(vec![list(), answer(204, ""), list(), list(), answer(204, "")]);
+    assert_eq!(ask(&server, &["policy", "delete", "once"]).0, Some(0));
+    for (name, said) in [("twice", "stands for 2"), ("thrice", "no policy has the name thrice")] {
+        let (code, _, stderr) = ask(&server, &["policy", "delete", name]);
+        assert_eq!(code, Some(1));
+        assert!(stderr.contains(said) && stderr.contains("cairn policy list"), "{stderr}");
+    }
+    assert_eq!(ask(&server, &["policy", "detach", ID, other]).0, Some(0), "ids are not looked up");
+    let lines: Vec<String> = server.asked().into_iter().map(|asked| asked.line).collect();
+    let list = "GET /api/v1/policies HTTP/1.1".to_owned();
+    let delete = format!("DELETE /api/v1/policies/{ID} HTTP/1.1");
+    let detach = format!("DELETE /api/v1/policies/{ID}/bindings/{other} HTTP/1.1");
+    assert_eq!(lines, [list.clone(), delete, list.clone(), list, detach]);
+}
+
+/// The server must see what a file has twice: a copy made of the parsed document would have lost it.
+#[test]
+fn a_policy_is_sent_as_it_stands_and_only_if_it_is_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("policy.json");
+    let file = path.to_str().unwrap();
+    let server = Scripted::start(vec![refusal(400, "INVALID_REQUEST", "effect stands twice")]);
+    let document = "{\"effect\": \"deny\",\n \"effect\": \"allow\"}\n";
+    std::fs::write(file, document).unwrap();
+    assert_eq!(ask(&server, &["policy", "create", file]).0, Some(1));
+    assert_eq!(server.asked()[0].body, document);
+
+    for (broken, said) in [
+        (&b"{\"name\": \"x\",\n}"[..], "line 2"),
+        (b"", "not JSON"),
+        (b"\xff", "UTF-8"),
+        (&[b' '; (1 << 20) + 1], "longer"),
+    ] {
+        std::fs::write(file, broken).unwrap();
+        let (code, _, stderr) = ask(&server, &["policy", "create", file]);
+        assert_eq!(code, Some(1));
+        assert!(stderr.contains(said) && stderr.contains(file), "{stderr}");
+    }
+    assert_eq!(ask(&server, &["policy", "create", folder.path().to_str().unwrap()]).0, Some(1));
+    assert_eq!(ask(&server, &["policy", "create", "no-such-file"]).0, Some(1));
+    let (_, _, stderr) = ask(&server, &["policy", "create", "-"]);
+    assert!(stderr.contains("the standard input"), "{stderr}");
+    assert_eq!(server.asked().len(), 1);
 }

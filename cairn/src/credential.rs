@@ -1,0 +1,165 @@
+//! The credentials of service accounts: `cairn service-account rotate`, `temporary-credential` and `credential`.
+
+use serde_json::{Value, json};
+
+use crate::arguments::{command, noun};
+use crate::client::{Client, Request, rows};
+use crate::failure::{Failure, Outcome};
+use crate::names::{id, is_id};
+use crate::quantity::Duration;
+use crate::service_account::ACCOUNTS;
+use crate::table::{Columns, record, text};
+
+command! {
+    /// Give an account a further credential, and print its secret key, once. Those that are there go on working.
+    struct Rotate("rotate") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Give an account a credential that ends by itself, and print its secret key, once.
+    struct TemporaryCredential("temporary-credential") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+        /// how long it works, for example 900, 15m, 12h or 7d
+        #[argh(option, arg_name = "duration")]
+        expires_in: Duration,
+    }
+}
+
+noun! {
+    /// Enable, disable and delete single credentials of an account.
+    struct Credential("credential"): CredentialCommand { Enable, Disable, Delete }
+}
+
+command! {
+    /// Let a credential work again.
+    struct Enable("enable") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+        /// the credential's id or access key
+        #[argh(positional)]
+        credential: String,
+    }
+}
+
+command! {
+    /// Refuse a credential, from the next request on.
+    struct Disable("disable") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+        /// the credential's id or access key
+        #[argh(positional)]
+        credential: String,
+    }
+}
+
+command! {
+    /// Delete a credential, for good.
+    struct Delete("delete") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+        /// the credential's id or access key
+        #[argh(positional)]
+        credential: String,
+    }
+}
+
+/// Credentials in a list.
+pub(crate) const LISTED: Columns = &[
+    ("credential", |credential| text(&credential["id"])),
+    ("access key", |credential| text(&credential["access_key"])),
+    ("enabled", |credential| text(&credential["enabled"])),
+    ("created", |credential| text(&credential["created_at"])),
+    ("expires", |credential| text(&credential["expires_at"])),
+    ("last used", |credential| text(&credential["last_used_at"])),
+];
+
+const CREATED: Columns = &[
+    ("credential", |body| text(&body["credential"]["id"])),
+    ("access key", |body| text(&body["credential"]["access_key"])),
+    ("secret key", |body| text(&body["credential"]["secret_key"])),
+    ("expires", |body| text(&body["credential"]["expires_at"])),
+];
+
+/// Prints an answer with a new credential, and what to know about it.
+pub(crate) fn show_new(client: &Client, body: &Value, columns: Columns, note: &str) -> Outcome {
+    if !["access_key", "secret_key"].iter().all(|name| body["credential"][name].is_string()) {
+        return Err("the answer holds no pair of keys".into());
+    }
+    client.print(body, || {
+        record(columns, body) + "\nThe secret key is shown this once: keep it now.\n" + note + "\n"
+    });
+    Ok(())
+}
+
+impl Rotate {
+    pub(crate) fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = ACCOUNTS.path_of(&client, &self.account)? + "/credentials";
+        let body = client.call(&Request::post(path))?;
+        let note = "Older ones go on working until `cairn service-account credential disable` or `delete`.";
+        show_new(&client, &body, CREATED, note)
+    }
+}
+
+impl TemporaryCredential {
+    pub(crate) fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = ACCOUNTS.path_of(&client, &self.account)? + "/temporary-credentials";
+        let request = Request::post(path).json(&json!({"expires_in_seconds": self.expires_in.seconds}));
+        let note = "It is a plain pair of keys: there is no session token.";
+        show_new(&client, &client.call(&request)?, CREATED, note)
+    }
+}
+
+/// The route of a credential, by its id or its access key.
+fn path(client: &Client, account: &str, credential: &str) -> Result<String, Failure> {
+    let account = ACCOUNTS.path_of(client, account)?;
+    let credential = if is_id(credential) {
+        credential.to_owned()
+    } else {
+        let body = client.call(&Request::get(account.as_str()))?;
+        let found = rows(&body, "credentials")?.iter().find(|one| one["access_key"] == credential);
+        found.and_then(id).ok_or_else(|| {
+            format!(
+                "the account has no credential with the access key {credential}, and it is no id\n  \
+                 `cairn service-account show` shows its credentials"
+            )
+        })?
+    };
+    Ok(format!("{account}/credentials/{credential}"))
+}
+
+impl Enable {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = path(&client, &self.account, &self.credential)? + "/status";
+        let done = format!("credential {} is enabled", self.credential);
+        client.change(&Request::put(path).json(&json!({"enabled": true})), &done)
+    }
+}
+
+impl Disable {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = path(&client, &self.account, &self.credential)? + "/status";
+        let done = format!("credential {} is disabled", self.credential);
+        client.change(&Request::put(path).json(&json!({"enabled": false})), &done)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = path(&client, &self.account, &self.credential)?;
+        client.change(&Request::delete(path), &format!("credential {} was deleted", self.credential))
+    }
+}

@@ -1,0 +1,169 @@
+//! `cairn service-account`: who may use the data plane. Credentials of accounts stand in `credential`.
+
+use serde_json::{Value, json};
+
+use crate::arguments::{command, noun};
+use crate::client::Request;
+use crate::credential::{self, Credential, Rotate, TemporaryCredential};
+use crate::failure::Outcome;
+use crate::names::Kind;
+use crate::table::{Columns, record, table, text};
+
+noun! {
+    /// Manage the accounts that use the data plane, and their credentials.
+    struct ServiceAccount("service-account"): ServiceAccountCommand {
+        Create, List, Show, Enable, Disable, Delete, Rotate, TemporaryCredential, Credential,
+    }
+}
+
+command! {
+    /// Create a service account, and print its access key and secret key, once.
+    struct Create("create") {
+        /// the account's name; no other account has it
+        #[argh(positional)]
+        name: String,
+        /// what it is for
+        #[argh(option, arg_name = "text", default = "String::new()")]
+        description: String,
+    }
+}
+
+command! {
+    /// List the service accounts.
+    struct List("list") {}
+}
+
+command! {
+    /// Show a service account, its credentials and policies.
+    struct Show("show") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Let a service account's credentials work again.
+    struct Enable("enable") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Refuse all credentials of a service account, from the next request on.
+    struct Disable("disable") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Delete a service account and its credentials, for good.
+    struct Delete("delete") {
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+/// Where accounts are found.
+pub(crate) const ACCOUNTS: Kind = Kind {
+    path: "/api/v1/service-accounts",
+    list: "service_accounts",
+    noun: "service account",
+    command: "service-account list",
+};
+
+const LISTED: Columns = &[
+    ("id", |account| text(&account["id"])),
+    ("name", |account| text(&account["name"])),
+    ("enabled", |account| text(&account["enabled"])),
+    ("credentials", |account| count(&account["credentials"])),
+    ("policies", |account| count(&account["policies"])),
+    ("created", |account| text(&account["created_at"])),
+    ("description", |account| text(&account["description"])),
+];
+
+const SHOWN: Columns = &[
+    ("id", |account| text(&account["id"])),
+    ("name", |account| text(&account["name"])),
+    ("description", |account| text(&account["description"])),
+    ("enabled", |account| text(&account["enabled"])),
+    ("created", |account| text(&account["created_at"])),
+];
+
+const POLICIES: Columns =
+    &[("policy", |policy| text(&policy["id"])), ("name", |policy| text(&policy["name"]))];
+
+const CREATED: Columns = &[
+    ("service account", |body| text(&body["service_account"]["name"])),
+    ("id", |body| text(&body["service_account"]["id"])),
+    ("access key", |body| text(&body["credential"]["access_key"])),
+    ("secret key", |body| text(&body["credential"]["secret_key"])),
+];
+
+fn count(list: &Value) -> String {
+    list.as_array().map_or_else(|| text(list), |list| list.len().to_string())
+}
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let request = json!({"name": self.name, "description": self.description});
+        let client = self.client();
+        let body = client.call(&Request::post(ACCOUNTS.path).json(&request))?;
+        credential::show_new(
+            &client,
+            &body,
+            CREATED,
+            "Without a policy it may do nothing: `cairn policy attach`.",
+        )
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        self.client().list(ACCOUNTS.path, ACCOUNTS.list, LISTED)
+    }
+}
+
+impl Show {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let body = client.call(&Request::get(ACCOUNTS.path_of(&client, &self.account)?))?;
+        let rows = |name: &str| body[name].as_array().map_or(&[][..], Vec::as_slice);
+        client.print(&body, || {
+            let credentials = table(credential::LISTED, rows("credentials"));
+            [record(SHOWN, &body), credentials, table(POLICIES, rows("policies"))].join("\n")
+        });
+        Ok(())
+    }
+}
+
+impl Enable {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = ACCOUNTS.path_of(&client, &self.account)? + "/status";
+        let done = format!("service account {} is enabled", self.account);
+        client.change(&Request::put(path).json(&json!({"enabled": true})), &done)
+    }
+}
+
+impl Disable {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = ACCOUNTS.path_of(&client, &self.account)? + "/status";
+        let done = format!("service account {} is disabled", self.account);
+        client.change(&Request::put(path).json(&json!({"enabled": false})), &done)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = ACCOUNTS.path_of(&client, &self.account)?;
+        client.change(&Request::delete(path), &format!("service account {} was deleted", self.account))
+    }
+}

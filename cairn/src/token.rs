@@ -1,0 +1,116 @@
+//! `cairn token`: who may use the management plane.
+
+use std::str::FromStr;
+
+use serde_json::json;
+
+use crate::arguments::{command, noun};
+use crate::client::Request;
+use crate::failure::Outcome;
+use crate::names::Kind;
+use crate::quantity::Duration;
+use crate::table::{Columns, record, text};
+
+noun! {
+    /// Manage the tokens of the management plane.
+    struct Token("token"): TokenCommand { Create, List, Delete }
+}
+
+command! {
+    /// Create a management token, and print it, once.
+    struct Create("create") {
+        /// the token's name
+        #[argh(positional)]
+        name: String,
+        /// system_admin, storage_admin or auditor
+        #[argh(option, arg_name = "role")]
+        role: Role,
+        /// how long it works, for example 900, 15m, 12h or 90d; else for ever
+        #[argh(option, arg_name = "duration")]
+        expires_in: Option<Duration>,
+    }
+}
+
+command! {
+    /// List the management tokens.
+    struct List("list") {}
+}
+
+command! {
+    /// Delete a management token. It is refused from the next request on.
+    struct Delete("delete") {
+        /// the token's id, or a name that no other has
+        #[argh(positional)]
+        token: String,
+    }
+}
+
+/// What a token is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Role(&'static str);
+
+impl FromStr for Role {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const ROLES: [&str; 3] = ["system_admin", "storage_admin", "auditor"];
+        let known = ROLES.into_iter().find(|role| *role == text);
+        known.map(Self).ok_or("expected system_admin, storage_admin or auditor")
+    }
+}
+
+const TOKENS: Kind = Kind {
+    path: "/api/v1/management-tokens",
+    list: "management_tokens",
+    noun: "management token",
+    command: "token list",
+};
+
+const LISTED: Columns = &[
+    ("id", |token| text(&token["id"])),
+    ("name", |token| text(&token["name"])),
+    ("role", |token| text(&token["role"])),
+    ("created", |token| text(&token["created_at"])),
+    ("expires", |token| text(&token["expires_at"])),
+];
+
+const CREATED: Columns = &[
+    ("id", |body| text(&body["management_token"]["id"])),
+    ("name", |body| text(&body["management_token"]["name"])),
+    ("role", |body| text(&body["management_token"]["role"])),
+    ("expires", |body| text(&body["management_token"]["expires_at"])),
+    ("token", |body| text(&body["token"])),
+];
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let mut request = json!({"name": self.name, "role": self.role.0});
+        if let Some(Duration { seconds }) = self.expires_in {
+            request["expires_in_seconds"] = seconds.into();
+        }
+        let client = self.client();
+        let body = client.call(&Request::post(TOKENS.path).json(&request))?;
+        if !body["token"].is_string() {
+            return Err("the answer holds no token".into());
+        }
+        client.print(&body, || {
+            record(CREATED, &body)
+                + "\nThe token is shown this once: keep it now. Its place is SERVICE_MANAGEMENT_TOKEN.\n"
+        });
+        Ok(())
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        self.client().list(TOKENS.path, TOKENS.list, LISTED)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client();
+        let path = TOKENS.path_of(&client, &self.token)?;
+        client.change(&Request::delete(path), &format!("management token {} was deleted", self.token))
+    }
+}
