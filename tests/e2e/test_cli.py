@@ -7,13 +7,24 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from botocore.client import BaseClient
 
 from harness.boto import make_client, refused
-from harness.server import BINARY, Cairn, clean_environment
+from harness.s3 import S3
+from harness.server import BINARY, LOOPBACK, Cairn, clean_environment
+from harness.sigv4 import Credential
 
 TIMEOUT = 60
 DONE, FAILED, WRONG_USAGE, NO_ANSWER = range(4)
+ROLES = ("auditor", "storage_admin", "system_admin")
 _names = itertools.count(1)
+POLICY = {
+    "name": "read", "description": "reads one bucket",
+    "statements": [
+        {"effect": "allow", "actions": ["s3:ListBucket"], "resources": ["bucket:{bucket}"]},
+        {"effect": "allow", "actions": ["s3:GetObject", "s3:PutObject"], "resources": ["bucket:{bucket}/*"]},
+    ],
+}
 
 
 class Cli:
@@ -133,6 +144,151 @@ def test_quotas(cli: Cli, store: Cairn, name: str):
     for wrong in ([], ["--bytes", "10G"], ["--bytes", "-1"], ["--objects", "1KiB"], ["--bytes", "16384PiB"]):
         cli.fails("quota", "set", name, *wrong, code=WRONG_USAGE)
     assert "BUCKET_NOT_FOUND" in cli.fails("quota", "set", f"{name}-no", "--bytes", "1")
+
+def policy_of(name: str, bucket: str) -> str:
+    """A policy under a name of the test's own, for one bucket."""
+    return json.dumps(POLICY | {"name": name}).replace("{bucket}", bucket)
+
+
+def client_of(store: Cairn, credential: dict) -> BaseClient:
+    """boto3 with a pair of keys as the command printed it."""
+    keys = Credential(credential["access_key"], credential["secret_key"])
+    return make_client(S3(LOOPBACK, store.s3_port, keys))
+
+
+def test_the_life_of_an_account(cli: Cli, store: Cairn, name: str, tmp_path: Path):
+    """The printed keys do what the policy says, for as long as account, credential and binding are there."""
+    cli.text("bucket", "create", name)
+    made = cli.json("service-account", "create", name, "--description", "for the test")
+    account = made["service_account"]["id"]
+    client = client_of(store, made["credential"])
+    put = {"Bucket": name, "Key": "k", "Body": b"x"}
+    with refused(403, "AccessDenied"):
+        client.put_object(**put)
+
+    file = tmp_path / "policy.json"
+    file.write_text(policy_of(name, name))
+    policy = cli.json("policy", "create", str(file))["id"]
+    assert cli.text("policy", "attach", policy, account) == f"policy {policy} is attached to {account}\n"
+    client.put_object(**put)
+    shown = cli.text("policy", "show", name)
+    assert f"  allow s3:ListBucket on bucket:{name}\n" in shown and f"attached to:\n  {account}\n" in shown
+    assert cli.json("policy", "show", policy)["attached_to"] == [account]
+    shown = cli.text("service-account", "show", name)
+    assert "description: for the test\n" in shown and made["credential"]["access_key"] in shown and policy in shown
+    assert made["credential"]["secret_key"] not in shown
+    said = cli.fails("policy", "delete", name)
+    assert "POLICY_IN_USE" in said and "cairn policy detach" in said
+
+    cli.text("policy", "detach", name, name)
+    with refused(403, "AccessDenied"):
+        client.put_object(**put)
+    cli.text("policy", "attach", name, name)
+    assert cli.text("service-account", "disable", name) == f"service account {name} is disabled\n"
+    with refused(403):
+        client.put_object(**put)
+    cli.text("service-account", "enable", account)
+    client.put_object(**put)
+
+    rotated = cli.json("service-account", "rotate", name)["credential"]
+    second = client_of(store, rotated)
+    second.put_object(**put)
+    cli.text("service-account", "credential", "disable", name, made["credential"]["access_key"])
+    second.put_object(**put)
+    with refused(403):
+        client.put_object(**put)
+    cli.text("service-account", "credential", "enable", account, made["credential"]["id"])
+    client.put_object(**put)
+    cli.text("service-account", "credential", "delete", name, made["credential"]["id"])
+    with refused(403):
+        client.put_object(**put)
+    temporary = cli.json("service-account", "temporary-credential", name, "--expires-in", "1m")["credential"]
+    assert temporary["expires_at"] > temporary["created_at"]
+    client_of(store, temporary).put_object(**put)
+
+    cli.text("policy", "detach", policy, account)
+    assert cli.text("policy", "delete", name) == f"policy {name} was deleted\n"
+    assert cli.text("service-account", "delete", name) == f"service account {name} was deleted\n"
+    with refused(403):
+        second.put_object(**put)
+    for command in (["show"], ["delete"], ["rotate"]):
+        assert "cairn service-account list" in cli.fails("service-account", *command, name)
+        assert "SERVICE_ACCOUNT_NOT_FOUND" in cli.fails("service-account", *command, account)
+    assert "POLICY_NOT_FOUND" in cli.fails("policy", "show", policy)
+
+
+def test_secrets_are_shown_once_to_people_too(cli: Cli, name: str):
+    """With a word on it; never again by any list or record."""
+    texts = [
+        cli.text("service-account", "create", name),
+        cli.text("service-account", "rotate", name),
+        cli.text("service-account", "temporary-credential", name, "--expires-in", "900"),
+        cli.text("token", "create", name, "--role", "auditor"),
+    ]
+    assert all("is shown this once: keep it now." in text for text in texts)
+    last = [[line.split()[-1] for line in text.splitlines() if line.startswith(("secret key:", "token:"))] for text in texts]
+    secrets = [secret for (secret,) in last]
+    assert len(set(secrets)) == 4 and all(len(secret) >= 40 for secret in secrets)
+    for command in (["service-account", "list"], ["service-account", "show", name], ["token", "list"], ["audit", "list"]):
+        for form in ([], ["--json"]):
+            done = cli.run(*command, *form)
+            assert done.returncode == DONE and not any(secret in done.stdout for secret in secrets)
+    assert name in cli.text("service-account", "list") and name in cli.text("token", "list")
+    assert "SERVICE_ACCOUNT_ALREADY_EXISTS" in cli.fails("service-account", "create", name)
+    for wrong in ("59", "8d", "0"):
+        assert "INVALID_REQUEST" in cli.fails("service-account", "temporary-credential", name, "--expires-in", wrong)
+    cli.text("token", "delete", name)
+    cli.text("service-account", "delete", name)
+
+
+def test_policies_from_standard_input_and_broken_ones(cli: Cli, name: str, tmp_path: Path):
+    """What is no policy is refused with the reason, and leaves nothing."""
+    assert cli.json("policy", "create", "-", stdin=policy_of(name, name))["name"] == name
+    twice = policy_of(name, name).replace('"effect": "allow"', '"effect": "deny", "effect": "allow"', 1)
+    for broken, said in [
+        ("{", "it is not JSON"), ("", "it is not JSON"), ("[]", "INVALID_REQUEST"), ("{}", "INVALID_REQUEST"),
+        (twice, "stands twice"), (policy_of(name, name).replace("s3:GetObject", "s3:Everything"), "INVALID_REQUEST"),
+        (policy_of(name, "*x"), "INVALID_REQUEST"),
+    ]:
+        file = tmp_path / "broken.json"
+        file.write_text(broken)
+        assert said in cli.fails("policy", "create", str(file)), broken
+    assert "could not be read" in cli.fails("policy", "create", str(tmp_path / "none"))
+    listed = [policy for policy in cli.json("policy", "list")["policies"] if policy["name"] == name]
+    assert len(listed) == 1 and name in cli.text("policy", "list")
+    cli.text("policy", "delete", listed[0]["id"])
+
+
+def test_tokens_do_what_their_role_allows(cli: Cli, store: Cairn, name: str):
+    """And the refusal names the role that is needed."""
+    made = {role: cli.json("token", "create", f"{name}-{role}", "--role", role, "--expires-in", "1h") for role in ROLES}
+    clients = {role: Cli(store.management, token["token"]) for role, token in made.items()}
+    auditor, storage, system = (clients[role] for role in ROLES)
+    assert "role system_admin or storage_admin\n" in auditor.fails("bucket", "create", name)
+    assert "role system_admin\n" in auditor.fails("service-account", "create", name)
+    assert "role system_admin\n" in auditor.fails("token", "list")
+    assert "role system_admin or auditor\n" in storage.fails("audit", "list")
+    assert "role system_admin or auditor\n" in storage.fails("policy", "list")
+    for command in (["bucket", "list"], ["service-account", "list"], ["policy", "list"], ["audit", "list"], ["storage", "usage"]):
+        assert auditor.run(*command).returncode == DONE, command
+    storage.text("bucket", "create", name)
+    storage.text("bucket", "delete", name)
+    system.text("service-account", "create", name)
+    system.text("service-account", "delete", name)
+    for role in ROLES:
+        cli.text("token", "delete", f"{name}-{role}")
+        assert "UNAUTHENTICATED" in clients[role].fails("storage", "status")
+    assert "TOKEN_NOT_FOUND" in cli.fails("token", "delete", made["auditor"]["management_token"]["id"])
+    assert "expected system_admin" in cli.fails("token", "create", name, "--role", "root", code=WRONG_USAGE)
+
+
+def test_a_name_that_several_have(cli: Cli, name: str):
+    """Is no way to name one of them; nothing is done."""
+    ids = [cli.json("policy", "create", "-", stdin=policy_of(name, name))["id"] for _ in range(2)]
+    assert "stands for 2" in cli.fails("policy", "delete", name)
+    cli.text("policy", "delete", ids[0])
+    assert cli.json("policy", "show", name)["id"] == ids[1]
+    cli.text("policy", "delete", name)
 
 
 def test_the_audit_trail(cli: Cli, store: Cairn, name: str):
