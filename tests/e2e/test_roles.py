@@ -51,6 +51,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "list_policies": ("GET", "/policies", OVERSIGHT),
     "get_policy": ("GET", f"/policies/{ID}", OVERSIGHT),
     "create_policy": ("POST", "/policies", SYSTEM_ONLY),
+    "get_policy": ("GET", f"/policies/{ID}", OVERSIGHT),
     "delete_policy": ("DELETE", f"/policies/{ID}", SYSTEM_ONLY),
     "attach_policy": ("PUT", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),
     "detach_policy": ("DELETE", f"/policies/{ID}/bindings/{ID}", SYSTEM_ONLY),

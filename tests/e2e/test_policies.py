@@ -1,0 +1,222 @@
+"""Attacks policies: documents that say too much, keys that look like others, and ways around a denial."""
+
+from collections.abc import Callable
+from urllib.parse import quote
+
+import pytest
+
+from harness.accounts import Account, create_account, create_policy, statement
+from harness.management import expect, expect_refusal
+from harness.s3 import error_code, object_target, xml
+from harness.server import Cairn
+
+ID = "01890000-0000-7000-8000-000000000000"
+GET = ["GetObject"]
+
+
+def test_a_policy_is_made_shown_attached_and_deleted(store: Cairn, bucket: str):
+    """Every field; attaching and detaching twice; deletion only when nobody has it."""
+    document = {"name": "readers", "description": "may read", "statements": [statement("allow", GET, f"bucket:{bucket}/*")]}
+    made = expect(store.admin.post("/policies", document), 201)
+    assert made == document | {"id": made["id"], "created_at": made["created_at"]}
+    path = f"/policies/{made['id']}"
+    assert expect(store.admin.get(path), 200) == made | {"attached_to": []}
+    account = create_account(store)
+    for _ in range(2):
+        account.attach(made["id"])
+    listed = expect(store.admin.get("/policies"), 200)["policies"]
+    assert made | {"attached_to": [account.id]} in listed
+    assert account.show()["policies"] == [{"id": made["id"], "name": "readers"}]
+    message = expect_refusal(store.admin.delete(path), 409, "POLICY_IN_USE")
+    assert "attached to 1" in message
+    for _ in range(2):
+        account.detach(made["id"])
+    expect(store.admin.delete(path), 204)
+    for method, target in (("GET", path), ("DELETE", path), ("PUT", f"{path}/bindings/{account.id}"), ("DELETE", f"{path}/bindings/{account.id}")):
+        expect_refusal(store.admin.request(method, target), 404, "POLICY_NOT_FOUND")
+    other = create_policy(store, statement("allow", GET, f"bucket:{bucket}/*"))
+    expect_refusal(store.admin.put(f"/policies/{other}/bindings/{ID}"), 404, "SERVICE_ACCOUNT_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"effect": "Allow"}, 'effect: "Allow"'),
+        ({"actions": ["s3:*"]}, '"s3:*"'),
+        ({"actions": ["*"]}, '"*"'),
+        ({"actions": ["s3:getobject"]}, '"s3:getobject"'),
+        ({"actions": []}, "actions"),
+        ({"resources": []}, "resources"),
+        ({"resources": ["*"]}, '"*"'),
+        ({"resources": ["bucket:*"]}, '"bucket:*"'),
+        ({"resources": ["bucket:*/*"]}, '"bucket:*/*"'),
+        ({"resources": ["bucket:some-*"]}, '"bucket:some-*"'),
+        ({"resources": ["bucket:some-bucket/*/x"]}, '"bucket:some-bucket/*/x"'),
+        ({"resources": ["bucket:some-bucket/a*b"]}, '"bucket:some-bucket/a*b"'),
+        ({"resources": ["bucket:some-bucket/**"]}, '"bucket:some-bucket/**"'),
+        ({"resources": ["bucket:some-bucket/"]}, '"bucket:some-bucket/"'),
+        ({"resources": ["arn:aws:s3:::some-bucket/*"]}, "arn:aws:s3"),
+        ({"resources": ["bucket:Some_Bucket"]}, "Some_Bucket"),
+        ({"resources": ["bucket:some-bucket", "some-bucket/*"]}, "resources[1]"),
+        ({"condition": {}}, "condition"),
+        ({"principal": "*"}, "principal"),
+    ],
+)
+def test_a_document_that_says_what_is_not_known_is_refused(store: Cairn, change: dict, named: str):
+    """With the statement and the value in the message, and nothing is made."""
+    good = statement("allow", GET, "bucket:some-bucket/*")
+    before = expect(store.admin.get("/policies"), 200)
+    body = {"name": "refused", "statements": [good, good | change]}
+    message = expect_refusal(store.admin.post("/policies", body), 400, "INVALID_REQUEST")
+    assert named in message and ("statements[1]." in message or f"unknown field `{named}`" in message)
+    assert expect(store.admin.get("/policies"), 200) == before
+
+
+def test_a_document_is_refused_as_a_whole(store: Cairn):
+    """Names, lengths, fields and JSON itself."""
+    good = statement("allow", GET, "bucket:some-bucket/*")
+    for body in (
+        {}, {"name": "x"}, {"statements": [good]}, {"name": "", "statements": [good]}, {"name": "x", "statements": []},
+        {"name": "x", "statements": [good] * 101}, {"name": "x", "statements": [good], "version": 1},
+        {"name": "x" * 129, "statements": [good]}, {"name": "x", "description": "d" * 1025, "statements": [good]},
+        {"name": "x", "statements": good}, {"name": "x", "statements": [good | {"effect": None}]},
+        {"name": "x", "statements": [good | {"actions": "s3:GetObject"}]}, [],
+    ):
+        expect_refusal(store.admin.post("/policies", body), 400, "INVALID_REQUEST")
+    for text in ("", "{", '{"name": "x"', "null"):
+        refused = store.admin.request("POST", "/policies", data=text, headers={"content-type": "application/json"})
+        expect_refusal(refused, 400, "INVALID_REQUEST")
+
+
+# Keys that decoding, normalising, trimming or folding would make into one that a policy names, as they are sent.
+CONFUSING = [
+    "team/../secret", "a/../team/file", "team/%2e%2e/secret", "/team/file", "team//file", "./team/file", "team%2Ffile",
+    "team/file ", " team/file", "team/file+", "team+file", "team%252Ffile", "team/fi\u0301le", "team/fíle", "TEAM/file",
+    "team\\file", "team/file\u200b", "teammates/file", "team", "team/", "team/file%00", "team/f\u0131le", "team/*", "team/%",
+]
+
+
+def test_a_policy_sees_the_decoded_key_and_nothing_else(store: Cairn, bucket: str):
+    """What begins with the prefix, byte by byte, is allowed however it is spelt; all else is refused, also by DELETE and PUT."""
+    account = create_account(store, statement("allow", ["GetObject", "PutObject", "DeleteObject"], f"bucket:{bucket}/team/*"))
+    for key in CONFUSING:
+        store.s3.put(bucket, key, key.encode())
+    for key in CONFUSING:
+        allowed = key.startswith("team/")
+        for encoded in {object_target(bucket, key), f"/{bucket}/" + "".join(f"%{byte:02X}" for byte in key.encode())}:
+            answer = account.s3.request("GET", encoded)
+            assert (answer.status == 200) == allowed, (key, encoded, answer.status)
+            assert answer.body == key.encode() if allowed else error_code(answer) == "AccessDenied"
+        if not allowed:
+            for method in ("PUT", "DELETE", "HEAD"):
+                assert account.s3.request(method, object_target(bucket, key)).status == 403, (method, key)
+            copy = [("x-amz-copy-source", f"/{bucket}/{quote(key)}")]
+            answer = account.s3.request("PUT", f"/{bucket}/team/copy", copy)
+            assert (answer.status, error_code(answer)) == (403, "AccessDenied"), key
+    for key in CONFUSING:
+        assert store.s3.get(bucket, key).body == key.encode(), "and nothing was changed"
+
+
+def test_an_exact_key_is_no_prefix_and_a_prefix_needs_no_slash(store: Cairn, bucket: str):
+    """`report` is one object, `report*` is also `reports/2026`."""
+    for key in ("report", "report.txt", "reports/2026", "repor"):
+        store.s3.put(bucket, key, b"x")
+    exact = create_account(store, statement("allow", GET, f"bucket:{bucket}/report"))
+    prefix = create_account(store, statement("allow", GET, f"bucket:{bucket}/report*"))
+    statuses = lambda account: [account.s3.get(bucket, key).status for key in ("report", "report.txt", "reports/2026", "repor")]
+    assert statuses(exact) == [200, 403, 403, 403]
+    assert statuses(prefix) == [200, 200, 200, 403]
+
+
+def test_deny_wins_whatever_allows_and_in_whatever_order(store: Cairn, bucket: str):
+    """In one policy and in several, attached before or after."""
+    store.s3.put(bucket, "open/a", b"x")
+    store.s3.put(bucket, "open/secret/a", b"x")
+    deny, allow = statement("deny", GET, f"bucket:{bucket}/open/secret/*"), statement("allow", GET, f"bucket:{bucket}/*")
+    for statements in ([allow, deny], [deny, allow]):
+        for accounts in (create_account(store, *statements), create_account(store)):
+            if not accounts.show()["policies"]:
+                for one in statements:
+                    accounts.grant(one)
+            assert accounts.s3.get(bucket, "open/a").status == 200
+            answer = accounts.s3.get(bucket, "open/secret/a")
+            assert (answer.status, error_code(answer)) == (403, "AccessDenied")
+
+
+def test_neither_form_of_a_resource_implies_the_other(store: Cairn, bucket: str):
+    """The bucket without its objects, the objects without the bucket."""
+    store.s3.put(bucket, "key", b"x")
+    every = ["ListBucket", "GetObject", "PutObject", "DeleteObject", "ManageBucket"]
+    of_bucket = create_account(store, statement("allow", every, f"bucket:{bucket}"))
+    of_objects = create_account(store, statement("allow", every, f"bucket:{bucket}/*"))
+    listing = f"/{bucket}?list-type=2"
+    assert (of_bucket.s3.request("GET", listing).status, of_bucket.s3.get(bucket, "key").status) == (200, 403)
+    assert (of_objects.s3.request("GET", listing).status, of_objects.s3.get(bucket, "key").status) == (403, 200)
+    assert of_objects.s3.get(bucket, "missing").status == 403, "who may not list is not told what is missing"
+    of_objects.grant(statement("allow", "ListBucket", f"bucket:{bucket}"))
+    assert of_objects.s3.get(bucket, "missing").status == 404
+
+
+def test_the_list_of_buckets_is_what_something_is_allowed_on(own_store: Cairn):
+    """Also right after a change."""
+    for name in ("alpha", "beta", "gamma", "delta"):
+        own_store.s3.create_bucket(name)
+    account = create_account(own_store, statement("allow", GET, "bucket:alpha/only/this"), statement("deny", GET, "bucket:gamma/*"))
+    names = lambda: [found.text for found in xml(account.s3.request("GET", "/")).iter("Name")]
+    assert names() == ["alpha"]
+    beta = account.grant(statement("allow", "ListBucket", "bucket:beta", "bucket:no-such-bucket"))
+    assert names() == ["alpha", "beta"]
+    account.detach(beta)
+    assert names() == ["alpha"]
+
+
+def test_a_copy_needs_the_right_to_read_its_source(store: Cairn, bucket: str):
+    """Also when the source is hidden in an odd spelling."""
+    store.s3.put(bucket, "private/a", b"secret")
+    account = create_account(store, statement("allow", ["GetObject", "PutObject"], f"bucket:{bucket}/public/*"))
+    for source in (f"/{bucket}/private/a", f"{bucket}/private%2Fa", f"/{bucket}/%70rivate/a", f"{bucket}/public/../private/a"):
+        answer = account.s3.request("PUT", f"/{bucket}/public/copy", [("x-amz-copy-source", source)])
+        assert (answer.status, error_code(answer)) == (403, "AccessDenied"), source
+    account.grant(statement("allow", "GetObject", f"bucket:{bucket}/private/a"))
+    assert account.s3.request("PUT", f"/{bucket}/public/copy", [("x-amz-copy-source", f"/{bucket}/private/a")]).status == 200
+
+
+def refusals(store: Cairn, account: Account) -> list[tuple[str, str, str]]:
+    """What the audit trail has of an account's refusals, the oldest first."""
+    found = expect(store.admin.get(f"/audit/events?limit=1000&principal=account:{quote(account.name)}"), 200)["events"]
+    return [(event["operation"], event["resource"], event["detail"]) for event in reversed(found)]
+
+
+def test_changes_and_refusals_are_in_the_audit_trail(store: Cairn, bucket: str):
+    """Who did what to whom, under which request, and why it was refused."""
+    account = create_account(store)
+    policy = account.grant(statement("allow", GET, f"bucket:{bucket}/*"), statement("deny", GET, f"bucket:{bucket}/no"))
+    account.s3.get(bucket, "no")
+    account.s3.request("PUT", f"/{bucket}/a")
+    assert refusals(store, account) == [
+        ("GetObject", f"{bucket}/no", "AccessDenied: a policy denies s3:GetObject on the object"),
+        ("PutObject", f"{bucket}/a", "AccessDenied: no policy allows s3:PutObject on the object"),
+    ]
+    attached = store.admin.request("PUT", f"/policies/{policy}/bindings/{account.id}", headers={"x-request-id": "attach-again"})
+    expect(attached, 204)
+    (event,) = expect(store.admin.get("/audit/events?request_id=attach-again"), 200)["events"]
+    assert (event["operation"], event["principal"], event["result"]) == ("attach_policy", "system", "allowed")
+    assert policy in event["resource"] and account.id in event["resource"]
+
+
+def test_policies_survive_a_kill(make_store: Callable[..., Cairn]):
+    """Bindings and documents are there as they were answered."""
+    store = make_store().start()
+    store.s3.create_bucket("kept")
+    store.s3.put("kept", "key", b"x")
+    account = create_account(store, statement("allow", GET, "bucket:kept/*"))
+    deny = account.grant(statement("deny", GET, "bucket:kept/key"))
+    policies = expect(store.admin.get("/policies"), 200)
+    store.kill()
+    store.start()
+    assert expect(store.admin.get("/policies"), 200) == policies
+    assert account.s3.get("kept", "key").status == 403
+    account.detach(deny)
+    store.kill()
+    store.start()
+    assert account.s3.get("kept", "key").status == 200
