@@ -49,7 +49,6 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "delete_credential": ("DELETE", f"/service-accounts/{ID}/credentials/{ID}", SYSTEM_ONLY),
     "set_credential_status": ("PUT", f"/service-accounts/{ID}/credentials/{ID}/status", SYSTEM_ONLY),
     "list_policies": ("GET", "/policies", OVERSIGHT),
-    "get_policy": ("GET", f"/policies/{ID}", OVERSIGHT),
     "create_policy": ("POST", "/policies", SYSTEM_ONLY),
     "get_policy": ("GET", f"/policies/{ID}", OVERSIGHT),
     "delete_policy": ("DELETE", f"/policies/{ID}", SYSTEM_ONLY),
