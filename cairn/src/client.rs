@@ -16,6 +16,9 @@ use crate::table::{self, Columns};
 const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7601";
 /// Holds the token. It is taken from nowhere else: arguments are seen by every user of a host.
 pub(crate) const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
+/// Where tokens come from.
+const TOKEN_HELP: &str = "the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN is one, `cairn token create` makes others, \
+                          `cairn serve --dev` prints its own";
 /// A host that takes longer to accept a connection is not there.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// No answer within this time is no answer.
@@ -232,7 +235,12 @@ impl Client {
     }
 
     fn no_answer(&self, request: &Request, error: &Error) -> Failure {
-        let error_text = output::plain(&error.to_string());
+        let error_text = match error {
+            Error::Timeout(Timeout::Global) => {
+                format!("nothing came within {} s", request.patience.as_secs())
+            }
+            other => output::plain(&other.to_string()),
+        };
         let mut text = if never_left(error) {
             format!(
                 "{} cannot be reached: {error_text}\n  \
@@ -269,8 +277,6 @@ impl Client {
         ))
     }
 }
-
-const TOKEN_HELP: &str = "the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN is one, `cairn token create` makes others, `cairn serve --dev` prints its own";
 
 /// Whether an error came before anything was sent.
 fn never_left(error: &Error) -> bool {

@@ -116,13 +116,14 @@ impl Refusal<'_> {
 
 /// The roles that a server lets in. What is overseen is for the system's administrators, and for auditors to look at.
 fn roles(method: &Method, path: &str) -> &'static str {
-    const OVERSEEN: [&str; 4] =
-        ["/api/v1/audit/", "/api/v1/service-accounts", "/api/v1/policies", "/api/v1/management-tokens"];
-    match OVERSEEN.iter().any(|overseen| path.starts_with(overseen)) {
-        true if method == Method::GET && !path.starts_with("/api/v1/management-tokens") => {
-            "system_admin or auditor"
-        }
-        true => "system_admin",
-        false => "system_admin or storage_admin",
+    const TOKENS: &str = "/api/v1/management-tokens";
+    const OVERSEEN: [&str; 3] = ["/api/v1/audit/", "/api/v1/service-accounts", "/api/v1/policies"];
+    let is_overseen = OVERSEEN.iter().any(|overseen| path.starts_with(overseen));
+    if is_overseen && method == Method::GET {
+        "system_admin or auditor"
+    } else if is_overseen || path.starts_with(TOKENS) {
+        "system_admin"
+    } else {
+        "system_admin or storage_admin"
     }
 }

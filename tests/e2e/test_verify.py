@@ -137,7 +137,7 @@ def test_refusals(store: Cairn, bucket: str):
         (f"{buckets}/{bucket}", {"json": {"maximum_version": 1}}, (400, "INVALID_REQUEST")),
         (f"{buckets}/{bucket}", {"json": {"maximum_versions": 0}}, (400, "INVALID_REQUEST")),
         (f"{buckets}/{bucket}", {"json": {"continuation_token": "!"}}, (400, "INVALID_REQUEST")),
-        (f"{buckets}/{bucket}", {"data": b"{" * 70_000}, (413, "PAYLOAD_TOO_LARGE")),
+        (f"{buckets}/{bucket}", {"data": b"{" * ((1 << 20) + 1)}, (413, "PAYLOAD_TOO_LARGE")),
     ]:
         assert problem(ask(store, "POST", path, **options)) == expected, path
     assert problem(ask(store, "GET", f"{buckets}/{bucket}")) == (405, "METHOD_NOT_ALLOWED")

@@ -145,6 +145,27 @@ fn every_refusal_says_what_to_do_next() {
 }
 
 #[test]
+fn a_server_that_is_not_ready_is_shown_and_is_no_success() {
+    let body = r#"{"status": "not_ready", "subsystems": {"audit": "ready", "storage": "not_ready"}}"#;
+    let server = Scripted::start(vec![answer(503, body), refusal(503, "NOT_READY", "the store is not open")]);
+    let (code, stdout, stderr) = ask(&server, &["status"]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(stdout, "status: not_ready\n  audit: ready\n  storage: not_ready\n");
+    assert!(stderr.contains("NOT_READY"), "{stderr}");
+}
+
+/// The server takes no body whose length it is not told.
+#[test]
+fn a_request_without_a_body_says_that_it_has_none() {
+    let server = Scripted::start(vec![answer(200, "{}"), answer(204, "")]);
+    ask(&server, &["service-account", "rotate", ID]);
+    assert_eq!(ask(&server, &["policy", "attach", ID, ID]).0, Some(0));
+    let asked = server.asked();
+    assert!(asked.iter().all(|one| one.header("content-length") == Some("0")), "{asked:?}");
+    assert!(asked.iter().all(|one| one.header("transfer-encoding").is_none()), "{asked:?}");
+}
+
+#[test]
 fn what_a_server_says_cannot_drive_the_terminal() {
     let hostile = "a\u{1b}[2J\u{9b}31m\u{202e}\r";
     let mut shown = bucket();
@@ -255,6 +276,12 @@ fn pages_are_followed_to_their_end_but_not_in_a_circle() {
     let server = Scripted::start(vec![page(1, Some("t1")), page(1, Some("t1"))]);
     assert_eq!(ask(&server, &["audit", "list", "--all"]).0, Some(1));
     assert_eq!(server.asked().len(), 2);
+
+    // Enough is enough: the third page is not asked for.
+    let server = Scripted::start(vec![page(60_000, Some("t1")), page(60_000, Some("t2")), page(1, None)]);
+    let (code, stdout, stderr) = ask(&server, &["audit", "list", "--all"]);
+    assert_eq!((code, stdout.lines().count(), server.asked().len()), (Some(0), 120_001, 2));
+    assert!(stderr.contains("--after-time t2"), "{stderr}");
 
     let server = Scripted::start(vec![page(1, Some("t1"))]);
     let (code, _, stderr) = ask(&server, &["audit", "list"]);
