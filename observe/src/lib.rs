@@ -29,7 +29,5 @@ pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
 pub use format::LogFormat;
 pub use logging::{LogGuard, LogStartError, flush_logs, start_logging};
 pub use panic_hook::install_panic_hook;
-#[doc(hidden)]
-pub use request_figures::time_of_notes;
 pub use request_id::{REQUEST_ID_BYTES_MAX, client_request_id};
 pub use request_log::{Plane, RequestOutcome, RequestRecord, log_exchange, log_request};

@@ -10,7 +10,6 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use cairn_model::{DURATION_BOUNDS, Durations, HistogramReading, Tally};
 
@@ -217,20 +216,12 @@ fn families_of(shards: &[Arc<Shard>]) -> Vec<Family> {
     ]
 }
 
-/// Notes `count` requests of one kind on this thread and says how long that took: for benchmarks.
-#[doc(hidden)]
-#[must_use]
-pub fn time_of_notes(record: &RequestRecord<'_>, count: u64) -> Duration {
-    let begun = std::time::Instant::now();
-    (0..count).for_each(|_| note(std::hint::black_box(record)));
-    begun.elapsed()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::request_log::RequestOutcome;
     use proptest::prelude::*;
+    use std::time::Duration;
 
     fn record(method: &'static str, route: &'static str, status: u16, micros: u64) -> RequestRecord<'static> {
         RequestRecord {
