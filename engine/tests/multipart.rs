@@ -346,3 +346,40 @@ fn a_quota_is_held_against_current_objects_at_put_and_completion() {
         inspect(engine.store());
     });
 }
+
+/// The first form of quotas asked nobody when a version was removed: a removed delete marker brought its object back, over any
+/// limit, and so did a removed small version in front of a large one.
+#[test]
+fn a_removal_that_brings_back_more_than_the_quota_allows_is_refused_and_changes_nothing() {
+    with_engine(folder().path(), |engine| async move {
+        let bucket = bucket(&engine).await;
+        let change = |change| engine.store().change_bucket(&bucket, change);
+        change(BucketChange::Versioning(cairn_engine::Versioning::Enabled)).await.expect("set");
+        let write = async |object: &str, size| {
+            let bytes = vec![1; size];
+            put(&engine, &bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put").version
+        };
+        let remove = async |object: &str, version| {
+            let options = DeleteOptions { version: Some(version), ..DeleteOptions::default() };
+            engine.delete_object(&bucket, &key(object), options).await.map(|deleted| deleted.existed)
+        };
+        write("a", 60).await;
+        let deleted =
+            engine.delete_object(&bucket, &key("a"), DeleteOptions::default()).await.expect("deleted");
+        let marker = deleted.version.expect("a marker");
+        write("b", 30).await;
+        let small = cairn_model::VersionName::Id(write("b", 20).await);
+        change(BucketChange::Quota(Quota { bytes: Some(29), objects: Some(1) })).await.expect("set");
+        let before = bucket.usage();
+        assert_eq!(remove("a", marker).await, Err(EngineError::QuotaExceeded));
+        assert_eq!(remove("b", small).await, Err(EngineError::QuotaExceeded));
+        assert_eq!(bucket.usage(), before);
+        inspect(engine.store());
+
+        change(BucketChange::Quota(Quota { bytes: Some(90), objects: Some(2) })).await.expect("set");
+        assert_eq!(remove("b", small).await, Ok(true));
+        assert_eq!(remove("a", marker).await, Ok(true));
+        assert_eq!((bucket.usage().objects, bucket.usage().bytes), (2, 90));
+        inspect(engine.store());
+    });
+}

@@ -38,21 +38,12 @@ impl Batch<'_> {
         before: (u64, u64),
         after: (u64, u64),
     ) -> Result<(), EngineError> {
-        bucket.claim(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1))?;
-        self.note_claims(bucket, before, after);
-        Ok(())
-    }
-
-    /// As [`Self::claim`], for what must not be refused.
-    pub(super) fn claim_unasked(&mut self, bucket: &Arc<Bucket>, before: (u64, u64), after: (u64, u64)) {
-        bucket.claim_unasked(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
-        self.note_claims(bucket, before, after);
-    }
-
-    fn note_claims(&mut self, bucket: &Arc<Bucket>, before: (u64, u64), after: (u64, u64)) {
+        let (objects, bytes) = (after.0.saturating_sub(before.0), after.1.saturating_sub(before.1));
+        bucket.claim(objects, bytes)?;
         let claim = |objects, bytes| Claim { bucket: Arc::clone(bucket), objects, bytes };
-        self.claims.push(claim(after.0.saturating_sub(before.0), after.1.saturating_sub(before.1)));
+        self.claims.push(claim(objects, bytes));
         self.released.push(claim(before.0.saturating_sub(after.0), before.1.saturating_sub(after.1)));
+        Ok(())
     }
 
     pub(super) fn unclaim_last(&mut self) {

@@ -324,7 +324,8 @@ impl Batch<'_> {
         Ok(outcome)
     }
 
-    /// Removes the newest version of a key; the one behind it is the newest then.
+    /// Removes the newest version of a key; the one behind it is the newest then, and must be within the quota: a removed
+    /// delete marker would else bring back any number of objects.
     fn remove_newest(
         &mut self,
         place: &Place,
@@ -336,8 +337,8 @@ impl Batch<'_> {
         let doomed = self.doom(place, newest, self.clock.now(), bypass_governance)?;
         let before = current_counts(Some(&doomed.found.record));
         let after = current_counts(next.as_ref().map(|found| &found.record));
-        self.move_space(&[], &doomed.owned(), None)?;
-        self.claim_unasked(&place.bucket, before, after);
+        self.claim(&place.bucket, before, after)?;
+        self.move_space(&[], &doomed.owned(), None).inspect_err(|_| self.unclaim_last())?;
         self.note_current(place, before, after);
         self.remove_version(place, doomed)?;
         if next.is_some_and(|next| next.record.info.is_null) {

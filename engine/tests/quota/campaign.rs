@@ -1,0 +1,568 @@
+//! The campaign at the edge of quotas: many tasks on several executors put, overwrite, delete, copy and complete uploads in
+//! buckets of every state of versioning, on all slices, while the limits go up and down.
+//!
+//! Whenever anybody looks, a bucket must hold no more than its limits allow. After each round, with all quiet, the counters
+//! must agree with a full list, with the lists of versions and uploads, with inspection and with what quotas are held against;
+//! so they must after the store was opened anew. What each task does follows from the seed; how tasks interleave does not.
+
+use cairn_engine::{
+    Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
+    ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, PutObject, PutPart, Quota, StagedPayload,
+    Store, StoreOptions, Usage, Versioning, WriteCondition,
+};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
+use glommio::{LocalExecutorBuilder, Placement};
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The states of versioning, one bucket in each.
+const BUCKETS: [(&str, Versioning); 3] = [
+    ("unversioned", Versioning::Unversioned),
+    ("enabled", Versioning::Enabled),
+    ("suspended", Versioning::Suspended),
+];
+/// Keys of each bucket: so few that overwriting is common, so many that all slices have their share.
+const KEYS: u64 = 128;
+/// The limit on objects stays below this, so that there is always a key whose put would pass it.
+const OBJECTS_MAX: u64 = KEYS / 2;
+/// Versions that a task remembers of a bucket; it removes the oldest beyond.
+const VERSIONS_KEPT: usize = 3;
+/// Size of most objects, exclusive.
+const TINY_BYTES: u64 = 600;
+/// Size of the few that lie in volumes.
+const VOLUME_BYTES: u64 = cairn_engine::limits::INLINE_BYTES_MAX + 1;
+/// Entries of a page of a list.
+const PAGE: usize = 100;
+
+/// What the campaign does.
+#[derive(Clone, Debug)]
+pub(crate) struct CampaignOptions {
+    /// Where the store lies; must be empty.
+    pub(crate) folder: PathBuf,
+    /// Changes to ask for: puts, deletes, copies and completions.
+    pub(crate) operations: u64,
+    /// After so many of them all is compared, and the store opened anew.
+    pub(crate) round: u64,
+    /// What the tasks do follows from it.
+    pub(crate) seed: u64,
+    /// Slices of the store.
+    pub(crate) slices: u16,
+    /// Executors, each on a thread.
+    pub(crate) executors: u64,
+    /// Tasks of each executor.
+    pub(crate) tasks: u64,
+}
+
+/// What was done, and what was found.
+#[derive(Debug, Default)]
+pub(crate) struct CampaignReport {
+    /// Changes that were asked for.
+    pub(crate) operations: u64,
+    /// Those that were refused because a limit would be passed.
+    pub(crate) refused: u64,
+    /// Removals of versions that were refused because what was below them would pass a limit.
+    pub(crate) kept: u64,
+    /// Changes of limits.
+    pub(crate) limits_set: u64,
+    /// Those that were refused because more is there.
+    pub(crate) limits_refused: u64,
+    /// Looks at a bucket while its limits stood still.
+    pub(crate) looks: u64,
+    /// Comparisons of the counters with everything else.
+    pub(crate) comparisons: u64,
+    /// Objects that the counters and the lists disagreed by, in all comparisons.
+    pub(crate) drift_objects: u64,
+    /// The same of bytes.
+    pub(crate) drift_bytes: u64,
+    /// The first thing that is wrong.
+    pub(crate) finding: Option<String>,
+}
+
+/// What all executors share.
+#[derive(Default)]
+struct Shared {
+    /// Operations that have been begun, and how many are to be.
+    begun: AtomicU64,
+    end: AtomicU64,
+    refused: AtomicU64,
+    limits_set: AtomicU64,
+    limits_refused: AtomicU64,
+    kept: AtomicU64,
+    looks: AtomicU64,
+    drift_objects: AtomicU64,
+    drift_bytes: AtomicU64,
+    /// Tasks that are at work; the limits are moved as long as any is.
+    working: AtomicU64,
+    failed: AtomicBool,
+    finding: Mutex<Option<String>>,
+}
+
+impl Shared {
+    fn found(&self, finding: String) {
+        self.failed.store(true, SeqCst);
+        self.finding.lock().expect("nobody panics with it").get_or_insert(finding);
+    }
+
+    fn takes(&self) -> bool {
+        !self.failed.load(SeqCst) && self.begun.fetch_add(1, SeqCst) < self.end.load(SeqCst)
+    }
+}
+
+/// Xorshift: what a task does next.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64, stream: u64) -> Self {
+        Self((seed ^ stream.wrapping_mul(0x9E37_79B9_7F4A_7C15)).wrapping_mul(0xBF58_476D_1CE4_E5B9) | 1)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % bound
+    }
+
+    fn size(&mut self) -> u64 {
+        if self.below(200) == 0 { VOLUME_BYTES } else { self.below(TINY_BYTES) }
+    }
+}
+
+/// Runs a campaign.
+///
+/// # Panics
+/// When a store cannot be opened, or an executor cannot be started.
+pub(crate) fn run(options: &CampaignOptions) -> CampaignReport {
+    let shared = Arc::new(Shared::default());
+    let mut comparisons = 0;
+    let mut end = 0;
+    while end < options.operations && !shared.failed.load(SeqCst) {
+        end = options.operations.min(end + options.round);
+        shared.end.store(end, SeqCst);
+        let store = Store::open(store_options(options)).expect("the store opens");
+        run_round(options, &store, &shared);
+        comparisons += compare(&store, &shared);
+        store.close();
+        drop(store);
+        let again = Store::open(store_options(options)).expect("the store opens again");
+        comparisons += compare(&again, &shared);
+        again.close();
+        shared.begun.store(end, SeqCst);
+    }
+    let counted = |counter: &AtomicU64| counter.load(SeqCst);
+    CampaignReport {
+        operations: counted(&shared.begun),
+        refused: counted(&shared.refused),
+        kept: counted(&shared.kept),
+        limits_set: counted(&shared.limits_set),
+        limits_refused: counted(&shared.limits_refused),
+        looks: counted(&shared.looks),
+        comparisons,
+        drift_objects: counted(&shared.drift_objects),
+        drift_bytes: counted(&shared.drift_bytes),
+        finding: shared.finding.lock().expect("nobody panics with it").clone(),
+    }
+}
+
+fn store_options(options: &CampaignOptions) -> StoreOptions {
+    StoreOptions {
+        data_dir: options.folder.clone(),
+        slices: Some(options.slices),
+        master_key: b"a master key of the campaign, long enough".to_vec(),
+        cache_bytes: 4 << 20,
+        reserve_bytes: 0,
+        reclaim_after: None,
+        encryption_at_rest: false,
+        clock: Arc::new(SystemClock),
+    }
+}
+
+/// One life of the store: tasks on all executors, until their share of the operations has been asked for.
+fn run_round(options: &CampaignOptions, store: &Arc<Store>, shared: &Arc<Shared>) {
+    shared.working.store(options.executors * options.tasks, SeqCst);
+    thread::scope(|scope| {
+        for executor in 0..options.executors {
+            let (options, store, shared) = (options.clone(), Arc::clone(store), Arc::clone(shared));
+            scope.spawn(move || {
+                let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
+                let body = move || async move { run_executor(&options, executor, store, shared).await };
+                builder.spawn(body).expect("io_uring").join().expect("an executor")
+            });
+        }
+    });
+}
+
+async fn run_executor(options: &CampaignOptions, executor: u64, store: Arc<Store>, shared: Arc<Shared>) {
+    let engine = Engine::open(store).await.expect("the engine opens");
+    let mut buckets = Vec::new();
+    for (name, versioning) in BUCKETS {
+        buckets.push(bucket(&engine, name, versioning).await);
+    }
+    let begun = shared.begun.load(SeqCst);
+    let mut tasks = Vec::new();
+    if executor == 0 {
+        let mut random = Random::new(options.seed, begun.wrapping_mul(31).wrapping_add(7));
+        let (engine, shared, buckets) = (Rc::clone(&engine), Arc::clone(&shared), buckets.clone());
+        tasks.push(glommio::spawn_local(async move {
+            while shared.working.load(SeqCst) > 0 {
+                let bucket = pick(&mut random, &buckets);
+                move_limits(&engine, &bucket, &mut random, &shared).await;
+            }
+        }));
+    }
+    for task in 0..options.tasks {
+        let stream = (begun << 16) + executor * options.tasks + task + 1;
+        let worker = Worker {
+            engine: Rc::clone(&engine),
+            shared: Arc::clone(&shared),
+            buckets: buckets.clone(),
+            random: RefCell::new(Random::new(options.seed, stream)),
+            versions: RefCell::default(),
+        };
+        tasks.push(glommio::spawn_local(async move { worker.work().await }));
+    }
+    for task in tasks {
+        task.await;
+    }
+}
+
+fn pick(random: &mut Random, from: &[Arc<Bucket>]) -> Arc<Bucket> {
+    let at = usize::try_from(random.below(from.len() as u64)).expect("small");
+    Arc::clone(&from[at])
+}
+
+/// The bucket of this name; the first executor to ask makes it.
+async fn bucket(engine: &Rc<Engine>, name: &str, versioning: Versioning) -> Arc<Bucket> {
+    let name = BucketName::parse(name).expect("a bucket name");
+    let quota = Quota { bytes: Some(OBJECTS_MAX * TINY_BYTES / 4), objects: Some(OBJECTS_MAX / 2) };
+    let settings = BucketSettings { versioning, quota, ..BucketSettings::default() };
+    match engine.store().create_bucket(&name, settings).await {
+        Ok(bucket) => bucket,
+        Err(EngineError::BucketAlreadyExists) => engine.store().bucket(&name).expect("it is there"),
+        Err(error) => panic!("a bucket could not be made: {error}"),
+    }
+}
+
+/// Holds what a bucket holds against its limits, if those stand still meanwhile.
+fn look(bucket: &Bucket, shared: &Shared) {
+    let before = bucket.settings();
+    let usage = bucket.usage();
+    let after = bucket.settings();
+    if !Arc::ptr_eq(&before, &after) {
+        return;
+    }
+    shared.looks.fetch_add(1, SeqCst);
+    let Quota { bytes, objects } = after.quota;
+    let passes = |held: u64, limit: Option<u64>| limit.is_some_and(|limit| held > limit);
+    if passes(usage.bytes, bytes) || passes(usage.objects, objects) {
+        shared.found(format!("{} holds {usage:?}, more than {:?}", bucket.name, after.quota));
+    }
+}
+
+/// Sets limits around what the bucket holds: a little more, just that, a little less.
+async fn move_limits(engine: &Rc<Engine>, bucket: &Arc<Bucket>, random: &mut Random, shared: &Shared) {
+    let usage = bucket.usage();
+    let mut around = |held: u64, step: u64, most: u64| match random.below(8) {
+        0 => held,
+        1 => held.saturating_sub(random.below(step)),
+        _ => (held + random.below(step)).min(most.max(held)),
+    };
+    let quota = Quota {
+        bytes: Some(around(usage.bytes, 4 * TINY_BYTES, OBJECTS_MAX * TINY_BYTES)),
+        objects: Some(around(usage.objects, 8, OBJECTS_MAX)),
+    };
+    shared.limits_set.fetch_add(1, SeqCst);
+    match engine.store().change_bucket(bucket, BucketChange::Quota(quota)).await {
+        Ok(()) => {}
+        Err(EngineError::QuotaBelowUsage) => {
+            shared.limits_refused.fetch_add(1, SeqCst);
+        }
+        Err(error) => shared.found(format!("limits could not be set: {error}")),
+    }
+    look(bucket, shared);
+}
+
+/// A task that changes objects.
+struct Worker {
+    engine: Rc<Engine>,
+    shared: Arc<Shared>,
+    buckets: Vec<Arc<Bucket>>,
+    random: RefCell<Random>,
+    /// Versions and markers that it made, the newest last.
+    versions: RefCell<VecDeque<(Arc<Bucket>, ObjectKey, VersionName)>>,
+}
+
+impl Worker {
+    async fn work(&self) {
+        while self.shared.takes() {
+            let bucket = self.bucket();
+            look(&bucket, &self.shared);
+            match self.change(&bucket).await {
+                Ok(()) => {}
+                Err(EngineError::QuotaExceeded) => {
+                    self.shared.refused.fetch_add(1, SeqCst);
+                }
+                Err(error) => self.shared.found(format!("a change failed: {error}")),
+            }
+            look(&bucket, &self.shared);
+            // Two, so that those which the quota keeps do not pile up.
+            for _ in 0..2 {
+                if let Err(error) = self.remove_oldest().await {
+                    self.shared.found(format!("a version could not be removed: {error}"));
+                }
+            }
+        }
+        self.shared.working.fetch_sub(1, SeqCst);
+    }
+
+    fn below(&self, bound: u64) -> u64 {
+        self.random.borrow_mut().below(bound)
+    }
+
+    fn bucket(&self) -> Arc<Bucket> {
+        pick(&mut self.random.borrow_mut(), &self.buckets)
+    }
+
+    fn size(&self) -> u64 {
+        self.random.borrow_mut().size()
+    }
+
+    fn key(&self) -> ObjectKey {
+        ObjectKey::parse(&format!("key/{}", self.below(KEYS))).expect("a key")
+    }
+
+    async fn change(&self, bucket: &Arc<Bucket>) -> Result<(), EngineError> {
+        let key = self.key();
+        match self.below(100) {
+            0..=44 => self.put(bucket, &key).await,
+            45..=69 => self.delete(bucket, &key).await,
+            70..=84 => self.copy(bucket, &key).await,
+            _ => self.upload(bucket, &key).await,
+        }
+    }
+
+    async fn put(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
+        let size = self.size();
+        let payload = self.stage(bucket, key, size).await?;
+        self.commit(bucket, key, payload).await
+    }
+
+    async fn stage(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+    ) -> Result<StagedPayload, EngineError> {
+        let mut writer = self.engine.write_payload(bucket, key, size).await?;
+        let mut rest = usize::try_from(size).expect("small");
+        while rest > 0 {
+            let count = rest.min(writer.buffer().await?.len());
+            writer.advance(count)?;
+            rest -= count;
+        }
+        writer.finish().await
+    }
+
+    async fn commit(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        payload: StagedPayload,
+    ) -> Result<(), EngineError> {
+        let put = PutObject {
+            bucket: Arc::clone(bucket),
+            key: key.clone(),
+            etag: Etag::single(payload.md5()),
+            payload,
+            attributes: Attributes::default(),
+            condition: WriteCondition::default(),
+            lock: ObjectLock::default(),
+        };
+        let put = self.engine.put_object(put).await?;
+        if !put.is_null {
+            self.remember(bucket, key, VersionName::Id(put.version));
+        }
+        Ok(())
+    }
+
+    async fn delete(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
+        let deleted = self.engine.delete_object(bucket, key, DeleteOptions::default()).await?;
+        if let Some(version) = deleted.version {
+            self.remember(bucket, key, version);
+        }
+        Ok(())
+    }
+
+    /// Copies what a key holds; puts when it holds nothing.
+    async fn copy(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
+        let source = (self.bucket(), self.key());
+        let whole = |info: &cairn_engine::ObjectInfo| (0..info.size, ());
+        match self.engine.open_object(&source.0, &source.1, None, whole) {
+            Ok((object, ())) => {
+                let payload = self.engine.copy_payload(object, bucket, key).await?;
+                self.commit(bucket, key, payload).await
+            }
+            Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => self.put(bucket, key).await,
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Completes an upload of two parts; one that is refused stays, and is aborted.
+    async fn upload(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
+        let upload = self.engine.create_upload(bucket, key, NewUpload::default()).await?.id;
+        let mut parts = Vec::new();
+        for number in 1..=2 {
+            let size = self.size();
+            let payload = self.stage(bucket, key, size).await?;
+            let (bucket, key) = (Arc::clone(bucket), key.clone());
+            let part = PutPart { bucket, key, upload, number, payload, checksum: None };
+            parts.push((number, self.engine.put_part(part).await?.md5));
+        }
+        let complete = CompleteUpload {
+            bucket: Arc::clone(bucket),
+            key: key.clone(),
+            upload,
+            parts,
+            checksums: Vec::new(),
+            condition: WriteCondition::default(),
+        };
+        match self.engine.complete_upload(complete).await {
+            Ok(done) if done.put.is_null => Ok(()),
+            Ok(done) => {
+                self.remember(bucket, key, VersionName::Id(done.put.version));
+                Ok(())
+            }
+            Err(error) => {
+                self.engine.abort_upload(bucket, key, upload).await?;
+                Err(error)
+            }
+        }
+    }
+
+    fn remember(&self, bucket: &Arc<Bucket>, key: &ObjectKey, version: VersionName) {
+        self.versions.borrow_mut().push_back((Arc::clone(bucket), key.clone(), version));
+    }
+
+    /// Removes for good what the task made long ago. What was below becomes current, unless the quota refuses that: then it is
+    /// kept for later.
+    async fn remove_oldest(&self) -> Result<(), EngineError> {
+        let oldest = {
+            let mut versions = self.versions.borrow_mut();
+            if versions.len() > VERSIONS_KEPT { versions.pop_front() } else { None }
+        };
+        let Some((bucket, key, version)) = oldest else { return Ok(()) };
+        let options = DeleteOptions { version: Some(version), ..DeleteOptions::default() };
+        let removed = self.engine.delete_object(&bucket, &key, options).await;
+        if removed == Err(EngineError::QuotaExceeded) {
+            self.shared.kept.fetch_add(1, SeqCst);
+            self.remember(&bucket, &key, version);
+            return Ok(());
+        }
+        removed.map(drop)
+    }
+}
+
+/// Compares the counters of a quiet store with everything else that knows what it holds. Tells how many buckets it compared.
+fn compare(store: &Arc<Store>, shared: &Arc<Shared>) -> u64 {
+    let on_it = Arc::clone(store);
+    let found_by = Arc::clone(shared);
+    let body = move || async move {
+        let engine = Engine::open(on_it).await.expect("the engine opens");
+        let mut total = Usage::default();
+        for bucket in engine.store().buckets() {
+            let usage = bucket.usage();
+            let listed = listed(&engine, &bucket);
+            found_by.drift_objects.fetch_add(usage.objects.abs_diff(listed.objects), SeqCst);
+            found_by.drift_bytes.fetch_add(usage.bytes.abs_diff(listed.bytes), SeqCst);
+            if usage != listed {
+                found_by.found(format!("{}: counted {usage:?}, listed {listed:?}", bucket.name));
+            }
+            if let Err(what) = hold_against_quota(&engine, &bucket, usage).await {
+                found_by.found(format!("{}: {what}", bucket.name));
+            }
+            total = sum(total, usage);
+        }
+        match engine.store().inspect(u64::MAX) {
+            Ok(found) if found.complete && found.is_clean() && found.usage == total => {}
+            Ok(found) => found_by.found(format!("counted {total:?}, inspected {found:?}")),
+            Err(error) => found_by.found(format!("inspection failed: {error}")),
+        }
+        if engine.store().usage().reserved_bytes > 0 {
+            found_by.found("space stays reserved with nothing under way".to_owned());
+        }
+    };
+    let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
+    builder.spawn(body).expect("io_uring").join().expect("the comparison");
+    BUCKETS.len() as u64
+}
+
+fn sum(one: Usage, other: Usage) -> Usage {
+    Usage {
+        objects: one.objects + other.objects,
+        bytes: one.bytes + other.bytes,
+        versions: one.versions + other.versions,
+        version_bytes: one.version_bytes + other.version_bytes,
+        delete_markers: one.delete_markers + other.delete_markers,
+        uploads: one.uploads + other.uploads,
+        part_bytes: one.part_bytes + other.part_bytes,
+    }
+}
+
+/// What the lists say that a bucket holds.
+fn listed(engine: &Rc<Engine>, bucket: &Arc<Bucket>) -> Usage {
+    let mut usage = Usage::default();
+    let mut after = None;
+    loop {
+        let list = ListObjects { prefix: b"", delimiter: None, after, max: PAGE };
+        let page = engine.list_objects(bucket, &list).expect("a page");
+        usage.objects += page.objects.len() as u64;
+        usage.bytes += page.objects.iter().map(|object| object.size).sum::<u64>();
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let mut after = None;
+    loop {
+        let list = ListVersions { prefix: b"", delimiter: None, after, max: PAGE };
+        let page = engine.list_versions(bucket, &list).expect("a page");
+        for version in &page.versions {
+            let counts = u64::from(!version.is_delete_marker);
+            usage.versions += counts;
+            usage.version_bytes += counts * version.object.size;
+            usage.delete_markers += 1 - counts;
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let list = ListUploads { prefix: b"", delimiter: None, after: None, max: PAGE };
+    usage.uploads = engine.list_uploads(bucket, &list).expect("a page").uploads.len() as u64;
+    usage
+}
+
+/// What claims are held against must be what is there: a limit of just that is taken, one less is refused.
+async fn hold_against_quota(engine: &Rc<Engine>, bucket: &Arc<Bucket>, usage: Usage) -> Result<(), String> {
+    let exact = Quota { bytes: Some(usage.bytes), objects: Some(usage.objects) };
+    let change = |quota| engine.store().change_bucket(bucket, BucketChange::Quota(quota));
+    change(exact).await.map_err(|error| format!("limits of what is there, {exact:?}: {error}"))?;
+    let less = [
+        usage.bytes.checked_sub(1).map(|bytes| Quota { bytes: Some(bytes), ..exact }),
+        usage.objects.checked_sub(1).map(|objects| Quota { objects: Some(objects), ..exact }),
+    ];
+    for quota in less.into_iter().flatten() {
+        if change(quota).await != Err(EngineError::QuotaBelowUsage) {
+            return Err(format!("limits below what is there, {quota:?}, were not refused"));
+        }
+    }
+    if bucket.settings().quota != exact {
+        return Err("a refused limit was set".to_owned());
+    }
+    Ok(())
+}
