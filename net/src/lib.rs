@@ -19,6 +19,7 @@ mod probe;
 mod respond;
 mod server;
 mod service;
+mod turns;
 mod wire;
 mod within;
 
@@ -34,4 +35,5 @@ pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
     ResponseMeta, Service,
 };
+pub use turns::{Turns, yield_once};
 pub use within::within;

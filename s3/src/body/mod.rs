@@ -5,7 +5,6 @@ pub(crate) mod declared;
 pub(crate) mod digests;
 pub(crate) mod payload;
 mod small;
-pub(crate) mod turns;
 mod unused;
 
 pub(crate) use small::{read_document, read_small_body, read_xml_body};

@@ -4,13 +4,12 @@
 //! given back, on every way out but the last.
 
 use crate::body::digests::{BodyDigests, CheckedChecksum};
-use crate::body::turns::Turns;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_engine::{Bucket, Recall, StagedPayload};
 use cairn_http1::BodyFraming;
 use cairn_model::ObjectKey;
-use cairn_net::RequestBody;
+use cairn_net::{RequestBody, Turns};
 use std::sync::Arc;
 
 /// Largest object or part that one request makes: 5 GiB (AWS: "Uploading objects", "Multipart upload limits", "Copying

@@ -2,12 +2,11 @@
 
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
-use crate::body::turns::Turns;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Element, XML_BODY_BYTES_MAX, parse};
 use cairn_engine::Md5;
-use cairn_net::RequestBody;
+use cairn_net::{RequestBody, Turns};
 
 /// How much room is made at a time: a body takes memory as it arrives, not as it was announced.
 const PIECE_BYTES: usize = 64 * 1024;

@@ -5,10 +5,9 @@
 //! is used.
 
 use crate::body::digests::payload_mismatch;
-use crate::body::turns::Turns;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_identity::PayloadDigest;
-use cairn_net::RequestBody;
+use cairn_net::{RequestBody, Turns};
 use sha2::{Digest as _, Sha256};
 
 /// The longest body that is read for its digest alone.

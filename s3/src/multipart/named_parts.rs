@@ -3,11 +3,11 @@
 //! Ten thousand parts are a few megabytes of XML: the document is read piece by piece, and others get their turn between.
 
 use super::PART_NUMBER_MAX;
-use crate::body::turns::yield_once;
 use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Document, Element, NotReadable, Progress};
 use cairn_engine::ChecksumAlgorithm;
+use cairn_net::yield_once;
 
 /// The longest list of parts that is read. The limit of other documents is too small: an SDK that writes each part with
 /// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.

@@ -9,7 +9,6 @@
 use crate::body::declared;
 use crate::body::digests::{BodyDigests, checksum_mismatch};
 use crate::body::read_small_body;
-use crate::body::turns::yield_once;
 use crate::call::Call;
 use crate::checksum;
 use crate::conditions;
@@ -27,7 +26,7 @@ use cairn_engine::{
 };
 use cairn_http1::encode_path;
 use cairn_model::{ObjectKey, UploadId};
-use cairn_net::RequestBody;
+use cairn_net::{RequestBody, yield_once};
 use std::sync::Arc;
 
 /// Parts that are looked up between two turns of other requests.

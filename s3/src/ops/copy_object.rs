@@ -7,7 +7,6 @@ use crate::account;
 use crate::attributes;
 use crate::auth;
 use crate::body::declared::named_algorithm;
-use crate::body::turns::Turns;
 use crate::call::Call;
 use crate::checksum::{self, Running};
 use crate::conditions;
@@ -25,6 +24,7 @@ use cairn_engine::{
 };
 use cairn_http1::{BodyFraming, iso8601_millis};
 use cairn_model::{Etag, ObjectKey};
+use cairn_net::Turns;
 use std::rc::Rc;
 use std::sync::Arc;
 

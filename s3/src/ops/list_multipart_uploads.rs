@@ -4,7 +4,6 @@
 //! holds as many entries as were asked for, if there are so many.
 
 use crate::account;
-use crate::body::turns::yield_once;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::multipart::write_upload_checksum;
@@ -16,6 +15,7 @@ use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListUploads, ListedUpload, UploadPosition, UploadsPage};
 use cairn_http1::iso8601_millis;
 use cairn_model::UploadId;
+use cairn_net::yield_once;
 
 /// Bytes of XML around one upload, for the first allocation.
 const ENTRY_BYTES: usize = 512;

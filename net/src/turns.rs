@@ -7,14 +7,14 @@ use std::task::Poll;
 const BYTES_PER_TURN: usize = 256 * 1024;
 
 /// Counts the bytes of one body since its last turn.
-#[derive(Default)]
-pub(crate) struct Turns {
+#[derive(Default, Debug)]
+pub struct Turns {
     bytes: usize,
 }
 
 impl Turns {
     /// Notes that `count` bytes have been worked on, and lets the other tasks run when it is their turn.
-    pub(crate) async fn took(&mut self, count: usize) {
+    pub async fn took(&mut self, count: usize) {
         self.bytes += count;
         if self.bytes >= BYTES_PER_TURN {
             self.bytes = 0;
@@ -24,7 +24,7 @@ impl Turns {
 }
 
 /// Puts the task at the end of its executor's queue, whichever executor that is.
-pub(crate) async fn yield_once() {
+pub async fn yield_once() {
     let mut yielded = false;
     poll_fn(|context| {
         if yielded {
