@@ -7,6 +7,7 @@
 
 pub mod conditional;
 pub mod date;
+pub mod disposition;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod head;
@@ -18,6 +19,7 @@ mod syntax;
 
 pub use conditional::{Comparison, Conditions, Validators, Verdict, entity_tag_matches, if_range_holds};
 pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date, parse_rfc3339_millis};
+pub use disposition::attachment;
 pub use head::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, parse_head};
 pub use http::{Method, StatusCode};
 pub use percent::{DecodeError, decode, encode_path, encode_strict};

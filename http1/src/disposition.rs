@@ -1,0 +1,93 @@
+//! `Content-Disposition: attachment` with a file name (RFC 6266, RFC 8187).
+//!
+//! The name comes from anybody who may write an object. Nothing of it leaves the quotes of the plain form, and the extended
+//! form is percent-encoded: no header can be injected. What people cannot see, or what turns text around so that
+//! `exe.txt` shows as another name, is replaced.
+
+use crate::percent::encode_strict;
+
+/// The name when there is none.
+const NAME_DEFAULT: &str = "download";
+/// Bytes of a name that file systems take.
+const NAME_BYTES_MAX: usize = 255;
+/// What stands for a character that a name must not have.
+const REPLACEMENT: char = '_';
+
+/// The value of the header for an object of this key: its last segment is the file's name.
+#[must_use]
+pub fn attachment(key: &str) -> String {
+    let name = file_name(key);
+    let is_plain = |c: char| c == ' ' || (c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%'));
+    let plain: String = name.chars().map(|c| if is_plain(c) { c } else { REPLACEMENT }).collect();
+    if plain == name {
+        return format!("attachment; filename=\"{plain}\"");
+    }
+    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{}", encode_strict(&name))
+}
+
+/// The last segment of a key that is not empty, harmless as a name of a file.
+fn file_name(key: &str) -> String {
+    let segment = key.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
+    let replaced = segment.chars().map(|c| if is_deceptive(c) { REPLACEMENT } else { c });
+    let mut name = String::with_capacity(segment.len());
+    for c in replaced {
+        if name.len() + c.len_utf8() > NAME_BYTES_MAX {
+            break;
+        }
+        name.push(c);
+    }
+    // A name of dots alone is a folder, and blanks around one vanish in some systems.
+    let shown = name.trim();
+    if shown.chars().all(|c| c == '.') { NAME_DEFAULT.to_owned() } else { shown.to_owned() }
+}
+
+/// Controls, separators of lines, marks of direction and what has no width (Unicode, UAX #9 and general category Cf).
+fn is_deceptive(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::attachment;
+
+    #[test]
+    fn the_last_segment_is_the_name() {
+        for (key, expected) in [
+            ("a.txt", "attachment; filename=\"a.txt\""),
+            ("folder/my file.txt", "attachment; filename=\"my file.txt\""),
+            ("folder/", "attachment; filename=\"folder\""),
+            ("///", "attachment; filename=\"download\""),
+            ("a/..", "attachment; filename=\"download\""),
+            ("c:\\windows\\x.dll", "attachment; filename=\"x.dll\""),
+            ("grüße.txt", "attachment; filename=\"gr__e.txt\"; filename*=UTF-8''gr%C3%BC%C3%9Fe.txt"),
+            ("100%.txt", "attachment; filename=\"100_.txt\"; filename*=UTF-8''100%25.txt"),
+        ] {
+            assert_eq!(attachment(key), expected);
+        }
+    }
+
+    #[test]
+    fn no_name_leaves_its_quotes_or_deceives_who_reads_it() {
+        for (key, expected) in [
+            ("a\"; x=\"b", "attachment; filename=\"a__ x=_b\"; filename*=UTF-8''a%22%3B%20x%3D%22b"),
+            ("a\r\nset-cookie: x=1", "attachment; filename=\"a__set-cookie: x=1\""),
+            ("\u{202e}txt.exe", "attachment; filename=\"_txt.exe\""),
+            ("a\u{2066}b\u{200b}c\u{feff}\u{7f}\u{85}", "attachment; filename=\"a_b_c___\""),
+        ] {
+            // A semicolon is harmless within quotes.
+            assert_eq!(attachment(key), expected.replace("a__ x", "a_; x"));
+        }
+    }
+
+    #[test]
+    fn a_long_name_is_cut_between_characters() {
+        let value = attachment(&"ü".repeat(400));
+        assert_eq!(value.matches("%C3%BC").count(), 127);
+        assert_eq!(attachment(&"a".repeat(1024)).len(), "attachment; filename=\"\"".len() + 255);
+    }
+}
