@@ -200,6 +200,29 @@ impl Trail<'_> {
     }
 }
 
+/// What a record needs of a request whose answer may still fail when its head is out.
+pub(crate) struct ReadTrail {
+    log: Option<Arc<AuditLog>>,
+    record: AuditRecord,
+}
+
+impl ReadTrail {
+    /// Of this request.
+    pub(crate) fn new(trail: &Trail<'_>, log: Option<&Arc<AuditLog>>) -> Self {
+        Self { log: log.cloned(), record: trail.record(AuditResult::Failed) }
+    }
+
+    /// Stored data or the device failed the request.
+    pub(crate) fn failed(&self, cause: String) {
+        let AuditRecord { operation, resource, request_id, .. } = &self.record;
+        tracing::error!(target: "service", request_id, operation, cause, "an object could not be read");
+        if let Some(log) = &self.log {
+            let finding = format!("{operation} {resource}");
+            log.offer(Source::Finding(&finding), AuditRecord { detail: cause, ..self.record.clone() });
+        }
+    }
+}
+
 /// Whether a refusal belongs into the audit trail: for who asked always, of a change also for how things stand, but not
 /// for what is wrong in the request itself.
 pub(crate) fn is_worth_recording(error: &AdminError, is_change: bool) -> bool {

@@ -3,7 +3,7 @@
 use cairn_engine::{Bucket, Engine, Store};
 use cairn_http1::{RequestHead, decode};
 use cairn_identity::directory::Directory;
-use cairn_model::{BucketName, ObjectKey};
+use cairn_model::{BucketName, ObjectKey, VersionName};
 use cairn_net::{Abandoned, BodyError, Drain, RequestBody};
 use http::StatusCode;
 use serde::de::DeserializeOwned;
@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::access::Caller;
+use crate::audit::{ReadTrail, Trail};
 use crate::error::AdminError;
 use crate::limits::BODY_BYTES_MAX;
 use crate::query::Parameters;
@@ -25,6 +26,8 @@ pub(crate) struct Call<'a, 'b> {
     pub(crate) service: &'a AdminService,
     /// Who asks; `None` on routes that ask nobody.
     pub(crate) caller: Option<&'a Caller>,
+    /// What the audit trail needs of the request.
+    pub(crate) trail: &'a Trail<'a>,
     /// The request's head.
     pub(crate) head: &'a RequestHead,
     /// What the variable segments of its path stand for.
@@ -94,6 +97,20 @@ impl Call<'_, '_> {
     /// `INVALID_REQUEST`.
     pub(crate) fn key(&self) -> Result<ObjectKey, AdminError> {
         object_key(&self.segment("key")?)
+    }
+
+    /// The version that the query's parameter `version_id` names, which is the only one it may have.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`; `VERSION_NOT_FOUND` for what is the id of no version.
+    pub(crate) fn version(&self) -> Result<Option<VersionName>, AdminError> {
+        const VERSION: &str = "version_id";
+        self.parameters(&[VERSION])?.text(VERSION).map(version_name).transpose()
+    }
+
+    /// For what fails when the answer has begun.
+    pub(crate) fn read_trail(&self) -> ReadTrail {
+        ReadTrail::new(self.trail, self.service.options.audit.as_ref())
     }
 
     /// The query, which may have the `known` parameters only.
@@ -203,6 +220,17 @@ pub(crate) fn unread(error: &BodyError) -> AdminError {
 /// `INVALID_BUCKET_NAME`, with the rule that is broken.
 pub(crate) fn bucket_name(text: &str) -> Result<BucketName, AdminError> {
     BucketName::parse(text).map_err(|error| AdminError::InvalidBucketName(error.rule))
+}
+
+/// A version's id.
+///
+/// # Errors
+/// `INVALID_REQUEST` when there is none; `VERSION_NOT_FOUND` for what is the id of no version.
+pub(crate) fn version_name(text: &str) -> Result<VersionName, AdminError> {
+    if text.is_empty() {
+        return Err(AdminError::invalid("version_id must not be empty"));
+    }
+    VersionName::parse(text).ok_or(AdminError::VersionNotFound)
 }
 
 /// An object's key, checked.

@@ -1,6 +1,7 @@
 //! Refusals of the management plane: one enum, and the one place that gives each its status and code.
 
 use cairn_engine::EngineError;
+use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
 use http::StatusCode;
 
@@ -45,14 +46,20 @@ pub(crate) enum AdminError {
     BucketAlreadyExists,
     /// The bucket holds something.
     BucketNotEmpty,
-    /// The bucket's object lock, or its lack, does not allow it.
-    InvalidBucketState,
+    /// The bucket's settings do not allow it: which, and why.
+    InvalidBucketState(&'static str),
     /// The version is locked.
     ObjectLocked,
     /// The bucket's quota would be passed.
     QuotaExceeded,
     /// The bucket holds more than the quota would allow.
     QuotaBelowUsage,
+    /// A precondition of the request does not hold (RFC 9110 section 13).
+    PreconditionFailed,
+    /// The range lies past the end of so many bytes.
+    RangeNotSatisfiable(u64),
+    /// The object's content is none that is shown: why.
+    UnsupportedMediaType(&'static str),
     /// No space is left on the device.
     StorageFull,
     /// The change was made, and its record in the audit trail was not.
@@ -90,9 +97,12 @@ impl AdminError {
             | Self::PolicyInUse(_)
             | Self::LimitReached(_)
             | Self::BucketNotEmpty
-            | Self::InvalidBucketState
+            | Self::InvalidBucketState(_)
             | Self::QuotaExceeded
             | Self::QuotaBelowUsage => StatusCode::CONFLICT,
+            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+            Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
+            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
@@ -118,7 +128,10 @@ impl AdminError {
             Self::LimitReached(_) => "LIMIT_REACHED",
             Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
             Self::BucketNotEmpty => "BUCKET_NOT_EMPTY",
-            Self::InvalidBucketState => "INVALID_BUCKET_STATE",
+            Self::InvalidBucketState(_) => "INVALID_BUCKET_STATE",
+            Self::PreconditionFailed => "PRECONDITION_FAILED",
+            Self::RangeNotSatisfiable(_) => "RANGE_NOT_SATISFIABLE",
+            Self::UnsupportedMediaType(_) => "UNSUPPORTED_MEDIA_TYPE",
             Self::ObjectLocked => "OBJECT_LOCKED",
             Self::QuotaExceeded => "QUOTA_EXCEEDED",
             Self::QuotaBelowUsage => "QUOTA_BELOW_USAGE",
@@ -153,7 +166,10 @@ impl AdminError {
                 "the bucket is not empty: it holds objects, versions, delete markers or unfinished uploads"
                     .to_owned()
             }
-            Self::InvalidBucketState => "the bucket's object lock does not allow it".to_owned(),
+            Self::PreconditionFailed => "a precondition of the request does not hold".to_owned(),
+            Self::RangeNotSatisfiable(size) => {
+                format!("the range lies outside of the object, which has {size} bytes")
+            }
             Self::ObjectLocked => "the version is locked by a retention or a legal hold".to_owned(),
             Self::QuotaExceeded => "the bucket's quota would be passed".to_owned(),
             Self::QuotaBelowUsage => "the bucket holds more than this quota allows".to_owned(),
@@ -173,6 +189,8 @@ impl AdminError {
             Self::VersionNotFound => "the version does not exist".to_owned(),
             Self::InvalidAuditCursor(message)
             | Self::InvalidBucketName(message)
+            | Self::InvalidBucketState(message)
+            | Self::UnsupportedMediaType(message)
             | Self::TooManyRequests(message)
             | Self::NotReady(message) => (*message).to_owned(),
             Self::Internal => "the service failed; its log has this request id".to_owned(),
@@ -191,7 +209,15 @@ impl From<EngineError> for AdminError {
             EngineError::NoSuchVersion => Self::VersionNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,
             EngineError::BucketNotEmpty => Self::BucketNotEmpty,
-            EngineError::InvalidBucketState => Self::InvalidBucketState,
+            EngineError::InvalidBucketState => {
+                Self::InvalidBucketState("the bucket's object lock does not allow it")
+            }
+            EngineError::PreconditionFailed => Self::PreconditionFailed,
+            EngineError::PayloadTooLarge => Self::Invalid(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format!("an object of more than {PAYLOAD_BYTES_MAX} bytes cannot be written in one piece"),
+            ),
+            EngineError::Conflict => Self::NotReady("the bucket is just being deleted; try again"),
             EngineError::ObjectLocked => Self::ObjectLocked,
             EngineError::QuotaExceeded => Self::QuotaExceeded,
             EngineError::QuotaBelowUsage => Self::QuotaBelowUsage,

@@ -21,6 +21,7 @@ mod failures;
 mod json;
 mod limits;
 mod metrics;
+mod objects;
 mod openapi;
 mod policies;
 mod process;

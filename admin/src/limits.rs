@@ -24,3 +24,17 @@ pub(crate) const WRONG_CREDENTIAL_CLIENTS_MAX: usize = 4096;
 /// Answers that are held back at once, all executors together. Beyond that a wrong credential is answered 429 at once, so
 /// that those who guess cannot use up the plane's connections.
 pub(crate) const HELD_BACK_MAX: usize = 256;
+
+/// Most entries of a page of a list, and how many there are when nobody says.
+pub(crate) const LIST_ENTRIES_MAX: usize = 1000;
+/// Objects of a page that are looked up between two turns of other requests: some 0.2 ms.
+pub(crate) const LIST_TURN_ENTRIES: usize = 64;
+
+/// User metadata, names and values together, in bytes; the same for the other stored headers (AWS: "Working with object
+/// metadata").
+pub(crate) const STORED_HEADER_BYTES_MAX: usize = 2048;
+
+/// How much of a text is shown in a preview, in bytes: more than anybody reads there.
+pub(crate) const PREVIEW_TEXT_BYTES_MAX: u64 = 1 << 20;
+/// Largest image that is shown, in bytes: what a browser draws without a pause.
+pub(crate) const PREVIEW_IMAGE_BYTES_MAX: u64 = 16 << 20;

@@ -1,7 +1,7 @@
 //! Answers of the management plane, successes and refusals alike: not to be cached, with the request id.
 
-use cairn_http1::ResponseHead;
-use cairn_net::{Response, ResponseBody, ResponseMeta};
+use cairn_http1::{ResponseHead, unsatisfied_content_range};
+use cairn_net::{BodySource, Response, ResponseBody, ResponseMeta};
 use http::StatusCode;
 use serde::Serialize;
 
@@ -19,6 +19,13 @@ pub(crate) struct Reply {
 pub(crate) enum ReplyBody {
     None,
     Full(Vec<u8>),
+    /// The answer to HEAD of what a GET would stream: so many bytes.
+    Omitted(u64),
+    /// Exactly `length` bytes from a source; an error cuts the connection.
+    Stream {
+        length: u64,
+        source: Box<dyn BodySource>,
+    },
 }
 
 /// What the audit trail says about a change that was carried out.
@@ -56,6 +63,12 @@ impl Reply {
     pub(crate) fn no_content() -> Self {
         let (status, body) = (StatusCode::NO_CONTENT, ReplyBody::None);
         Self { status, headers: Vec::new(), body, record: Record::default() }
+    }
+
+    /// With another header.
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
     }
 
     /// The record's resource, for a route whose path does not name it.
@@ -126,6 +139,10 @@ pub(crate) fn respond(
         (ReplyBody::Full(body), BodyWanted::LengthOnly) => {
             ResponseBody::Omitted { length: u64::try_from(body.len()).ok() }
         }
+        (ReplyBody::Stream { length, source }, BodyWanted::Yes) => ResponseBody::Stream { length, source },
+        (ReplyBody::Omitted(length) | ReplyBody::Stream { length, .. }, _) => {
+            ResponseBody::Omitted { length: Some(length) }
+        }
     };
     Response { head, body, meta, close: false }
 }
@@ -142,6 +159,7 @@ fn refusal(error: &AdminError, id: &str) -> Reply {
             header("www-authenticate", "Basic realm=\"management\", charset=\"UTF-8\"");
         }
         AdminError::TooManyRequests(_) => header("retry-after", RETRY_AFTER_SECONDS),
+        AdminError::RangeNotSatisfiable(size) => header("content-range", &unsatisfied_content_range(*size)),
         AdminError::MethodNotAllowed(allow) => header("allow", allow),
         _ => {}
     }

@@ -11,7 +11,8 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::{
-    accounts, audit, buckets, credentials, metrics, openapi, policies, storage, system, tokens, verify,
+    accounts, audit, buckets, credentials, metrics, objects, openapi, policies, storage, system, tokens,
+    verify,
 };
 
 /// Who may call a route.
@@ -106,6 +107,36 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/versioning", ALL, "get_versioning", handler!(buckets::versioning)),
     put("/api/v1/buckets/{bucket}/versioning", STORAGE, "set_versioning", handler!(buckets::set_versioning)),
     put("/api/v1/buckets/{bucket}/quota", STORAGE, "set_quota", handler!(buckets::set_quota)),
+    get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)),
+    get("/api/v1/buckets/{bucket}/object/{key}", ALL, "get_object", handler!(objects::metadata)),
+    put("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "upload_object", handler!(objects::put)),
+    delete("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "delete_object", handler!(objects::delete)),
+    get(
+        "/api/v1/buckets/{bucket}/object-content/{key}",
+        STORAGE,
+        "download_object",
+        handler!(objects::content),
+    ),
+    get(
+        "/api/v1/buckets/{bucket}/object-preview/{key}",
+        STORAGE,
+        "preview_object",
+        handler!(objects::preview),
+    ),
+    get(
+        "/api/v1/buckets/{bucket}/object-versions",
+        ALL,
+        "list_object_versions",
+        handler!(objects::list_versions),
+    ),
+    delete(
+        "/api/v1/buckets/{bucket}/object-versions/{key}",
+        STORAGE,
+        "delete_object_version",
+        handler!(objects::delete_version),
+    ),
+    post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy)),
+    post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore)),
     get("/api/v1/service-accounts", OVERSIGHT, "list_service_accounts", handler!(accounts::list)),
     post("/api/v1/service-accounts", SYSTEM, "create_service_account", handler!(accounts::create)),
     get("/api/v1/service-accounts/{id}", OVERSIGHT, "get_service_account", handler!(accounts::get)),

@@ -101,7 +101,12 @@ impl AdminService {
             Ok(Some(caller)) if !route.access.admits(caller.role) => Err(AdminError::Forbidden),
             Ok(caller) => {
                 let caller = caller.as_ref();
-                self.carry_out(route, Call { service: self, caller, head, segments, body }, &trail).await
+                self.carry_out(
+                    route,
+                    Call { service: self, caller, trail: &trail, head, segments, body },
+                    &trail,
+                )
+                .await
             }
             Err(_) if has_credential => Err(self.options.wrong_credentials.hold_back(peer).await),
             Err(error) => Err(error.clone()),

@@ -10,7 +10,7 @@ use cairn_engine::{
     Bucket, Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress,
 };
 use cairn_http1::iso8601_millis;
-use cairn_model::{Clock, ObjectKey, SystemClock, VersionName};
+use cairn_model::{Clock, ObjectKey, SystemClock};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -76,9 +76,7 @@ fn now() -> String {
 
 /// `POST /api/v1/verify/objects/{bucket}/{key}[?version_id=]`.
 pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    const VERSION: &str = "version_id";
-    let (bucket, key) = (call.bucket()?, call.key()?);
-    let version = call.parameters(&[VERSION])?.text(VERSION).map(version_name).transpose()?;
+    let (bucket, key, version) = (call.bucket()?, call.key()?, call.version()?);
     call.no_body().await?;
     let engine = call.engine()?;
     let admitted = call.service.options.verifications.admit(&bucket, Some(&key))?;
@@ -176,11 +174,6 @@ const fn status_text(status: VerificationStatus) -> &'static str {
         VerificationStatus::Corrupt => "corrupt",
         VerificationStatus::Missing => "missing",
     }
-}
-
-fn version_name(text: &str) -> Result<VersionName, AdminError> {
-    // What is no id is the id of no version.
-    VersionName::parse(text).ok_or(AdminError::VersionNotFound)
 }
 
 /// A position as clients carry it: opaque to them.

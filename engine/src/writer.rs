@@ -96,6 +96,12 @@ impl StagedPayload {
         self.parts.md5
     }
 
+    /// Whether the payload is encrypted at rest.
+    #[must_use]
+    pub const fn is_encrypted(&self) -> bool {
+        self.parts.payload.sealed.is_some()
+    }
+
     /// Bytes that travel with the record.
     pub(crate) fn inline_bytes(&self) -> usize {
         self.parts.inline.len()

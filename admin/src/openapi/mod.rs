@@ -112,6 +112,7 @@ fn security(access: Access) -> Value {
 fn content(content: Content) -> Value {
     match content {
         Content::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+        Content::Bytes => json!({"*/*": {"schema": reference("Bytes")}}),
         Content::Text => json!({"text/plain": {"schema": reference("Text")}}),
     }
 }

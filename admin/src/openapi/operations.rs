@@ -7,6 +7,8 @@ pub(super) enum Content {
     Json(&'static str),
     /// Plain text.
     Text,
+    /// Bytes of any type.
+    Bytes,
 }
 
 /// A query parameter.
@@ -76,6 +78,7 @@ const fn created(schema: &'static str) -> Answer {
 }
 
 const DONE: Answer = Answer { status: 204, meaning: "It was done.", content: None };
+const CONTENT: Answer = Answer { status: 200, meaning: "The bytes.", content: Some(Content::Bytes) };
 const VERSION_ID: Asked = optional("version_id", "VersionId");
 
 const BUCKET: (u16, &str) = (404, "BUCKET_NOT_FOUND");
@@ -83,6 +86,7 @@ const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
 const OBJECT: (u16, &str) = (404, "OBJECT_NOT_FOUND");
 const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
 
+const QUOTA: (u16, &str) = (409, "QUOTA_EXCEEDED");
 const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
 const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
 const POLICY: (u16, &str) = (404, "POLICY_NOT_FOUND");
@@ -142,6 +146,42 @@ operations! {
     [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "set_quota", "buckets": "Sets both dimensions of a bucket's quota.";
     [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "list_objects", "objects": "Current objects, in order of their keys.";
+    [
+        optional("prefix", "Text"), optional("delimiter", "Text"), optional("limit", "PageLimit"),
+        optional("continuation_token", "Text"),
+    ], None => [ok("ObjectPage")], [BUCKET_NAME, BUCKET];
+    "get_object", "objects": "All that is known of an object but its content.";
+    [VERSION_ID], None => [ok("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    "upload_object", "objects": "Writes an object; the body is its content. Headers: Content-Type and x-amz-meta-*.";
+    [], Some(RequestBody { content: Content::Bytes, is_required: false })
+        => [created("ObjectRecord")],
+        [BUCKET_NAME, BUCKET, QUOTA, (411, "INVALID_REQUEST"), (412, "PRECONDITION_FAILED")];
+    "delete_object", "objects": "Deletes an object; a delete marker takes its place where the bucket keeps versions.";
+    [], None => [DONE], [BUCKET_NAME, BUCKET, OBJECT];
+    "download_object", "objects": "The content of an object, or a range of it.";
+    [VERSION_ID], None
+        => [
+            CONTENT,
+            Answer { status: 206, meaning: "The range that was asked for.", content: Some(Content::Bytes) },
+            Answer { status: 304, meaning: "What the client has is current.", content: None },
+        ],
+        [BUCKET_NAME, BUCKET, OBJECT, VERSION, (412, "PRECONDITION_FAILED"), (416, "RANGE_NOT_SATISFIABLE")];
+    "preview_object", "objects": "The first 1 MiB of a text, as plain text, or an image of up to 16 MiB.";
+    [VERSION_ID], None => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT, VERSION, (415, "UNSUPPORTED_MEDIA_TYPE")];
+    "list_object_versions", "objects": "All versions and delete markers, the newest of a key first.";
+    [
+        optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
+        optional("version_id_marker", "VersionId"),
+    ], None => [ok("VersionPage")], [BUCKET_NAME, BUCKET];
+    "delete_object_version", "objects": "Removes one version, or one delete marker, for good.";
+    [Asked { name: "version_id", schema: "VersionId", is_required: true }], None
+        => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
+    "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
+    [], json_body("CopyObject") => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA];
+    "restore_object", "objects": "Makes the content of an older version the current one, by a new version.";
+    [], json_body("RestoreObject")
+        => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];
     "list_service_accounts", "accounts": "All service accounts.";
     [], None => [ok("ServiceAccountList")], [];
     "create_service_account", "accounts": "Creates a service account with one credential, whose secret is told here alone.";

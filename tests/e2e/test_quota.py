@@ -1,0 +1,308 @@
+"""Attacks quotas: each way to write, at the byte and at the object, concurrently and while the limits move.
+
+The long form is the campaign of `tests/quota/run`.
+"""
+
+import os
+import random
+import threading
+import uuid
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from botocore.client import BaseClient
+
+from harness.boto import make_client, refused
+from harness.management import Management, expect, expect_refusal, segment
+from harness.s3 import object_target
+from harness.server import Cairn
+
+MIB = 1 << 20
+# The largest whole number that every reader of JSON keeps exactly.
+LIMIT_MAX = (1 << 53) - 1
+
+
+@pytest.fixture(scope="module")
+def quota_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """A server of the module's own, so that its inspections and figures are about nothing else."""
+    return make_module_store().start()
+
+
+@pytest.fixture
+def admin(quota_store: Cairn) -> Management:
+    """The system token."""
+    return quota_store.admin
+
+
+@pytest.fixture
+def client(quota_store: Cairn) -> BaseClient:
+    """boto3 on the data plane."""
+    return make_client(quota_store.s3)
+
+
+@pytest.fixture
+def bucket(admin: Management) -> str:
+    """A bucket of the test's own."""
+    name = f"quota-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+    expect(admin.post("/buckets", {"name": name}), 201)
+    return name
+
+
+def dimension(name: str, limit: int | None) -> dict:
+    """One dimension as it is sent."""
+    return {"mode": "unlimited"} if limit is None else {"mode": "limit", name: limit}
+
+
+def ask(admin: Management, bucket: str, size: int | None, count: int | None):
+    """Ask for a quota."""
+    return admin.put(f"/buckets/{bucket}/quota", {"quota": {"bytes": dimension("bytes", size), "objects": dimension("objects", count)}})
+
+
+def limit(admin: Management, bucket: str, size: int | None = None, count: int | None = None) -> dict:
+    """Set a quota; the bucket's record."""
+    return expect(ask(admin, bucket, size, count), 200)
+
+
+def usage(admin: Management, bucket: str) -> tuple[int, int]:
+    """Bytes and objects."""
+    found = expect(admin.get(f"/buckets/{bucket}"), 200)["usage"]
+    return found["bytes"], found["objects"]
+
+
+def footprint(admin: Management, bucket: str) -> dict:
+    """All that knows what is held, which a refusal must leave as it is."""
+    found = expect(admin.get("/storage/inspect"), 200)
+    assert found["complete"] and found["findings"] == [] and found["orphaned_bytes"] == 0
+    figures = {name: found[name] for name in ("objects", "versions", "delete_markers", "multipart_uploads", "parts", "logical_bytes", "physical_bytes")}
+    figures["temporary"] = expect(admin.get("/storage/status"), 200)["temporary_upload_bytes"]
+    figures["usage"] = usage(admin, bucket)
+    figures["versions of the bucket"] = expect(admin.get(f"/buckets/{bucket}/object-versions"), 200)
+    return figures
+
+
+def upload(admin: Management, bucket: str, key: str, size: int):
+    """An upload through the management plane."""
+    return admin.request("PUT", f"/buckets/{bucket}/object/{segment(key)}", data=b"x" * size)
+
+
+class Writes:
+    """Each way to write `size` bytes to a key; each tells whether it was refused for the quota, and for nothing else."""
+
+    WAYS = ("s3_put", "s3_complete", "s3_copy", "admin_put", "admin_copy")
+
+    def __init__(self, admin: Management, client: BaseClient, bucket: str, size: int):
+        self.admin, self.client, self.bucket, self.size = admin, client, bucket, size
+        self.source = f"{bucket}-source"
+        expect(admin.post("/buckets", {"name": self.source}), 201)
+        client.put_object(Bucket=self.source, Key="k", Body=b"x" * size)
+        self.upload_id = client.create_multipart_upload(Bucket=bucket, Key="new")["UploadId"]
+        part = {"Bucket": bucket, "Key": "new", "UploadId": self.upload_id, "PartNumber": 1}
+        self.parts = {"Parts": [{"PartNumber": 1, "ETag": client.upload_part(**part, Body=b"x" * size)["ETag"]}]}
+
+    def s3_put(self) -> None:
+        """PutObject."""
+        self.client.put_object(Bucket=self.bucket, Key="new", Body=b"x" * self.size)
+
+    def s3_complete(self) -> None:
+        """CompleteMultipartUpload."""
+        self.client.complete_multipart_upload(Bucket=self.bucket, Key="new", UploadId=self.upload_id, MultipartUpload=self.parts)
+
+    def s3_copy(self) -> None:
+        """CopyObject."""
+        self.client.copy_object(Bucket=self.bucket, Key="new", CopySource={"Bucket": self.source, "Key": "k"})
+
+    def admin_copy(self):
+        """The management plane's copy."""
+        return self.admin.post(f"/buckets/{self.source}/object-copy/k", {"destination_bucket": self.bucket, "destination_key": "new"})
+
+    def is_refused(self, way: str) -> bool:
+        """Do it; the refusal must be the right one."""
+        if way.startswith("s3"):
+            try:
+                getattr(self, way)()
+            except self.client.exceptions.ClientError as error:
+                assert (error.response["Error"]["Code"], error.response["ResponseMetadata"]["HTTPStatusCode"]) == ("QuotaExceeded", 403)
+                return True
+            return False
+        response = upload(self.admin, self.bucket, "new", self.size) if way == "admin_put" else self.admin_copy()
+        if response.status_code == 201:
+            return False
+        expect_refusal(response, 409, "QUOTA_EXCEEDED")
+        return True
+
+
+@pytest.mark.parametrize("way", Writes.WAYS)
+@pytest.mark.parametrize("size", [1, 5000, 3 * MIB])
+def test_a_refused_write_leaves_nothing(admin: Management, client: BaseClient, bucket: str, way: str, size: int):
+    """One byte, or one object, too much is refused with everything as it was; exactly as much is taken."""
+    expect(upload(admin, bucket, "there", 10), 201)
+    writes = Writes(admin, client, bucket, size)
+    before = footprint(admin, bucket)
+    for size_max, count_max in ((size + 9, None), (None, 1), (size + 9, 1)):
+        limit(admin, bucket, size_max, count_max)
+        assert writes.is_refused(way)
+        assert footprint(admin, bucket) == before
+    limit(admin, bucket, size + 10, 2)
+    assert not writes.is_refused(way)
+    assert usage(admin, bucket) == (size + 10, 2)
+
+
+@pytest.mark.parametrize("way", Writes.WAYS)
+def test_an_overwrite_counts_its_difference(admin: Management, client: BaseClient, bucket: str, way: str):
+    """At the edge of both limits an object gives way to one of its size, and to no larger one."""
+    expect(upload(admin, bucket, "new", 90), 201)
+    writes = Writes(admin, client, bucket, 100)
+    limit(admin, bucket, 99, 1)
+    assert writes.is_refused(way) and usage(admin, bucket) == (90, 1)
+    limit(admin, bucket, 100, 1)
+    assert not writes.is_refused(way) and usage(admin, bucket) == (100, 1)
+    limit(admin, bucket, 100, 1)
+    expect(upload(admin, bucket, "new", 100), 201)
+    expect(upload(admin, bucket, "new", 1), 201)
+    assert usage(admin, bucket) == (1, 1)
+
+
+def test_versions_and_markers_do_not_count(admin: Management, client: BaseClient, bucket: str):
+    """Only what is current does; taking a marker away brings its object back, which the quota may refuse."""
+    expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
+    limit(admin, bucket, 100, 1)
+    for _ in range(5):
+        expect(upload(admin, bucket, "k", 100), 201)
+    assert usage(admin, bucket) == (100, 1)
+    marker = client.delete_object(Bucket=bucket, Key="k")["VersionId"]
+    assert usage(admin, bucket) == (0, 0)
+    expect(upload(admin, bucket, "other", 100), 201)
+    before = footprint(admin, bucket)
+    with refused(403, "QuotaExceeded"):
+        client.delete_object(Bucket=bucket, Key="k", VersionId=marker)
+    expect_refusal(admin.delete(f"/buckets/{bucket}/object-versions/k", params={"version_id": marker}), 409, "QUOTA_EXCEEDED")
+    assert footprint(admin, bucket) == before
+    limit(admin, bucket, 200, 2)
+    assert admin.delete(f"/buckets/{bucket}/object-versions/k", params={"version_id": marker}).status_code == 204
+    assert usage(admin, bucket) == (200, 2)
+
+
+def test_parts_do_not_count_before_completion(admin: Management, client: BaseClient, bucket: str):
+    """An upload may go on over the limit; its end is refused, and taken when there is room."""
+    limit(admin, bucket, 99, None)
+    writes = Writes(admin, client, bucket, 100)
+    assert writes.is_refused("s3_complete") and writes.is_refused("s3_complete")
+    limit(admin, bucket, 100, None)
+    assert not writes.is_refused("s3_complete")
+
+
+def test_a_quota_below_what_is_there_is_refused_and_the_old_one_stays(admin: Management, bucket: str):
+    """Also where the other dimension would be fine."""
+    for key in "ab":
+        expect(upload(admin, bucket, key, 50), 201)
+    kept = limit(admin, bucket, 100, 2)
+    assert kept["quota"] == {"bytes": {"mode": "limit", "bytes": 100}, "objects": {"mode": "limit", "objects": 2}}
+    assert kept["usage"] == {"bytes": 100, "objects": 2}
+    for size, count in ((99, None), (None, 1), (99, 5), (500, 1), (0, 0)):
+        expect_refusal(ask(admin, bucket, size, count), 409, "QUOTA_BELOW_USAGE")
+        assert expect(admin.get(f"/buckets/{bucket}"), 200) == kept
+    expect_refusal(upload(admin, bucket, "c", 0), 409, "QUOTA_EXCEEDED")
+
+
+def test_a_quota_survives_a_restart(own_store: Cairn):
+    """And so does what it is held against."""
+    admin = own_store.admin
+    expect(admin.post("/buckets", {"name": "lasting"}), 201)
+    expect(upload(admin, "lasting", "k", 60), 201)
+    limit(admin, "lasting", 100, None)
+    own_store.kill()
+    own_store.start()
+    assert expect(admin.get("/buckets/lasting"), 200)["quota"]["bytes"] == {"mode": "limit", "bytes": 100}
+    expect_refusal(upload(admin, "lasting", "l", 41), 409, "QUOTA_EXCEEDED")
+    expect(upload(admin, "lasting", "l", 40), 201)
+
+
+GOOD = {"mode": "unlimited"}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {}, [], {"quota": None}, {"quota": {}}, {"quota": {"bytes": GOOD}}, {"quota": {"objects": GOOD}}, {"bytes": GOOD, "objects": GOOD},
+        {"quota": {"bytes": GOOD, "objects": GOOD, "files": GOOD}}, {"quota": {"bytes": GOOD, "objects": GOOD}, "more": 1},
+        {"quota": {"bytes": {"mode": "limit"}, "objects": GOOD}}, {"quota": {"bytes": {"mode": "unlimited", "bytes": 1}, "objects": GOOD}},
+        {"quota": {"bytes": {"mode": "limit", "bytes": -1}, "objects": GOOD}}, {"quota": {"bytes": {"mode": "limit", "bytes": "1"}, "objects": GOOD}},
+        {"quota": {"bytes": {"mode": "limit", "bytes": 1.5}, "objects": GOOD}}, {"quota": {"bytes": {"mode": "limit", "bytes": LIMIT_MAX + 1}, "objects": GOOD}},
+        {"quota": {"bytes": {"mode": "limit", "bytes": 1e300}, "objects": GOOD}}, {"quota": {"bytes": {"mode": "limit", "objects": 1}, "objects": GOOD}},
+        {"quota": {"bytes": {"mode": "LIMIT", "bytes": 1}, "objects": GOOD}}, {"quota": {"bytes": 5, "objects": GOOD}},
+        {"quota": {"bytes": GOOD, "objects": {"mode": "limit", "bytes": 1}}}, {"quota": {"bytes": GOOD, "objects": {"mode": "limit", "count": 1}}},
+    ],
+)
+def test_quotas_of_other_forms(admin: Management, bucket: str, body: object):
+    """400, and the quota stays."""
+    expect_refusal(admin.put(f"/buckets/{bucket}/quota", body), 400, "INVALID_REQUEST")
+    assert expect(admin.get(f"/buckets/{bucket}"), 200)["quota"] == {"bytes": GOOD, "objects": GOOD}
+
+
+def test_the_largest_and_the_smallest_quota(admin: Management, bucket: str):
+    """Nothing overflows; nothing fits in nothing."""
+    limit(admin, bucket, LIMIT_MAX, LIMIT_MAX)
+    expect(upload(admin, bucket, "k", 5), 201)
+    expect(admin.request("DELETE", f"/buckets/{bucket}/object/k"), 204)
+    limit(admin, bucket, 0, None)
+    expect(upload(admin, bucket, "empty", 0), 201)
+    expect_refusal(upload(admin, bucket, "k", 1), 409, "QUOTA_EXCEEDED")
+    expect(admin.request("DELETE", f"/buckets/{bucket}/object/empty"), 204)
+    limit(admin, bucket, None, 0)
+    expect_refusal(upload(admin, bucket, "empty", 0), 409, "QUOTA_EXCEEDED")
+    expect_refusal(admin.put("/buckets/no-such-bucket/quota", {"quota": {"bytes": GOOD, "objects": GOOD}}), 404, "BUCKET_NOT_FOUND")
+
+
+def test_limits_hold_while_they_move_and_all_write(admin: Management, quota_store: Cairn, bucket: str):
+    """Writers of both planes at the edge, limits up and down: whoever looks never sees more than a limit that stood still."""
+    s3, over, done = quota_store.s3, [], threading.Event()
+    limit(admin, bucket, 4000, 8)
+
+    def write(worker: int) -> tuple[int, int]:
+        chance, taken, turned_away = random.Random(worker), 0, 0
+        for _ in range(60):
+            key, size = f"k{chance.randrange(16)}", chance.randrange(1500)
+            if chance.random() < 0.3:
+                assert s3.delete(bucket, key).status == 204
+            elif chance.random() < 0.5:
+                status = s3.request("PUT", object_target(bucket, key), body=b"x" * size).status
+                assert status in (200, 403)
+                taken, turned_away = taken + (status == 200), turned_away + (status == 403)
+            else:
+                status = upload(admin, bucket, key, size).status_code
+                assert status in (201, 409)
+                taken, turned_away = taken + (status == 201), turned_away + (status == 409)
+        return taken, turned_away
+
+    def move() -> None:
+        chance = random.Random(99)
+        while not done.is_set():
+            response = ask(admin, bucket, chance.randrange(1000, 6000), chance.randrange(3, 12))
+            record = response.json() if response.status_code == 200 else expect(admin.get(f"/buckets/{bucket}"), 200)
+            if record["usage"]["bytes"] > record["quota"]["bytes"]["bytes"] or record["usage"]["objects"] > record["quota"]["objects"]["objects"]:
+                over.append(record)
+
+    mover = threading.Thread(target=move)
+    mover.start()
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            results = list(pool.map(write, range(8)))
+    finally:
+        done.set()
+        mover.join()
+    assert over == []
+    assert sum(taken for taken, _ in results) > 20 and sum(turned_away for _, turned_away in results) > 20
+    listed = s3.list_all(bucket)
+    assert usage(admin, bucket) == (sum(size for size, _ in listed.values()), len(listed))
+    assert footprint(admin, bucket)["usage"] == usage(admin, bucket)
+
+
+def test_writers_at_once_fill_a_quota_exactly(admin: Management, quota_store: Cairn, bucket: str):
+    """Of forty objects of 100 bytes in a quota of 10, ten are taken."""
+    limit(admin, bucket, 1000, None)
+    with ThreadPoolExecutor(16) as pool:
+        puts = [pool.submit(quota_store.s3.request, "PUT", object_target(bucket, f"k{number}"), body=b"x" * 100) for number in range(40)]
+        statuses = [put.result().status for put in puts]
+    assert sorted(statuses) == [200] * 10 + [403] * 30
+    assert usage(admin, bucket) == (1000, 10)
