@@ -84,7 +84,7 @@ def test_refusals_on_both_planes(store: Cairn):
     refused = ask(store, token=token)
     assert refused.status_code == 401
     (event,) = events(store, request_id=refused.headers["x-request-id"])
-    assert (event["operation"], event["result"]) == (f"GET {EVENTS}", "denied")
+    assert (event["operation"], event["result"]) == ("list_audit_events", "denied")
     everything = ask(store, limit=1000).text
     assert token not in everything and not any(secret in everything for secret in store.secrets.hidden())
 

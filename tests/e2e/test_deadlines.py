@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from harness.management import expect
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
-from harness.wire import encode_head
+from harness.wire import Connection, encode_head
 
 DEADLINE_SECONDS = 1
 # What a deadline of one second may take on a machine that does other things too.
@@ -85,6 +86,18 @@ def test_a_stalled_upload(impatient_store: Cairn):
         rest = closed_within(connection.wait_closed)
     assert gave_up(rest), rest
     assert s3.head("kept", "stalled").status == 404
+
+
+def test_a_stalled_upload_to_the_management_plane(impatient_store: Cairn):
+    """The same there: 408 or a close, nothing stored, no space held."""
+    host, port = impatient_store.management.removeprefix("http://").split(":")
+    head = [("Host", "h"), ("Content-Length", "1000000"), *impatient_store.admin.headers.items()]
+    with Connection(host, int(port)) as connection:
+        connection.send_must(encode_head("PUT", "/api/v1/buckets/kept/object/stalled-too", head) + b"x" * 300_000)
+        rest = closed_within(connection.wait_closed)
+    assert gave_up(rest), rest
+    assert impatient_store.s3.head("kept", "stalled-too").status == 404
+    assert expect(impatient_store.admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0
 
 
 def test_a_stalled_reader(impatient_store: Cairn):
