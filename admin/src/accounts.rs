@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
+use crate::listing::{self, PAGE_ENTRIES};
 use crate::reply::Reply;
 
 /// A credential as it is shown: never with its secret.
@@ -53,26 +54,21 @@ struct AccountBody {
     policies: Vec<AttachedBody>,
 }
 
-impl From<Account> for AccountBody {
-    fn from(account: Account) -> Self {
-        let attached = account.policies.into_iter();
+impl From<&Account> for AccountBody {
+    fn from(account: &Account) -> Self {
+        let attached = account.policies.iter();
         Self {
             id: account.id.to_string(),
             name: account.name.to_string(),
-            description: account.description,
+            description: account.description.clone(),
             enabled: account.enabled,
             created_at: iso8601_millis(account.created_at.0),
             credentials: account.credentials.iter().map(CredentialBody::from).collect(),
             policies: attached
-                .map(|policy| AttachedBody { id: policy.id.to_string(), name: policy.name })
+                .map(|policy| AttachedBody { id: policy.id.to_string(), name: policy.name.clone() })
                 .collect(),
         }
     }
-}
-
-#[derive(Serialize)]
-struct AccountList {
-    service_accounts: Vec<AccountBody>,
 }
 
 impl Call<'_, '_> {
@@ -88,8 +84,9 @@ impl Call<'_, '_> {
 /// `GET /api/v1/service-accounts`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let service_accounts = call.directory()?.accounts().into_iter().map(AccountBody::from).collect();
-    Reply::json(StatusCode::OK, &AccountList { service_accounts })
+    let directory = call.directory()?;
+    let page = |last: Option<&Account>| directory.accounts(last.map(|last| last.id), PAGE_ENTRIES);
+    listing::list("service_accounts", page, |account| AccountBody::from(account)).await
 }
 
 #[derive(Deserialize)]
@@ -125,7 +122,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         access_key: &made.info.access_key,
         secret_key: made.secret_key.expose(),
     };
-    let body = Created { service_account: account.into(), credential };
+    let body = Created { service_account: (&account).into(), credential };
     Ok(Reply::json(StatusCode::CREATED, &body)?.about(id).detail(detail))
 }
 
@@ -138,7 +135,7 @@ pub(crate) fn made_detail(made: &NewCredential) -> String {
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let account = call.directory()?.account(call.account_id("id")?).ok_or(AdminError::AccountNotFound)?;
-    Reply::json(StatusCode::OK, &AccountBody::from(account))
+    Reply::json(StatusCode::OK, &AccountBody::from(&account))
 }
 
 /// `DELETE /api/v1/service-accounts/{id}`: with its credentials and bindings, for good.
@@ -169,5 +166,5 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
     let id = call.account_id("id")?;
     let request: StatusRequest = call.json().await?;
     let account = call.directory()?.set_account_enabled(id, request.enabled).await?;
-    Ok(Reply::json(StatusCode::OK, &AccountBody::from(account))?.detail(request.detail()))
+    Ok(Reply::json(StatusCode::OK, &AccountBody::from(&account))?.detail(request.detail()))
 }

@@ -20,6 +20,7 @@ mod exposition;
 mod failures;
 mod json;
 mod limits;
+mod listing;
 mod metrics;
 mod objects;
 mod openapi;

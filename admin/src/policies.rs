@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::AdminError;
+use crate::listing::{self, PAGE_ENTRIES};
 use crate::reply::Reply;
 
 /// A policy as it is shown.
@@ -43,11 +44,6 @@ impl From<&PolicyInfo> for BoundPolicyBody {
     }
 }
 
-#[derive(Serialize)]
-struct PolicyList {
-    policies: Vec<BoundPolicyBody>,
-}
-
 fn policy_id(call: &Call<'_, '_>) -> Result<PolicyId, AdminError> {
     PolicyId::parse(&call.segment("policy_id")?).ok_or(AdminError::PolicyNotFound)
 }
@@ -55,8 +51,9 @@ fn policy_id(call: &Call<'_, '_>) -> Result<PolicyId, AdminError> {
 /// `GET /api/v1/policies`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let policies = call.directory()?.policies().iter().map(BoundPolicyBody::from).collect();
-    Reply::json(StatusCode::OK, &PolicyList { policies })
+    let directory = call.directory()?;
+    let page = |last: Option<&PolicyInfo>| directory.policies(last.map(|last| last.id), PAGE_ENTRIES);
+    listing::list("policies", page, |policy| BoundPolicyBody::from(policy)).await
 }
 
 /// `POST /api/v1/policies`.

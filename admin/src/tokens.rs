@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
+use crate::listing::{self, PAGE_ENTRIES};
 use crate::reply::Reply;
 
 /// A token as it is shown: never the token itself.
@@ -20,8 +21,8 @@ struct TokenBody {
     expires_at: Option<String>,
 }
 
-impl From<ManagementToken> for TokenBody {
-    fn from(token: ManagementToken) -> Self {
+impl From<&ManagementToken> for TokenBody {
+    fn from(token: &ManagementToken) -> Self {
         Self {
             id: token.id.to_string(),
             name: token.name.to_string(),
@@ -32,16 +33,12 @@ impl From<ManagementToken> for TokenBody {
     }
 }
 
-#[derive(Serialize)]
-struct TokenList {
-    management_tokens: Vec<TokenBody>,
-}
-
 /// `GET /api/v1/management-tokens`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let management_tokens = call.directory()?.tokens().into_iter().map(TokenBody::from).collect();
-    Reply::json(StatusCode::OK, &TokenList { management_tokens })
+    let directory = call.directory()?;
+    let page = |last: Option<&ManagementToken>| directory.tokens(last.map(|last| last.id), PAGE_ENTRIES);
+    listing::list("management_tokens", page, |token| TokenBody::from(token)).await
 }
 
 #[derive(Deserialize)]
@@ -68,7 +65,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     })?;
     let made = call.directory()?.create_token(name, role, expires_in_seconds).await?;
     let (id, detail) = (made.info.id.to_string(), format!("named {}, role {role}", made.info.name));
-    let body = Created { management_token: made.info.into(), token: made.token.expose() };
+    let body = Created { management_token: (&made.info).into(), token: made.token.expose() };
     Ok(Reply::json(StatusCode::CREATED, &body)?.about(id).detail(detail))
 }
 

@@ -42,6 +42,7 @@ use seal::SealingKey;
 use secret::{TOKEN_PREFIX, hash_token};
 use shared::Shared;
 use state::is_expired;
+use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
@@ -249,11 +250,13 @@ impl Directory {
         self.change(move |changes| changes.delete_token(id)).await
     }
 
-    /// All accounts, the oldest first.
+    /// The accounts behind one, or the first ones, the oldest first: so many at most. A list of all is made page by page, so
+    /// that no executor is held up.
     #[must_use]
-    pub fn accounts(&self) -> Vec<Account> {
+    pub fn accounts(&self, after: Option<AccountId>, most: usize) -> Vec<Account> {
         let state = self.shared.state();
-        state.accounts.keys().filter_map(|id| state.account_view(*id)).collect()
+        let behind = state.accounts.range((behind(after), Bound::Unbounded));
+        behind.take(most).filter_map(|(id, _)| state.account_view(*id)).collect()
     }
 
     /// One account.
@@ -262,11 +265,12 @@ impl Directory {
         self.shared.state().account_view(id)
     }
 
-    /// All policies, the oldest first.
+    /// The policies behind one, or the first ones, as [`Self::accounts`].
     #[must_use]
-    pub fn policies(&self) -> Vec<PolicyInfo> {
+    pub fn policies(&self, after: Option<PolicyId>, most: usize) -> Vec<PolicyInfo> {
         let state = self.shared.state();
-        state.policies.keys().filter_map(|id| state.policy_view(*id)).collect()
+        let behind = state.policies.range((behind(after), Bound::Unbounded));
+        behind.take(most).filter_map(|(id, _)| state.policy_view(*id)).collect()
     }
 
     /// One policy.
@@ -275,10 +279,12 @@ impl Directory {
         self.shared.state().policy_view(id)
     }
 
-    /// All management tokens, the oldest first.
+    /// The management tokens behind one, or the first ones, as [`Self::accounts`].
     #[must_use]
-    pub fn tokens(&self) -> Vec<ManagementToken> {
-        self.shared.state().tokens.iter().map(|(id, token)| token.info(*id)).collect()
+    pub fn tokens(&self, after: Option<TokenId>, most: usize) -> Vec<ManagementToken> {
+        let state = self.shared.state();
+        let behind = state.tokens.range((behind(after), Bound::Unbounded));
+        behind.take(most).map(|(id, token)| token.info(*id)).collect()
     }
 
     /// The management token that this text is, unless it has expired. Found by its hash, so the time that it takes tells
@@ -324,6 +330,11 @@ impl std::fmt::Debug for Directory {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Directory").finish_non_exhaustive()
     }
+}
+
+/// The bound of what follows.
+fn behind<T>(after: Option<T>) -> Bound<T> {
+    after.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
 /// The thread: one change after the other, and the upkeep, until nobody can ask any more.
