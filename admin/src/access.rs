@@ -100,6 +100,23 @@ impl ManagementCredentials {
     }
 }
 
+/// Whether a request carries a credential whose secret a person may have chosen.
+pub(crate) fn is_guessable(head: &RequestHead) -> bool {
+    let scheme = head.header_str("authorization").and_then(|value| value.split_once(' '));
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))
+}
+
+/// Whether a browser says that a page of another origin sent the request. A browser adds a stored user name and password to
+/// such requests by itself, so they must not be taken for what the user wanted; a token it never adds.
+pub(crate) fn is_cross_site(head: &RequestHead) -> bool {
+    let site = head.header_str("sec-fetch-site");
+    let origin = head.header_str("origin").map(|origin| origin.rsplit("//").next().unwrap_or_default());
+    site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
+        || origin.is_some_and(|origin| {
+            head.header_str("host").is_none_or(|host| !origin.eq_ignore_ascii_case(host))
+        })
+}
+
 /// The caller behind a management token that has not expired.
 fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
     let found = directory.find_token(token)?;

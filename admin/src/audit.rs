@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cairn_http1::{decode, iso8601_millis, parse_rfc3339_millis};
 use cairn_observe::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditLog, AuditQuery,
-    AuditRecord, AuditResult, Source,
+    AuditRecord, AuditResult, Intent, Source,
 };
 use http::StatusCode;
 use serde::Serialize;
@@ -169,34 +169,49 @@ impl Trail<'_> {
         decoded.collect::<Vec<_>>().join("/")
     }
 
-    /// Records a change that was carried out. Durable when it returns: only then may the change be answered.
-    pub(crate) async fn carried_out(&self, log: &AuditLog, record: Record) -> Result<(), AdminError> {
-        if record.is_without_change {
-            return Ok(());
-        }
-        let mut durable = AuditRecord { detail: record.detail, ..self.record(AuditResult::Allowed) };
-        if let Some(resource) = record.resource {
-            durable.resource = resource;
-        }
-        log.append(durable).await.map(drop).map_err(|error| {
-            let (operation, id) = (self.operation, self.request_id);
-            tracing::error!(target: "service::audit", request_id = id, operation, %error, "a change could not be recorded");
-            AdminError::NotRecorded
+    /// Records that a change is about to be made. Durable when it returns: what cannot be recorded is not begun.
+    ///
+    /// # Errors
+    /// `STORAGE_FULL`, and `NOT_READY` when the trail records nothing.
+    pub(crate) async fn intend(&self, log: &Arc<AuditLog>) -> Result<Intent, AdminError> {
+        log.intend(self.record(AuditResult::Allowed)).await.map_err(|error| match error {
+            AuditError::Full => AdminError::StorageFull,
+            AuditError::Overloaded => AdminError::NotReady("too many records wait for the audit trail"),
+            AuditError::Failed(_) => AdminError::NotReady("the audit trail records nothing"),
+            AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
         })
     }
 
-    /// Records that a request was refused: for who sent it, or, of a change, for how things stand. Of a wrong credential
-    /// nothing is recorded: it may be a secret in the wrong place.
-    pub(crate) fn refused(&self, log: &Arc<AuditLog>, error: &AdminError, has_credential: bool) {
-        let (result, detail) = match error {
-            AdminError::Unauthenticated | AdminError::TooManyRequests(_) if self.caller.is_none() => {
-                let what = if has_credential { "the credential is not right" } else { "no credential" };
-                (AuditResult::Denied, what.to_owned())
+    /// Records what came of a change: `Ok` was carried out, of an `Err` that is worth it the reason. Durable when it returns, or
+    /// on a full disk as its intent.
+    pub(crate) async fn settle(&self, intent: Intent, outcome: Result<Record, &AdminError>) {
+        let event = match outcome {
+            Ok(Record { is_without_change: true, .. }) => None,
+            Ok(Record { resource, detail, .. }) => {
+                let made = self.record(AuditResult::Allowed);
+                Some(AuditRecord { detail, resource: resource.unwrap_or(made.resource.clone()), ..made })
             }
-            AdminError::Forbidden => (AuditResult::Denied, error.code().to_owned()),
-            error => (AuditResult::Failed, format!("{}: {}", error.code(), error.message())),
+            Err(error) if is_outcome(error) => Some(self.failed(error)),
+            Err(_) => None,
         };
-        log.offer(Source::Client(self.peer), AuditRecord { detail, ..self.record(result) });
+        intent.settle(event).await;
+    }
+
+    fn failed(&self, error: &AdminError) -> AuditRecord {
+        let detail = format!("{}: {}", error.code(), error.message());
+        AuditRecord { detail, ..self.record(AuditResult::Failed) }
+    }
+
+    /// Records that a request was refused for who sent it. Of a wrong credential nothing is recorded: it may be a secret in
+    /// the wrong place.
+    pub(crate) fn refused(&self, log: &AuditLog, has_credential: bool) {
+        let detail = match (self.caller, has_credential) {
+            (Some(_), _) => AdminError::Forbidden.code(),
+            (None, true) => "the credential is not right",
+            (None, false) => "no credential",
+        };
+        let record = AuditRecord { detail: detail.to_owned(), ..self.record(AuditResult::Denied) };
+        log.offer(Source::Client(self.peer), record);
     }
 }
 
@@ -223,17 +238,11 @@ impl ReadTrail {
     }
 }
 
-/// Whether a refusal belongs into the audit trail: for who asked always, of a change also for how things stand, but not
-/// for what is wrong in the request itself.
-pub(crate) fn is_worth_recording(error: &AdminError, is_change: bool) -> bool {
-    match error {
-        AdminError::Unauthenticated | AdminError::Forbidden => true,
-        error => is_change && (error.status() == StatusCode::CONFLICT || is_held_against(error)),
-    }
-}
-
-fn is_held_against(error: &AdminError) -> bool {
-    matches!(error, AdminError::ObjectLocked | AdminError::StorageFull | AdminError::Internal)
+/// Whether a failed change is worth a record: refused by how things stand, or ended on its way, so that it may have been made in
+/// part. What is wrong in the request itself changed nothing.
+fn is_outcome(error: &AdminError) -> bool {
+    let status = error.status();
+    status.is_server_error() || matches!(status, StatusCode::FORBIDDEN | StatusCode::CONFLICT)
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use crate::access::Caller;
 use crate::audit::{ReadTrail, Trail};
 use crate::error::AdminError;
-use crate::limits::BODY_BYTES_MAX;
+use crate::limits::{BODY_BYTES_MAX, JSON_MESSAGE_BYTES_MAX};
 use crate::query::Parameters;
 use crate::routes::Segments;
 use crate::service::AdminService;
@@ -135,7 +135,7 @@ impl Call<'_, '_> {
     /// `INVALID_REQUEST` when it is none of this form, `PAYLOAD_TOO_LARGE`.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, AdminError> {
         let bytes = self.bytes().await?;
-        crate::json::parse(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
+        parsed(&bytes)
     }
 
     /// The body as JSON; the default when it is empty.
@@ -147,7 +147,7 @@ impl Call<'_, '_> {
         if bytes.is_empty() {
             return Ok(T::default());
         }
-        crate::json::parse(&bytes).map_err(|error| AdminError::invalid(format!("the body: {error}")))
+        parsed(&bytes)
     }
 
     /// There must be no body.
@@ -180,7 +180,8 @@ impl Call<'_, '_> {
         }
         // Nothing is read of a body whose length is not declared; asking for more says so.
         if length == 0 && body.read(&mut [0]).await.is_err() {
-            return Err(AdminError::invalid("the body must have a Content-Length"));
+            let message = "the body must have a Content-Length".to_owned();
+            return Err(AdminError::Invalid(StatusCode::LENGTH_REQUIRED, message));
         }
         Ok(bytes)
     }
@@ -202,6 +203,15 @@ impl Call<'_, '_> {
         };
         futures_lite::future::or(work, given_up).await
     }
+}
+
+fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AdminError> {
+    crate::json::parse(bytes).map_err(|error| {
+        let text = error.to_string();
+        let shown = &text[..text.floor_char_boundary(JSON_MESSAGE_BYTES_MAX)];
+        let more = if shown.len() < text.len() { " …" } else { "" };
+        AdminError::invalid(format!("the body: {shown}{more}"))
+    })
 }
 
 /// What a body that could not be read is answered with.

@@ -16,6 +16,8 @@ pub(crate) enum AdminError {
     Unauthenticated,
     /// The caller's role does not have the route.
     Forbidden,
+    /// A browser sent its stored root credential along with a request of another site's page.
+    CrossSite,
     /// The request could not be understood; the status says in which way.
     Invalid(StatusCode, String),
     /// `after_time` and `after_id` that no page gave: what is wrong with them.
@@ -62,8 +64,6 @@ pub(crate) enum AdminError {
     UnsupportedMediaType(&'static str),
     /// No space is left on the device.
     StorageFull,
-    /// The change was made, and its record in the audit trail was not.
-    NotRecorded,
     /// As many as may run at once are running.
     TooManyRequests(&'static str),
     /// The client has closed the connection: whatever is answered, nobody reads it. Stands in the log.
@@ -91,7 +91,7 @@ impl AdminError {
             | Self::PolicyNotFound
             | Self::TokenNotFound => StatusCode::NOT_FOUND,
             Self::InvalidBucketName(_) | Self::InvalidAuditCursor(_) => StatusCode::BAD_REQUEST,
-            Self::Forbidden | Self::ObjectLocked => StatusCode::FORBIDDEN,
+            Self::Forbidden | Self::CrossSite | Self::ObjectLocked => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
             | Self::AccountAlreadyExists
             | Self::PolicyInUse(_)
@@ -109,7 +109,7 @@ impl AdminError {
             Self::Unauthenticated => StatusCode::UNAUTHORIZED,
             Self::Invalid(status, _) => *status,
             Self::NotReady(_) | Self::ClientGone => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal | Self::NotRecorded => StatusCode::INTERNAL_SERVER_ERROR,
+            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
@@ -118,7 +118,7 @@ impl AdminError {
             Self::NotFound => "NOT_FOUND",
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
             Self::Unauthenticated => "UNAUTHENTICATED",
-            Self::Forbidden => "FORBIDDEN",
+            Self::Forbidden | Self::CrossSite => "FORBIDDEN",
             Self::AccountNotFound => "SERVICE_ACCOUNT_NOT_FOUND",
             Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
             Self::PolicyNotFound => "POLICY_NOT_FOUND",
@@ -146,7 +146,7 @@ impl AdminError {
             Self::TooManyRequests(_) => "TOO_MANY_REQUESTS",
             Self::NotReady(_) => "NOT_READY",
             Self::ClientGone => "CLIENT_GONE",
-            Self::Internal | Self::NotRecorded => "INTERNAL_ERROR",
+            Self::Internal => "INTERNAL_ERROR",
         }
     }
 
@@ -160,6 +160,9 @@ impl AdminError {
             }
             Self::Invalid(_, message) => message.clone(),
             Self::ClientGone => "the client has closed the connection".to_owned(),
+            Self::CrossSite => {
+                "a page of another site sent this with the stored root credential; pages send a management token".to_owned()
+            }
             Self::Forbidden => "the role of this credential does not allow it".to_owned(),
             Self::BucketAlreadyExists => "a bucket of this name exists already".to_owned(),
             Self::BucketNotEmpty => {
@@ -174,10 +177,6 @@ impl AdminError {
             Self::QuotaExceeded => "the bucket's quota would be passed".to_owned(),
             Self::QuotaBelowUsage => "the bucket holds more than this quota allows".to_owned(),
             Self::StorageFull => "no space is left on the device".to_owned(),
-            Self::NotRecorded => {
-                "the change was made, but the audit trail could not record it; the log has the reason"
-                    .to_owned()
-            }
             Self::AccountNotFound => "service account was not found".to_owned(),
             Self::CredentialNotFound => "credential was not found".to_owned(),
             Self::PolicyNotFound => "policy was not found".to_owned(),

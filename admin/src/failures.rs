@@ -1,10 +1,13 @@
 //! Slows down who guesses credentials: the answer to a wrong one is held back, the longer the more of them came from the
 //! same client. Who sends a right one, or none, waits for nothing.
 //!
-//! Shared by all executors, so that a client gains nothing by spreading its guesses over connections.
+//! Shared by all executors, so that a client gains nothing by spreading its guesses over connections; and while several of
+//! its answers are held back, the root credential, whose secret a person may have chosen, is not even looked at when it comes
+//! from the same address. Tokens are too long to be guessed and always looked at, so that a flood of guesses does not lock
+//! administrators out.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,8 +15,8 @@ use cairn_net::within;
 
 use crate::error::AdminError;
 use crate::limits::{
-    HELD_BACK_MAX, WRONG_CREDENTIAL_CLIENTS_MAX, WRONG_CREDENTIAL_DELAY, WRONG_CREDENTIAL_DELAY_MAX,
-    WRONG_CREDENTIAL_MEMORY,
+    HELD_BACK_MAX, HELD_BACK_PER_CLIENT_MAX, WRONG_CREDENTIAL_CLIENTS_MAX, WRONG_CREDENTIAL_DELAY,
+    WRONG_CREDENTIAL_DELAY_MAX, WRONG_CREDENTIAL_MEMORY,
 };
 
 /// The wrong credentials of late, on all executors.
@@ -24,28 +27,43 @@ pub struct WrongCredentials(Arc<Mutex<State>>);
 struct State {
     clients: HashMap<IpAddr, Count>,
     /// Of all clients that found no place in the table.
-    others: Option<Count>,
+    others: Count,
     held_back: usize,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Count {
     wrong: u32,
-    last: Instant,
+    last: Option<Instant>,
+    held_back: usize,
 }
 
 impl Count {
     fn is_over(&self, now: Instant) -> bool {
-        now.duration_since(self.last) >= WRONG_CREDENTIAL_MEMORY
+        self.last.is_none_or(|last| now.duration_since(last) >= WRONG_CREDENTIAL_MEMORY)
     }
 }
 
 /// A place among the answers that are held back; free again when dropped.
-struct HeldBack<'w>(&'w WrongCredentials);
+struct HeldBack<'w> {
+    among: &'w WrongCredentials,
+    client: IpAddr,
+}
 
 impl Drop for HeldBack<'_> {
     fn drop(&mut self) {
-        self.0.lock().held_back -= 1;
+        let mut state = self.among.lock();
+        state.held_back -= 1;
+        let count = state.of(self.client);
+        count.held_back = count.held_back.saturating_sub(1);
+    }
+}
+
+/// What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, which one client has to itself.
+fn client_of(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        v4 => v4,
     }
 }
 
@@ -54,45 +72,59 @@ impl WrongCredentials {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether so many answers of this client are held back that a credential which might be guessed is not looked at.
+    pub(crate) fn is_crowded(&self, peer: IpAddr) -> bool {
+        let client = client_of(peer);
+        self.lock().clients.get(&client).is_some_and(|count| count.held_back >= HELD_BACK_PER_CLIENT_MAX)
+    }
+
     /// Counts a wrong credential and returns when it may be answered, with what it is answered.
-    pub(crate) async fn hold_back(&self, client: IpAddr) -> AdminError {
-        let delay = self.lock().count(client, Instant::now());
-        let Some(_place) = self.admit() else {
+    pub(crate) async fn hold_back(&self, peer: IpAddr) -> AdminError {
+        let Some((_place, delay)) = self.admit(client_of(peer), Instant::now()) else {
             return AdminError::TooManyRequests("too many wrong credentials are being answered");
         };
         let _: Option<()> = within(delay, std::future::pending()).await;
         AdminError::Unauthenticated
     }
 
-    fn admit(&self) -> Option<HeldBack<'_>> {
+    /// A place to be held back in, and for how long.
+    fn admit(&self, client: IpAddr, now: Instant) -> Option<(HeldBack<'_>, Duration)> {
         let mut state = self.lock();
+        let delay = state.count(client, now);
         if state.held_back >= HELD_BACK_MAX {
             return None;
         }
         state.held_back += 1;
-        Some(HeldBack(self))
+        state.of(client).held_back += 1;
+        Some((HeldBack { among: self, client }, delay))
     }
 }
 
 impl State {
+    /// The count of a client.
+    fn of(&mut self, client: IpAddr) -> &mut Count {
+        match self.clients.get_mut(&client) {
+            Some(count) => count,
+            None => &mut self.others,
+        }
+    }
+
     /// Counts one more wrong credential, and says for how long its answer is held back.
     fn count(&mut self, client: IpAddr, now: Instant) -> Duration {
         if self.clients.len() >= WRONG_CREDENTIAL_CLIENTS_MAX {
-            self.clients.retain(|_, count| !count.is_over(now));
+            self.clients.retain(|_, count| !count.is_over(now) || count.held_back > 0);
         }
-        let new = Count { wrong: 0, last: now };
-        let has_room = self.clients.len() < WRONG_CREDENTIAL_CLIENTS_MAX;
-        let count = if has_room || self.clients.contains_key(&client) {
-            self.clients.entry(client).or_insert(new)
-        } else {
-            self.others.get_or_insert(new)
-        };
+        if self.clients.len() < WRONG_CREDENTIAL_CLIENTS_MAX {
+            self.clients.entry(client).or_default();
+        }
+        let count = self.of(client);
         if count.is_over(now) {
-            *count = new;
+            count.wrong = 0;
         }
         // Beyond this many doublings the delay is at its longest anyway.
         let doublings = count.wrong.min(16);
-        *count = Count { wrong: count.wrong.saturating_add(1), last: now };
+        count.wrong = count.wrong.saturating_add(1);
+        count.last = Some(now);
         WRONG_CREDENTIAL_DELAY.saturating_mul(1 << doublings).min(WRONG_CREDENTIAL_DELAY_MAX)
     }
 }
@@ -126,10 +158,26 @@ mod tests {
 
     #[test]
     fn only_so_many_answers_are_held_back_at_once() {
-        let wrong = WrongCredentials::default();
-        let places: Vec<_> = (0..HELD_BACK_MAX).map_while(|_| wrong.admit()).collect();
-        assert_eq!((places.len(), wrong.admit().is_none()), (HELD_BACK_MAX, true));
+        let (wrong, now) = (WrongCredentials::default(), Instant::now());
+        let places: Vec<_> = (0..HELD_BACK_MAX).map_while(|_| wrong.admit(CLIENT, now)).collect();
+        assert_eq!((places.len(), wrong.admit(CLIENT, now).is_none()), (HELD_BACK_MAX, true));
         drop(places);
-        assert!(wrong.admit().is_some());
+        assert!(wrong.admit(CLIENT, now).is_some());
+    }
+
+    /// Hundreds of connections at once were answered at once when all places were taken, and with them thousands of
+    /// guesses of the root secret in a second.
+    #[test]
+    fn who_has_several_answers_held_back_has_no_further_guess_looked_at() {
+        let (wrong, now) = (WrongCredentials::default(), Instant::now());
+        let mut places: Vec<_> = (1..HELD_BACK_PER_CLIENT_MAX).map(|_| wrong.admit(CLIENT, now)).collect();
+        assert!(!wrong.is_crowded(CLIENT));
+        places.push(wrong.admit(CLIENT, now));
+        assert!(wrong.is_crowded(CLIENT));
+        assert!(!wrong.is_crowded(IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 2))), "another client");
+        places.pop();
+        assert!(!wrong.is_crowded(CLIENT), "one has been answered");
+        let of_network = |last| client_of(format!("2001:db8::{last}").parse().expect("an address"));
+        assert_eq!(of_network(1), of_network(2));
     }
 }

@@ -5,77 +5,102 @@
 
 use serde::de::value::{MapDeserializer, SeqDeserializer};
 use serde::de::{
-    DeserializeOwned, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess, Unexpected, Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
+    Unexpected, Visitor,
 };
-use serde::{Deserialize, forward_to_deserialize_any};
-use serde_json::{Error, Value};
-use std::collections::HashSet;
+use serde::forward_to_deserialize_any;
+use serde_json::{Error, Map, Value};
+use std::cell::Cell;
 use std::fmt;
+
+use crate::limits::JSON_VALUES_MAX;
 
 /// The body as a `T`.
 ///
 /// # Errors
 /// What is wrong, and where.
 pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
-    let _: Unique = serde_json::from_slice(bytes)?;
-    let value: Value = serde_json::from_slice(bytes)?;
-    // Of two errors that say the same, the one with line and column.
-    T::deserialize(Exact(&value)).map_err(|error| serde_json::from_slice::<T>(bytes).err().unwrap_or(error))
+    let nodes = Cell::new(0);
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Bounded(&nodes).deserialize(&mut reader)?;
+    reader.end()?;
+    T::deserialize(Exact(&value)).map_err(|error| {
+        // The text knows the line and column of the same mistake.
+        let placed = serde_json::from_slice::<T>(bytes).err();
+        let says = error.to_string();
+        placed.filter(|placed| placed.to_string().starts_with(&says)).unwrap_or(error)
+    })
 }
 
-/// Any JSON in whose objects no name stands twice: readers differ in which of the two they take (RFC 8259, section 4).
-struct Unique;
+/// Reads a value of at most [`JSON_VALUES_MAX`] values, in whose objects no name stands twice: readers differ in which of
+/// the two they take (RFC 8259, section 4).
+struct Bounded<'c>(&'c Cell<usize>);
 
-impl<'de> Deserialize<'de> for Unique {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Self)
+impl<'de> DeserializeSeed<'de> for Bounded<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
+        self.0.set(self.0.get() + 1);
+        if self.0.get() > JSON_VALUES_MAX {
+            return Err(D::Error::custom(format!("more than {JSON_VALUES_MAX} values")));
+        }
+        deserializer.deserialize_any(self)
     }
 }
 
-impl<'de> Visitor<'de> for Unique {
-    type Value = Self;
+impl<'de> Visitor<'de> for Bounded<'_> {
+    type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("JSON")
     }
 
-    fn visit_unit<E>(self) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
-        Ok(Self)
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
-        while items.next_element::<Self>()?.is_some() {}
-        Ok(self)
+    fn visit_string<E>(self, value: String) -> Result<Value, E> {
+        Ok(value.into())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self, A::Error> {
-        let mut names = HashSet::new();
-        while let Some((name, Self)) = members.next_entry::<String, Self>()? {
-            if let Some(twice) = names.replace(name) {
-                return Err(A::Error::custom(format!("the field `{twice}` stands twice")));
-            }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let mut read = Vec::new();
+        while let Some(item) = items.next_element_seed(Bounded(self.0))? {
+            read.push(item);
         }
-        Ok(self)
+        Ok(Value::Array(read))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Value, A::Error> {
+        let mut read = Map::new();
+        while let Some(name) = members.next_key::<String>()? {
+            let value = members.next_value_seed(Bounded(self.0))?;
+            if read.contains_key(&name) {
+                return Err(A::Error::custom(format!("the field `{name}` stands twice")));
+            }
+            read.insert(name, value);
+        }
+        Ok(Value::Object(read))
     }
 }
 
@@ -165,6 +190,7 @@ fn whole(number: f64) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::Deserialize;
 
     #[derive(Deserialize, PartialEq, Debug)]
     #[serde(deny_unknown_fields)]
@@ -200,9 +226,17 @@ mod tests {
             assert_eq!(number(text).expect(text).inner.number, Some(expected));
         }
         for wrong in ["5.5", "-5.0", "1e300", "18446744073709551616"] {
-            let error = number(wrong).expect_err(wrong).to_string();
-            assert!(error.contains("line 1 column"), "{error}");
+            assert!(number(wrong).is_err(), "{wrong}");
         }
+        let error = number("5.5").expect_err("no whole number").to_string();
+        assert!(error.contains("line 1 column"), "{error}");
+        // Two mistakes: the one that is told must not be one that is none.
+        let error = read(r#"{"name": "a", "inner": {"mode": "on", "number": 5.0}, "more": 1}"#)
+            .expect_err("unknown field");
+        assert!(error.to_string().contains("unknown field `more`"), "{error}");
+        let many = format!(r#"{{"name": "a", "list": [{}]}}"#, vec!["0"; JSON_VALUES_MAX].join(","));
+        assert!(read(&many).expect_err("too many").to_string().contains("more than"));
+        assert!(read(r#"{"name": "a", "inner": {"mode": "on"}} x"#).is_err());
         // The first three are taken by what serde derives alone.
         for wrong in [
             r#"["a", {"mode": "on", "number": null}]"#,

@@ -9,6 +9,13 @@ pub(crate) const VERIFICATIONS_MAX: usize = 2;
 /// Longest JSON body of a request, in bytes (specification, "Limits").
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// Values in a JSON body: reading a body of 1 MiB that consists of empty objects would hold the executor for a tenth of a
+/// second. The largest policy has some 11 000.
+pub(crate) const JSON_VALUES_MAX: usize = 20_000;
+
+/// Most bytes of a message about a body that cannot be read: it repeats what was sent.
+pub(crate) const JSON_MESSAGE_BYTES_MAX: usize = 200;
+
 /// Largest limit of a quota: the largest whole number that every JSON reader keeps exactly (RFC 8259, section 6).
 pub(crate) const QUOTA_LIMIT_MAX: u64 = (1 << 53) - 1;
 
@@ -38,3 +45,6 @@ pub(crate) const STORED_HEADER_BYTES_MAX: usize = 2048;
 pub(crate) const PREVIEW_TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Largest image that is shown, in bytes: what a browser draws without a pause.
 pub(crate) const PREVIEW_IMAGE_BYTES_MAX: u64 = 16 << 20;
+/// Answers of one client that are held back before the root credential is not looked at any more when it comes from there:
+/// with the delay at its longest, four guesses in a second.
+pub(crate) const HELD_BACK_PER_CLIENT_MAX: usize = 8;

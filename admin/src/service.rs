@@ -11,8 +11,8 @@ use cairn_net::{Drain, Exchange, Rejection, Request, RequestBody, Response, Serv
 use cairn_observe::{AuditLog, Plane, client_request_id, log_exchange};
 use http::{Method, StatusCode};
 
-use crate::access::{Caller, ManagementCredentials};
-use crate::audit::{self, Trail};
+use crate::access::{AuthenticationKind, Caller, ManagementCredentials, is_cross_site, is_guessable};
+use crate::audit::Trail;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::failures::WrongCredentials;
@@ -94,57 +94,55 @@ impl AdminService {
     ) -> Result<Reply, AdminError> {
         let Incoming { head, peer, body, .. } = incoming;
         let has_credential = head.header("authorization").is_some();
-        let admitted = self.admit(route, head);
+        let admitted = self.admit(route, head, peer);
         let caller = admitted.as_ref().ok().and_then(Option::as_ref);
         let trail = Trail { operation: route.operation, segments, caller, request_id, peer };
-        let result = match &admitted {
-            Ok(Some(caller)) if !route.access.admits(caller.role) => Err(AdminError::Forbidden),
-            Ok(caller) => {
-                let caller = caller.as_ref();
-                self.carry_out(
-                    route,
-                    Call { service: self, caller, trail: &trail, head, segments, body },
-                    &trail,
-                )
-                .await
+        let call = Call { service: self, caller, trail: &trail, head, segments, body };
+        let refusal = match (&admitted, caller) {
+            (Err(AdminError::Unauthenticated), _) if has_credential => {
+                self.options.wrong_credentials.hold_back(peer).await
             }
-            Err(_) if has_credential => Err(self.options.wrong_credentials.hold_back(peer).await),
-            Err(error) => Err(error.clone()),
+            (Err(error), _) => error.clone(),
+            (Ok(_), Some(caller)) if !route.access.admits(caller.role) => AdminError::Forbidden,
+            (Ok(_), Some(Caller { authentication: AuthenticationKind::Basic, .. }))
+                if route.method != Method::GET && is_cross_site(head) =>
+            {
+                AdminError::CrossSite
+            }
+            (Ok(_), _) => return self.carry_out(route, call).await,
         };
-        if let (Err(error), Some(log)) = (&result, &self.options.audit)
-            && (admitted.is_err() || audit::is_worth_recording(error, route.is_recorded))
-        {
-            trail.refused(log, error, has_credential);
+        if let Some(log) = &self.options.audit {
+            trail.refused(log, has_credential);
         }
-        result
+        Err(refusal)
     }
 
     /// Finds out who asks; nobody does on a route for all.
-    fn admit(&self, route: &Route, head: &RequestHead) -> Result<Option<Caller>, AdminError> {
+    fn admit(&self, route: &Route, head: &RequestHead, peer: IpAddr) -> Result<Option<Caller>, AdminError> {
         let credentials = &self.options.credentials;
         match route.access {
             Access::Public => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
             Access::Scraper => Err(AdminError::Unauthenticated),
+            Access::Roles(_) if is_guessable(head) && self.options.wrong_credentials.is_crowded(peer) => {
+                Err(AdminError::TooManyRequests("too many wrong credentials came from this address"))
+            }
             Access::Roles(_) => credentials.authenticate(head, self.options.directory.as_deref()).map(Some),
         }
     }
 
-    /// Has a route's handler answer. What cannot be recorded is not begun.
-    async fn carry_out(
-        &self,
-        route: &Route,
-        call: Call<'_, '_>,
-        trail: &Trail<'_>,
-    ) -> Result<Reply, AdminError> {
+    /// Has a route's handler answer. A change is in the audit trail before it is begun, and its outcome before it is answered.
+    async fn carry_out(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
         if !route.is_recorded {
             return (route.handler)(call).await;
         }
         let log = self.options.audit.as_ref().ok_or(AdminError::NotReady("the store is not open"))?;
-        log.health().map_err(|_| AdminError::NotReady("the audit trail records nothing"))?;
-        let mut reply = (route.handler)(call).await?;
-        trail.carried_out(log, std::mem::take(&mut reply.record)).await?;
-        Ok(reply)
+        let trail = call.trail;
+        let intent = trail.intend(log).await?;
+        let mut result = (route.handler)(call).await;
+        let outcome = result.as_mut().map(|reply| std::mem::take(&mut reply.record));
+        trail.settle(intent, outcome.map_err(|error| &*error)).await;
+        result
     }
 }
 

@@ -22,7 +22,7 @@ mod sink;
 
 pub use audit::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditLog,
-    AuditOpenError, AuditOptions, AuditPage, AuditQuery, AuditRecord, AuditResult, Source,
+    AuditOpenError, AuditOptions, AuditPage, AuditQuery, AuditRecord, AuditResult, Intent, Source,
 };
 pub use exposition::{Family, MetricKind, MetricName, MetricValue, Sample};
 pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};

@@ -385,3 +385,41 @@ fn a_closed_trail_has_what_it_was_given_and_takes_nothing_more() {
     drop(log);
     assert_eq!(ask(&trail.open(), all()).len(), 100);
 }
+
+/// A change that was carried out had no event when the process ended between the two: whoever crashed the service at the right
+/// moment had made a change that nobody sees.
+#[test]
+fn a_change_whose_outcome_was_not_recorded_is_seen_after_a_crash() {
+    let trail = Trail::new();
+    let log = trail.open();
+    let under_way = block_on(log.intend(record("under way"))).unwrap();
+    let done = block_on(log.intend(record("done"))).unwrap();
+    block_on(done.settle(Some(record("done"))));
+    assert_eq!(operations(&ask(&log, all())), ["done"], "what is under way has no outcome yet");
+
+    let crashed = Trail::new();
+    fs::remove_file(crashed.folder.path().join("unmade")).unwrap();
+    fs::copy(trail.data(), crashed.data()).unwrap();
+    let after = crashed.open();
+    let events = ask(&after, all());
+    assert_eq!(operations(&events), ["under way", "done"]);
+    assert_eq!(events[0].record.result, AuditResult::Failed);
+    assert!(events[0].record.detail.contains("may have been made"), "{}", events[0].record.detail);
+    drop(after);
+    assert_eq!(operations(&ask(&crashed.open(), all())), ["under way", "done"], "and is settled once");
+    block_on(under_way.settle(None));
+}
+
+#[test]
+fn an_intent_leaves_what_came_of_it_and_nothing_when_nothing_did() {
+    let trail = Trail::new();
+    let log = trail.open();
+    block_on(block_on(log.intend(record("without change"))).unwrap().settle(None));
+    block_on(block_on(log.intend(record("changed"))).unwrap().settle(Some(record("changed"))));
+    drop(block_on(log.intend(record("abandoned"))).unwrap());
+    let events = ask(&log, all());
+    assert_eq!(operations(&events), ["abandoned", "changed"]);
+    assert_eq!(events[0].record.result, AuditResult::Failed, "nobody knows what came of it");
+    drop(log);
+    assert_eq!(operations(&ask(&trail.open(), all())), ["abandoned", "changed"]);
+}

@@ -145,7 +145,7 @@ fn refusals(route: &Route, description: &Description) -> Vec<(u16, Vec<&'static 
         codes.push((403, "FORBIDDEN"));
     }
     if description.request.is_some() {
-        codes.extend([(408, "INVALID_REQUEST"), (413, "PAYLOAD_TOO_LARGE")]);
+        codes.extend([(408, "INVALID_REQUEST"), (411, "INVALID_REQUEST"), (413, "PAYLOAD_TOO_LARGE")]);
     }
     if route.is_recorded {
         codes.push((507, "STORAGE_FULL"));

@@ -149,6 +149,32 @@ fn everything_but_health_needs_a_credential() {
     }
 }
 
+/// A browser that has once been given the root credential sends it along with whatever a page of another site posts, without
+/// asking first.
+#[test]
+fn a_stored_root_credential_does_not_serve_pages_of_other_sites() {
+    let (service, _) = service();
+    let (root, token) = (basic("ROOT:root:secret"), bearer());
+    let status = |authorization: &str, more: (&str, &str)| {
+        let headers = [("authorization", authorization), more];
+        ask(&service, "POST /api/v1/buckets", &headers).head.status.as_u16()
+    };
+    for foreign in [
+        ("sec-fetch-site", "cross-site"),
+        ("sec-fetch-site", "same-site"),
+        ("origin", "https://evil.example"),
+        ("origin", "http://localhost:7602"),
+        ("origin", "null"),
+    ] {
+        assert_eq!(status(&root, foreign), 403, "{foreign:?}");
+        assert_eq!(status(&token, foreign), 503, "a token is sent by who has it: {foreign:?}");
+    }
+    for own in [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "none"), ("origin", "http://localhost")]
+    {
+        assert_eq!(status(&root, own), 503, "there is no store behind this service: {own:?}");
+    }
+}
+
 /// A scraper learns nothing else, and a manager has no business with the scraper's token.
 #[test]
 fn metrics_take_the_scrape_token_and_nothing_else_does() {

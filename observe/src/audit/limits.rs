@@ -16,15 +16,19 @@ pub(crate) const QUEUE_OFFERED_MAX: usize = QUEUE_RECORDS_MAX / 4;
 /// Records that the writer takes into one transaction.
 pub(crate) const BATCH_RECORDS_MAX: usize = 256;
 
+/// Outcomes of changes that wait for space on a full disk. Intents are refused meanwhile, so there are no more of them than
+/// changes that were under way.
+pub(crate) const UNSETTLED_MAX: usize = 1024;
+
 /// Address space of the trail's map.
 pub(crate) const MAP_BYTES: usize = 1 << 36;
 /// Written space behind the last page of the data file that the writer restores ...
-pub(crate) const HEADROOM: u64 = 8 << 20;
+pub(crate) const HEADROOM: u64 = 12 << 20;
 /// ... when it has fallen below this ...
-pub(crate) const HEADROOM_LOW: u64 = 4 << 20;
-/// ... and below which nothing is written any more: more than a batch can dirty, with every record at its longest and
-/// every page of the tree copied.
-pub(crate) const HEADROOM_MIN: u64 = 2 << 20;
+pub(crate) const HEADROOM_LOW: u64 = 9 << 20;
+/// ... and below which nothing is written any more: more than a batch can dirty together with as many outcomes that waited,
+/// with every record at its longest in a page of its own and every page of the trees copied.
+pub(crate) const HEADROOM_MIN: u64 = 6 << 20;
 
 /// Old records that one transaction removes beyond as many as it adds: the trail shrinks to a new limit in steps.
 pub(crate) const REMOVALS_BEYOND_MAX: usize = 256;

@@ -7,12 +7,15 @@
 
 use super::error::{AuditError, AuditOpenError};
 use super::id::{AuditId, AuditIds};
+use super::intent::{self, Intent};
 use super::limiter::{Admission, Limiter};
-use super::limits::{FINDINGS, QUERIES_WAITING_MAX, REFUSALS, RETENTION_CHECK_INTERVAL};
+use super::limits::{
+    BATCH_RECORDS_MAX, FINDINGS, QUERIES_WAITING_MAX, REFUSALS, RETENTION_CHECK_INTERVAL, UNSETTLED_MAX,
+};
 use super::query::{AuditPage, AuditQuery};
 use super::queue::{Job, Queue, Taken};
 use super::record::AuditRecord;
-use super::store::{Retention, TrailStore};
+use super::store::{Entry, Retention, TrailStore};
 use crate::metrics;
 use cairn_model::Clock;
 use futures_channel::oneshot;
@@ -86,8 +89,9 @@ impl AuditLog {
             what: error.to_string(),
         };
         let trail = TrailStore::open(&folder, store)?;
-        let ids = AuditIds::behind(trail.last_id().map_err(damaged)?);
+        let mut ids = AuditIds::behind(trail.last_id().map_err(damaged)?);
         let retention = Retention { age_max, records_max };
+        intent::settle_left(&trail, &mut ids, clock.now(), retention).map_err(damaged)?;
         let (queue, stopped) = (Queue::default(), OnceLock::new());
         let shared = Arc::new(Shared { trail, queue, retention, clock, stopped });
         let (queries, asked) = sync_channel(QUERIES_WAITING_MAX);
@@ -101,7 +105,9 @@ impl AuditLog {
         });
         let writer = Arc::clone(&shared);
         let started = [
-            spawn("audit-writer", move || Writer { shared: writer, ids, lacks_space: false }.run()),
+            spawn("audit-writer", move || {
+                Writer { shared: writer, ids, lacks_space: false, unsettled: Vec::new() }.run()
+            }),
             spawn("audit-reader", move || read_pages(&shared, &asked)),
         ];
         for thread in started {
@@ -120,6 +126,24 @@ impl AuditLog {
         let (reply, answer) = oneshot::channel();
         self.shared.queue.push(Job::Append(Box::new(record), reply))?;
         answer.await.map_err(|_| AuditError::ShuttingDown)?
+    }
+
+    /// Records what is about to be done. Durable when the future resolves, and the caller may begin; what became of it is
+    /// recorded by [`Intent::settle`], or, should the process end before, when the trail is opened again.
+    ///
+    /// # Errors
+    /// As [`Self::append`]: what cannot be recorded must not be begun.
+    pub async fn intend(self: &Arc<Self>, record: AuditRecord) -> Result<Intent, AuditError> {
+        let (reply, answer) = oneshot::channel();
+        self.shared.queue.push(Job::Intend(Box::new(record.clone()), reply))?;
+        let id = answer.await.map_err(|_| AuditError::ShuttingDown)??;
+        Ok(Intent::new(Arc::clone(self), id, record))
+    }
+
+    /// Has an intent settled; tells `reply`, if there is one, when that is durable or will be tried again.
+    pub(super) fn settle(&self, id: AuditId, event: Option<AuditRecord>, reply: Option<oneshot::Sender<()>>) {
+        // Refused when the trail is closed: then the next start settles it.
+        let _ = self.shared.queue.push(Job::Settle(id, event.map(Box::new), reply));
     }
 
     /// Has an event recorded that nobody waits for, unless its source has caused too many. Never waits.
@@ -232,11 +256,26 @@ fn hash_of(name: &str) -> u64 {
     hasher.finish()
 }
 
+/// An intent that is over, and its event.
+type Unsettled = (AuditId, Option<Box<AuditRecord>>);
+
+/// What a job has written.
+fn entry_of(job: &Job) -> Option<Entry<'_>> {
+    match job {
+        Job::Append(record, _) | Job::Offer(record) => Some(Entry::Event(record)),
+        Job::Intend(record, _) => Some(Entry::Intent(record)),
+        Job::Settle(id, event, _) => Some(Entry::Settled(*id, event.as_deref())),
+        Job::Barrier(_) => None,
+    }
+}
+
 struct Writer {
     shared: Arc<Shared>,
     ids: AuditIds,
     /// The disk was full at the last attempt: the log hears of changes, not of every record.
     lacks_space: bool,
+    /// What could not be settled for lack of space, for the next batch.
+    unsettled: Vec<Unsettled>,
 }
 
 impl Writer {
@@ -257,24 +296,26 @@ impl Writer {
     }
 
     fn record(&mut self, batch: Vec<Job>) {
-        let records: Vec<&AuditRecord> = batch
-            .iter()
-            .filter_map(|job| match job {
-                Job::Append(record, _) | Job::Offer(record) => Some(&**record),
-                Job::Barrier(_) => None,
-            })
-            .collect();
-        let only_barriers = records.is_empty() && !batch.is_empty();
-        let written = if only_barriers { Ok(Vec::new()) } else { self.write(&records) };
-        let (count, mut ids) = (records.len() as u64, written.iter().flatten());
+        let again: Vec<Unsettled> =
+            self.unsettled.drain(..self.unsettled.len().min(BATCH_RECORDS_MAX)).collect();
+        let mut entries: Vec<Entry<'_>> =
+            again.iter().map(|(id, event)| Entry::Settled(*id, event.as_deref())).collect();
+        entries.extend(batch.iter().filter_map(entry_of));
+        let only_barriers = entries.is_empty() && !batch.is_empty();
+        let written = if only_barriers { Ok(Vec::new()) } else { self.write(&entries) };
+        let count = entries.iter().filter(|entry| entry.is_event()).count() as u64;
         match &written {
             Ok(_) => metrics::AUDIT_RECORDS.add(count),
             Err(_) => metrics::AUDIT_RECORDS_FAILED.add(count),
         }
+        let mut ids = written.iter().flatten().skip(again.len());
+        if written.is_err() {
+            self.keep(again);
+        }
         // The one who waited may have gone: then there is nobody to tell.
         for job in batch {
             match job {
-                Job::Append(_, reply) => {
+                Job::Append(_, reply) | Job::Intend(_, reply) => {
                     let outcome = match &written {
                         Ok(_) => ids.next().copied().ok_or(AuditError::ShuttingDown),
                         Err(error) => Err(error.clone()),
@@ -282,19 +323,33 @@ impl Writer {
                     let _ = reply.send(outcome);
                 }
                 Job::Offer(_) => drop(ids.next()),
+                Job::Settle(id, event, reply) => {
+                    let _ = ids.next();
+                    if written.is_err() {
+                        self.keep([(id, event)]);
+                    }
+                    let _ = reply.map(|reply| reply.send(()));
+                }
                 Job::Barrier(reply) => drop(reply.send(())),
             }
         }
     }
 
-    fn write(&mut self, records: &[&AuditRecord]) -> Result<Vec<AuditId>, AuditError> {
+    /// Keeps what could not be settled for the next batch. The intents are durable: what is dropped here, or lost with the
+    /// process, is settled by the next start.
+    fn keep(&mut self, unsettled: impl IntoIterator<Item = Unsettled>) {
+        let room = UNSETTLED_MAX.saturating_sub(self.unsettled.len());
+        self.unsettled.extend(unsettled.into_iter().take(room));
+    }
+
+    fn write(&mut self, entries: &[Entry<'_>]) -> Result<Vec<AuditId>, AuditError> {
         let Shared { trail, retention, clock, stopped, .. } = &*self.shared;
         if let Some(reason) = stopped.get() {
             return Err(AuditError::Failed(reason.clone()));
         }
         let now = clock.now();
         let written =
-            trail.keep_headroom().and_then(|()| trail.append(&mut self.ids, records, now, *retention));
+            trail.keep_headroom().and_then(|()| trail.append(&mut self.ids, entries, now, *retention));
         let lacks_space = matches!(written, Err(cairn_lmdb::Error::Full));
         if std::mem::replace(&mut self.lacks_space, lacks_space) != lacks_space {
             if lacks_space {

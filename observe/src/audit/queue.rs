@@ -18,6 +18,10 @@ pub(crate) enum Job {
     Append(Box<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
     /// A record that nobody waits for.
     Offer(Box<AuditRecord>),
+    /// What is about to be done; somebody waits for it.
+    Intend(Box<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
+    /// The intent of this id is over, and this is what came of it. Somebody may wait for it.
+    Settle(AuditId, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
     /// Nothing to record: tells that all before it was dealt with.
     Barrier(oneshot::Sender<()>),
 }
@@ -57,7 +61,11 @@ impl Queue {
             return Err(AuditError::ShuttingDown);
         }
         let is_offered = matches!(job, Job::Offer(_));
-        if state.jobs.len() >= QUEUE_RECORDS_MAX || (is_offered && state.offered >= QUEUE_OFFERED_MAX) {
+        // What is settled was let in before; there are no more of them than intents.
+        let is_settled = matches!(job, Job::Settle(..));
+        if (state.jobs.len() >= QUEUE_RECORDS_MAX && !is_settled)
+            || (is_offered && state.offered >= QUEUE_OFFERED_MAX)
+        {
             return Err(AuditError::Overloaded);
         }
         state.offered += usize::from(is_offered);

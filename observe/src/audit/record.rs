@@ -86,6 +86,12 @@ impl AuditRecord {
         }
     }
 
+    /// What stands in the place of a record that cannot be read.
+    pub(crate) fn damaged() -> Self {
+        let detail = "this record failed its check and is not shown".to_owned();
+        Self { detail, ..Self::new(Self::SERVICE, "audit.damaged", AuditResult::Failed) }
+    }
+
     pub(crate) fn encode(&self, out: &mut Vec<u8>) {
         out.clear();
         out.push(self.result as u8);

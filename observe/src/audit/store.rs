@@ -3,8 +3,13 @@
 //! ```text
 //! table     key               value, version 1
 //! events    id (16)           record.rs
+//! intents   id (16)           record.rs: what was about to be done when it was written
 //! audit     identity          16 bytes store id
 //! ```
+//! A change has an intent before it is begun and an event once its outcome is known; the event takes the intent's place in
+//! one transaction. Intents that the last process left become events when the trail is opened: a crash between a change and
+//! its event hides nothing.
+//!
 //! The folder comes with the store; `lmdb/src/owned.rs` says when the trail is made and when a missing one is damage: who
 //! deletes the trail must not be able to hide it by a restart.
 //!
@@ -17,7 +22,7 @@ use super::limits::{
     HEADROOM, HEADROOM_LOW, HEADROOM_MIN, MAP_BYTES, PAGE_EXAMINED_MAX, READ_RECORDS_MAX, REMOVALS_BEYOND_MAX,
 };
 use super::query::{AuditPage, AuditQuery};
-use super::record::{AuditEvent, AuditRecord, AuditResult, EVENT_VERSION};
+use super::record::{AuditEvent, AuditRecord, EVENT_VERSION};
 use cairn_lmdb::{Environment, EnvironmentOptions, Error, OwnedError, Owner, Record, Table, WriteTxn};
 use cairn_model::Timestamp;
 use std::io;
@@ -42,6 +47,25 @@ pub(crate) struct Retention {
 pub(crate) struct TrailStore {
     environment: Environment,
     events: Table,
+    intents: Table,
+}
+
+/// One thing to be written.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry<'r> {
+    /// An event.
+    Event(&'r AuditRecord),
+    /// What is about to be done.
+    Intent(&'r AuditRecord),
+    /// The intent of this id is over, and this event is what came of it, if anything did.
+    Settled(AuditId, Option<&'r AuditRecord>),
+}
+
+impl Entry<'_> {
+    /// Whether it makes an event.
+    pub(crate) const fn is_event(&self) -> bool {
+        matches!(self, Self::Event(_) | Self::Settled(_, Some(_)))
+    }
 }
 
 impl TrailStore {
@@ -52,7 +76,8 @@ impl TrailStore {
             .map_err(|error| open_error(folder, error))?;
         let failed = |error: Error| open_error(folder, error.into());
         let events = environment.table("events").map_err(failed)?;
-        let trail = Self { environment, events };
+        let intents = environment.table("intents").map_err(failed)?;
+        let trail = Self { environment, events, intents };
         trail.last_id().map_err(failed)?;
         Ok(trail)
     }
@@ -74,27 +99,51 @@ impl TrailStore {
         if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
     }
 
-    /// Writes a batch and removes what is too old or too much; durable when it returns. Gives the ids of the batch and the
-    /// number of events there are.
+    /// The intents that were never settled, the oldest first, at most so many.
+    pub(crate) fn intents(&self, most: usize) -> Result<Vec<(AuditId, AuditRecord)>, Error> {
+        let txn = self.environment.read()?;
+        let mut found = Vec::new();
+        for item in txn.scan(self.intents, BEFORE_ALL)?.take(most) {
+            let (key, record) = item?;
+            let Ok(id) = key.try_into().map(AuditId) else { continue };
+            let decoded = AuditRecord::decode(record.version, record.body);
+            found.push((id, decoded.unwrap_or_else(AuditRecord::damaged)));
+        }
+        Ok(found)
+    }
+
+    /// Writes a batch and removes what is too old or too much; durable when it returns. Gives an id for each entry: of the
+    /// event, of the intent, or, where nothing came of an intent, its own.
     pub(crate) fn append(
         &self,
         ids: &mut AuditIds,
-        records: &[&AuditRecord],
+        entries: &[Entry<'_>],
         now: Timestamp,
         retention: Retention,
     ) -> Result<Vec<AuditId>, Error> {
         let mut txn = self.environment.write()?;
         let mut body = Vec::new();
-        let mut made = Vec::with_capacity(records.len());
-        for record in records {
+        let mut made = Vec::with_capacity(entries.len());
+        for entry in entries {
+            if let Entry::Settled(intent, _) = entry {
+                txn.remove(self.intents, &intent.0)?;
+            }
+            let (table, record) = match *entry {
+                Entry::Event(record) | Entry::Settled(_, Some(record)) => (self.events, record),
+                Entry::Intent(record) => (self.intents, record),
+                Entry::Settled(intent, None) => {
+                    made.push(intent);
+                    continue;
+                }
+            };
             let mut random = [0; 8];
             getrandom::fill(&mut random).map_err(|error| Error::Io(io::Error::other(error)))?;
             let id = ids.next(now, random);
             record.encode(&mut body);
-            txn.insert(self.events, &id.0, EVENT_VERSION, &body, &[])?;
+            txn.insert(table, &id.0, EVENT_VERSION, &body, &[])?;
             made.push(id);
         }
-        self.remove_old(&mut txn, records.len(), now, retention)?;
+        self.remove_old(&mut txn, entries.len(), now, retention)?;
         txn.commit()?;
         Ok(made)
     }
@@ -157,9 +206,7 @@ fn event_that_fits(id: AuditId, record: Result<Record<'_>, Error>, query: &Audit
     let decoded = record.ok().and_then(|record| AuditRecord::decode(record.version, record.body));
     let Some(record) = decoded else {
         tracing::error!(target: "service::audit", %id, "an audit record failed its check");
-        let mut record = AuditRecord::new(AuditRecord::SERVICE, "audit.damaged", AuditResult::Failed);
-        record.detail = "this record failed its check and is not shown".to_owned();
-        return Some(AuditEvent { id, record });
+        return Some(AuditEvent { id, record: AuditRecord::damaged() });
     };
     query.fits(&record).then_some(AuditEvent { id, record })
 }
