@@ -1,8 +1,9 @@
 //! `POST /api/v1/restore/{bucket}/{key}`: an older version becomes the current one, by a new version with its content. No other
 //! version is touched; the one that was current stays behind it.
 //!
-//! A bucket that never had versioning has only the `null` version, which is the current one: there is nothing to restore, 409. With versioning suspended the restored content becomes the
-//! `null` version, as every write does there, in the place of the `null` version that was.
+//! A bucket that never had versioning has only the `null` version, which is the current one: there is nothing to restore,
+//! 409. With versioning suspended the restored content becomes the `null` version, as every write does there, in the place of
+//! the `null` version that was.
 
 use cairn_engine::Versioning;
 use serde::Deserialize;
