@@ -6,7 +6,7 @@
 
 use crate::errors::S3Error;
 use crate::target::Target;
-use cairn_identity::Principal;
+use cairn_identity::{Authentication, Principal};
 use cairn_net::Request;
 use cairn_observe::{AuditLog, AuditRecord, AuditResult, Source};
 use std::net::IpAddr;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// What of a request a record needs, kept for as long as its response may still fail.
 pub(crate) struct RequestTrail {
     log: Arc<AuditLog>,
-    principal: Option<Principal>,
+    authentication: Option<Authentication>,
     operation: &'static str,
     resource: String,
     request_id: String,
@@ -27,12 +27,12 @@ impl RequestTrail {
         log: &Arc<AuditLog>,
         request: &Request,
         target: Option<&Target>,
-        principal: Option<&Principal>,
+        authentication: Option<&Authentication>,
         operation: &'static str,
     ) -> Self {
         Self {
             log: Arc::clone(log),
-            principal: principal.cloned(),
+            authentication: authentication.cloned(),
             operation,
             resource: target.map(resource_of).unwrap_or_default(),
             request_id: request.id.clone(),
@@ -40,7 +40,7 @@ impl RequestTrail {
         }
     }
 
-    /// The request was refused for who sent it. Of what the client claimed to be, only an access key that is known here is
+    /// The request was refused for who sent it; of an account's credentials the record names the one. Of what the client claimed to be, only an access key that is known here is
     /// named: an unknown one may be a secret in the wrong place.
     pub(crate) fn refused(&self, error: &S3Error) {
         let claimed = error.elements().iter().find(|(name, _)| *name == "AWSAccessKeyId");
@@ -49,11 +49,21 @@ impl RequestTrail {
                 format!("{}: access key {key}", error.code())
             }
             _ => match error.denied_because() {
-                Some(because) => format!("{}: {because}", error.code()),
+                Some(because) => format!("{}: {because}{}", error.code(), self.credential()),
                 None => error.code().to_owned(),
             },
         };
         self.log.offer(Source::Client(self.peer), self.record(AuditResult::Denied, detail));
+    }
+
+    /// Which credential of an account it was.
+    fn credential(&self) -> String {
+        match &self.authentication {
+            Some(Authentication { principal: Principal::Account(_), access_key, .. }) => {
+                format!("; access key {access_key}")
+            }
+            _ => String::new(),
+        }
     }
 
     /// Stored data or the device failed the request.
@@ -63,8 +73,8 @@ impl RequestTrail {
     }
 
     fn record(&self, result: AuditResult, detail: String) -> AuditRecord {
-        let principal = match &self.principal {
-            Some(principal) => &principal.to_string(),
+        let principal = match &self.authentication {
+            Some(Authentication { principal, .. }) => &principal.to_string(),
             None => AuditRecord::ANONYMOUS,
         };
         AuditRecord {

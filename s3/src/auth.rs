@@ -1,8 +1,10 @@
 //! Who asks, and whether they may: the glue between requests, `cairn_identity` and operations.
 
+use crate::conditions;
 use crate::copy_source::CopySource;
 use crate::errors::{S3Error, S3Result};
 use crate::fields::Fields;
+use crate::operations::Handler;
 use crate::target::Target;
 use cairn_http1::RequestHead;
 use cairn_identity::policy::{Action, Decision, Resource};
@@ -40,6 +42,24 @@ pub(crate) fn authorize(principal: &Principal, action: Option<Action>, target: &
     require(principal, action, resource)
 }
 
+/// Decides whether `principal` may make a write depend on what is there: the answer tells whether it holds, and so it takes
+/// the right to read the object (AWS: "Conditional requests", "How to perform conditional writes"). Decided before anything
+/// is looked up.
+///
+/// # Errors
+/// As [`authorize`].
+pub(crate) fn authorize_condition(
+    principal: &Principal,
+    handler: Handler,
+    fields: Fields<'_>,
+    target: &Target,
+) -> S3Result<()> {
+    if !handler.takes_write_condition() || !conditions::asks_what_is_there(fields) {
+        return Ok(());
+    }
+    require(principal, Action::GetObject, Resource::Object(target.bucket_text(), target.key_text()))
+}
+
 /// Decides whether `principal` may read what a copy is made of, apart from whether it may write the copy. Decided before the
 /// source is looked up.
 ///
@@ -58,22 +78,29 @@ pub(crate) fn authorize_bypass(principal: &Principal, bucket: &str) -> S3Result<
     require(principal, Action::ManageBucket, Resource::Bucket(bucket))
 }
 
-/// The error of a lookup in `bucket`: who may not list the bucket is not told what is missing from it (AWS: GetObject,
-/// "Permissions").
+/// The error of a lookup in `bucket`, whichever operation it is of: what is missing is 404 to who may list the bucket, and 403
+/// to others (AWS: GetObject, "Permissions"). They still learn that nothing is there that they could read; what they do not
+/// learn is what of it was there, and that it is not another object which they may not read.
+///
+/// An error about the source of a copy has been judged by the source's bucket, in [`hide_missing_source`].
 pub(crate) fn hide_missing(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
+    if error.is_of_source() { error } else { hide(principal, bucket, error) }
+}
+
+fn hide(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
     if !matches!(error.code(), "NoSuchKey" | "NoSuchVersion") {
         return error;
     }
     match require(principal, Action::ListBucket, Resource::Bucket(bucket)) {
         Ok(()) => error,
-        Err(denied) => denied,
+        Err(denied) => denied.hiding_a_miss(),
     }
 }
 
 /// The same of what a copy is made of.
 pub(crate) fn hide_missing_source(principal: &Principal, source: &CopySource, error: S3Error) -> S3Error {
-    let shown = hide_missing(principal, source.bucket.as_str(), error);
-    if shown.denied_because().is_some() { source.named(shown) } else { shown }
+    let shown = hide(principal, source.bucket.as_str(), error);
+    if shown.hides_a_miss() { source.named(shown) } else { shown }
 }
 
 fn require(principal: &Principal, action: Action, resource: Resource<'_>) -> S3Result<()> {

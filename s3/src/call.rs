@@ -42,8 +42,8 @@ pub(crate) struct Call<'a> {
 impl Call<'_> {
     /// What a record of this request needs, for a response that outlives the call.
     pub(crate) fn trail(&self) -> RequestTrail {
-        let principal = Some(&self.authentication.principal);
-        RequestTrail::new(self.audit, self.request, Some(self.target), principal, self.operation)
+        let authentication = Some(self.authentication);
+        RequestTrail::new(self.audit, self.request, Some(self.target), authentication, self.operation)
     }
 
     /// The bucket that the request names.

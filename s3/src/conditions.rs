@@ -69,6 +69,12 @@ pub(crate) fn of_delete(fields: Fields<'_>) -> S3Result<WriteCondition> {
     Ok(WriteCondition { must_be_absent: false, if_match, if_size, if_last_modified_seconds })
 }
 
+/// Whether the answer will tell something of the object that is there: its entity tag, size or time. That nothing is there is
+/// told to who asks for it with `If-None-Match: *`, as on AWS.
+pub(crate) fn asks_what_is_there(fields: Fields<'_>) -> bool {
+    fields.get("if-match").is_some() || DELETE_CONDITIONS.into_iter().any(|name| fields.amz(name).is_some())
+}
+
 /// Refuses the conditions of a step of a multipart upload: only the completion makes an object, and only it has conditions.
 ///
 /// # Errors

@@ -56,6 +56,7 @@ impl CopySource {
     pub(crate) fn named(&self, error: S3Error) -> S3Error {
         let (bucket, key) = (self.bucket.as_str(), self.key.as_str());
         error
+            .of_source()
             .element("BucketName", bucket)
             .element("Key", key)
             .element("Resource", format!("/{bucket}/{}", encode_path(key.as_bytes())))

@@ -107,6 +107,10 @@ struct Details {
     cause: Option<Cow<'static, str>>,
     /// Why who asked may not do it.
     denied_because: Option<String>,
+    /// It stands for something that is missing, which who asked may not know: nobody was denied anything.
+    hides_a_miss: bool,
+    /// It is about what a copy is made of, not about what the request is for.
+    is_of_source: bool,
 }
 
 /// A refusal or a failure, ready to be answered.
@@ -134,6 +138,8 @@ impl S3Error {
             close: false,
             cause: None,
             denied_because: None,
+            hides_a_miss: false,
+            is_of_source: false,
         }))
     }
 
@@ -191,6 +197,28 @@ impl S3Error {
     /// Why who asked may not do it, if that is what the error is about.
     pub(crate) fn denied_because(&self) -> Option<&str> {
         self.0.denied_because.as_deref()
+    }
+
+    /// The error stands in the place of another, that something is missing.
+    pub(crate) fn hiding_a_miss(mut self) -> Self {
+        self.0.hides_a_miss = true;
+        self
+    }
+
+    /// Whether it stands for something that is missing.
+    pub(crate) fn hides_a_miss(&self) -> bool {
+        self.0.hides_a_miss
+    }
+
+    /// The error is about what a copy is made of.
+    pub(crate) fn of_source(mut self) -> Self {
+        self.0.is_of_source = true;
+        self
+    }
+
+    /// Whether it is about what a copy is made of.
+    pub(crate) fn is_of_source(&self) -> bool {
+        self.0.is_of_source
     }
 
     fn caused_by(mut self, cause: impl Into<Cow<'static, str>>) -> Self {
@@ -257,6 +285,8 @@ impl From<AuthError> for S3Error {
             close: false,
             cause: None,
             denied_because: None,
+            hides_a_miss: false,
+            is_of_source: false,
         }))
     }
 }

@@ -97,6 +97,14 @@ impl Handler {
         }
     }
 
+    /// Whether the write may depend on what is there.
+    pub(crate) const fn takes_write_condition(self) -> bool {
+        matches!(
+            self,
+            Self::PutObject | Self::CopyObject | Self::CompleteMultipartUpload | Self::DeleteObject
+        )
+    }
+
     /// Whether `versionId` says which version of the object is meant. All others refuse it.
     pub(crate) const fn takes_version(self) -> bool {
         matches!(

@@ -18,7 +18,7 @@ use crate::target::{Resource, Target};
 use crate::unsupported;
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method};
-use cairn_identity::{Authenticator, Credentials, Principal};
+use cairn_identity::{Authentication, Authenticator, Credentials};
 use cairn_model::Clock;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{AuditLog, Plane, log_exchange};
@@ -60,7 +60,7 @@ struct Progress {
     operation: &'static str,
     /// The same, for the metrics.
     counted_operation: &'static str,
-    principal: Option<Principal>,
+    authentication: Option<Authentication>,
     /// Who sent the request could not be proven.
     is_denied: bool,
 }
@@ -107,7 +107,7 @@ impl S3Service {
         let authenticated = auth::authenticate(&self.authenticator, head, fields, now);
         // A kind of signature that is not implemented says nothing of who sent it.
         let authentication = authenticated.inspect_err(|error| progress.is_denied = error.status() < 500)?;
-        progress.principal = Some(authentication.principal.clone());
+        progress.authentication = Some(authentication.clone());
         fields.check_single()?;
         // Before any look at lengths: a client that sends aws-chunked must not be told of a missing length.
         unsupported::check(fields, head.framing())?;
@@ -123,6 +123,7 @@ impl S3Service {
         lock_headers::check_places(fields, operation.name)?;
         unsupported::check_places(fields, handler)?;
         auth::authorize(&authentication.principal, action, target)?;
+        auth::authorize_condition(&authentication.principal, handler, fields, target)?;
         let call = Call {
             engine: &self.engine,
             audit: &self.audit,
@@ -136,9 +137,6 @@ impl S3Service {
             now,
         };
         let carried_out = ops::carry_out(handler, &call, body).await;
-        if !handler.takes_version() {
-            return carried_out;
-        }
         carried_out
             .map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
     }
@@ -154,14 +152,16 @@ impl S3Service {
         Ok(())
     }
 
-    /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail.
+    /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail. What is missing is neither, also
+    /// where who asked may not know it.
     fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
-        let Progress { target, operation, principal, is_denied, .. } = progress;
-        let is_denied = *is_denied || error.denied_because().is_some();
+        let Progress { target, operation, authentication, is_denied, .. } = progress;
+        let is_denied = *is_denied || (error.denied_because().is_some() && !error.hides_a_miss());
         if !is_denied && !error.is_internal() {
             return;
         }
-        let trail = RequestTrail::new(&self.audit, request, target.as_ref(), principal.as_ref(), operation);
+        let trail =
+            RequestTrail::new(&self.audit, request, target.as_ref(), authentication.as_ref(), operation);
         match error.failure_cause() {
             Some(cause) if !is_denied => trail.failed(cause),
             _ => trail.refused(error),

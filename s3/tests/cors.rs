@@ -273,3 +273,20 @@ fn a_streamed_body_and_a_failure_inside_carry_the_headers() {
     });
     assert_cors(&server.client().send(get()).refused(500, "InternalError"), &FOR_PAGE);
 }
+
+/// Preflights are answered to anyone, and told a bucket without rules from one that does not exist.
+#[test]
+fn a_preflight_tells_nobody_whether_a_bucket_exists() {
+    let server = Server::with_bucket("photos");
+    let mut client = server.client();
+    let headers = [("origin", "https://a.example"), ("access-control-request-method", "GET")];
+    let mut told = |target: &str| {
+        let answer = preflight(&mut client, target, &headers).expect(403);
+        ["Code", "Message", "Method", "ResourceType"].map(|name| answer.element(name).unwrap())
+    };
+    let there = told("/photos/a");
+    assert_eq!(there[0], "AccessForbidden");
+    for target in ["/nothing/a", "/nothing", "/photos", "/No_Name/a"] {
+        assert_eq!(told(target), there, "{target}");
+    }
+}

@@ -193,9 +193,10 @@ def test_changes_and_refusals_are_in_the_audit_trail(store: Cairn, bucket: str):
     policy = account.grant(statement("allow", GET, f"bucket:{bucket}/*"), statement("deny", GET, f"bucket:{bucket}/no"))
     account.s3.get(bucket, "no")
     account.s3.request("PUT", f"/{bucket}/a")
+    key = f"access key {account.keys['access_key']}"
     assert refusals(store, account) == [
-        ("GetObject", f"{bucket}/no", "AccessDenied: a policy denies s3:GetObject on the object"),
-        ("PutObject", f"{bucket}/a", "AccessDenied: no policy allows s3:PutObject on the object"),
+        ("GetObject", f"{bucket}/no", f"AccessDenied: a policy denies s3:GetObject on the object; {key}"),
+        ("PutObject", f"{bucket}/a", f"AccessDenied: no policy allows s3:PutObject on the object; {key}"),
     ]
     attached = store.admin.request("PUT", f"/policies/{policy}/bindings/{account.id}", headers={"x-request-id": "attach-again"})
     expect(attached, 204)

@@ -1,7 +1,7 @@
 //! What browsers are told: the answer to a preflight, and the headers that other answers carry.
 //!
-//! A preflight is answered before authentication, for browsers never sign one. That a bucket does not exist is told as on
-//! AWS, with the same status as a refusal.
+//! A preflight is answered before authentication, for browsers never sign one. So a bucket that does not exist and one
+//! without rules are refused in the same words: that buckets exist is for who is known.
 
 use crate::cors::rules::{Admission, CrossOrigin, Rules};
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -18,7 +18,7 @@ const VARY: &str = "Origin, Access-Control-Request-Method, Access-Control-Reques
 
 const NO_ORIGIN: &str = "Insufficient information. Origin request header needed.";
 const NO_METHOD: &str = "Invalid Access-Control-Request-Method: null";
-const NO_BUCKET: &str = "CORSResponse: Bucket not found";
+/// Also where there is no such bucket.
 const NO_RULES: &str = "CORSResponse: CORS is not enabled for this bucket.";
 const NO_MATCH: &str = "CORSResponse: This CORS request is not allowed. This is usually because the evalution of \
                         Origin, request method / Access-Control-Request-Method or Access-Control-Request-Headers are \
@@ -40,9 +40,9 @@ pub(crate) fn preflight(engine: &Engine, target: &Target, head: &RequestHead) ->
             .element("ResourceType", resource)
     };
     let bucket = target.bucket().ok().and_then(|name| engine.store().bucket(&name));
-    let bucket = bucket.ok_or_else(|| forbidden(NO_BUCKET, "BUCKET"))?;
-    let settings = bucket.settings();
-    let stored = settings.cors.as_deref().ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
+    let settings = bucket.map(|bucket| bucket.settings());
+    let stored = settings.as_ref().and_then(|settings| settings.cors.as_deref());
+    let stored = stored.ok_or_else(|| forbidden(NO_RULES, "BUCKET"))?;
     let rules = Rules::decode(stored).ok_or_else(|| S3Error::internal("the CORS rules cannot be read"))?;
     let resource = if target.resource() == Resource::Object { "OBJECT" } else { "BUCKET" };
     let admission = rules.admit(asked).ok_or_else(|| forbidden(NO_MATCH, resource))?;

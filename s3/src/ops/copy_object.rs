@@ -85,7 +85,11 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
         lock,
         source_version: source_version.clone(),
     };
-    late::answer(call, Box::pin(copy.carry_out()), |head| {
+    let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
+    // An error in a late answer passes nobody else who would hide what is missing.
+    let work =
+        async move { copy.carry_out().await.map_err(|error| auth::hide_missing(&principal, &bucket, error)) };
+    late::answer(call, Box::pin(work), |head| {
         if let Some(version) = source_version {
             head.header(SOURCE_VERSION_HEADER, version);
         }
