@@ -103,7 +103,7 @@ impl List {
             body = json!({"events": events, "next_time": body["next_time"], "next_id": body["next_id"]});
         }
         let events = rows(&body, "events")?;
-        client.print(&body, || table(COLUMNS, events));
+        client.print(&body, || table(COLUMNS, events))?;
         if let (false, Some(_)) = (self.json, next_place(&body)) {
             let [time, id] = ["next_time", "next_id"].map(|name| word(&body[name]));
             print_error(&format!("there may be more: --after-time {time} --after-id {id}, or --all\n"));

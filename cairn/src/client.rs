@@ -178,31 +178,34 @@ impl Client {
     pub(crate) fn list(&self, path: &str, name: &str, columns: Columns) -> Outcome {
         let body = self.call(&Request::get(path))?;
         let rows = rows(&body, name)?;
-        self.print(&body, || table::table(columns, rows));
-        Ok(())
+        self.print(&body, || table::table(columns, rows))
     }
 
     /// Calls, and prints the record that is the answer.
     pub(crate) fn show(&self, request: &Request, columns: Columns) -> Outcome {
         let body = self.call(request)?;
-        self.print(&body, || table::record(columns, &body));
-        Ok(())
+        self.print(&body, || table::record(columns, &body))
     }
 
     /// Calls, and says that it was done.
     pub(crate) fn change(&self, request: &Request, done: &str) -> Outcome {
         let body = self.call(request)?;
-        self.print(&body, || format!("{}\n", output::plain(done)));
-        Ok(())
+        self.print(&body, || format!("{}\n", output::plain(done)))
     }
 
     /// Prints an answer, as JSON or in words. Where the server had nothing to say there is no JSON.
-    pub(crate) fn print(&self, body: &Value, text: impl FnOnce() -> String) {
+    pub(crate) fn print(&self, body: &Value, text: impl FnOnce() -> String) -> Outcome {
         match (self.is_json, body) {
-            (true, Value::Null) => {}
+            (true, Value::Null) => Ok(()),
             (true, body) => output::print(&output::json(body)),
             (false, _) => output::print(&text()),
         }
+    }
+
+    /// As [`Self::print`], of an answer with a secret that is shown once; `lost` says what to do when it could not be shown.
+    pub(crate) fn print_secret(&self, body: &Value, text: impl FnOnce() -> String, lost: &str) -> Outcome {
+        let text = if self.is_json { output::json(body) } else { text() };
+        output::print_secret(&text, lost)
     }
 
     fn exchange(&self, request: &Request, token: Option<&str>) -> Result<Answer, Failure> {

@@ -23,14 +23,16 @@ impl Compact {
     pub(crate) fn run(&self) -> Outcome {
         let data_dir = Path::new(&self.data_dir);
         let (mut before, mut after) = (0, 0);
+        // That nobody can be told is no reason to stop half-way.
+        let mut told = Ok(());
         let done = compact_store(data_dir, |path, compaction| {
             before += compaction.bytes_before;
             after += compaction.bytes_after;
-            output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
+            let printed = output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
+            told = std::mem::replace(&mut told, Ok(())).and(printed);
         });
         done.map_err(|error| error.to_string())?;
-        output::print(&format!("{before} bytes of metadata before, {after} now\n"));
-        Ok(())
+        told.and(output::print(&format!("{before} bytes of metadata before, {after} now\n")))
     }
 }
 

@@ -6,6 +6,7 @@ use crate::arguments::{command, noun};
 use crate::client::{Client, Request, rows};
 use crate::failure::{Failure, Outcome};
 use crate::names::{id, is_id};
+use crate::output::word;
 use crate::quantity::Duration;
 use crate::service_account::ACCOUNTS;
 use crate::table::{Columns, record, text};
@@ -89,15 +90,22 @@ const CREATED: Columns = &[
     ("expires", |body| text(&body["credential"]["expires_at"])),
 ];
 
-/// Prints an answer with a new credential, and what to know about it.
-pub(crate) fn show_new(client: &Client, body: &Value, columns: Columns, note: &str) -> Outcome {
+/// Prints an answer with a new credential, and what to know about it; `lost` is said when it cannot be printed.
+pub(crate) fn show_new(client: &Client, body: &Value, columns: Columns, note: &str, lost: &str) -> Outcome {
     if !["access_key", "secret_key"].iter().all(|name| body["credential"][name].is_string()) {
         return Err("the answer holds no pair of keys".into());
     }
-    client.print(body, || {
-        record(columns, body) + "\nThe secret key is shown this once: keep it now.\n" + note + "\n"
-    });
-    Ok(())
+    let text = || record(columns, body) + "\nThe secret key is shown this once: keep it now.\n" + note + "\n";
+    client.print_secret(body, text, lost)
+}
+
+/// What to say of a further credential of an account when its secret key could not be shown.
+fn lost(account: &str, body: &Value) -> String {
+    let id = word(&body["credential"]["id"]);
+    format!(
+        "the credential {id} was created, and its secret key is lost: \
+         `cairn service-account credential delete {account} {id}` takes it away"
+    )
 }
 
 impl Rotate {
@@ -106,7 +114,7 @@ impl Rotate {
         let path = ACCOUNTS.path_of(&client, &self.account)? + "/credentials";
         let body = client.call(&Request::post(path))?;
         let note = "Older ones go on working until `cairn service-account credential disable` or `delete`.";
-        show_new(&client, &body, CREATED, note)
+        show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
     }
 }
 
@@ -116,7 +124,8 @@ impl TemporaryCredential {
         let path = ACCOUNTS.path_of(&client, &self.account)? + "/temporary-credentials";
         let request = Request::post(path).json(&json!({"expires_in_seconds": self.expires_in.seconds}));
         let note = "It is a plain pair of keys: there is no session token.";
-        show_new(&client, &client.call(&request)?, CREATED, note)
+        let body = client.call(&request)?;
+        show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
     }
 }
 

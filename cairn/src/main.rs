@@ -50,17 +50,12 @@ fn run() -> Outcome {
         Err(exit) if exit.status.is_ok() => output::print(&exit.output),
         Err(exit) => {
             let text = exit.output.trim_end();
-            return Err(Failure::WrongUsage(format!(
-                "{text}\n  the same command with --help shows its usage"
-            )));
+            Err(Failure::WrongUsage(format!("{text}\n  the same command with --help shows its usage")))
         }
-        Ok(Cairn { version: true, .. }) => {
-            output::print(concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n"));
-        }
-        Ok(Cairn { command: Some(command), .. }) => return command.run(),
+        Ok(Cairn { version: true, .. }) => output::print(concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n")),
+        Ok(Cairn { command: Some(command), .. }) => command.run(),
         Ok(Cairn { command: None, .. }) => {
-            return Err(Failure::WrongUsage("a command is needed; `cairn --help` lists them".to_owned()));
+            Err(Failure::WrongUsage("a command is needed; `cairn --help` lists them".to_owned()))
         }
     }
-    Ok(())
 }

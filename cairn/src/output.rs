@@ -1,14 +1,31 @@
-//! The one place that prints. A closed pipe is no reason to fail: whoever reads has seen what it wanted.
+//! The one place that prints. What could not be written is a failure. A closed pipe is none: whoever reads has seen what
+//! it wanted; but a secret that is shown once must have been taken.
 
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{ErrorKind, Result, Write};
 
 use serde_json::Value;
 
-/// To the standard output, as it stands.
-pub(crate) fn print(text: &str) {
+use crate::failure::Outcome;
+
+/// To the standard output, as it stands. Fails when it cannot be written, but not when the reader has closed the pipe.
+pub(crate) fn print(text: &str) -> Outcome {
+    match write(text) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the answer could not be written: {error}").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// As [`print`], of what is lost when nobody reads it: fails on a closed pipe too, and says `lost` then.
+pub(crate) fn print_secret(text: &str, lost: &str) -> Outcome {
+    write(text).map_err(|error| format!("the answer could not be written: {error}\n  {lost}").into())
+}
+
+fn write(text: &str) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
 }
 
 /// To the standard error output, as it stands.

@@ -147,8 +147,7 @@ impl Create {
         let document = read_document(&self.file)?;
         let client = self.client();
         let body = client.call(&Request::post(POLICIES.path).document(document))?;
-        client.print(&body, || policy_text(&body));
-        Ok(())
+        client.print(&body, || policy_text(&body))
     }
 }
 
@@ -162,8 +161,7 @@ impl Show {
     fn run(&self) -> Outcome {
         let client = self.client();
         let body = client.call(&Request::get(POLICIES.path_of(&client, &self.policy)?))?;
-        client.print(&body, || policy_text(&body));
-        Ok(())
+        client.print(&body, || policy_text(&body))
     }
 }
 

@@ -34,7 +34,10 @@ impl Serve {
         };
         let on_ready = |ready: &Ready| {
             if let Some(guide) = &ready.guide {
-                output::print(guide);
+                // The secrets of a trial are in its data folder too: a server need not end for want of a reader.
+                if let Err(failure) = output::print(guide) {
+                    output::print_error(&format!("cairn: {}\n", failure.message()));
+                }
             }
         };
         cairn_server::serve(&options, &Environment::of_process(), on_ready)

@@ -7,6 +7,7 @@ use crate::client::Request;
 use crate::credential::{self, Credential, Rotate, TemporaryCredential};
 use crate::failure::Outcome;
 use crate::names::Kind;
+use crate::output::word;
 use crate::table::{Columns, record, table, text};
 
 noun! {
@@ -114,11 +115,17 @@ impl Create {
         let request = json!({"name": self.name, "description": self.description});
         let client = self.client();
         let body = client.call(&Request::post(ACCOUNTS.path).json(&request))?;
+        let id = word(&body["service_account"]["id"]);
+        let lost = format!(
+            "the service account {id} was created, and its secret key is lost: `cairn service-account rotate {id}` \
+             makes another, `cairn service-account delete {id}` takes the account away"
+        );
         credential::show_new(
             &client,
             &body,
             CREATED,
             "Without a policy it may do nothing: `cairn policy attach`.",
+            &lost,
         )
     }
 }
@@ -137,8 +144,7 @@ impl Show {
         client.print(&body, || {
             let credentials = table(credential::LISTED, rows("credentials"));
             [record(SHOWN, &body), credentials, table(POLICIES, rows("policies"))].join("\n")
-        });
-        Ok(())
+        })
     }
 }
 

@@ -8,10 +8,10 @@ use ureq::http::StatusCode;
 
 use crate::client::{Address, Client, Request};
 use crate::failure::Outcome;
-use crate::output::{plain, word};
+use crate::output::{plain, print_error, word};
 
-/// Ask a server whether it is ready. The exit code is 0 when it is. With SERVICE_MANAGEMENT_TOKEN set, system
-/// information is printed too.
+/// Ask a server whether it is ready. The exit code is 0 when it is, and tells nothing else. With SERVICE_MANAGEMENT_TOKEN
+/// set, system information is printed too.
 #[derive(FromArgs, Debug)]
 #[argh(subcommand, name = "status")]
 pub(crate) struct Status {
@@ -24,7 +24,8 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// Asks and prints; fails when the server is not ready.
+    /// Asks and prints; fails when the server is not ready. A token that the server does not take is said, and no failure:
+    /// who watches readiness must not take an ended token for an ended service.
     pub(crate) fn run(&self) -> Outcome {
         let client = Client::new(&self.endpoint, self.json);
         let answer = client.ask_publicly(&Request::get("/ready"))?;
@@ -38,8 +39,10 @@ impl Status {
         let info = asked.as_ref().and_then(|asked| asked.as_ref().ok());
         client.print(&json!({"readiness": readiness, "system": info}), || {
             readiness_text(readiness) + &info.map(info_text).unwrap_or_default()
-        });
-        asked.transpose()?;
+        })?;
+        if let Some(Err(failure)) = &asked {
+            print_error(&format!("cairn: no system information: {}\n", failure.message()));
+        }
         if answer.status == StatusCode::OK { Ok(()) } else { Err("the service is not ready".into()) }
     }
 }

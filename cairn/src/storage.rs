@@ -84,8 +84,7 @@ impl Usage {
         let client = self.client();
         let usage = client.call(&Request::get("/api/v1/storage/usage"))?;
         let buckets = rows(&usage, "by_bucket")?;
-        client.print(&usage, || record(TOTALS, &usage) + "\n" + &table(BY_BUCKET, buckets));
-        Ok(())
+        client.print(&usage, || record(TOTALS, &usage) + "\n" + &table(BY_BUCKET, buckets))
     }
 }
 
@@ -96,7 +95,7 @@ impl Inspect {
             self.maximum_entries.map_or(String::new(), |entries| format!("?maximum_entries={entries}"));
         let client = self.client();
         let body = client.call(&Request::get(format!("/api/v1/storage/inspect{entries}")).patiently())?;
-        client.print(&body, || inspection_text(&body));
+        client.print(&body, || inspection_text(&body))?;
         let Some(complete) = body["complete"].as_bool() else {
             return Err("the answer is not one of an inspection".into());
         };
@@ -122,7 +121,7 @@ impl Repair {
         }
         let client = self.client();
         let body = client.call(&Request::post("/api/v1/storage/repair").json(&request).patiently())?;
-        client.print(&body, || repair_text(&body));
+        client.print(&body, || repair_text(&body))?;
         match body["complete"].as_bool() {
             Some(true) => Ok(()),
             Some(false) => Err("not everything was examined, or slices were left alone".into()),

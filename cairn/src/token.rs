@@ -8,6 +8,7 @@ use crate::arguments::{command, noun};
 use crate::client::Request;
 use crate::failure::Outcome;
 use crate::names::Kind;
+use crate::output::word;
 use crate::quantity::Duration;
 use crate::table::{Columns, record, text};
 
@@ -93,11 +94,15 @@ impl Create {
         if !body["token"].is_string() {
             return Err("the answer holds no token".into());
         }
-        client.print(&body, || {
+        let id = word(&body["management_token"]["id"]);
+        let lost = format!(
+            "the management token {id} was created and is lost: `cairn token delete {id}` takes it away"
+        );
+        let text = || {
             record(CREATED, &body)
                 + "\nThe token is shown this once: keep it now. Its place is SERVICE_MANAGEMENT_TOKEN.\n"
-        });
-        Ok(())
+        };
+        client.print_secret(&body, text, &lost)
     }
 }
 

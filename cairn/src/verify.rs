@@ -1,6 +1,9 @@
 //! `cairn verify`: has a server check what its device holds, and shows how far it is.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::Duration;
@@ -53,13 +56,14 @@ command! {
 const LOOK: Duration = Duration::from_millis(500);
 
 impl VerifyBucket {
-    /// Verifies, keeps the proof and prints what was found; fails when anything is damaged.
+    /// Verifies, prints what was found and keeps the proof; fails when anything is damaged.
     fn run(&self) -> Outcome {
         let client = self.client();
         let path = format!("/api/v1/verify/buckets/{}", encode_strict(&self.bucket));
+        let proof = self.proof.as_deref().map(ProofFile::create).transpose()?;
         let body = verify(&client, &path, &self.bucket, None)?;
-        keep_proof(self.proof.as_deref(), &body)?;
-        client.print(&body, || bucket_text(&body));
+        let printed = client.print(&body, || bucket_text(&body));
+        printed.and(proof.map_or(Ok(()), |file| file.keep(&body)))?;
         match body["corrupt_count"].as_u64() {
             Some(0) => Ok(()),
             Some(count) => Err(format!("damaged versions: {count}").into()),
@@ -78,9 +82,10 @@ impl VerifyObject {
             // Writing to a string does not fail.
             let _ = write!(path, "?version_id={}", encode_strict(version));
         }
+        let proof = self.proof.as_deref().map(ProofFile::create).transpose()?;
         let body = verify(&client, &path, &self.bucket, Some(&self.key))?;
-        keep_proof(self.proof.as_deref(), &body)?;
-        client.print(&body, || object_text(&body));
+        let printed = client.print(&body, || object_text(&body));
+        printed.and(proof.map_or(Ok(()), |file| file.keep(&body)))?;
         match body["status"].as_str() {
             Some("ok") => Ok(()),
             Some(status) => Err(format!("the object is {}", plain(status)).into()),
@@ -125,11 +130,58 @@ fn show_progress(client: &Client, bucket: &str, key: Option<&str>, done: &Receiv
     bar.finish_and_clear();
 }
 
-fn keep_proof(file: Option<&str>, body: &Value) -> Outcome {
-    let Some(file) = file else { return Ok(()) };
-    let failed = |error: String| format!("the proof could not be written to {file}: {error}");
-    let text = serde_json::to_string_pretty(&body["proof"]).map_err(|error| failed(error.to_string()))?;
-    std::fs::write(file, text + "\n").map_err(|error| failed(error.to_string()).into())
+/// The file for a proof. It is opened before a verification begins, which may take days: what cannot be written is known
+/// then, and what was there stays until there is something to replace it.
+struct ProofFile {
+    path: PathBuf,
+    /// The name beside it that the file has until it is whole; none when it is a terminal, a pipe or another device.
+    temporary: Option<PathBuf>,
+    file: File,
+}
+
+impl ProofFile {
+    fn create(path: &str) -> Result<Self, Failure> {
+        let failed = |error| not_written(Path::new(path), error);
+        // Behind symbolic links, which stay.
+        let found = std::fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+        if std::fs::metadata(&found).is_ok_and(|there| !there.is_file()) {
+            let file = File::options().write(true).open(&found).map_err(failed)?;
+            return Ok(Self { path: found, temporary: None, file });
+        }
+        let mut temporary = found.clone().into_os_string();
+        temporary.push(format!(".{}.tmp", std::process::id()));
+        let file = File::options().write(true).create_new(true).open(&temporary).map_err(failed)?;
+        Ok(Self { path: found, temporary: Some(temporary.into()), file })
+    }
+
+    /// Writes the proof that an answer holds, and gives the file its name.
+    fn keep(mut self, body: &Value) -> Outcome {
+        if !body["proof"].is_object() {
+            return Err(not_written(&self.path, "the answer holds none"));
+        }
+        let mut written = self.file.write_all(format!("{:#}\n", body["proof"]).as_bytes());
+        if let Some(temporary) = &self.temporary {
+            written = written
+                .and_then(|()| self.file.sync_all())
+                .and_then(|()| std::fs::rename(temporary, &self.path));
+        }
+        written.map_err(|error| not_written(&self.path, error))?;
+        self.temporary = None;
+        Ok(())
+    }
+}
+
+impl Drop for ProofFile {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            // It holds nothing that anybody needs.
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+fn not_written(path: &Path, why: impl std::fmt::Display) -> Failure {
+    format!("the proof could not be written to {}: {why}", path.display()).into()
 }
 
 fn object_text(body: &Value) -> String {

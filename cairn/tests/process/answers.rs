@@ -151,7 +151,7 @@ fn a_server_that_is_not_ready_is_shown_and_is_no_success() {
     let (code, stdout, stderr) = ask(&server, &["status"]);
     assert_eq!(code, Some(1), "{stderr}");
     assert_eq!(stdout, "status: not_ready\n  audit: ready\n  storage: not_ready\n");
-    assert!(stderr.contains("NOT_READY"), "{stderr}");
+    assert!(stderr.contains("no system information: NOT_READY"), "{stderr}");
 }
 
 /// The server takes no body whose length it is not told.

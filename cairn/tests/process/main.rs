@@ -5,6 +5,7 @@ mod answers;
 mod client;
 mod documentation;
 mod lifecycle;
+mod outputs;
 mod refusals;
 mod scripted;
 mod server;
