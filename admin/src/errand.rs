@@ -1,7 +1,8 @@
 //! Questions whose answer may have to wait for a device, put to a plain thread: an executor must not wait for one.
 //!
 //! All who ask while an answer is being found share the next one, and between two answers there is a pause. So a flood of
-//! requests costs no more than a few looks a second, and never more than the one thread.
+//! requests costs no more than a few looks a second, and never more than the one thread. A thread that has died answers
+//! nobody, and at once; one that hangs answers late or never, so who must not wait asks with a time limit.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,8 +20,10 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    /// Who waits for the next answer. As many as there are requests on the management plane, which is limited.
+    /// Who waits for the next answer. As many as there are requests on the management plane, which is limited: those who
+    /// have gone are forgotten when the next one asks.
     waiting: Vec<oneshot::Sender<T>>,
+    /// Nobody can ask any more, or nobody answers any more.
     is_over: bool,
 }
 
@@ -41,6 +44,23 @@ impl<T> Shared<T> {
         }
         (!state.is_over).then(|| std::mem::take(&mut state.waiting))
     }
+
+    /// From now on nobody is answered, nor waits.
+    fn end(&self) {
+        let mut state = self.lock();
+        state.is_over = true;
+        state.waiting.clear();
+        self.asked.notify_all();
+    }
+}
+
+/// Held by the thread: however it ends, those who wait are told.
+struct Answering<T>(Arc<Shared<T>>);
+
+impl<T> Drop for Answering<T> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl<T: Clone + Send + 'static> Errand<T> {
@@ -55,10 +75,10 @@ impl<T: Clone + Send + 'static> Errand<T> {
     ) -> std::io::Result<Self> {
         let state = State { waiting: Vec::new(), is_over: false };
         let shared = Arc::new(Shared { state: Mutex::new(state), asked: Condvar::new() });
-        let own = Arc::clone(&shared);
+        let answering = Answering(Arc::clone(&shared));
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut not_before = Instant::now();
-            while let Some(waiting) = own.next(not_before) {
+            while let Some(waiting) = answering.0.next(not_before) {
                 not_before = Instant::now() + pause;
                 let found = find();
                 for waiter in waiting {
@@ -73,7 +93,14 @@ impl<T: Clone + Send + 'static> Errand<T> {
     /// The next answer; `None` when the thread has died.
     pub(crate) async fn ask(&self) -> Option<T> {
         let (waiter, answer) = oneshot::channel();
-        self.shared.lock().waiting.push(waiter);
+        {
+            let mut state = self.shared.lock();
+            if state.is_over {
+                return None;
+            }
+            state.waiting.retain(|waiter| !waiter.is_canceled());
+            state.waiting.push(waiter);
+        }
         self.shared.asked.notify_one();
         answer.await.ok()
     }
@@ -82,8 +109,7 @@ impl<T: Clone + Send + 'static> Errand<T> {
 /// The thread ends by itself; it is not waited for, for it may hang.
 impl<T> Drop for Errand<T> {
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
-        self.shared.asked.notify_all();
+        self.shared.end();
     }
 }
 
@@ -121,10 +147,37 @@ mod tests {
         }
     }
 
+    /// Only the one who asked first was told: whoever asked later waited for ever among those whom nobody answers, and
+    /// `/metrics` with them.
     #[test]
-    fn a_thread_that_died_answers_nothing() {
+    fn a_thread_that_died_answers_nothing_to_anybody_at_once() {
         let errand = Errand::<()>::start("errand", Duration::ZERO, || panic!("on purpose")).unwrap();
-        assert_eq!(block_on(errand.ask()), None);
+        let mut asked: Vec<_> = (0..3).map(|_| Box::pin(errand.ask())).collect();
+        for one in &mut asked {
+            assert_eq!(block_on(one), None);
+        }
+        assert_eq!(block_on(poll_once(errand.ask())), Some(None), "later, without a wait");
+    }
+
+    #[test]
+    fn those_who_gave_up_leave_no_trace_behind_a_thread_that_hangs() {
+        let (begun, begins) = sync_channel(0);
+        let (go_on, may_go_on) = sync_channel::<()>(0);
+        let errand = Errand::start("errand", Duration::ZERO, move || {
+            begun.send(()).unwrap();
+            // Hangs until the other end is dropped.
+            let _ = may_go_on.recv();
+        })
+        .unwrap();
+        let mut first = pin!(errand.ask());
+        assert!(block_on(poll_once(first.as_mut())).is_none());
+        begins.recv().unwrap();
+        for _ in 0..100 {
+            assert_eq!(block_on(poll_once(errand.ask())), None);
+        }
+        assert_eq!(errand.shared.lock().waiting.len(), 1, "the last");
+        drop(go_on);
+        assert_eq!(block_on(first), Some(()));
     }
 
     #[test]
