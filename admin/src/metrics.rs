@@ -5,10 +5,11 @@
 //! from a thread of its own (`process.rs`). `docs/metrics.md` lists every metric.
 
 use std::io;
+use std::time::Duration;
 
 use cairn_engine::{ScrubRecord, Store, StoreFigures, StoreUsage};
 use cairn_model::{DURATION_BOUNDS, HistogramReading};
-use cairn_net::{PortFigures, PortReading, TimeoutPhase};
+use cairn_net::{PortFigures, PortReading, TimeoutPhase, within};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{Family, MetricKind, MetricName, Plane, Sample, metrics};
@@ -21,6 +22,9 @@ use crate::error::AdminError;
 use crate::exposition::{self, JsonSample, TEXT_FORMAT};
 use crate::process::{self, ProcessFigures};
 use crate::reply::Reply;
+
+/// Figures of the process that take longer are left out of a scrape: scrapers wait for 10 s by default, and the others count.
+const PROCESS_READ_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Where figures come from that no request brings along; shared by all executors.
 #[derive(Default)]
@@ -37,6 +41,11 @@ impl MetricSources {
     pub fn start(ports: Vec<(Plane, PortFigures)>) -> io::Result<Self> {
         let process = Errand::start("process-figures", process::READS_APART, process::read)?;
         Ok(Self { ports, process: Some(process) })
+    }
+
+    /// What is known of the process; nothing when its thread has died, or gives no answer in time.
+    async fn process(&self, time_max: Duration) -> Option<ProcessFigures> {
+        within(time_max, self.process.as_ref()?.ask()).await.flatten().flatten()
     }
 }
 
@@ -55,17 +64,13 @@ impl<'s> Snapshot<'s> {
     async fn take(call: &'s Call<'_, '_>) -> Result<Self, AdminError> {
         let store = call.store()?;
         let options = &call.service.options;
-        let MetricSources { ports, process } = &*options.metrics;
-        let process = match process {
-            Some(process) => process.ask().await.flatten(),
-            None => None,
-        };
+        let process = options.metrics.process(PROCESS_READ_TIME_MAX).await;
         Ok(Self {
             store,
             usage: store.usage(),
             scrub: store.scrub().record(),
             figures: store.figures(),
-            ports: ports.iter().map(|(plane, port)| (*plane, port.read())).collect(),
+            ports: options.metrics.ports.iter().map(|(plane, port)| (*plane, port.read())).collect(),
             audit_queue: options.audit.as_ref().map(|log| log.queue_length() as u64),
             process,
         })
@@ -212,6 +217,11 @@ static METRICS: &[Metric] = &[
         "service_scrub_pass_corrupt_versions",
         "Versions found damaged in the scrub under way, or in the last one.",
         |now| now.scrub.corrupt,
+    ),
+    gauge(
+        "service_scrub_last_completed_corrupt_versions",
+        "Versions found damaged in the last whole scrub.",
+        |now| now.scrub.last_corrupt,
     ),
     gauge(
         "service_scrub_position_slice",
@@ -400,6 +410,26 @@ pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::sync_channel;
+
+    /// A scrape waited for the process's figures however long they took, so that one read of `/proc` that hung took all
+    /// metrics with it.
+    #[test]
+    fn figures_of_the_process_that_do_not_come_are_left_out() {
+        let (release, released) = sync_channel::<()>(0);
+        let hanging = Errand::start("hanging", Duration::ZERO, move || {
+            // Hangs until the other end is dropped.
+            let _ = released.recv();
+            process::read()
+        });
+        let sources = MetricSources { ports: Vec::new(), process: Some(hanging.unwrap()) };
+        let executor = glommio::LocalExecutor::default();
+        executor.run(async {
+            assert_eq!(sources.process(Duration::from_millis(50)).await, None);
+            drop(release);
+            assert!(sources.process(Duration::from_secs(60)).await.is_some());
+        });
+    }
 
     #[test]
     fn every_name_stands_once_and_tells_kind_and_unit() {

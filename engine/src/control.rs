@@ -6,6 +6,7 @@
 //! control   identity          version 1: 16 bytes store id
 //! control   next_bucket_id    version 1: u64
 //! control   scrub             version 1: where the scrub stands (scrub.rs)
+//! control   scrub_last        version 1: what the last whole scrub found (scrub.rs)
 //! ```
 //! All buckets are also in memory, in order of name: a request looks its bucket up there. Removing a bucket takes three
 //! steps: it is marked, so that committers refuse changes of it; every slice is asked, in line with the changes before, if
@@ -33,6 +34,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
 const SCRUB_KEY: &[u8] = b"scrub";
+const SCRUB_LAST_KEY: &[u8] = b"scrub_last";
 
 /// All buckets, in order of name.
 pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
@@ -165,7 +167,9 @@ impl Control {
     pub(crate) fn scrub_record(&self) -> ScrubRecord {
         let read = || -> Result<Option<ScrubRecord>, cairn_lmdb::Error> {
             let txn = self.environment.read()?;
-            Ok(txn.get(self.control_table, SCRUB_KEY)?.and_then(|record| ScrubRecord::decode(record.body)))
+            let last = txn.get(self.control_table, SCRUB_LAST_KEY)?.map(|record| record.body);
+            let record = txn.get(self.control_table, SCRUB_KEY)?;
+            Ok(record.and_then(|record| ScrubRecord::decode(record.body, last)))
         };
         read().unwrap_or_else(|error| {
             tracing::warn!(target: "service::engine", %error, "where the scrub stands cannot be read: it begins anew");
@@ -176,6 +180,7 @@ impl Control {
     fn save_scrub(&self, record: &ScrubRecord) -> Result<(), EngineError> {
         let mut txn = self.environment.write()?;
         txn.put(self.control_table, SCRUB_KEY, SMALL_RECORD_VERSION, &record.encode(), &[])?;
+        txn.put(self.control_table, SCRUB_LAST_KEY, SMALL_RECORD_VERSION, &record.encode_last(), &[])?;
         self.commit(txn)
     }
 

@@ -88,7 +88,7 @@ pub struct StoreFigures {
     pub commits: HistogramReading,
     /// How long each flush of a volume in front of a commit took.
     pub flushes: HistogramReading,
-    /// Writes refused because no space is left.
+    /// Writes, and changes of buckets, refused because no space is left.
     pub refused_full: u64,
     /// Writes refused because of a quota.
     pub refused_quota: u64,

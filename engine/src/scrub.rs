@@ -16,7 +16,16 @@
 //! 40   2   slice in which it stands
 //! 42   n   encoded key of the last version that was verified there; empty: none
 //! ```
+//!
+//! What the last whole pass found is kept beside it (key `scrub_last`), for the count above begins anew with each pass:
+//!
+//! ```text
+//! version 1 (little-endian)
+//! 0    8   end of that pass in ms; where it is not that of the record above, this is of an earlier pass
+//! 8    8   versions found corrupt or missing in it
+//! ```
 
+use crate::codec;
 use crate::control::ControlJob;
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -40,7 +49,7 @@ pub struct ScrubOptions {
     pub bytes_per_second: u64,
 }
 
-/// Where the scrub stands; the record drawn in the file's first lines.
+/// Where the scrub stands; the records drawn in the file's first lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScrubRecord {
     /// When the pass under way began; zero: none is.
@@ -53,6 +62,8 @@ pub struct ScrubRecord {
     pub bytes: u64,
     /// Versions found corrupt or missing in it.
     pub corrupt: u64,
+    /// Versions found corrupt or missing in the last whole pass: what is known until the one under way has ended.
+    pub last_corrupt: u64,
     /// The place behind the last version that was verified.
     pub position: VerifyPosition,
 }
@@ -61,7 +72,15 @@ impl Default for ScrubRecord {
     fn default() -> Self {
         let never = Timestamp(0);
         let position = VerifyPosition::START;
-        Self { started: never, completed: never, versions: 0, bytes: 0, corrupt: 0, position }
+        Self {
+            started: never,
+            completed: never,
+            versions: 0,
+            bytes: 0,
+            corrupt: 0,
+            last_corrupt: 0,
+            position,
+        }
     }
 }
 
@@ -76,16 +95,31 @@ impl ScrubRecord {
         body
     }
 
-    pub(crate) fn decode(body: &[u8]) -> Option<Self> {
+    /// What goes under `scrub_last`.
+    pub(crate) fn encode_last(&self) -> [u8; 16] {
+        let mut body = [0; 16];
+        body[..8].copy_from_slice(&self.completed.0.to_le_bytes());
+        body[8..].copy_from_slice(&self.last_corrupt.to_le_bytes());
+        body
+    }
+
+    /// The two records read; stores that earlier programs wrote lack the one of the last pass.
+    pub(crate) fn decode(body: &[u8], last: Option<&[u8]>) -> Option<Self> {
         let (numbers, rest) = body.split_at_checked(40)?;
         let (slice, after) = rest.split_first_chunk::<2>()?;
         let mut numbers = numbers.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+        let [started, completed] = [Timestamp(numbers.next()?), Timestamp(numbers.next()?)];
+        let [versions, bytes, corrupt] = [numbers.next()?, numbers.next()?, numbers.next()?];
+        let last =
+            last.and_then(|last| last.strip_prefix(&completed.0.to_le_bytes())).and_then(codec::u64_of);
+        let last_corrupt = last.unwrap_or(if started.0 == 0 { corrupt } else { 0 });
         Some(Self {
-            started: Timestamp(numbers.next()?),
-            completed: Timestamp(numbers.next()?),
-            versions: numbers.next()?,
-            bytes: numbers.next()?,
-            corrupt: numbers.next()?,
+            started,
+            completed,
+            versions,
+            bytes,
+            corrupt,
+            last_corrupt,
             position: VerifyPosition { slice: u16::from_le_bytes(*slice), after: after.to_vec() },
         })
     }
@@ -204,6 +238,7 @@ impl Engine {
             let mut record = store.scrub.lock();
             record.started = Timestamp(0);
             record.completed = store.clock.now();
+            record.last_corrupt = record.corrupt;
             record.position = VerifyPosition::START;
             record.clone()
         };
@@ -219,8 +254,9 @@ impl Engine {
     fn begin_or_resume(&self) -> VerifyPosition {
         let mut record = self.store().scrub.lock();
         if record.started.0 == 0 {
-            let completed = record.completed;
-            *record = ScrubRecord { started: self.store().clock.now(), completed, ..ScrubRecord::default() };
+            let ScrubRecord { completed, last_corrupt, .. } = *record;
+            let started = self.store().clock.now();
+            *record = ScrubRecord { started, completed, last_corrupt, ..ScrubRecord::default() };
             tracing::info!(target: "service::engine", "scrub begins");
         } else {
             let versions = record.versions;
@@ -264,7 +300,7 @@ mod tests {
     fn record() -> ScrubRecord {
         let position = VerifyPosition { slice: 3, after: vec![7, 8] };
         let (started, completed) = (Timestamp(1), Timestamp(2));
-        ScrubRecord { started, completed, versions: 3, bytes: 4, corrupt: 5, position }
+        ScrubRecord { started, completed, versions: 3, bytes: 4, corrupt: 5, last_corrupt: 6, position }
     }
 
     /// Golden bytes: a change here is a change of the on-disk format.
@@ -275,8 +311,21 @@ mod tests {
         (1..=5u64).for_each(|number| expected.extend_from_slice(&number.to_le_bytes()));
         expected.extend_from_slice(&[3, 0, 7, 8]);
         assert_eq!(body, expected);
-        assert_eq!(ScrubRecord::decode(&body), Some(record()));
-        assert_eq!(ScrubRecord::decode(&body[..41]), None);
+        let last = record().encode_last();
+        assert_eq!(last, [2, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(ScrubRecord::decode(&body, Some(&last)), Some(record()));
+        assert_eq!(ScrubRecord::decode(&body[..41], Some(&last)), None);
+    }
+
+    #[test]
+    fn what_the_last_pass_found_is_taken_from_no_other_pass() {
+        let ended = ScrubRecord { started: Timestamp(0), ..record() };
+        let earlier = ScrubRecord { completed: Timestamp(1), ..record() }.encode_last();
+        for last in [None, Some(&earlier[..]), Some(&[])] {
+            let decoded = |record: ScrubRecord| ScrubRecord::decode(&record.encode(), last).unwrap();
+            assert_eq!(decoded(ended.clone()).last_corrupt, 5, "the record is that of the last pass");
+            assert_eq!(decoded(record()).last_corrupt, 0, "not known until the pass under way has ended");
+        }
     }
 
     #[test]

@@ -15,7 +15,7 @@ use crate::committer;
 use crate::control::{Buckets, Control, ControlJob};
 use crate::error::{EngineError, OpenContext, OpenError};
 use crate::events::{Events, StoreObserver};
-use crate::figures::ExecutorsFigures;
+use crate::figures::{ExecutorFigures, ExecutorsFigures};
 use crate::files::Files;
 use crate::inspect::Inspections;
 use crate::keeper::{self, DiskSpace};
@@ -99,6 +99,8 @@ pub struct Store {
     pub(crate) events: Arc<Events>,
     pub(crate) activities: Activities,
     pub(crate) executors_figures: ExecutorsFigures,
+    /// What is refused of buckets, whose changes go by no executor's engine.
+    bucket_figures: Arc<ExecutorFigures>,
     pub(crate) scrub: ScrubStatus,
     pub(crate) clock: Arc<dyn Clock>,
     buckets: Arc<Buckets>,
@@ -147,6 +149,7 @@ impl Store {
         let (sender, receiver) = mpsc::channel();
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
         let control = Arc::new(control);
+        let executors_figures = ExecutorsFigures::default();
         let store = Arc::new(Self {
             wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
             encryption_at_rest: options.encryption_at_rest,
@@ -154,7 +157,8 @@ impl Store {
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             events,
             activities: Activities::default(),
-            executors_figures: ExecutorsFigures::default(),
+            bucket_figures: executors_figures.add(),
+            executors_figures,
             scrub: ScrubStatus::new(control.scrub_record()),
             clock: Arc::clone(&options.clock),
             buckets: Arc::new(RwLock::new(buckets)),
@@ -264,11 +268,11 @@ impl Store {
         settings: BucketSettings,
     ) -> Result<Arc<Bucket>, EngineError> {
         if self.disk.is_low() {
-            return Err(EngineError::StorageFull);
+            return self.bucket_figures.counted(Err(EngineError::StorageFull));
         }
         let (reply, answer) = oneshot::channel();
         self.send_control(ControlJob::Create(name.clone(), settings, reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.bucket_figures.counted(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 
     /// Removes an empty bucket; durable when it returns.
@@ -278,7 +282,7 @@ impl Store {
     pub async fn delete_bucket(&self, name: &BucketName) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
         self.send_control(ControlJob::Delete(name.clone(), reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.bucket_figures.counted(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 
     /// Changes a setting of a bucket; durable when it returns, and seen by every request that begins then.
@@ -289,7 +293,7 @@ impl Store {
     pub async fn change_bucket(&self, bucket: &Bucket, change: BucketChange) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
         self.send_control(ControlJob::Change(bucket.id, bucket.name.clone(), change, reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        self.bucket_figures.counted(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 
     pub(crate) fn send_control(&self, job: ControlJob) -> Result<(), EngineError> {

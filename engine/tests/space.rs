@@ -2,7 +2,9 @@
 
 mod support;
 
-use cairn_engine::{BucketSettings, DeleteOptions, Engine, Store, StoreOptions, StoreUsage, WriteCondition};
+use cairn_engine::{
+    BucketSettings, DeleteOptions, Engine, EngineError, Store, StoreOptions, StoreUsage, WriteCondition,
+};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -39,6 +41,25 @@ fn bytes_on_disk(folder: &Path) -> u64 {
 
 fn spaces(usage: &StoreUsage) -> [u64; 3] {
     [usage.volume_bytes, usage.free_volume_bytes, usage.reclaimed_bytes]
+}
+
+/// A refused CreateBucket counted nowhere: on a full disk that clients only made buckets on, the alert stayed silent.
+#[test]
+fn a_bucket_refused_for_want_of_space_is_counted_as_a_refused_write_is() {
+    let folder = folder();
+    let without_space = StoreOptions { reserve_bytes: u64::MAX, ..options(folder.path()) };
+    let store = Store::open(without_space).expect("the store opens");
+    let create = |text: &str| {
+        let (store, name) = (Arc::clone(&store), name(text));
+        futures_lite::future::block_on(async move {
+            store.create_bucket(&name, BucketSettings::default()).await.map(|_| ())
+        })
+    };
+    for bucket in ["one", "two"] {
+        assert_eq!(create(bucket), Err(EngineError::StorageFull));
+    }
+    assert_eq!(store.figures().refused_full, 2);
+    store.close();
 }
 
 /// A mass deletion left the volumes as large as they had ever been: the disk stayed full.

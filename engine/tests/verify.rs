@@ -349,5 +349,23 @@ fn a_scrub_finds_damage_and_goes_on() {
         assert_eq!((record.versions, record.corrupt), (7, 1));
         assert_eq!(engine.store().scrub().total().corrupt(), 1);
         assert_eq!(engine.store().corruptions(), 1);
+        assert_eq!(record.last_corrupt, 1);
+    });
+    what_the_last_pass_found_is_known_while_the_next_is_under_way(folder.path());
+}
+
+/// With the next pass its count began at 0 again, so that the alarm ended by itself, and the damage was still there.
+fn what_the_last_pass_found_is_known_while_the_next_is_under_way(folder: &Path) {
+    with_engine(folder, |engine| async move {
+        let at_once = ScrubOptions { interval: std::time::Duration::ZERO, ..SCRUB };
+        let store = Arc::clone(engine.store());
+        engine.scrub(at_once, move || store.scrub().total().versions() >= 1).await;
+        let record = engine.store().scrub().record();
+        assert_eq!((record.versions, record.last_corrupt), (1, 1), "broken off");
+        assert!(record.started.0 > 0);
+    });
+    with_engine(folder, |engine| async move {
+        let record = engine.store().scrub().record();
+        assert_eq!((record.versions, record.last_corrupt), (1, 1), "kept");
     });
 }

@@ -73,7 +73,7 @@ pub struct Exchange<'a> {
     pub bytes_in: u64,
     /// Bytes of the response's body that the socket took.
     pub bytes_out: u64,
-    /// From [`Request::started`] until the response had been handed to the socket.
+    /// From [`Request::started`] until the response had been handed to the socket; zero when there is no request.
     pub latency: Duration,
     /// How it ended.
     pub outcome: Outcome,

@@ -8,6 +8,7 @@ use cairn_model::Tally;
 
 use crate::exposition::{Family, MetricKind, MetricName, MetricValue, Sample};
 use crate::request_figures;
+use crate::request_log::RequestOutcome;
 
 const fn counter(name: &'static str, help: &'static str) -> MetricName {
     MetricName { name, kind: MetricKind::Counter, help }
@@ -56,12 +57,10 @@ impl Counter {
     }
 }
 
-/// Requests that the service failed: answered with a status of 500 or above, other than 501, 503 and 505.
+/// Requests that the service failed: answered with a status of 500 or above, other than 501, 503, 505 and 507, or cut off
+/// because the response's body could not be produced to its end.
 pub static ERRORS: Counter =
     Counter::new("service_errors_total", "Requests that failed for a reason inside the service.");
-/// Requests whose response did not end as it should: client gone, body failed, deadline passed.
-pub static REQUESTS_CUT_SHORT: Counter =
-    Counter::new("service_requests_cut_short_total", "Requests whose exchange ended before its time.");
 /// Panics caught or not.
 pub static PANICS: Counter = Counter::new("service_panics_total", "Panics of any thread.");
 /// Log lines lost to a slow output.
@@ -82,10 +81,40 @@ pub static AUDIT_RECORDS_LEFT_OUT: Counter = Counter::new(
     "Audit records left out because one source caused too many.",
 );
 
-/// Every counter of the process, in the order in which they are shown.
-static COUNTERS: [&Counter; 8] = [
+/// Requests whose response did not end as it should.
+const REQUESTS_CUT_SHORT: MetricName = counter(
+    "service_requests_cut_short_total",
+    "Requests whose exchange ended before its time, by outcome: client_gone, body_failed, deadline_passed.",
+);
+
+/// How many had each of the outcomes that cut a request short.
+static CUT_SHORT: [(RequestOutcome, CutShort); 3] = [
+    (RequestOutcome::ClientGone, CutShort(Tally::new())),
+    (RequestOutcome::BodyFailed, CutShort(Tally::new())),
+    (RequestOutcome::DeadlinePassed, CutShort(Tally::new())),
+];
+
+/// On a cache line of its own.
+#[repr(align(64))]
+struct CutShort(Tally);
+
+/// Counts a request that did not end as it should.
+pub(crate) fn note_cut_short(outcome: RequestOutcome) {
+    if let Some((_, tally)) = CUT_SHORT.iter().find(|(one, _)| *one == outcome) {
+        tally.0.add(1);
+    }
+}
+
+fn cut_short() -> Family {
+    let sample = |(outcome, tally): &(RequestOutcome, CutShort)| {
+        Sample::labelled("outcome", outcome.name(), MetricValue::Whole(tally.0.value()))
+    };
+    Family { metric: REQUESTS_CUT_SHORT, samples: CUT_SHORT.iter().map(sample).collect() }
+}
+
+/// Every counter of the process that has no labels, in the order in which they are shown.
+static COUNTERS: [&Counter; 7] = [
     &ERRORS,
-    &REQUESTS_CUT_SHORT,
     &PANICS,
     &LOG_LINES_DROPPED,
     &LOG_WRITES_FAILED,
@@ -101,5 +130,32 @@ pub fn families() -> Vec<Family> {
         metric: counter.metric,
         samples: vec![Sample::plain(MetricValue::Whole(counter.value()))],
     });
-    request_figures::families().into_iter().chain(of_process).collect()
+    request_figures::families().into_iter().chain([cut_short()]).chain(of_process).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// They were one number, and whoever saw it rise could not tell impatient clients from failing devices.
+    #[test]
+    fn each_way_of_being_cut_short_is_counted_apart_and_a_whole_response_is_none() {
+        let read = || cut_short().samples;
+        let before = read();
+        note_cut_short(RequestOutcome::Complete);
+        assert_eq!(read(), before);
+        note_cut_short(RequestOutcome::BodyFailed);
+        let counts = |samples: &[Sample]| -> Vec<(String, u64)> {
+            let count = |sample: &Sample| match sample.value {
+                MetricValue::Whole(count) => (sample.labels[0].1.clone(), count),
+                _ => unreachable!("a counter"),
+            };
+            samples.iter().map(count).collect()
+        };
+        let (before, mut after) = (counts(&before), counts(&read()));
+        let names: Vec<&str> = after.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["client_gone", "body_failed", "deadline_passed"]);
+        after[1].1 -= 1;
+        assert_eq!(after, before);
+    }
 }

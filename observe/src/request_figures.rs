@@ -24,7 +24,7 @@ const NONE: &str = "none";
 /// Methods that have a label value of their own.
 const METHODS: [&str; 8] = ["GET", "HEAD", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "other"];
 const OTHER_METHOD: u8 = 7;
-/// Where there is no readable head there is no method.
+/// Where there is no readable head there is no method, and no time that the service took either.
 const NO_METHOD: u8 = 8;
 
 /// What tells the series of a thread apart. Texts are told apart by where they lie: equal texts in two places make two series
@@ -133,7 +133,9 @@ impl Recorder {
         let series = self.series.entry(key).or_insert_with(|| shard.add_series(record, method));
         let class = usize::from(record.status / 100).wrapping_sub(1).min(STATUS_CLASSES.len() - 1);
         series.by_class[class].add(1);
-        series.latency.note_time(record.latency);
+        if method != NO_METHOD {
+            series.latency.note_time(record.latency);
+        }
         if record.bytes_in > 0 {
             shard.bytes_in[plane as usize].add(record.bytes_in);
         }
@@ -195,6 +197,9 @@ fn families_of(shards: &[Arc<Shard>]) -> Vec<Family> {
             let mut labels = labelled(&labels);
             labels.push(("status_class", (*class).to_owned()));
             requests.samples.push(Sample { labels, value: MetricValue::Whole(count) });
+        }
+        if total.latency.count() == 0 {
+            continue;
         }
         let value = MetricValue::Durations(total.latency);
         durations.samples.push(Sample { labels: labelled(&labels), value });
@@ -286,6 +291,24 @@ mod tests {
         let mut recorder = apart();
         recorder.note(&RequestRecord { operation: "", ..record("", "", 400, 1) });
         assert_eq!(requests_of(&families_of(&[recorder.shard]))[0].0, "data none none none 4xx");
+    }
+
+    /// A flood of refused connections entered the histogram with 0 s each: the quantiles over all requests were best when
+    /// the service turned everybody away.
+    #[test]
+    fn what_could_not_be_read_is_counted_but_makes_no_latency_better() {
+        let mut recorder = apart();
+        recorder.note(&record("GET", "/{bucket}", 200, 3_000_000));
+        for _ in 0..1000 {
+            recorder.note(&RequestRecord { operation: "", ..record("", "", 503, 0) });
+        }
+        let families = families_of(&[recorder.shard]);
+        let refused = ("data none none none 5xx".to_owned(), MetricValue::Whole(1000));
+        assert!(requests_of(&families).contains(&refused));
+        let [Sample { labels, value: MetricValue::Durations(latency) }] = &families[1].samples[..] else {
+            panic!("{:?}", families[1])
+        };
+        assert_eq!((latency.count(), labels[2].1.as_str()), (1, "/{bucket}"));
     }
 
     proptest! {

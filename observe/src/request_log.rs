@@ -58,7 +58,8 @@ pub enum RequestOutcome {
 }
 
 impl RequestOutcome {
-    const fn name(self) -> &'static str {
+    /// The word for it, in the log and as a label.
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",
             Self::ClientGone => "client_gone",
@@ -111,7 +112,7 @@ pub struct RequestRecord<'a> {
     pub operation: &'static str,
     /// The status of the response.
     pub status: u16,
-    /// From the first byte of the head to the last byte of the response.
+    /// From the last byte of the head until the response was handed to the socket; zero without a readable head.
     pub latency: Duration,
     /// Bytes of the request's body that were read.
     pub bytes_in: u64,
@@ -135,18 +136,18 @@ pub fn log_request(record: &RequestRecord<'_>) {
 
 fn count(record: &RequestRecord<'_>) {
     request_figures::note(record);
-    if is_failure_of_service(record.status) {
+    if is_failure_of_service(record) {
         metrics::ERRORS.add(1);
     }
-    if record.outcome != RequestOutcome::Complete {
-        metrics::REQUESTS_CUT_SHORT.add(1);
-    }
+    metrics::note_cut_short(record.outcome);
 }
 
-/// Whether a status says that the service failed. 501 and 505 refuse what the client asked for, and 503 is a state;
-/// none of them is a defect of the service.
-const fn is_failure_of_service(status: u16) -> bool {
-    status >= 500 && !matches!(status, 501 | 503 | 505)
+/// Whether the service failed a request: by the status of its response, or in the middle of the response's body, when the
+/// status was sent already. 501 and 505 refuse what the client asked for, 503 and 507 are states; none of them is a defect
+/// of the service.
+fn is_failure_of_service(record: &RequestRecord<'_>) -> bool {
+    let by_status = record.status >= 500 && !matches!(record.status, 501 | 503 | 505 | 507);
+    by_status || record.outcome == RequestOutcome::BodyFailed
 }
 
 fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecord<'_>) {
@@ -227,11 +228,24 @@ mod tests {
     }
 
     /// 505 was counted, so that anyone could raise the alarm of the operators by asking in a version of HTTP that is
-    /// not spoken here.
+    /// not spoken here; and 507, so that a full disk raised the alarm of defects beside its own.
     #[test]
-    fn what_a_client_asks_for_is_no_failure_of_the_service() {
-        let failures: Vec<u16> = (200..600).filter(|&status| is_failure_of_service(status)).take(5).collect();
-        assert_eq!(failures, [500, 502, 504, 506, 507]);
+    fn neither_what_a_client_asks_for_nor_a_state_is_a_failure_of_the_service() {
+        let fails = |status: &u16| is_failure_of_service(&RequestRecord { status: *status, ..record() });
+        let failures: Vec<u16> = (200..600).filter(fails).take(5).collect();
+        assert_eq!(failures, [500, 502, 504, 506, 508]);
+    }
+
+    /// A GET that met a damaged block in its second half had said 200 by then: it counted as a success, and as cut short
+    /// like those whose client had gone.
+    #[test]
+    fn a_body_that_failed_in_its_middle_is_a_failure_of_the_service_and_a_client_that_went_is_none() {
+        let fails = |outcome| is_failure_of_service(&RequestRecord { outcome, ..record() });
+        assert!(fails(RequestOutcome::BodyFailed));
+        for outcome in [RequestOutcome::Complete, RequestOutcome::ClientGone, RequestOutcome::DeadlinePassed]
+        {
+            assert!(!fails(outcome), "{outcome:?}");
+        }
     }
 
     proptest! {

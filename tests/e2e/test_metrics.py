@@ -309,6 +309,12 @@ def assert_known(expression: str) -> None:
     assert promql_labels(expression) <= set().union(*own) | {"le", "job", "instance"}, expression
 
 
+def assert_own(expression: str) -> None:
+    """Metrics of processes are asked of this service's job: everybody's have the same names."""
+    selectors = re.findall(r"\bprocess_\w+(\{[^}]*\})?", expression)
+    assert all('job="cairn"' in selector for selector in selectors), expression
+
+
 def test_promql_names_are_found():
     """The tokenizer that the next two tests rest on."""
     found = promql_names('sum by (plane) (rate(a_total{route="b"}[5m])) / on (x) group_left () c > 1.5e3 and time() - d offset 5m')
@@ -332,6 +338,8 @@ def test_the_dashboard_shows_metrics_that_exist():
         assert panel["title"] and panel["targets"] and panel["datasource"]["uid"] == "${datasource}"
         for target in panel["targets"]:
             assert_known(target["expr"].replace("$__rate_interval", "5m"))
+            assert_own(target["expr"])
+    assert not any("allValue" in variable for variable in board["templating"]["list"]), "all means all of ours"
 
 
 def test_the_alert_rules_watch_metrics_that_exist():
@@ -345,3 +353,4 @@ def test_the_alert_rules_watch_metrics_that_exist():
         assert rule["annotations"]["summary"] and rule["annotations"]["description"]
         if rule["expr"].strip() != "up{job=\"cairn\"} == 0":
             assert_known(rule["expr"])
+        assert_own(rule["expr"])
