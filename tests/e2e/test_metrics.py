@@ -1,6 +1,7 @@
 """Attacks the metrics: their form, exact counts of what was done, and that docs, dashboard and alert rules name real ones."""
 
 import json
+import random
 import re
 import socket
 import time
@@ -10,6 +11,7 @@ import pytest
 import requests
 import yaml
 
+from harness.damage import find_bytes, flip_bit, read, volumes
 from harness.metrics import (
     SCRAPE_TOKEN, TIMEOUT, Scrape, faults, promql_labels, promql_names, scrape, structure_faults,
 )
@@ -223,6 +225,22 @@ def test_a_put_beyond_the_quota_is_counted_as_refused(measured: Cairn):
     assert seen.sum("service_writes_refused_total") == 3
 
 
+def test_a_body_that_fails_in_its_middle_is_a_failure(measured: Cairn):
+    """Its status was sent already: it counted as a success, and was cut short like one whose client had gone."""
+    s3, body = measured.s3, random.Random(5).randbytes(16 * BLOCK_BYTES)
+    s3.create_bucket("hurt")
+    s3.put("hurt", "k", body)
+    assert measured.stop() == 0
+    (place,) = find_bytes(volumes(measured.data), body[12 * BLOCK_BYTES :][:64])
+    flip_bit(*place, 3)
+    measured.start()
+    status, got, complete = read(measured.s3, "hurt", "k")
+    assert status == 200 and body.startswith(got) and not complete
+    cut = {outcome: float(outcome == "body_failed") for outcome in ("client_gone", "body_failed", "deadline_passed")}
+    seen = once(measured, lambda seen: seen.sum("service_errors_total") == 1)
+    assert {outcome: seen.sum("service_requests_cut_short_total", outcome=outcome) for outcome in cut} == cut
+
+
 def test_connections_are_counted(measured: Cairn):
     """Open ones go up and down; accepted ones only up."""
     before = scrape(measured)
@@ -263,6 +281,10 @@ def test_connections_past_the_limit_are_counted_as_refused(make_store):
     opened = [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(19)]
     seen = once(store, lambda seen: seen.sum("service_connections_refused_total", plane="data") >= 3)
     assert seen.sum("service_connections_refused_total", plane="data") == 3
+    seen = once(store, lambda seen: seen.sum("service_requests_total", plane="data", method="none") == 3)
+    unread = '{plane="data",method="none"'
+    assert "service_requests_total" + unread in seen.text
+    assert "service_request_duration_seconds_count" + unread not in seen.text, "nobody waited 0 s"
     for connection in opened:
         connection.close()
 
