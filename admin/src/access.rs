@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
-use cairn_identity::directory::Directory;
+use cairn_identity::directory::{Directory, TokenId};
 use serde::Serialize;
 use subtle::ConstantTimeEq;
 
@@ -27,6 +27,8 @@ pub(crate) struct Caller {
     pub(crate) role: Role,
     /// Its name in the audit trail.
     pub(crate) principal: String,
+    /// Which management token it is, for names of tokens are not unique.
+    pub(crate) token: Option<TokenId>,
     pub(crate) authentication: AuthenticationKind,
 }
 
@@ -81,6 +83,7 @@ impl ManagementCredentials {
         let caller = Caller {
             role: Role::SystemAdmin,
             principal: SYSTEM_PRINCIPAL.to_owned(),
+            token: None,
             authentication: AuthenticationKind::Token,
         };
         is_secret(token.as_bytes(), &self.system_token).then_some(caller)
@@ -94,6 +97,7 @@ impl ManagementCredentials {
         let caller = Caller {
             role: Role::SystemAdmin,
             principal: ROOT_PRINCIPAL.to_owned(),
+            token: None,
             authentication: AuthenticationKind::Basic,
         };
         (name_is_right & secret_is_right).then_some(caller)
@@ -123,6 +127,7 @@ fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
     Some(Caller {
         role: found.role,
         principal: format!("token:{}", found.name),
+        token: Some(found.id),
         authentication: AuthenticationKind::Token,
     })
 }

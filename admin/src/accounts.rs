@@ -4,10 +4,11 @@ use cairn_http1::iso8601_millis;
 use cairn_identity::directory::{Account, AccountId, CredentialInfo, NewCredential};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::listing::{self, PAGE_ENTRIES};
+use crate::listing::{self, PAGE_PARTS};
 use crate::reply::Reply;
 
 /// A credential as it is shown: never with its secret.
@@ -84,9 +85,9 @@ impl Call<'_, '_> {
 /// `GET /api/v1/service-accounts`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let directory = call.directory()?;
-    let page = |last: Option<&Account>| directory.accounts(last.map(|last| last.id), PAGE_ENTRIES);
-    listing::list("service_accounts", page, |account| AccountBody::from(account)).await
+    let directory = Arc::clone(call.directory()?);
+    let page = move |last: Option<&Account>| directory.accounts(last.map(|last| last.id), PAGE_PARTS);
+    Ok(listing::list("service_accounts", page, |account| AccountBody::from(account)))
 }
 
 #[derive(Deserialize)]
@@ -165,6 +166,6 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
     call.no_parameters()?;
     let id = call.account_id("id")?;
     let request: StatusRequest = call.json().await?;
-    let account = call.directory()?.set_account_enabled(id, request.enabled).await?;
-    Ok(Reply::json(StatusCode::OK, &AccountBody::from(&account))?.detail(request.detail()))
+    let (account, outcome) = call.directory()?.set_account_enabled(id, request.enabled).await?;
+    Ok(Reply::json(StatusCode::OK, &AccountBody::from(&account))?.detail(request.detail()).of(outcome))
 }

@@ -152,6 +152,14 @@ pub(crate) struct Trail<'r> {
 }
 
 impl Trail<'_> {
+    /// A record that says more, and which management token it was, if it was one.
+    fn detailed(&self, result: AuditResult, detail: &str) -> AuditRecord {
+        let token = self.caller.and_then(|caller| caller.token).map(|id| format!("token {id}"));
+        let parts = [Some(detail.to_owned()).filter(|detail| !detail.is_empty()), token];
+        let detail = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        AuditRecord { detail, ..self.record(result) }
+    }
+
     fn record(&self, result: AuditResult) -> AuditRecord {
         let principal = self.caller.map_or(AuditRecord::ANONYMOUS, |caller| &caller.principal);
         AuditRecord {
@@ -174,7 +182,7 @@ impl Trail<'_> {
     /// # Errors
     /// `STORAGE_FULL`, and `NOT_READY` when the trail records nothing.
     pub(crate) async fn intend(&self, log: &Arc<AuditLog>) -> Result<Intent, AdminError> {
-        log.intend(self.record(AuditResult::Allowed)).await.map_err(|error| match error {
+        log.intend(self.detailed(AuditResult::Allowed, "")).await.map_err(|error| match error {
             AuditError::Full => AdminError::StorageFull,
             AuditError::Overloaded => AdminError::NotReady("too many records wait for the audit trail"),
             AuditError::Failed(_) => AdminError::NotReady("the audit trail records nothing"),
@@ -188,8 +196,8 @@ impl Trail<'_> {
         let event = match outcome {
             Ok(Record { is_without_change: true, .. }) => None,
             Ok(Record { resource, detail, .. }) => {
-                let made = self.record(AuditResult::Allowed);
-                Some(AuditRecord { detail, resource: resource.unwrap_or(made.resource.clone()), ..made })
+                let made = self.detailed(AuditResult::Allowed, &detail);
+                Some(AuditRecord { resource: resource.unwrap_or(made.resource.clone()), ..made })
             }
             Err(error) if is_outcome(error) => Some(self.failed(error)),
             Err(_) => None,
@@ -198,8 +206,7 @@ impl Trail<'_> {
     }
 
     fn failed(&self, error: &AdminError) -> AuditRecord {
-        let detail = format!("{}: {}", error.code(), error.message());
-        AuditRecord { detail, ..self.record(AuditResult::Failed) }
+        self.detailed(AuditResult::Failed, &format!("{}: {}", error.code(), error.message()))
     }
 
     /// Records that a request was refused for who sent it. Of a wrong credential nothing is recorded: it may be a secret in
@@ -210,8 +217,7 @@ impl Trail<'_> {
             (None, true) => "the credential is not right",
             (None, false) => "no credential",
         };
-        let record = AuditRecord { detail: detail.to_owned(), ..self.record(AuditResult::Denied) };
-        log.offer(Source::Client(self.peer), record);
+        log.offer(Source::Client(self.peer), self.detailed(AuditResult::Denied, detail));
     }
 }
 

@@ -65,10 +65,10 @@ pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminErr
     call.no_parameters()?;
     let (account, id) = (call.account_id("id")?, credential_id(&call)?);
     let request: StatusRequest = call.json().await?;
-    let account = call.directory()?.set_credential_enabled(account, id, request.enabled).await?;
+    let (account, outcome) = call.directory()?.set_credential_enabled(account, id, request.enabled).await?;
     let shown = account.credentials.iter().find(|credential| credential.id == id);
     let shown = CredentialBody::from(shown.ok_or(AdminError::CredentialNotFound)?);
-    Ok(Reply::json(StatusCode::OK, &shown)?.detail(request.detail()))
+    Ok(Reply::json(StatusCode::OK, &shown)?.detail(request.detail()).of(outcome))
 }
 
 /// `DELETE /api/v1/service-accounts/{id}/credentials/{credential_id}`.

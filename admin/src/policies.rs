@@ -5,10 +5,11 @@ use cairn_identity::directory::{PolicyId, PolicyInfo};
 use cairn_identity::policy::{Policy, PolicyDraft};
 use http::StatusCode;
 use serde::Serialize;
+use std::sync::Arc;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::listing::{self, PAGE_ENTRIES};
+use crate::listing::{self, PAGE_PARTS};
 use crate::reply::Reply;
 
 /// A policy as it is shown.
@@ -51,9 +52,9 @@ fn policy_id(call: &Call<'_, '_>) -> Result<PolicyId, AdminError> {
 /// `GET /api/v1/policies`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let directory = call.directory()?;
-    let page = |last: Option<&PolicyInfo>| directory.policies(last.map(|last| last.id), PAGE_ENTRIES);
-    listing::list("policies", page, |policy| BoundPolicyBody::from(policy)).await
+    let directory = Arc::clone(call.directory()?);
+    let page = move |last: Option<&PolicyInfo>| directory.policies(last.map(|last| last.id), PAGE_PARTS);
+    Ok(listing::list("policies", page, |policy| BoundPolicyBody::from(policy)))
 }
 
 /// `POST /api/v1/policies`.
@@ -85,14 +86,14 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 pub(crate) async fn attach(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    call.directory()?.attach(policy_id(&call)?, call.account_id("account_id")?).await?;
-    Ok(Reply::no_content())
+    let outcome = call.directory()?.attach(policy_id(&call)?, call.account_id("account_id")?).await?;
+    Ok(Reply::no_content().of(outcome))
 }
 
 /// `DELETE /api/v1/policies/{policy_id}/bindings/{account_id}`: detaches; once more changes nothing.
 pub(crate) async fn detach(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    call.directory()?.detach(policy_id(&call)?, call.account_id("account_id")?).await?;
-    Ok(Reply::no_content())
+    let outcome = call.directory()?.detach(policy_id(&call)?, call.account_id("account_id")?).await?;
+    Ok(Reply::no_content().of(outcome))
 }

@@ -1,6 +1,7 @@
 //! Answers of the management plane, successes and refusals alike: not to be cached, with the request id.
 
 use cairn_http1::{ResponseHead, unsatisfied_content_range};
+use cairn_identity::directory::Outcome;
 use cairn_net::{BodySource, Response, ResponseBody, ResponseMeta};
 use http::StatusCode;
 use serde::Serialize;
@@ -24,6 +25,10 @@ pub(crate) enum ReplyBody {
     /// Exactly `length` bytes from a source; an error cuts the connection.
     Stream {
         length: u64,
+        source: Box<dyn BodySource>,
+    },
+    /// As many bytes as the source gives; an error cuts the connection.
+    Chunked {
         source: Box<dyn BodySource>,
     },
 }
@@ -83,6 +88,14 @@ impl Reply {
         self
     }
 
+    /// What became of a change of the directory.
+    pub(crate) fn of(self, outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Changed => self,
+            Outcome::Unchanged => self.without_change(),
+        }
+    }
+
     /// The request asked for no change, or there was nothing to change.
     pub(crate) fn without_change(mut self) -> Self {
         self.record.is_without_change = true;
@@ -140,6 +153,8 @@ pub(crate) fn respond(
             ResponseBody::Omitted { length: u64::try_from(body.len()).ok() }
         }
         (ReplyBody::Stream { length, source }, BodyWanted::Yes) => ResponseBody::Stream { length, source },
+        (ReplyBody::Chunked { source }, BodyWanted::Yes) => ResponseBody::Chunked { source },
+        (ReplyBody::Chunked { .. }, BodyWanted::LengthOnly) => ResponseBody::Omitted { length: None },
         (ReplyBody::Omitted(length) | ReplyBody::Stream { length, .. }, _) => {
             ResponseBody::Omitted { length: Some(length) }
         }

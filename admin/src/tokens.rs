@@ -5,10 +5,11 @@ use cairn_identity::Role;
 use cairn_identity::directory::{ManagementToken, TokenId};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::listing::{self, PAGE_ENTRIES};
+use crate::listing::{self, PAGE_PARTS};
 use crate::reply::Reply;
 
 /// A token as it is shown: never the token itself.
@@ -36,9 +37,9 @@ impl From<&ManagementToken> for TokenBody {
 /// `GET /api/v1/management-tokens`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let directory = call.directory()?;
-    let page = |last: Option<&ManagementToken>| directory.tokens(last.map(|last| last.id), PAGE_ENTRIES);
-    listing::list("management_tokens", page, |token| TokenBody::from(token)).await
+    let directory = Arc::clone(call.directory()?);
+    let page = move |last: Option<&ManagementToken>| directory.tokens(last.map(|last| last.id), PAGE_PARTS);
+    Ok(listing::list("management_tokens", page, |token| TokenBody::from(token)))
 }
 
 #[derive(Deserialize)]

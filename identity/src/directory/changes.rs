@@ -6,17 +6,18 @@
 use super::error::DirectoryError;
 use super::id::{AccountId, CredentialId, PolicyId, TokenId};
 use super::limits::{
-    ACCOUNTS_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX, POLICIES_PER_ACCOUNT_MAX,
-    RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX, TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN,
-    TOKEN_SECONDS_MAX,
+    ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
+    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
+    TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 use super::record::{self, AccountRecord};
+use super::rights::SharedRights;
 use super::seal::SecretOwner;
 use super::secret::{self, hash_token};
 use super::shared::Shared;
-use super::state::{AccountState, CredentialState, PolicyState, State, TokenState, is_expired};
+use super::state::{AccountState, CredentialState, PolicyState, State, TokenState};
 use super::store::Write;
-use super::view::{Account, NewCredential, NewManagementToken, PolicyInfo};
+use super::view::{Account, NewCredential, NewManagementToken, Outcome, PolicyInfo};
 use crate::policy::{Policy, check_description, check_name};
 use crate::role::Role;
 use cairn_lmdb::Error;
@@ -24,16 +25,17 @@ use cairn_model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-type Outcome<T> = Result<T, DirectoryError>;
+type Answer<T> = Result<T, DirectoryError>;
 
 /// What the thread has at hand.
 pub(super) struct Changes {
     pub(super) shared: Arc<Shared>,
+    rights: SharedRights,
     /// The disk was full at the last attempt: the log hears of the change, not of every attempt.
     lacks_space: bool,
 }
 
-fn too_many<T>(what: &'static str, max: usize) -> Outcome<T> {
+fn too_many<T>(what: &'static str, max: usize) -> Answer<T> {
     Err(DirectoryError::TooMany { what, max })
 }
 
@@ -42,7 +44,7 @@ fn invalid(error: impl ToString) -> DirectoryError {
 }
 
 /// The time that is so many seconds ahead, if that is within bounds.
-fn ahead(now: Timestamp, seconds: u64, min: u64, max: u64) -> Outcome<Timestamp> {
+fn ahead(now: Timestamp, seconds: u64, min: u64, max: u64) -> Answer<Timestamp> {
     if !(min..=max).contains(&seconds) {
         return Err(invalid(format!("expires_in_seconds must be {min} to {max}")));
     }
@@ -50,8 +52,9 @@ fn ahead(now: Timestamp, seconds: u64, min: u64, max: u64) -> Outcome<Timestamp>
 }
 
 impl Changes {
-    pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, lacks_space: false }
+    /// `rights`: those that the accounts have.
+    pub(super) fn new(shared: Arc<Shared>, rights: SharedRights) -> Self {
+        Self { shared, rights, lacks_space: false }
     }
 
     fn now(&self) -> Timestamp {
@@ -59,7 +62,7 @@ impl Changes {
     }
 
     /// Makes a change durable, and then has it shown.
-    fn change(&mut self, writes: &[Write], show: impl FnOnce(&mut State)) -> Outcome<()> {
+    fn change(&mut self, writes: &[Write], show: impl FnOnce(&mut State)) -> Answer<()> {
         self.commit(writes)?;
         show(&mut self.shared.state_mut());
         self.shared.raise_version();
@@ -67,7 +70,7 @@ impl Changes {
     }
 
     /// Makes records durable.
-    pub(super) fn commit(&mut self, writes: &[Write]) -> Outcome<()> {
+    pub(super) fn commit(&mut self, writes: &[Write]) -> Answer<()> {
         let Shared { store, stopped, .. } = &*self.shared;
         if let Some(reason) = stopped.get() {
             return Err(DirectoryError::Failed(reason.clone()));
@@ -95,7 +98,7 @@ impl Changes {
         &mut self,
         name: &str,
         description: String,
-    ) -> Outcome<(Account, NewCredential)> {
+    ) -> Answer<(Account, NewCredential)> {
         check_name(name).and_then(|()| check_description(&description)).map_err(invalid)?;
         let now = self.now();
         {
@@ -138,7 +141,7 @@ impl Changes {
         Write::put(self.shared.store.accounts, &id.0, record.encode())
     }
 
-    pub(super) fn delete_account(&mut self, id: AccountId) -> Outcome<Account> {
+    pub(super) fn delete_account(&mut self, id: AccountId) -> Answer<Account> {
         let view = self.account(id)?;
         let store = &self.shared.store;
         let mut writes = vec![Write::remove(store.accounts, &id.0)];
@@ -152,22 +155,23 @@ impl Changes {
         Ok(view)
     }
 
-    fn account(&self, id: AccountId) -> Outcome<Account> {
+    fn account(&self, id: AccountId) -> Answer<Account> {
         self.shared.state().account_view(id).ok_or(DirectoryError::AccountNotFound)
     }
 
-    pub(super) fn set_account_enabled(&mut self, id: AccountId, enabled: bool) -> Outcome<Account> {
+    pub(super) fn set_account_enabled(&mut self, id: AccountId, enabled: bool) -> Answer<(Account, Outcome)> {
         let write = {
             let state = self.shared.state();
             let account = state.accounts.get(&id).ok_or(DirectoryError::AccountNotFound)?;
-            self.write_account(id, account, enabled)
+            (account.enabled != enabled).then(|| self.write_account(id, account, enabled))
         };
+        let Some(write) = write else { return Ok((self.account(id)?, Outcome::Unchanged)) };
         self.change(&[write], |state| {
             if let Some(account) = state.accounts.get_mut(&id) {
                 account.enabled = enabled;
             }
         })?;
-        self.account(id)
+        Ok((self.account(id)?, Outcome::Changed))
     }
 
     /// Makes a credential beside those that are there: one that lasts, or one that expires in so many seconds.
@@ -175,15 +179,16 @@ impl Changes {
         &mut self,
         account: AccountId,
         seconds: Option<u64>,
-    ) -> Outcome<NewCredential> {
+    ) -> Answer<NewCredential> {
         let now = self.now();
         let ahead = |seconds| ahead(now, seconds, TEMPORARY_SECONDS_MIN, TEMPORARY_SECONDS_MAX);
-        let expires_at = seconds.map(ahead).transpose()?;
+        let (expires_at, judged) = (seconds.map(ahead).transpose()?, self.shared.judged(now));
         {
             let state = self.shared.state();
             let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
             let alike = |found: &&CredentialState| {
-                found.expires_at.is_some() == expires_at.is_some() && !is_expired(found.expires_at, now)
+                let is_dead = found.has_died || self.shared.has_expired(found.expires_at, judged);
+                found.expires_at.is_some() == expires_at.is_some() && !is_dead
             };
             let count = owner.credentials.values().filter(alike).count();
             match expires_at {
@@ -210,7 +215,7 @@ impl Changes {
         account: AccountId,
         now: Timestamp,
         expires_at: Option<Timestamp>,
-    ) -> Outcome<MadeCredential> {
+    ) -> Answer<MadeCredential> {
         let access_key = loop {
             let access_key = secret::access_key()?;
             let is_taken = access_key == self.shared.root_access_key
@@ -229,6 +234,7 @@ impl Changes {
             created_at: now,
             expires_at,
             last_used: Arc::default(),
+            has_died: false,
         };
         Ok(MadeCredential { told: NewCredential { info: state.info(id), secret_key }, state })
     }
@@ -238,8 +244,12 @@ impl Changes {
         account: AccountId,
         id: CredentialId,
         enabled: bool,
-    ) -> Outcome<Account> {
-        let credential = CredentialState { enabled, ..self.credential(account, id)? };
+    ) -> Answer<(Account, Outcome)> {
+        let before = self.credential(account, id)?;
+        if before.enabled == enabled {
+            return Ok((self.account(account)?, Outcome::Unchanged));
+        }
+        let credential = CredentialState { enabled, ..before };
         let key = record::credential_key(account, id);
         let write = Write::put(self.shared.store.credentials, &key, record::encode_credential(&credential));
         self.change(&[write], |state| {
@@ -248,22 +258,22 @@ impl Changes {
                 found.enabled = enabled;
             }
         })?;
-        self.account(account)
+        Ok((self.account(account)?, Outcome::Changed))
     }
 
-    pub(super) fn delete_credential(&mut self, account: AccountId, id: CredentialId) -> Outcome<()> {
+    pub(super) fn delete_credential(&mut self, account: AccountId, id: CredentialId) -> Answer<()> {
         self.credential(account, id)?;
         self.remove_credentials(&[(account, id)])
     }
 
-    fn credential(&self, account: AccountId, id: CredentialId) -> Outcome<CredentialState> {
+    fn credential(&self, account: AccountId, id: CredentialId) -> Answer<CredentialState> {
         let state = self.shared.state();
         let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
         owner.credentials.get(&id).cloned().ok_or(DirectoryError::CredentialNotFound)
     }
 
     /// Removes credentials that are there.
-    pub(super) fn remove_credentials(&mut self, gone: &[(AccountId, CredentialId)]) -> Outcome<()> {
+    pub(super) fn remove_credentials(&mut self, gone: &[(AccountId, CredentialId)]) -> Answer<()> {
         let store = &self.shared.store;
         let keys = gone.iter().map(|(account, id)| record::credential_key(*account, *id));
         let both =
@@ -276,44 +286,56 @@ impl Changes {
         })
     }
 
-    pub(super) fn create_policy(&mut self, policy: Policy) -> Outcome<PolicyInfo> {
-        if self.shared.state().policies.len() >= POLICIES_MAX {
-            return too_many("policies", POLICIES_MAX);
+    pub(super) fn create_policy(&mut self, policy: Policy) -> Answer<PolicyInfo> {
+        {
+            let state = self.shared.state();
+            if state.policies.len() >= POLICIES_MAX {
+                return too_many("policies", POLICIES_MAX);
+            }
+            if state.resources().0 + policy.patterns() > RESOURCES_MAX {
+                return too_many("resources in all policies", RESOURCES_MAX);
+            }
         }
         let created_at = self.now();
         let id = PolicyId::make(created_at)?;
         let body = record::encode_policy(&policy, created_at);
         let write = Write::put(self.shared.store.policies, &id.0, body);
         let policy = Arc::new(policy);
-        let shown = PolicyState { policy: Arc::clone(&policy), created_at, attached_to: BTreeSet::new() };
-        self.change(&[write], |state| drop(state.policies.insert(id, shown)))?;
+        let shown = PolicyState::new(Arc::clone(&policy), created_at);
+        self.change(&[write], |state| state.add_policy(id, shown))?;
         Ok(PolicyInfo { id, policy, created_at, attached_to: Vec::new() })
     }
 
-    pub(super) fn delete_policy(&mut self, id: PolicyId) -> Outcome<PolicyInfo> {
+    pub(super) fn delete_policy(&mut self, id: PolicyId) -> Answer<PolicyInfo> {
         let view = self.shared.state().policy_view(id).ok_or(DirectoryError::PolicyNotFound)?;
         if !view.attached_to.is_empty() {
             return Err(DirectoryError::PolicyInUse { accounts: view.attached_to.len() });
         }
         let write = Write::remove(self.shared.store.policies, &id.0);
-        self.change(&[write], |state| drop(state.policies.remove(&id)))?;
+        self.change(&[write], |state| state.remove_policy(id))?;
         Ok(view)
     }
 
-    pub(super) fn attach(&mut self, policy: PolicyId, account: AccountId) -> Outcome<()> {
+    pub(super) fn attach(&mut self, policy: PolicyId, account: AccountId) -> Answer<Outcome> {
         let rights = {
             let state = self.shared.state();
-            let Some(bound) = self.bound_policies(&state, policy, account)? else { return Ok(()) };
+            let Some(bound) = bound_policies(&state, policy, account)? else {
+                return Ok(Outcome::Unchanged);
+            };
             if bound.len() >= POLICIES_PER_ACCOUNT_MAX {
                 return too_many("policies attached to an account", POLICIES_PER_ACCOUNT_MAX);
             }
             let with_new = || bound.iter().chain([&policy]);
-            let found = with_new().filter_map(|id| state.policies.get(id));
-            if found.map(|found| found.policy.patterns()).sum::<usize>() > RESOURCES_PER_ACCOUNT_MAX {
+            let resources = |id| state.policies.get(id).map_or(0, |found| found.resources);
+            if with_new().map(resources).sum::<usize>() > RESOURCES_PER_ACCOUNT_MAX {
                 let what = "resources in the policies attached to an account";
                 return too_many(what, RESOURCES_PER_ACCOUNT_MAX);
             }
-            state.compile(with_new())
+            if state.resources().1 + resources(&policy) > ATTACHED_RESOURCES_MAX {
+                let what = "resources in the policies attached to all accounts together";
+                return too_many(what, ATTACHED_RESOURCES_MAX);
+            }
+            self.rights.of(&state, with_new())
         };
         let (key, attached_at) = (record::binding_key(account, policy), record::encode_time(self.now()));
         let write = Write::put(self.shared.store.bindings, &key, attached_at);
@@ -322,31 +344,18 @@ impl Changes {
             if let Some(account) = state.accounts.get_mut(&account) {
                 account.rights = rights;
             }
-        })
+        })?;
+        Ok(Outcome::Changed)
     }
 
-    /// The policies of an account to which this one is to be attached; `None` when it is already.
-    fn bound_policies<'s>(
-        &self,
-        state: &'s State,
-        policy: PolicyId,
-        account: AccountId,
-    ) -> Outcome<Option<&'s BTreeSet<PolicyId>>> {
-        if !state.policies.contains_key(&policy) {
-            return Err(DirectoryError::PolicyNotFound);
-        }
-        let bound = &state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?.policies;
-        Ok((!bound.contains(&policy)).then_some(bound))
-    }
-
-    pub(super) fn detach(&mut self, policy: PolicyId, account: AccountId) -> Outcome<()> {
+    pub(super) fn detach(&mut self, policy: PolicyId, account: AccountId) -> Answer<Outcome> {
         let rights = {
             let state = self.shared.state();
-            if self.bound_policies(&state, policy, account)?.is_some() {
-                return Ok(());
+            if bound_policies(&state, policy, account)?.is_some() {
+                return Ok(Outcome::Unchanged);
             }
             let bound = state.accounts.get(&account).map(|account| &account.policies);
-            state.compile(bound.into_iter().flatten().filter(|id| **id != policy))
+            self.rights.of(&state, bound.into_iter().flatten().filter(|id| **id != policy))
         };
         let key = record::binding_key(account, policy);
         let write = Write::remove(self.shared.store.bindings, &key);
@@ -355,7 +364,8 @@ impl Changes {
             if let Some(account) = state.accounts.get_mut(&account) {
                 account.rights = rights;
             }
-        })
+        })?;
+        Ok(Outcome::Changed)
     }
 
     pub(super) fn create_token(
@@ -363,24 +373,29 @@ impl Changes {
         name: &str,
         role: Role,
         seconds: Option<u64>,
-    ) -> Outcome<NewManagementToken> {
+    ) -> Answer<NewManagementToken> {
         check_name(name).map_err(invalid)?;
-        if self.shared.state().tokens.len() >= MANAGEMENT_TOKENS_MAX {
-            return too_many("management tokens", MANAGEMENT_TOKENS_MAX);
-        }
         let created_at = self.now();
+        {
+            let (state, judged) = (self.shared.state(), self.shared.judged(created_at));
+            let is_alive =
+                |token: &&TokenState| !token.has_died && !self.shared.has_expired(token.expires_at, judged);
+            if state.tokens.values().filter(is_alive).count() >= MANAGEMENT_TOKENS_MAX {
+                return too_many("management tokens", MANAGEMENT_TOKENS_MAX);
+            }
+        }
         let expires_at =
             seconds.map(|seconds| ahead(created_at, seconds, 1, TOKEN_SECONDS_MAX)).transpose()?;
         let (id, token) = (TokenId::make(created_at)?, secret::management_token()?);
         let hash = hash_token(token.expose());
-        let state = TokenState { name: name.into(), role, hash, created_at, expires_at };
+        let state = TokenState { name: name.into(), role, hash, created_at, expires_at, has_died: false };
         let info = state.info(id);
         let write = Write::put(self.shared.store.tokens, &id.0, record::encode_token(&state));
         self.change(&[write], |shown| _ = shown.add_token(id, state))?;
         Ok(NewManagementToken { info, token })
     }
 
-    pub(super) fn delete_token(&mut self, id: TokenId) -> Outcome<super::view::ManagementToken> {
+    pub(super) fn delete_token(&mut self, id: TokenId) -> Answer<super::view::ManagementToken> {
         let view = self.shared.state().tokens.get(&id).map(|token| token.info(id));
         let view = view.ok_or(DirectoryError::TokenNotFound)?;
         self.remove_tokens(&[id])?;
@@ -388,7 +403,7 @@ impl Changes {
     }
 
     /// Removes tokens that are there.
-    pub(super) fn remove_tokens(&mut self, gone: &[TokenId]) -> Outcome<()> {
+    pub(super) fn remove_tokens(&mut self, gone: &[TokenId]) -> Answer<()> {
         let table = self.shared.store.tokens;
         let writes: Vec<_> = gone.iter().map(|id| Write::remove(table, &id.0)).collect();
         self.change(&writes, |state| {
@@ -397,6 +412,19 @@ impl Changes {
             }
         })
     }
+}
+
+/// The policies of an account to which this one is to be attached; `None` when it is already.
+fn bound_policies(
+    state: &State,
+    policy: PolicyId,
+    account: AccountId,
+) -> Answer<Option<&BTreeSet<PolicyId>>> {
+    if !state.policies.contains_key(&policy) {
+        return Err(DirectoryError::PolicyNotFound);
+    }
+    let bound = &state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?.policies;
+    Ok((!bound.contains(&policy)).then_some(bound))
 }
 
 /// A credential that is not yet in the directory.
@@ -411,3 +439,6 @@ impl MadeCredential {
         Write::put(shared.store.credentials, &key, record::encode_credential(&self.state))
     }
 }
+
+#[cfg(test)]
+mod tests;

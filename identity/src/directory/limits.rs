@@ -15,7 +15,12 @@ pub const POLICIES_PER_ACCOUNT_MAX: usize = 10_000;
 /// Resources in all statements of the policies of an account: compiling them takes some tens of milliseconds of the
 /// directory's thread.
 pub const RESOURCES_PER_ACCOUNT_MAX: usize = 100_000;
-/// Management tokens: people and tools, not requests.
+/// Resources in all statements of all policies: some 100 bytes each in memory, a kilobyte with the longest keys.
+pub const RESOURCES_MAX: usize = 1_000_000;
+/// Resources in the policies of each account, added up over all accounts. Accounts with the same policies share what these
+/// amount to; this bounds it when no two have the same, and with it the start, which compiles it, and the number of bindings.
+pub const ATTACHED_RESOURCES_MAX: usize = 10_000_000;
+/// Management tokens: people and tools, not requests. Those that have expired do not count.
 pub const MANAGEMENT_TOKENS_MAX: usize = 10_000;
 
 /// Shortest life of a temporary credential, in seconds.
@@ -29,8 +34,17 @@ pub const TOKEN_SECONDS_MAX: u64 = 10 * 366 * 86_400;
 pub(super) const CHANGES_WAITING_MAX: usize = 1024;
 /// How often uses are written down and what has expired is removed.
 pub(super) const UPKEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// Expired credentials and tokens that one upkeep removes, and uses that one transaction writes down.
-pub(super) const UPKEEP_CHANGES_MAX: usize = 1000;
+/// Expired credentials and tokens that one transaction of an upkeep removes, and uses that one writes down.
+pub(super) const UPKEEP_CHANGES_MAX: usize = 200;
+/// How long what has expired is kept after an upkeep found it so: a clock that jumped ahead is noticed before.
+pub(super) const EXPIRED_KEPT_MILLIS: u64 = 86_400_000;
+/// Expired credentials of an account that are kept; the oldest of more are removed at once. As many as may be alive, so that a
+/// jump of the clock removes none.
+pub(super) const EXPIRED_PER_ACCOUNT_MAX: usize = TEMPORARY_PER_ACCOUNT_MAX;
+/// Expired management tokens that are kept, likewise.
+pub(super) const EXPIRED_TOKENS_MAX: usize = MANAGEMENT_TOKENS_MAX;
+/// How exactly the highest time is known that the clock has shown: each step is a write to memory that all cores read.
+pub(super) const SEEN_INTERVAL_MILLIS: u64 = 1000;
 /// A use is noted when the last one is at least so long ago, so that a busy credential writes to memory that all cores read
 /// once a second and not with every request.
 pub(super) const USE_INTERVAL_MILLIS: u64 = 1000;
@@ -44,6 +58,8 @@ pub(super) const MAP_BYTES: usize = 1 << 34;
 pub(super) const HEADROOM: u64 = 12 << 20;
 /// ... when it has fallen below this ...
 pub(super) const HEADROOM_LOW: u64 = 9 << 20;
-/// ... and below which nothing is changed any more: more than the largest transaction can dirty, which is that of an upkeep,
-/// with each record in a page of its own.
+/// ... and below which nothing is changed any more: more than the largest transaction can dirty. An upkeep removes two records of
+/// each of [`UPKEEP_CHANGES_MAX`] credentials, and each removal can dirty its leaf and the neighbour that this is merged with:
+/// 800 pages of 4 KiB, which is half of this, and the branches above them are fewer. An account that is removed has its records
+/// side by side: some 600 pages with all that it may have.
 pub(super) const HEADROOM_MIN: u64 = 6 << 20;

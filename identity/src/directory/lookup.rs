@@ -7,7 +7,7 @@
 use super::Directory;
 use super::limits::CACHED_ACCESS_KEYS_MAX;
 use super::seal::SecretOwner;
-use super::state::is_expired;
+use super::shared::Shared;
 use crate::credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential};
 use cairn_model::Timestamp;
 use std::cell::RefCell;
@@ -51,29 +51,32 @@ impl Credentials for ExecutorCredentials {
         if let Some(root) = self.root.find(access_key, now) {
             return Some(root);
         }
+        let shared = &self.directory.shared;
+        // Before the version, see `Shared::follow_clock`.
+        let now = shared.judged(now);
         let cache = &mut *self.cache.borrow_mut();
         // Read before the lookup: a change in between raises it again, and what was found is forgotten with the next request.
-        let version = self.directory.shared.version();
+        let version = shared.version();
         if cache.version != version {
             cache.entries.clear();
             cache.version = version;
         }
         if let Some(entry) = cache.entries.get(access_key) {
-            return entry.at(now);
+            return entry.at(now, shared);
         }
         let (access_key, entry) = self.directory.look_up(access_key)?;
         if cache.entries.len() >= CACHED_ACCESS_KEYS_MAX {
             cache.entries.clear();
         }
-        let found = entry.at(now);
+        let found = entry.at(now, shared);
         cache.entries.insert(access_key, entry);
         found
     }
 }
 
 impl Entry {
-    fn at(&self, now: Timestamp) -> Option<Credential> {
-        (!is_expired(self.expires_at, now)).then(|| self.credential.clone())
+    fn at(&self, judged: Timestamp, shared: &Shared) -> Option<Credential> {
+        (!shared.has_expired(self.expires_at, judged)).then(|| self.credential.clone())
     }
 }
 
@@ -82,7 +85,7 @@ impl Directory {
     fn look_up(&self, access_key: &str) -> Option<(Arc<str>, Entry)> {
         let state = self.shared.state();
         let (account_id, account, id, credential) = state.find_access_key(access_key)?;
-        if !account.enabled || !credential.enabled {
+        if !account.enabled || !credential.enabled || credential.has_died {
             return None;
         }
         let owner = SecretOwner { account: account_id, credential: id, access_key };

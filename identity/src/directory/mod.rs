@@ -10,26 +10,30 @@ mod id;
 mod limits;
 mod lookup;
 mod record;
+mod rights;
 mod seal;
 mod secret;
 mod shared;
 mod state;
 mod store;
+#[cfg(test)]
+mod testing;
 mod upkeep;
 mod view;
 
 pub use error::{DirectoryError, DirectoryOpenError};
 pub use id::{AccountId, CredentialId, PolicyId, TokenId};
 pub use limits::{
-    ACCOUNTS_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX, POLICIES_PER_ACCOUNT_MAX,
-    RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX, TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN,
-    TOKEN_SECONDS_MAX,
+    ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
+    POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
+    TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 pub use lookup::ExecutorCredentials;
 pub use record::LastUse;
 pub use secret::Secret;
 pub use view::{
-    Account, AttachedPolicy, CredentialInfo, ManagementToken, NewCredential, NewManagementToken, PolicyInfo,
+    Account, AttachedPolicy, CredentialInfo, ManagementToken, NewCredential, NewManagementToken, Outcome,
+    PolicyInfo,
 };
 
 use crate::policy::Policy;
@@ -41,7 +45,6 @@ use limits::{CHANGES_WAITING_MAX, UPKEEP_INTERVAL};
 use seal::SealingKey;
 use secret::{TOKEN_PREFIX, hash_token};
 use shared::Shared;
-use state::is_expired;
 use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -89,10 +92,11 @@ impl Directory {
         let io = |error| DirectoryOpenError::Io { path: folder.clone(), error };
         let sealing = SealingKey::derive(&master_key, id).map_err(io)?;
         let store = DirectoryStore::open(&folder, id)?;
-        let state = store.load(&folder, &sealing)?;
+        let mut state = store.load(&folder, &sealing)?;
+        let rights = state.compile();
         let shared = Arc::new(Shared::new(store, state, sealing, clock, root_access_key));
         let (jobs, waiting) = sync_channel(CHANGES_WAITING_MAX);
-        let changes = Changes::new(Arc::clone(&shared));
+        let changes = Changes::new(Arc::clone(&shared), rights);
         let thread = std::thread::Builder::new().name("identity".to_owned()).spawn(move || {
             // What a panic left half-done is unknown.
             if catch_unwind(AssertUnwindSafe(|| run(changes, &waiting))).is_err() {
@@ -144,11 +148,15 @@ impl Directory {
         self.change(move |changes| changes.delete_account(id)).await
     }
 
-    /// Sets whether the credentials of an account may be used.
+    /// Sets whether the credentials of an account may be used; gives the account.
     ///
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], or a failure.
-    pub async fn set_account_enabled(&self, id: AccountId, enabled: bool) -> Result<Account, DirectoryError> {
+    pub async fn set_account_enabled(
+        &self,
+        id: AccountId,
+        enabled: bool,
+    ) -> Result<(Account, Outcome), DirectoryError> {
         self.change(move |changes| changes.set_account_enabled(id, enabled)).await
     }
 
@@ -181,7 +189,7 @@ impl Directory {
         account: AccountId,
         id: CredentialId,
         enabled: bool,
-    ) -> Result<Account, DirectoryError> {
+    ) -> Result<(Account, Outcome), DirectoryError> {
         self.change(move |changes| changes.set_credential_enabled(account, id, enabled)).await
     }
 
@@ -217,7 +225,7 @@ impl Directory {
     ///
     /// # Errors
     /// [`DirectoryError::PolicyNotFound`], [`DirectoryError::AccountNotFound`], [`DirectoryError::TooMany`], or a failure.
-    pub async fn attach(&self, policy: PolicyId, account: AccountId) -> Result<(), DirectoryError> {
+    pub async fn attach(&self, policy: PolicyId, account: AccountId) -> Result<Outcome, DirectoryError> {
         self.change(move |changes| changes.attach(policy, account)).await
     }
 
@@ -225,7 +233,7 @@ impl Directory {
     ///
     /// # Errors
     /// [`DirectoryError::PolicyNotFound`], [`DirectoryError::AccountNotFound`], or a failure.
-    pub async fn detach(&self, policy: PolicyId, account: AccountId) -> Result<(), DirectoryError> {
+    pub async fn detach(&self, policy: PolicyId, account: AccountId) -> Result<Outcome, DirectoryError> {
         self.change(move |changes| changes.detach(policy, account)).await
     }
 
@@ -250,13 +258,15 @@ impl Directory {
         self.change(move |changes| changes.delete_token(id)).await
     }
 
-    /// The accounts behind one, or the first ones, the oldest first: so many at most. A list of all is made page by page, so
-    /// that no executor is held up.
+    /// The accounts behind one, or the first ones, the oldest first: as many as have so many parts together, each one and all
+    /// that it holds counted, and one at least if there is one. A list of all is made page by page, so that neither the
+    /// directory nor an executor is held up.
     #[must_use]
     pub fn accounts(&self, after: Option<AccountId>, most: usize) -> Vec<Account> {
         let state = self.shared.state();
         let behind = state.accounts.range((behind(after), Bound::Unbounded));
-        behind.take(most).filter_map(|(id, _)| state.account_view(*id)).collect()
+        let page = within(most, behind, |found| found.credentials.len() + found.policies.len());
+        page.filter_map(|id| state.account_view(id)).collect()
     }
 
     /// One account.
@@ -270,7 +280,8 @@ impl Directory {
     pub fn policies(&self, after: Option<PolicyId>, most: usize) -> Vec<PolicyInfo> {
         let state = self.shared.state();
         let behind = state.policies.range((behind(after), Bound::Unbounded));
-        behind.take(most).filter_map(|(id, _)| state.policy_view(*id)).collect()
+        let page = within(most, behind, |found| found.resources + found.attached_to.len());
+        page.filter_map(|id| state.policy_view(id)).collect()
     }
 
     /// One policy.
@@ -279,7 +290,7 @@ impl Directory {
         self.shared.state().policy_view(id)
     }
 
-    /// The management tokens behind one, or the first ones, as [`Self::accounts`].
+    /// The management tokens behind one, or the first ones, as [`Self::accounts`]; each has one part.
     #[must_use]
     pub fn tokens(&self, after: Option<TokenId>, most: usize) -> Vec<ManagementToken> {
         let state = self.shared.state();
@@ -295,10 +306,11 @@ impl Directory {
             return None;
         }
         let hash = hash_token(token);
-        let now = self.shared.clock.now();
+        let judged = self.shared.judged(self.shared.clock.now());
         let state = self.shared.state();
         let (id, found) = state.find_token(&hash)?;
-        (!is_expired(found.expires_at, now)).then(|| found.info(id))
+        let is_dead = found.has_died || self.shared.has_expired(found.expires_at, judged);
+        (!is_dead).then(|| found.info(id))
     }
 
     /// Whether changes can be made: `Err` says what is wrong. Reads go on all the same.
@@ -337,13 +349,31 @@ fn behind<T>(after: Option<T>) -> Bound<T> {
     after.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
+/// The ids of the first entries that have at most so many parts together, and of the first one in any case.
+fn within<'s, I: Copy + 's, T: 's>(
+    most: usize,
+    entries: impl Iterator<Item = (&'s I, &'s T)>,
+    held: impl Fn(&T) -> usize,
+) -> impl Iterator<Item = I> {
+    let mut parts = 0usize;
+    let fits = move |(_, entry): &(&I, &T)| {
+        let is_first = parts == 0;
+        parts = parts.saturating_add(1 + held(entry));
+        is_first || parts <= most
+    };
+    entries.take_while(fits).map(|(id, _)| *id)
+}
+
 /// The thread: one change after the other, and the upkeep, until nobody can ask any more.
 fn run(mut changes: Changes, waiting: &Receiver<Job>) {
     let mut upkeep = Upkeep::new(&changes);
     let mut due = Instant::now() + UPKEEP_INTERVAL;
     loop {
         match waiting.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Ok(job) => job(&mut changes),
+            Ok(job) => {
+                changes.shared.follow_clock();
+                job(&mut changes);
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }

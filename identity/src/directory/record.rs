@@ -108,6 +108,7 @@ pub(super) fn decode_credential(record: &Record<'_>) -> Option<CredentialState> 
         created_at: Timestamp(read.created_at),
         expires_at: read.expires_at.map(Timestamp),
         last_used: Arc::default(),
+        has_died: false,
     })
 }
 
@@ -142,6 +143,7 @@ pub(super) fn decode_token(record: &Record<'_>) -> Option<TokenState> {
         hash,
         created_at: Timestamp(read.created_at),
         expires_at: read.expires_at.map(Timestamp),
+        has_died: false,
     })
 }
 
@@ -207,9 +209,10 @@ impl LastUse {
     /// Notes a use, unless one was noted less than a second ago.
     pub fn note(&self, now: Timestamp) {
         let last = self.0.load(Ordering::Relaxed);
-        // A clock that was set back does not take a later use away.
-        if now.0 >= last.saturating_add(super::limits::USE_INTERVAL_MILLIS) {
-            self.0.fetch_max(now.0, Ordering::Relaxed);
+        // One that lies ahead was noted by a clock that was wrong.
+        if now.0.abs_diff(last) >= super::limits::USE_INTERVAL_MILLIS {
+            // Of two at a time one is enough.
+            let _ = self.0.compare_exchange(last, now.0, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
 
@@ -292,7 +295,7 @@ mod tests {
     fn a_use_is_noted_once_a_second_and_never_taken_back() {
         let last = LastUse::default();
         assert_eq!(last.get(), None);
-        for (now, expected) in [(5000, 5000), (5999, 5000), (6000, 6000), (2000, 6000)] {
+        for (now, expected) in [(5000, 5000), (5999, 5000), (6000, 6000), (5001, 6000), (2000, 2000)] {
             last.note(Timestamp(now));
             assert_eq!(last.get(), Some(Timestamp(expected)), "{now}");
         }

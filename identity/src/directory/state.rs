@@ -5,6 +5,7 @@
 
 use super::id::{AccountId, CredentialId, PolicyId, TokenId};
 use super::record::LastUse;
+use super::rights::SharedRights;
 use super::secret::TokenHash;
 use super::view::{Account, AttachedPolicy, CredentialInfo, ManagementToken, PolicyInfo};
 use crate::policy::{Policy, Rights};
@@ -31,12 +32,23 @@ pub(super) struct CredentialState {
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
     pub(super) last_used: Arc<LastUse>,
+    /// It had expired before the clock was set back.
+    pub(super) has_died: bool,
 }
 
 pub(super) struct PolicyState {
     pub(super) policy: Arc<Policy>,
+    /// How many it has.
+    pub(super) resources: usize,
     pub(super) created_at: Timestamp,
     pub(super) attached_to: BTreeSet<AccountId>,
+}
+
+impl PolicyState {
+    /// Attached to nobody.
+    pub(super) fn new(policy: Arc<Policy>, created_at: Timestamp) -> Self {
+        Self { resources: policy.patterns(), policy, created_at, attached_to: BTreeSet::new() }
+    }
 }
 
 pub(super) struct TokenState {
@@ -45,6 +57,8 @@ pub(super) struct TokenState {
     pub(super) hash: TokenHash,
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
+    /// It had expired before the clock was set back.
+    pub(super) has_died: bool,
 }
 
 /// Whether something that expires then is dead by now.
@@ -86,6 +100,10 @@ pub(super) struct State {
     account_names: HashMap<Arc<str>, AccountId>,
     access_keys: HashMap<Arc<str>, (AccountId, CredentialId)>,
     token_hashes: HashMap<TokenHash, TokenId>,
+    /// Those of all policies.
+    resources: usize,
+    /// Those of each account's policies, added up over all accounts.
+    attached_resources: usize,
 }
 
 impl State {
@@ -107,6 +125,7 @@ impl State {
         for policy in &account.policies {
             if let Some(policy) = self.policies.get_mut(policy) {
                 policy.attached_to.remove(&id);
+                self.attached_resources -= policy.resources;
             }
         }
     }
@@ -130,13 +149,32 @@ impl State {
         }
     }
 
+    pub(super) fn add_policy(&mut self, id: PolicyId, policy: PolicyState) {
+        self.resources += policy.resources;
+        self.policies.insert(id, policy);
+    }
+
+    /// Removes a policy that is attached to nobody.
+    pub(super) fn remove_policy(&mut self, id: PolicyId) {
+        if let Some(policy) = self.policies.remove(&id) {
+            self.resources -= policy.resources;
+        }
+    }
+
+    /// The resources of all policies, and those of each account's policies, added up over all accounts.
+    pub(super) fn resources(&self) -> (usize, usize) {
+        (self.resources, self.attached_resources)
+    }
+
     /// Attaches a policy, without compiling; `false` when one of the two is not there.
     pub(super) fn bind(&mut self, account: AccountId, policy: PolicyId) -> bool {
         let (Some(owner), Some(bound)) = (self.accounts.get_mut(&account), self.policies.get_mut(&policy))
         else {
             return false;
         };
-        owner.policies.insert(policy);
+        if owner.policies.insert(policy) {
+            self.attached_resources += bound.resources;
+        }
         bound.attached_to.insert(account);
         true
     }
@@ -146,8 +184,10 @@ impl State {
         if let Some(account) = self.accounts.get_mut(&account) {
             account.policies.remove(&policy);
         }
-        if let Some(policy) = self.policies.get_mut(&policy) {
-            policy.attached_to.remove(&account);
+        if let Some(policy) = self.policies.get_mut(&policy)
+            && policy.attached_to.remove(&account)
+        {
+            self.attached_resources -= policy.resources;
         }
     }
 
@@ -163,10 +203,25 @@ impl State {
         }
     }
 
-    /// What these policies amount to; those that are not there count for nothing.
-    pub(super) fn compile<'s>(&'s self, policies: impl IntoIterator<Item = &'s PolicyId>) -> Arc<Rights> {
-        let found = policies.into_iter().filter_map(|id| self.policies.get(id));
-        Arc::new(Rights::compile(found.map(|found| &*found.policy)))
+    /// Compiles the policies of all accounts.
+    pub(super) fn compile(&mut self) -> SharedRights {
+        let mut shared = SharedRights::default();
+        let of = |account: &AccountState| shared.of(self, &account.policies);
+        let compiled: Vec<_> = self.accounts.values().map(of).collect();
+        for (account, rights) in self.accounts.values_mut().zip(compiled) {
+            account.rights = rights;
+        }
+        shared
+    }
+
+    /// What has expired by `seen` stays dead, whatever the clock says later.
+    pub(super) fn bury(&mut self, seen: Timestamp) {
+        for credential in self.accounts.values_mut().flat_map(|account| account.credentials.values_mut()) {
+            credential.has_died |= is_expired(credential.expires_at, seen);
+        }
+        for token in self.tokens.values_mut() {
+            token.has_died |= is_expired(token.expires_at, seen);
+        }
     }
 
     pub(super) fn has_name(&self, name: &str) -> bool {
@@ -205,7 +260,7 @@ impl State {
     }
 
     pub(super) fn policy_view(&self, id: PolicyId) -> Option<PolicyInfo> {
-        let PolicyState { policy, created_at, attached_to } = self.policies.get(&id)?;
+        let PolicyState { policy, created_at, attached_to, .. } = self.policies.get(&id)?;
         Some(PolicyInfo {
             id,
             policy: Arc::clone(policy),

@@ -105,7 +105,7 @@ impl DirectoryStore {
         if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
     }
 
-    /// Reads everything, and tries every secret.
+    /// Reads everything but compiles nothing, and tries every secret.
     pub(super) fn load(&self, folder: &Path, key: &SealingKey) -> Result<State, DirectoryOpenError> {
         self.read(key).map_err(|error| match error {
             LoadError::Lmdb(error) => open_error(folder, error.into()),
@@ -180,23 +180,14 @@ impl DirectoryStore {
     fn read_policies(&self, txn: &ReadTxn<'_>, state: &mut State) -> Result<(), LoadError> {
         each(txn, self.policies, "policies", |key, record| {
             let (id, (policy, created_at)) = (record::policy_of(key)?, record::decode_policy(record)?);
-            let policy = PolicyState { policy: Arc::new(policy), created_at, attached_to: BTreeSet::new() };
-            state.policies.insert(id, policy);
+            state.add_policy(id, PolicyState::new(Arc::new(policy), created_at));
             Some(())
         })?;
         each(txn, self.bindings, "bindings", |key, record| {
             record::decode_time(record)?;
             let (account, policy) = record::binding_of(key)?;
             state.bind(account, policy).then_some(())
-        })?;
-        let ids: Vec<_> = state.accounts.keys().copied().collect();
-        for id in ids {
-            let rights = state.accounts.get(&id).map(|account| state.compile(&account.policies));
-            if let (Some(account), Some(rights)) = (state.accounts.get_mut(&id), rights) {
-                account.rights = rights;
-            }
-        }
-        Ok(())
+        })
     }
 }
 

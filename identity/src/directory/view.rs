@@ -7,6 +7,15 @@ use crate::role::Role;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
+/// Whether a change changed anything. One that does not is answered as if it did, and nothing is written or raised for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Something is another way than before.
+    Changed,
+    /// It was so already.
+    Unchanged,
+}
+
 /// A service account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Account {

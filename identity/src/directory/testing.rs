@@ -1,0 +1,51 @@
+//! A directory without its thread, for the tests of what that thread does.
+
+use super::changes::Changes;
+use super::id::AccountId;
+use super::rights::SharedRights;
+use super::seal::SealingKey;
+use super::shared::Shared;
+use super::state::State;
+use super::store::DirectoryStore;
+use cairn_model::{Clock, Timestamp};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the clock shows at first.
+pub(super) const NOW: u64 = 1_795_237_200_000;
+
+pub(super) struct TestClock(AtomicU64);
+
+impl TestClock {
+    pub(super) fn set(&self, now: u64) {
+        self.0.store(now, Ordering::Relaxed);
+    }
+}
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+pub(super) struct Place {
+    _folder: tempfile::TempDir,
+    pub(super) clock: Arc<TestClock>,
+    pub(super) changes: Changes,
+    pub(super) account: AccountId,
+}
+
+impl Place {
+    /// With an account.
+    pub(super) fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("unmade"), b"").expect("a file");
+        let clock = Arc::new(TestClock(AtomicU64::new(NOW)));
+        let store = DirectoryStore::open(folder.path(), [7; 16]).expect("opens");
+        let sealing = SealingKey::derive(b"a master key", [7; 16]).expect("a key");
+        let shared = Shared::new(store, State::default(), sealing, clock.clone(), "root".to_owned());
+        let mut changes = Changes::new(Arc::new(shared), SharedRights::default());
+        let (account, _) = changes.create_account("web", String::new()).expect("an account");
+        Self { _folder: folder, clock, changes, account: account.id }
+    }
+}
