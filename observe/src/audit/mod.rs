@@ -2,8 +2,9 @@
 //!
 //! An [`AuditLog`] owns an LMDB environment, a thread that writes it and a thread that reads pages of it. Callers are
 //! executors: nothing here makes them wait for the disk but [`AuditLog::append`] and [`AuditLog::intend`], whose futures
-//! resolve when the record is durable. A change is recorded as an [`Intent`] before it is begun, and by its outcome after. [`AuditLog::offer`] waits for nothing, and its
-//! records are limited by source: floods of refused requests neither fill the disk nor push out what matters.
+//! resolve when the record is durable. A change is recorded as an [`Intent`] before it is begun, and by its outcome after.
+//! [`AuditLog::offer`] waits for nothing, and its records are limited by source: floods of refused requests neither fill the
+//! disk nor push out what matters.
 //!
 //! Invariants: events have growing ids in the order in which they were recorded; what was acknowledged is on the device;
 //! no event holds a secret.
