@@ -11,6 +11,7 @@ import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client
+from harness.management import Management
 from harness.s3 import S3
 from harness.server import RUNS, Cairn, ServerError
 from harness.sigv4 import Credential
@@ -66,6 +67,12 @@ def foreign_client() -> S3 | None:
 def s3(request: pytest.FixtureRequest) -> S3:
     """A client of the data plane under the root credential."""
     return foreign_client() or request.getfixturevalue("store").s3
+
+
+@pytest.fixture
+def admin(store: Cairn) -> Management:
+    """A client of the management plane under the system token, on the shared server."""
+    return store.admin
 
 
 @pytest.fixture

@@ -14,12 +14,6 @@ BODY_BYTES_MAX = 1 << 20
 
 
 @pytest.fixture
-def admin(store: Cairn) -> Management:
-    """The system token on the shared server."""
-    return store.admin
-
-
-@pytest.fixture
 def name() -> str:
     """A bucket name of the test's own."""
     return f"managed-{os.getpid()}-{uuid.uuid4().hex[:8]}"

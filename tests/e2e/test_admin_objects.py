@@ -24,12 +24,6 @@ HOSTILE_KEYS = [
 
 
 @pytest.fixture
-def admin(store: Cairn) -> Management:
-    """The system token on the shared server."""
-    return store.admin
-
-
-@pytest.fixture
 def bucket(admin: Management) -> str:
     """A bucket of the test's own."""
     name = f"admin-{os.getpid()}-{uuid.uuid4().hex[:8]}"

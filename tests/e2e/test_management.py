@@ -1,6 +1,5 @@
 """Attacks the management port and the command-line client: health, readiness, request ids, authentication, status."""
 
-import base64
 import json
 import subprocess
 import uuid
@@ -8,6 +7,7 @@ import uuid
 import pytest
 import requests
 
+from harness.management import basic, bearer, expect_refusal
 from harness.s3 import object_target
 from harness.server import BINARY, Cairn, clean_environment
 
@@ -17,20 +17,6 @@ TIMEOUT = 10
 def get(store: Cairn, path: str, method: str = "GET", **options) -> requests.Response:
     """A request to the management port."""
     return requests.request(method, store.management + path, timeout=TIMEOUT, **options)
-
-
-def bearer(token: str) -> dict[str, str]:
-    """The token as it is sent."""
-    return {"Authorization": f"Bearer {token}"}
-
-
-def assert_problem(response: requests.Response, status: int, code: str) -> None:
-    """The error envelope with the request id of the header."""
-    assert response.status_code == status, (response.status_code, response.text)
-    assert response.headers["content-type"].split(";")[0] == "application/json"
-    error = response.json()["error"]
-    assert error["code"] == code and error["message"]
-    assert error["request_id"] == response.headers["x-request-id"]
 
 
 @pytest.mark.parametrize(("path", "status"), [("/health", "ok"), ("/ready", "ready")])
@@ -55,8 +41,8 @@ def test_request_ids(store: Cairn):
 
 def test_system_info(store: Cairn):
     """With the system token or with the root credential; capabilities are what is built."""
-    root = base64.b64encode(f"{store.secrets.root_access_key}:{store.secrets.root_secret_key}".encode()).decode()
-    for headers in (bearer(store.secrets.system_token), {"Authorization": f"Basic {root}"}):
+    root = basic(store.secrets.root_access_key, store.secrets.root_secret_key)
+    for headers in (bearer(store.secrets.system_token), root):
         response = get(store, "/api/v1/system/info", headers=headers)
         assert response.status_code == 200, response.text
         info = response.json()
@@ -77,7 +63,7 @@ def test_system_info(store: Cairn):
 def test_authentication_is_demanded(store: Cairn, headers: dict[str, str]):
     """401 with a challenge."""
     response = get(store, "/api/v1/system/info", headers=headers)
-    assert_problem(response, 401, "UNAUTHENTICATED")
+    expect_refusal(response, 401, "UNAUTHENTICATED")
     assert response.headers["www-authenticate"]
 
 
@@ -91,9 +77,9 @@ def test_secrets_of_one_kind_do_not_open_the_other(store: Cairn):
 def test_unknown_routes_and_methods(store: Cairn):
     """404 and 405 in the management API's own form."""
     headers = bearer(store.secrets.system_token)
-    assert_problem(get(store, "/api/v1/nonsense", headers=headers), 404, "NOT_FOUND")
+    expect_refusal(get(store, "/api/v1/nonsense", headers=headers), 404, "NOT_FOUND")
     response = get(store, "/health", "DELETE", headers=headers)
-    assert_problem(response, 405, "METHOD_NOT_ALLOWED")
+    expect_refusal(response, 405, "METHOD_NOT_ALLOWED")
     assert "GET" in response.headers["allow"]
 
 

@@ -12,6 +12,7 @@ import requests
 import yaml
 
 from harness.damage import find_bytes, flip_bit, read, volumes
+from harness.management import bearer
 from harness.metrics import (
     SCRAPE_TOKEN, TIMEOUT, Scrape, faults, promql_labels, promql_names, scrape, structure_faults,
 )
@@ -41,8 +42,7 @@ def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
 
 def managed(store: Cairn, method: str, path: str, **options) -> requests.Response:
     """A request with the system token."""
-    headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
-    return requests.request(method, store.management + path, headers=headers, timeout=TIMEOUT, **options)
+    return requests.request(method, store.management + path, headers=bearer(store.secrets.system_token), timeout=TIMEOUT, **options)
 
 
 def busy(store: Cairn) -> None:
@@ -84,7 +84,7 @@ def test_the_rules_themselves_find_faults():
 
 def test_metrics_are_for_scrapers(measured: Cairn):
     """Neither for managers nor for nobody."""
-    for headers in ({}, {"Authorization": f"Bearer {measured.secrets.system_token}"}):
+    for headers in ({}, bearer(measured.secrets.system_token)):
         assert requests.get(measured.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
 
 

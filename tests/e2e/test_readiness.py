@@ -7,6 +7,7 @@ from pathlib import Path
 
 import requests
 
+from harness.management import bearer
 from harness.server import Cairn
 
 TIMEOUT = 20
@@ -42,7 +43,7 @@ def test_storage_that_cannot_be_read_is_not_ready(own_store: Cairn):
     states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "identity": "ready", "listeners": "ready"}
     assert answer.json() == {"status": "not_ready", "subsystems": states}, "and no file is named"
     assert requests.get(f"{own_store.management}/health", timeout=TIMEOUT).status_code == 200
-    headers = {"Authorization": f"Bearer {own_store.secrets.system_token}"}
+    headers = bearer(own_store.secrets.system_token)
     info = requests.get(f"{own_store.management}/api/v1/system/info", headers=headers, timeout=TIMEOUT).json()
     assert info["status"] == "not_ready"
     own_store.wait_output("not ready")

@@ -9,13 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from harness.management import Management, expect, expect_refusal, segment
-from harness.server import Cairn
-
-
-@pytest.fixture
-def admin(store: Cairn) -> Management:
-    """The system token on the shared server."""
-    return store.admin
 
 
 @pytest.fixture
