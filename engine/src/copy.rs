@@ -3,11 +3,11 @@
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::hasher::yield_once;
 use crate::limits::COPY_TURN_BYTES;
 use crate::reader::OpenObject;
 use crate::writer::StagedPayload;
 use cairn_model::ObjectKey;
+use futures_lite::future::yield_now;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl Engine {
             }
             if in_turn >= COPY_TURN_BYTES {
                 in_turn = 0;
-                yield_once().await;
+                yield_now().await;
             }
         }
         writer.finish().await

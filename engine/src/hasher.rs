@@ -10,6 +10,7 @@ use crate::limits::WRITES_IN_FLIGHT_MAX;
 use crate::md5::{LANES, Lane, MD5_BLOCK_BYTES, Md5, lanes_pay, update_lanes};
 use crate::upload_budget::Grant;
 use futures_channel::oneshot;
+use futures_lite::future::yield_now;
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -116,9 +117,9 @@ impl Hasher {
         let shared = Rc::clone(&self.0);
         glommio::spawn_local(async move {
             // Let uploads that are ready to hand something over do so: lanes are cheap when they are full.
-            yield_once().await;
+            yield_now().await;
             while shared.hash_a_turn() {
-                yield_once().await;
+                yield_now().await;
             }
             shared.running.set(false);
         })
@@ -190,17 +191,4 @@ fn hash_together(states: &mut [std::cell::RefMut<'_, State>]) {
             front.done = front.length;
         }
     }
-}
-
-/// Lets all other ready tasks run once.
-pub(crate) async fn yield_once() {
-    let mut yielded = false;
-    poll_fn(|context| {
-        if std::mem::replace(&mut yielded, true) {
-            return Poll::Ready(());
-        }
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }

@@ -35,5 +35,5 @@ pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
     ResponseMeta, Service,
 };
-pub use turns::{Turns, yield_once};
+pub use turns::Turns;
 pub use within::within;

@@ -1,7 +1,6 @@
 //! Taking turns: a body that arrives as fast as it is digested would never let its executor's other tasks run.
 
-use std::future::poll_fn;
-use std::task::Poll;
+use futures_lite::future::yield_now;
 
 /// Bytes between two turns: about half a millisecond of MD5.
 const BYTES_PER_TURN: usize = 256 * 1024;
@@ -18,23 +17,9 @@ impl Turns {
         self.bytes += count;
         if self.bytes >= BYTES_PER_TURN {
             self.bytes = 0;
-            yield_once().await;
+            yield_now().await;
         }
     }
-}
-
-/// Puts the task at the end of its executor's queue, whichever executor that is.
-pub async fn yield_once() {
-    let mut yielded = false;
-    poll_fn(|context| {
-        if yielded {
-            return Poll::Ready(());
-        }
-        yielded = true;
-        context.waker().wake_by_ref();
-        Poll::Pending
-    })
-    .await;
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use cairn_engine::{EngineError, ListObjects};
 use cairn_model::ObjectKey;
-use cairn_net::yield_once;
+use futures_lite::future::yield_now;
 use http::StatusCode;
 use serde::Serialize;
 
@@ -39,7 +39,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let mut objects = Vec::with_capacity(page.objects.len());
     for (index, listed) in page.objects.into_iter().enumerate() {
         if index % LIST_TURN_ENTRIES == LIST_TURN_ENTRIES - 1 {
-            yield_once().await;
+            yield_now().await;
         }
         let key = ObjectKey::parse(&listed.key).map_err(|_| AdminError::Internal)?;
         // The list's own records do not say what type an object has.

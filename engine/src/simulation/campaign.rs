@@ -7,7 +7,6 @@
 //! with the store that one of the cuts left. The same seed gives the same campaign.
 
 use crate::engine::Engine;
-use crate::hasher::yield_once;
 use crate::simulation::buckets::{self, StoppedClock};
 use crate::simulation::disk::{Effect, Fault, Kept, Operation, SimulatedDisk};
 use crate::simulation::examine::{CutPoint, FixedFiles, metadata_of};
@@ -17,6 +16,7 @@ use crate::simulation::stage::{Actor, Point};
 use crate::simulation::workload::{Workload, each_turn, ended};
 use crate::simulation::{Flaw, Random, Simulation};
 use crate::store::{Store, StoreOptions};
+use futures_lite::future::yield_now;
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
@@ -293,7 +293,7 @@ impl<'l> Driver<'l> {
         for step in 0..STEPS {
             let most = if self.random.below(LONG_PAUSE_IN) == 0 { LONG_PAUSE_TURNS_MAX } else { TURNS_MAX };
             for _ in 0..self.random.below(most) {
-                yield_once().await;
+                yield_now().await;
             }
             let actors = self.ready();
             if actors.is_empty() {

@@ -9,9 +9,9 @@
 //! them. After a failed flush what it should have made durable stays in doubt for good, whatever later flushes say, as the
 //! kernel has it. Failures are planned with [`SimulatedDisk::plan`].
 
-use crate::hasher::yield_once;
 use crate::simulation::Random;
 use crate::simulation::stage::{Point, Stage};
+use futures_lite::future::yield_now;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -498,7 +498,7 @@ impl SimulatedFile {
             (state.random.below(TURNS_MAX), state.strikes(Operation::Read))
         };
         for _ in 0..turns {
-            yield_once().await;
+            yield_now().await;
         }
         match struck {
             Some(Effect::Error(number)) => Err(error(number)),
@@ -521,7 +521,7 @@ impl SimulatedFile {
             (turns, struck, state.write(self.number, done, offset, begun), count)
         };
         for _ in 0..turns {
-            yield_once().await;
+            yield_now().await;
         }
         if let Some(Effect::Error(number)) = struck {
             return Err(error(number));

@@ -12,7 +12,6 @@ mod versions;
 use crate::bucket::Bucket;
 use crate::engine::Engine;
 use crate::error::EngineError;
-use crate::hasher::yield_once;
 use crate::md5::md5_digest;
 use crate::simulation::Random;
 use crate::simulation::buckets::{LOCKED, PLAIN, VERSIONED};
@@ -21,6 +20,7 @@ use crate::simulation::history::{History, Place};
 use crate::simulation::state::{Change, Content};
 use crate::writer::StagedPayload;
 use cairn_model::{Etag, ObjectKey};
+use futures_lite::future::yield_now;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -103,7 +103,7 @@ impl Workload {
             while !own.stopped.get() {
                 own.operation(number, &mut random).await;
                 for _ in 0..random.below(PAUSE_TURNS_MAX) {
-                    yield_once().await;
+                    yield_now().await;
                 }
             }
             own.running.set(own.running.get() - 1);

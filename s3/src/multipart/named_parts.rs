@@ -7,7 +7,7 @@ use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::{Document, Element, NotReadable, Progress};
 use cairn_engine::ChecksumAlgorithm;
-use cairn_net::yield_once;
+use futures_lite::future::yield_now;
 
 /// The longest list of parts that is read. The limit of other documents is too small: an SDK that writes each part with
 /// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.
@@ -42,7 +42,7 @@ pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
         turn += document.position() - before;
         if turn >= BYTES_PER_TURN {
             turn = 0;
-            yield_once().await;
+            yield_now().await;
         }
         let child = match progress {
             Progress::Child(child) if child.name() == "Part" => child,

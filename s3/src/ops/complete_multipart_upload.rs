@@ -26,7 +26,8 @@ use cairn_engine::{
 };
 use cairn_http1::encode_path;
 use cairn_model::{ObjectKey, UploadId};
-use cairn_net::{RequestBody, yield_once};
+use cairn_net::RequestBody;
+use futures_lite::future::yield_now;
 use std::sync::Arc;
 
 /// Parts that are looked up between two turns of other requests.
@@ -173,7 +174,7 @@ async fn assemble(
         match wanted.peek() {
             None => return Ok(Some((upload, assembly.finish()))),
             Some(missing) if !page.is_truncated => return Err(invalid_part(missing.number)),
-            Some(_) => yield_once().await,
+            Some(_) => yield_now().await,
         }
     }
 }

@@ -3,7 +3,6 @@
 use super::{SLOW_READER_TURNS_MAX, Workload, bytes, parsed, whole};
 use crate::engine::PutObject;
 use crate::error::EngineError;
-use crate::hasher::yield_once;
 use crate::lock::ObjectLock;
 use crate::object::{Attributes, DeleteOptions, EtagMatch, ListVersions, WriteCondition};
 use crate::simulation::Random;
@@ -11,6 +10,7 @@ use crate::simulation::buckets::lock_of_new;
 use crate::simulation::history::Place;
 use crate::simulation::state::{Change, Content};
 use cairn_model::{VersionId, VersionName};
+use futures_lite::future::yield_now;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -99,7 +99,7 @@ impl Workload {
         };
         // The source may change before its bytes are read.
         for _ in 0..random.below(SLOW_READER_TURNS_MAX) {
-            yield_once().await;
+            yield_now().await;
         }
         let content = whole(source.bytes);
         let lock = ObjectLock::default();
@@ -182,7 +182,7 @@ impl Workload {
                 Err(error) => return self.find(format!("{place} cannot be read: {error}")),
             }
             for _ in 0..random.below(SLOW_READER_TURNS_MAX) {
-                yield_once().await;
+                yield_now().await;
             }
         }
         self.reads.set(self.reads.get() + 1);
