@@ -21,6 +21,7 @@ mod serve;
 mod shutdown;
 mod signals;
 mod subsystems;
+mod supervisor;
 
 pub use error::ServeError;
 pub use load::{LoadError, Mode, ServeOptions, load_settings};

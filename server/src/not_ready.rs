@@ -16,6 +16,7 @@ use crate::config::Settings;
 use crate::error::ServeError;
 use crate::planes::{self, Listeners};
 use crate::shutdown::Shutdown;
+use crate::supervisor::Supervisor;
 use crate::{host, signals};
 
 /// There is nothing to compute.
@@ -41,11 +42,15 @@ impl Readiness for Closed {
 ///
 /// # Errors
 /// As [`crate::serve`].
-pub(crate) fn serve(settings: &Arc<Settings>, why: &OpenError) -> Result<(), ServeError> {
+pub(crate) fn serve(
+    settings: &Arc<Settings>,
+    why: &OpenError,
+    supervisor: &Supervisor,
+) -> Result<(), ServeError> {
     let reason = why.to_string();
     let listeners = planes::bind(settings, EXECUTORS)?;
     let shutdown = Shutdown::new(EXECUTORS);
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period)
+    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone())
         .map_err(ServeError::Signals)?;
     let connections_max = host::connections_possible(settings.server.connections_max);
     tracing::error!(target: "service", reason, "the store is not opened: every request is refused");
@@ -60,6 +65,8 @@ pub(crate) fn serve(settings: &Arc<Settings>, why: &OpenError) -> Result<(), Ser
             }
         }
     })?;
+    // It stays, and whoever looks at it shall see why; a start that times out would be tried again and again.
+    supervisor.ready(&format!("Every request is refused: {why}"));
     Ok(running.join()?)
 }
 

@@ -23,6 +23,7 @@ use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
+use crate::supervisor::Supervisor;
 use crate::{audit, host, identity, memory, not_ready, signals, subsystems};
 
 /// The cache takes this part of the memory when nothing is configured.
@@ -52,15 +53,34 @@ pub fn serve(
     let _log = start_logging(&settings.log.filter, settings.log.format, std::io::stderr())?;
     install_panic_hook();
     announce(&settings);
-    cairn_net::probe()?;
+    let supervisor = Supervisor::of(environment);
+    let tell_ready = |ready: &Ready| {
+        supervisor.ready(&format!("Ready: S3 on {}, management on {}", ready.data, ready.management));
+        on_ready(ready);
+    };
+    let served = serve_supervised(&settings, options.mode, &supervisor, tell_ready);
+    if let Err(error) = &served {
+        supervisor.status(&error.to_string());
+    }
+    served
+}
 
-    let store = match open_store(&settings) {
+/// Serves while the manager of services is told what goes on.
+fn serve_supervised(
+    settings: &Arc<Settings>,
+    mode: Mode,
+    supervisor: &Supervisor,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    cairn_net::probe()?;
+    supervisor.status("Opening the store");
+    let store = match open_store(settings) {
         Err(ServeError::Store(why @ OpenError::FormatTooNew { .. })) => {
-            return not_ready::serve(&settings, &why);
+            return not_ready::serve(settings, &why, supervisor);
         }
         opened => opened?,
     };
-    let served = serve_audited(&settings, options.mode, &store, on_ready);
+    let served = serve_audited(settings, mode, &store, supervisor, on_ready);
     // Also when serving failed: what was acknowledged is durable, but a clean end leaves nothing to recover.
     store.close();
     match &served {
@@ -75,12 +95,13 @@ fn serve_audited(
     settings: &Arc<Settings>,
     mode: Mode,
     store: &Arc<Store>,
+    supervisor: &Supervisor,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let log = audit::open(settings, store)?;
     let served = identity::open(settings, store).and_then(|directory| {
         let (store, log) = (Arc::clone(store), Arc::clone(&log));
-        let served = serve_store(settings, mode, store, log, Arc::clone(&directory), on_ready);
+        let served = serve_store(settings, mode, store, log, Arc::clone(&directory), supervisor, on_ready);
         directory.close();
         served
     });
@@ -94,6 +115,7 @@ fn serve_store(
     store: Arc<Store>,
     audit: Arc<AuditLog>,
     directory: Arc<Directory>,
+    supervisor: &Supervisor,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let executors = settings.server.executors.unwrap_or_else(cores);
@@ -104,7 +126,7 @@ fn serve_store(
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
     let shutdown = Shutdown::new(executors);
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period)
+    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone())
         .map_err(ServeError::Signals)?;
 
     let connections_max = host::connections_possible(settings.server.connections_max);

@@ -12,6 +12,8 @@ use cairn_observe::flush_logs;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::supervisor::Supervisor;
+
 /// What a shell reports of a process that a signal ended: this plus the signal's number.
 const EXIT_BY_SIGNAL: i32 = 128;
 /// How long the end at once waits for the log.
@@ -21,7 +23,7 @@ const FLUSH_PATIENCE: Duration = Duration::from_millis(200);
 const SAME_REQUEST: Duration = Duration::from_millis(100);
 
 /// Starts the thread that waits for signals.
-pub(crate) fn watch(drain: Drain, grace: Duration) -> io::Result<()> {
+pub(crate) fn watch(drain: Drain, grace: Duration, supervisor: Supervisor) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let wait = move || {
         let mut first: Option<Instant> = None;
@@ -32,6 +34,7 @@ pub(crate) fn watch(drain: Drain, grace: Duration) -> io::Result<()> {
                     let grace_period_seconds = grace.as_secs();
                     tracing::info!(target: "service", signal, grace_period_seconds, "draining");
                     drain.begin(grace);
+                    supervisor.stopping(grace);
                 }
                 Some(first) if first.elapsed() < SAME_REQUEST => {}
                 Some(_) => end_at_once(signal),

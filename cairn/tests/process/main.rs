@@ -9,3 +9,4 @@ mod outputs;
 mod refusals;
 mod scripted;
 mod server;
+mod supervised;

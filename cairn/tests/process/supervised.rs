@@ -1,0 +1,59 @@
+//! What a service manager hears of a server: that it opens the store, is ready, drains; or why it does not start.
+
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use crate::server::{Server, Variables, production, run};
+
+/// A manager's socket in this folder, and the variables of a server that is told of it.
+fn manager(folder: &Path) -> (UnixDatagram, Variables) {
+    let path = folder.join("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut variables = production(&folder.join("data"));
+    variables.insert("NOTIFY_SOCKET", path.to_str().unwrap().to_owned());
+    (socket, variables)
+}
+
+/// The next message, one assignment a line.
+fn received(manager: &UnixDatagram) -> String {
+    let mut buffer = [0; 4096];
+    let count = manager.recv(&mut buffer).unwrap();
+    String::from_utf8(buffer[..count].to_vec()).unwrap()
+}
+
+#[test]
+fn a_manager_hears_of_a_server_when_it_is_ready_and_when_it_stops() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manager, mut variables) = manager(folder.path());
+    variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "120".to_owned());
+    let server = Server::start(&["serve"], &variables);
+    assert_eq!(received(&manager), "STATUS=Opening the store");
+    let ready = received(&manager);
+    let expected =
+        format!("READY=1\nSTATUS=Ready: S3 on {}, management on {}", server.data, server.management);
+    assert_eq!(ready, expected);
+    TcpStream::connect(&server.data).unwrap();
+    server.signal(Signal::TERM);
+    let stopping = received(&manager);
+    assert!(stopping.starts_with("STOPPING=1\nEXTEND_TIMEOUT_USEC=135000000\nSTATUS=Draining"), "{stopping}");
+}
+
+#[test]
+fn a_manager_hears_why_a_server_does_not_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manager, variables) = manager(folder.path());
+    std::fs::write(folder.path().join("data"), "a file where the folder should be").unwrap();
+    let (code, _, stderr) = run(&["serve"], &variables);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(received(&manager), "STATUS=Opening the store");
+    let why = received(&manager);
+    assert!(
+        why.starts_with("STATUS=") && why.contains("data") && stderr.contains(&why["STATUS=".len()..]),
+        "{why}"
+    );
+}

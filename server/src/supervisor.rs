@@ -1,0 +1,182 @@
+//! What the service tells the manager that started it, such as systemd: ready, reloading, stopping, and a line about
+//! what it does.
+//!
+//! The protocol of sd_notify(3): datagrams to the socket that `NOTIFY_SOCKET` names, by path or, after an `@`, by abstract name.
+//! Without that variable nothing is sent. The service never depends on it: a manager that does not listen costs a line in the
+//! log, and at most [`PATIENCE`]. Nothing here runs on an executor.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::config::Environment;
+
+/// Names the manager's socket.
+const SOCKET_VARIABLE: &str = "NOTIFY_SOCKET";
+/// How long a datagram may wait for a manager whose queue is full.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// systemd drops datagrams of more than 4096 bytes; the rest is for what goes with a status.
+const STATUS_BYTES_MAX: usize = 2048;
+/// What the end takes beyond the grace period: closing the store, and a slow host.
+const END_MARGIN: Duration = Duration::from_secs(15);
+const MICROSECONDS_PER_SECOND: i64 = 1_000_000;
+const NANOSECONDS_PER_MICROSECOND: i64 = 1000;
+
+/// The way to the manager; none when nobody asked to be told. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Supervisor {
+    socket: Option<Arc<UnixDatagram>>,
+    /// The status that comes back after a reload.
+    ready: Arc<OnceLock<String>>,
+}
+
+impl Supervisor {
+    /// The manager that this environment names.
+    pub(crate) fn of(environment: &Environment) -> Self {
+        let Some(address) = environment.get(SOCKET_VARIABLE) else { return Self::default() };
+        match connect(address) {
+            Ok(socket) => Self { socket: Some(Arc::new(socket)), ready: Arc::default() },
+            Err(error) => {
+                tracing::warn!(target: "service", %error, "{SOCKET_VARIABLE} cannot be used: the service manager is not told");
+                Self::default()
+            }
+        }
+    }
+
+    /// What the service does at the moment, for who looks at it in the manager.
+    pub(crate) fn status(&self, text: &str) {
+        self.send(&status_line(text));
+    }
+
+    /// Requests are accepted.
+    pub(crate) fn ready(&self, text: &str) {
+        let line = status_line(text);
+        self.send(&format!("READY=1\n{line}"));
+        // Only a first one is there; the service becomes ready once.
+        let _ = self.ready.set(line);
+    }
+
+    /// The drain begins. The manager is asked for as much time as the grace period may take, whatever its own limit.
+    pub(crate) fn stopping(&self, grace: Duration) {
+        let (seconds, patience) = (grace.as_secs(), grace.saturating_add(END_MARGIN).as_micros());
+        let line = status_line(&format!("Draining: requests in flight have {seconds} s to end"));
+        self.send(&format!("STOPPING=1\nEXTEND_TIMEOUT_USEC={patience}\n{line}"));
+    }
+
+    /// Does what a reload consists of, between the announcements of its beginning and of its end.
+    #[cfg_attr(not(test), expect(dead_code, reason = "the handler of SIGHUP calls it"))]
+    pub(crate) fn reload<T>(&self, work: impl FnOnce() -> T) -> T {
+        // The time lets the manager tell this reload from an earlier one.
+        let line = status_line("Reloading");
+        self.send(&format!("RELOADING=1\nMONOTONIC_USEC={}\n{line}", monotonic_microseconds()));
+        let done = work();
+        let line = self.ready.get().map_or("", String::as_str);
+        self.send(&format!("READY=1\n{line}"));
+        done
+    }
+
+    fn send(&self, message: &str) {
+        let Some(socket) = &self.socket else { return };
+        if let Err(error) = socket.send(message.as_bytes()) {
+            tracing::warn!(target: "service", %error, "the service manager could not be told");
+        }
+    }
+}
+
+fn connect(address: &OsStr) -> io::Result<UnixDatagram> {
+    let address = match address.as_bytes() {
+        [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
+        [b'/', ..] => SocketAddr::from_pathname(Path::new(address))?,
+        _ => {
+            let text = "neither an absolute path nor an abstract name, which begins with @";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+    };
+    let socket = UnixDatagram::unbound()?;
+    socket.connect_addr(&address)?;
+    socket.set_write_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+/// The assignment of a status. A message has one on each line, so that what is in the text cannot become another one.
+fn status_line(text: &str) -> String {
+    let end = text.floor_char_boundary(STATUS_BYTES_MAX);
+    let text: String =
+        text[..end].chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    format!("STATUS={text}")
+}
+
+/// The clock by which systemd orders reloads.
+fn monotonic_microseconds() -> i64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec.saturating_mul(MICROSECONDS_PER_SECOND) + now.tv_nsec / NANOSECONDS_PER_MICROSECOND
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A manager's socket, and the way to it.
+    fn manager(socket: UnixDatagram, address: &str) -> (UnixDatagram, Supervisor) {
+        socket.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        (socket, Supervisor::of(&[(SOCKET_VARIABLE, address)].into_iter().collect()))
+    }
+
+    fn received(manager: &UnixDatagram) -> Vec<String> {
+        let mut buffer = [0; 4096];
+        let count = manager.recv(&mut buffer).unwrap();
+        String::from_utf8_lossy(&buffer[..count]).lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_manager_hears_of_ready_reload_and_stop() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let (manager, supervisor) = manager(UnixDatagram::bind(&path).unwrap(), path.to_str().unwrap());
+        supervisor.ready("Ready on 7600");
+        assert_eq!(received(&manager), ["READY=1", "STATUS=Ready on 7600"]);
+        let before = monotonic_microseconds();
+        let announced = supervisor.reload(|| received(&manager));
+        let [reloading, time, status] = &announced[..] else { panic!("{announced:?}") };
+        let time: i64 = time.strip_prefix("MONOTONIC_USEC=").unwrap().parse().unwrap();
+        assert!(reloading == "RELOADING=1" && status == "STATUS=Reloading");
+        assert!(before <= time && time <= monotonic_microseconds());
+        assert_eq!(received(&manager), ["READY=1", "STATUS=Ready on 7600"]);
+        supervisor.stopping(Duration::from_secs(300));
+        let [stopping, extend, status] = &received(&manager)[..] else { panic!() };
+        assert_eq!((stopping.as_str(), extend.as_str()), ("STOPPING=1", "EXTEND_TIMEOUT_USEC=315000000"));
+        assert!(status.starts_with("STATUS=Draining") && status.contains("300 s"));
+    }
+
+    #[test]
+    fn an_abstract_name_is_reached() {
+        let name = format!("cairn-supervisor-test-{}", std::process::id());
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap();
+        let (manager, supervisor) = manager(socket, &format!("@{name}"));
+        supervisor.status("Opening the store");
+        assert_eq!(received(&manager), ["STATUS=Opening the store"]);
+    }
+
+    /// A path in an error may hold any character.
+    #[test]
+    fn a_status_cannot_say_that_the_service_is_ready() {
+        assert_eq!(status_line("no folder /a\nREADY=1\r\0"), "STATUS=no folder /a READY=1  ");
+        assert!(status_line(&"é".repeat(STATUS_BYTES_MAX)).len() <= "STATUS=".len() + STATUS_BYTES_MAX);
+    }
+
+    #[test]
+    fn a_manager_that_cannot_be_reached_stops_nothing() {
+        for address in ["relative", "vsock:2:1234", "/nonexistent/notify", "@", ""] {
+            let supervisor = Supervisor::of(&[(SOCKET_VARIABLE, address)].into_iter().collect());
+            supervisor.ready("Ready");
+            assert_eq!(supervisor.reload(|| 7), 7);
+        }
+    }
+}
