@@ -14,8 +14,21 @@ use crate::limits::MEMLOCK_BYTES_MIN;
 const KERNEL_MIN: (u32, u32) = (5, 15);
 const KERNEL_RELEASE: &str = "/proc/sys/kernel/osrelease";
 const IO_URING_DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
+/// Says in its line `Seccomp:` whether a filter confines this process, which is mode 2; proc(5).
+const STATUS: &str = "/proc/self/status";
 /// Bytes of the kernel's `struct io_uring_params`, which has not grown since it was made.
 const IO_URING_PARAMS_BYTES: usize = 120;
+
+/// What to do about a seccomp filter, for each way in which services are confined. The profile is `packaging/container/seccomp.json`.
+const FILTERED: &str = "a seccomp filter refuses io_uring to this process, as the default profile of container engines does. \
+Run the container with the profile that Cairn brings, which is Docker's default and the three calls of io_uring:
+  get the file:   packaging/container/seccomp.json of the sources, or /usr/share/cairn/seccomp.json of the image:
+                  docker cp \"$(docker create <image>)\":/usr/share/cairn/seccomp.json seccomp.json
+  docker, podman: run --security-opt seccomp=seccomp.json …
+  compose:        security_opt: [\"seccomp=./seccomp.json\"]
+  Quadlet:        SeccompProfile=/etc/cairn/seccomp.json
+  Kubernetes:     seccompProfile: {type: Localhost, localhostProfile: cairn.json}, the file in /var/lib/kubelet/seccomp/
+  systemd:        SystemCallFilter=io_uring_setup io_uring_enter io_uring_register";
 
 /// Why the executors cannot start. `Display` names the cause and the remedy.
 #[derive(Debug)]
@@ -30,8 +43,11 @@ pub enum StartError {
         /// Its value.
         setting: String,
     },
-    /// io_uring_setup was refused: a seccomp profile or a security module.
-    IoUringForbidden,
+    /// io_uring_setup was refused.
+    IoUringForbidden {
+        /// Whether a seccomp filter confines this process; if none does, a security module has refused.
+        filtered: bool,
+    },
     /// The kernel was built without io_uring.
     IoUringMissing,
     /// io_uring_setup failed in another way.
@@ -64,10 +80,10 @@ impl std::fmt::Display for StartError {
                 "io_uring is turned off on this host (kernel.io_uring_disabled = {setting}): set it to 0 with \
                  `sysctl kernel.io_uring_disabled=0`, and in /etc/sysctl.d to keep it"
             ),
-            Self::IoUringForbidden => formatter.write_str(
-                "the kernel refuses io_uring to this process, most often because of a container's seccomp profile: \
-                 allow io_uring_setup, io_uring_enter and io_uring_register in the profile \
-                 (for a trial: `--security-opt seccomp=unconfined`)",
+            Self::IoUringForbidden { filtered: true } => formatter.write_str(FILTERED),
+            Self::IoUringForbidden { filtered: false } => formatter.write_str(
+                "the kernel refuses io_uring to this process, which no seccomp filter confines: a security module such as \
+                 SELinux or AppArmor does it; the host's audit log names the rule to change",
             ),
             Self::IoUringMissing => formatter.write_str(
                 "this kernel was built without io_uring (CONFIG_IO_URING), or a sandbox hides it: use a kernel that has it",
@@ -132,16 +148,30 @@ fn parse_release(release: &str) -> Option<(u32, u32)> {
 fn try_io_uring() -> Result<(), StartError> {
     match set_up_ring() {
         Ok(()) => Ok(()),
-        Err(error) => Err(explain(error, std::fs::read_to_string(IO_URING_DISABLED).ok().as_deref())),
+        Err(error) => {
+            let disabled = std::fs::read_to_string(IO_URING_DISABLED).ok();
+            let status = std::fs::read_to_string(STATUS).unwrap_or_default();
+            Err(explain(error, disabled.as_deref(), is_filtered(&status)))
+        }
     }
 }
 
-fn explain(error: io::Error, disabled: Option<&str>) -> StartError {
+/// Whether the status of a process names a seccomp filter.
+fn is_filtered(status: &str) -> bool {
+    status.lines().filter_map(|line| line.strip_prefix("Seccomp:")).any(|mode| mode.trim() == "2")
+}
+
+/// From what the kernel answered and what `/proc` says to the cause.
+fn explain(error: io::Error, disabled: Option<&str>, filtered: bool) -> StartError {
     match (error.raw_os_error(), disabled.map(str::trim)) {
         (Some(libc::EPERM), Some(setting)) if setting != "0" => {
             StartError::IoUringDisabled { setting: setting.to_owned() }
         }
-        (Some(libc::EPERM | libc::EACCES), _) => StartError::IoUringForbidden,
+        (Some(libc::EPERM | libc::EACCES), _) => StartError::IoUringForbidden { filtered },
+        // podman's default profile says so of every call that it does not list. A kernel that has the setting has io_uring.
+        (Some(libc::ENOSYS), setting) if filtered || setting.is_some() => {
+            StartError::IoUringForbidden { filtered: true }
+        }
         (Some(libc::ENOSYS), _) => StartError::IoUringMissing,
         // Before 5.12 rings counted as locked memory; security modules still say so.
         (Some(libc::ENOMEM), _) => StartError::MemlockTooLow { limit: memlock_limit().unwrap_or(u64::MAX) },
@@ -185,12 +215,28 @@ mod tests {
 
     #[test]
     fn each_refusal_names_its_own_remedy() {
-        let refused = |code, disabled| explain(io::Error::from_raw_os_error(code), disabled).to_string();
-        assert!(refused(libc::EPERM, Some("2\n")).contains("sysctl kernel.io_uring_disabled=0"));
-        assert!(refused(libc::EPERM, Some("0\n")).contains("seccomp"));
-        assert!(refused(libc::EPERM, None).contains("seccomp"));
-        assert!(refused(libc::ENOSYS, None).contains("CONFIG_IO_URING"));
+        let refused = |code, disabled, filtered| {
+            explain(io::Error::from_raw_os_error(code), disabled, filtered).to_string()
+        };
+        assert!(refused(libc::EPERM, Some("2\n"), true).contains("sysctl kernel.io_uring_disabled=0"));
+        for disabled in [Some("0\n"), None] {
+            for code in [libc::EPERM, libc::EACCES, libc::ENOSYS] {
+                assert!(
+                    refused(code, disabled, true).contains("--security-opt seccomp=seccomp.json"),
+                    "{code}"
+                );
+            }
+            assert!(refused(libc::EPERM, disabled, false).contains("SELinux"));
+        }
+        assert!(refused(libc::ENOSYS, None, false).contains("CONFIG_IO_URING"));
         assert!(StartError::MemlockTooLow { limit: 65536 }.to_string().contains("LimitMEMLOCK"));
+    }
+
+    #[test]
+    fn a_filter_is_recognised_in_the_status() {
+        assert!(is_filtered("Name:\tcairn\nSeccomp:\t2\nSeccomp_filters:\t1\n"));
+        assert!(!is_filtered("Name:\tcairn\nSeccomp:\t0\nSeccomp_filters:\t0\n"));
+        assert!(!is_filtered(""));
     }
 
     #[test]
