@@ -3,6 +3,7 @@
 
 use crate::conditional::{Comparison, entity_tag_matches};
 use crate::date::{http_date, parse_http_date};
+use crate::forwarded::{ForwardedHeader, addresses_of_value};
 use crate::head::{HeadLimits, HeadParser, RequestHead, parse_head};
 use crate::percent::{decode, encode_path, encode_strict};
 use crate::query::query_pairs;
@@ -12,8 +13,40 @@ use crate::range::{RangeOutcome, resolve_range};
 pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
-pub const BODIES: &[(&str, Body)] =
-    &[("http_head", http_head), ("http_range", http_range), ("http_date", dates), ("http_uri", http_uri)];
+pub const BODIES: &[(&str, Body)] = &[
+    ("http_forwarded", forwarded),
+    ("http_head", http_head),
+    ("http_range", http_range),
+    ("http_date", dates),
+    ("http_uri", http_uri),
+];
+
+/// What proxies forwarded: an entry that names an address is understood when it stands alone as it was among others, and
+/// what a proxy appends is understood whatever it was appended to.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn forwarded(data: &[u8]) {
+    for header in [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded] {
+        let whole: Vec<_> = addresses_of_value(data, header).collect();
+        assert!(!whole.is_empty() && whole.len() <= data.len() + 1);
+        let node =
+            if header == ForwardedHeader::Forwarded { "for=\"[2001:db8::7]:_p\"" } else { "2001:db8::7" };
+        let appended = [data, b", ", node.as_bytes()].concat();
+        let mut read = addresses_of_value(&appended, header);
+        assert_eq!(read.next(), Some("2001:db8::7".parse().ok()));
+        assert!(read.eq(whole.iter().copied()), "what was appended changes nothing left of it");
+        for address in whole.into_iter().flatten() {
+            assert_eq!(address, address.to_canonical());
+            let plain = match header {
+                ForwardedHeader::XForwardedFor => address.to_string(),
+                ForwardedHeader::Forwarded if address.is_ipv4() => format!("for={address}"),
+                ForwardedHeader::Forwarded => format!("for=\"[{address}]\""),
+            };
+            assert!(addresses_of_value(plain.as_bytes(), header).eq([Some(address)]));
+        }
+    }
+}
 
 /// A request head, cut anywhere: the same answer as in one piece, within its limits, and read again from what was
 /// understood of it the same head. The first byte chooses limits and cuts.

@@ -154,7 +154,7 @@ impl RequestHead {
     }
 
     /// The values of all fields of this (lower-case) name, in the order sent.
-    pub fn header_values<'h>(&'h self, name: &str) -> impl Iterator<Item = &'h [u8]> {
+    pub fn header_values<'h>(&'h self, name: &str) -> impl DoubleEndedIterator<Item = &'h [u8]> {
         let wanted = name.as_bytes();
         self.fields
             .iter()

@@ -8,6 +8,7 @@
 pub mod conditional;
 pub mod date;
 pub mod disposition;
+pub mod forwarded;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 pub mod head;
@@ -20,6 +21,7 @@ mod syntax;
 pub use conditional::{Comparison, Conditions, Validators, Verdict, entity_tag_matches, if_range_holds};
 pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date, parse_rfc3339_millis};
 pub use disposition::attachment;
+pub use forwarded::{ForwardedHeader, forwarded_addresses};
 pub use head::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, parse_head};
 pub use http::{Method, StatusCode};
 pub use percent::{DecodeError, decode, encode_path, encode_strict};
