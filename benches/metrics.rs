@@ -13,6 +13,7 @@ const fn record(operation: &'static str) -> RequestRecord<'static> {
         request_id: "0123456789ABCDEF",
         plane: Plane::Data,
         method: "GET",
+        addresses: None,
         route: "/{bucket}/{key}",
         operation,
         status: 200,

@@ -148,7 +148,7 @@ pub(crate) struct Trail<'r> {
     pub(crate) segments: Segments<'r>,
     pub(crate) caller: Option<&'r Caller>,
     pub(crate) request_id: &'r str,
-    pub(crate) peer: IpAddr,
+    pub(crate) client: IpAddr,
 }
 
 impl Trail<'_> {
@@ -165,7 +165,7 @@ impl Trail<'_> {
         AuditRecord {
             role: self.caller.map(|caller| caller.role.name().to_owned()).unwrap_or_default(),
             resource: self.resource(),
-            source_ip: Some(self.peer),
+            source_ip: Some(self.client),
             request_id: self.request_id.to_owned(),
             ..AuditRecord::new(principal, self.operation, result)
         }
@@ -217,7 +217,7 @@ impl Trail<'_> {
             (None, true) => "the credential is not right",
             (None, false) => "no credential",
         };
-        log.offer(Source::Client(self.peer), self.detailed(AuditResult::Denied, detail));
+        log.offer(Source::Client(self.client), self.detailed(AuditResult::Denied, detail));
     }
 }
 

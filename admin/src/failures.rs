@@ -60,8 +60,8 @@ impl Drop for HeldBack<'_> {
 }
 
 /// What counts as one client: an IPv4 address, or an IPv6 network of 64 bits, which one client has to itself.
-fn client_of(peer: IpAddr) -> IpAddr {
-    match peer.to_canonical() {
+fn client_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
         v4 => v4,
     }
@@ -73,14 +73,14 @@ impl WrongCredentials {
     }
 
     /// Whether so many answers of this client are held back that a credential which might be guessed is not looked at.
-    pub(crate) fn is_crowded(&self, peer: IpAddr) -> bool {
-        let client = client_of(peer);
+    pub(crate) fn is_crowded(&self, address: IpAddr) -> bool {
+        let client = client_of(address);
         self.lock().clients.get(&client).is_some_and(|count| count.held_back >= HELD_BACK_PER_CLIENT_MAX)
     }
 
     /// Counts a wrong credential and returns when it may be answered, with what it is answered.
-    pub(crate) async fn hold_back(&self, peer: IpAddr) -> AdminError {
-        let Some((_place, delay)) = self.admit(client_of(peer), Instant::now()) else {
+    pub(crate) async fn hold_back(&self, address: IpAddr) -> AdminError {
+        let Some((_place, delay)) = self.admit(client_of(address), Instant::now()) else {
             return AdminError::TooManyRequests("too many wrong credentials are being answered");
         };
         let _: Option<()> = within(delay, std::future::pending()).await;

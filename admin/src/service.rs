@@ -54,7 +54,7 @@ pub struct AdminService {
 struct Incoming<'a, 'b> {
     head: &'a RequestHead,
     made_id: &'a str,
-    peer: IpAddr,
+    client: IpAddr,
     body: Option<&'a mut RequestBody<'b>>,
 }
 
@@ -92,15 +92,15 @@ impl AdminService {
         request_id: &str,
         incoming: Incoming<'_, '_>,
     ) -> Result<Reply, AdminError> {
-        let Incoming { head, peer, body, .. } = incoming;
+        let Incoming { head, client, body, .. } = incoming;
         let has_credential = head.header("authorization").is_some();
-        let admitted = self.admit(route, head, peer);
+        let admitted = self.admit(route, head, client);
         let caller = admitted.as_ref().ok().and_then(Option::as_ref);
-        let trail = Trail { operation: route.operation, segments, caller, request_id, peer };
+        let trail = Trail { operation: route.operation, segments, caller, request_id, client };
         let call = Call { service: self, caller, trail: &trail, head, segments, body };
         let refusal = match (&admitted, caller) {
             (Err(AdminError::Unauthenticated), _) if has_credential => {
-                self.options.wrong_credentials.hold_back(peer).await
+                self.options.wrong_credentials.hold_back(client).await
             }
             (Err(error), _) => error.clone(),
             (Ok(_), Some(caller)) if !route.access.admits(caller.role) => AdminError::Forbidden,
@@ -118,13 +118,13 @@ impl AdminService {
     }
 
     /// Finds out who asks; nobody does on a route for all.
-    fn admit(&self, route: &Route, head: &RequestHead, peer: IpAddr) -> Result<Option<Caller>, AdminError> {
+    fn admit(&self, route: &Route, head: &RequestHead, client: IpAddr) -> Result<Option<Caller>, AdminError> {
         let credentials = &self.options.credentials;
         match route.access {
             Access::Public => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
             Access::Scraper => Err(AdminError::Unauthenticated),
-            Access::Roles(_) if is_guessable(head) && self.options.wrong_credentials.is_crowded(peer) => {
+            Access::Roles(_) if is_guessable(head) && self.options.wrong_credentials.is_crowded(client) => {
                 Err(AdminError::TooManyRequests("too many wrong credentials came from this address"))
             }
             Access::Roles(_) => credentials.authenticate(head, self.options.directory.as_deref()).map(Some),
@@ -148,8 +148,8 @@ impl AdminService {
 
 impl Service for AdminService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
-        let peer = request.peer.ip();
-        self.answer(Incoming { head: &request.head, made_id: &request.id, peer, body: Some(body) }).await
+        let client = request.client;
+        self.answer(Incoming { head: &request.head, made_id: &request.id, client, body: Some(body) }).await
     }
 
     fn reject(&self, reason: Rejection, id: &str) -> Response {

@@ -45,11 +45,13 @@ enum NoHead {
 /// Serves a connection until it is closed.
 pub(crate) async fn run<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, peer: SocketAddr) {
     let Ok(local) = wire.local_address() else { return };
+    let proxies = server.trusted_proxies.as_ref().filter(|proxies| proxies.trust(peer.ip()));
     let end = loop {
         match read_head(server, wire).await {
             Ok(head) => {
-                let request =
-                    Request { head, peer, local, started: server.time(), id: server.next_request_id() };
+                let (started, id) = (server.time(), server.next_request_id());
+                let client = proxies.map_or(peer.ip(), |proxies| proxies.client_behind(peer.ip(), &head));
+                let request = Request { head, peer, client, local, started, id };
                 let _open = server.figures.open_request();
                 match exchange(server, wire, &request).await {
                     Next::Keep => glommio::yield_if_needed().await,

@@ -19,6 +19,7 @@ mod probe;
 mod respond;
 mod server;
 mod service;
+mod trusted_proxies;
 mod turns;
 mod wire;
 mod within;
@@ -35,5 +36,6 @@ pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
     ResponseMeta, Service,
 };
+pub use trusted_proxies::{Network, TrustedProxies};
 pub use turns::Turns;
 pub use within::within;

@@ -18,6 +18,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::balance::{Group, Place};
 use crate::figures::PortFigures;
 use crate::limits::{ACCEPT_PAUSE_MAX, ACCEPT_PAUSE_MIN, BACKLOG};
+use crate::trusted_proxies::TrustedProxies;
 
 /// A connection between `accept` and its executor. Plain numbers: it is closed only by being bound to an executor.
 #[derive(Clone, Copy, Debug)]
@@ -33,9 +34,17 @@ pub struct Listener {
     address: SocketAddr,
     group: Arc<Group<Accepted>>,
     seat: usize,
+    pub(crate) trusted_proxies: Option<Arc<TrustedProxies>>,
 }
 
 impl Listener {
+    /// Takes the word of these proxies for the addresses of their clients. Without them, or when there are none, a client is
+    /// who connects.
+    #[must_use]
+    pub fn trusting(self, proxies: Option<Arc<TrustedProxies>>) -> Self {
+        Self { trusted_proxies: proxies, ..self }
+    }
+
     /// The address bound to; the port is the real one also when 0 was asked for.
     #[must_use]
     pub const fn local_addr(&self) -> SocketAddr {
@@ -75,7 +84,8 @@ pub fn bind(address: SocketAddr, executors: usize) -> io::Result<Vec<Listener>> 
     for seat in 0..executors {
         let socket = bind_one(resolved).map_err(name_address)?;
         resolved = socket.local_addr().map_err(name_address)?;
-        listeners.push(Listener { socket, address: resolved, group: Arc::clone(&group), seat });
+        let group = Arc::clone(&group);
+        listeners.push(Listener { socket, address: resolved, group, seat, trusted_proxies: None });
     }
     Ok(listeners)
 }

@@ -24,6 +24,7 @@ use crate::limits::{
 };
 use crate::listener::{Accepted, Listener, close, take_handed};
 use crate::service::Service;
+use crate::trusted_proxies::TrustedProxies;
 use crate::wire::Wire;
 
 /// How often a drain looks whether it is done.
@@ -40,6 +41,8 @@ pub(crate) struct Server<S> {
     pub(crate) limits: Limits,
     pub(crate) drain: Drain,
     pub(crate) figures: Arc<Figures>,
+    /// Whose word is taken for a client's address.
+    pub(crate) trusted_proxies: Option<Arc<TrustedProxies>>,
     /// Where heads are read. Borrowed only within a poll.
     pub(crate) scratch: RefCell<Vec<u8>>,
     registry: Registry,
@@ -56,11 +59,13 @@ pub(crate) struct Server<S> {
 ///
 /// Connections are spread over all executors whose listeners came from the same [`bind`](crate::bind), so each of
 /// them must be served.
-pub async fn serve<S: Service>(listener: Listener, service: Rc<S>, limits: Limits, drain: Drain) {
+pub async fn serve<S: Service>(mut listener: Listener, service: Rc<S>, limits: Limits, drain: Drain) {
+    let trusted_proxies = listener.trusted_proxies.take();
     let acceptor = listener.into_acceptor();
     let (group, seat) = (acceptor.group().clone(), acceptor.seat());
     let figures = Arc::clone(group.figures_of(seat));
-    let server = Rc::new(Server::new(service, limits, drain, figures));
+    let server = Server { trusted_proxies, ..Server::new(service, limits, drain, figures) };
+    let server = Rc::new(server);
     group.open_seat(seat);
     let admit = |server: &Rc<Server<S>>| {
         let server = Rc::clone(server);
@@ -90,6 +95,7 @@ impl<S: Service> Server<S> {
             limits,
             drain,
             figures,
+            trusted_proxies: None,
             scratch: RefCell::new(vec![0; HEAD_READ_BYTES]),
             registry: Registry::default(),
             now: Cell::new(Instant::now()),

@@ -3,7 +3,7 @@
 //! Knows nothing of sockets. A [`Service`] lives on one executor and is never shared between cores.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
@@ -35,9 +35,11 @@ pub type RequestIdText = str;
 pub struct Request {
     /// The parsed head.
     pub head: RequestHead,
-    /// The client's address.
+    /// Who has connected: the client, or a proxy in front of it.
     pub peer: SocketAddr,
-    /// The address that the client connected to.
+    /// The client's address: the peer's, or what a trusted proxy tells ([`TrustedProxies`](crate::TrustedProxies)).
+    pub client: IpAddr,
+    /// The address that the peer connected to.
     pub local: SocketAddr,
     /// When the head had been read.
     pub started: Instant,

@@ -233,6 +233,7 @@ mod tests {
             request_id: "0",
             plane: Plane::Data,
             method,
+            addresses: None,
             route,
             operation: "GetObject",
             status,

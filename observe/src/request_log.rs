@@ -4,6 +4,8 @@
 //! when logging starts, and a line costs a few hundred nanoseconds. It carries the route's pattern and never the
 //! raw path, for paths hold object keys and capability tokens.
 
+use std::io::Write;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use cairn_net::{Exchange, Outcome};
@@ -86,6 +88,7 @@ pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>) {
         request_id: &exchange.response.request_id,
         plane,
         method: exchange.request.map_or("", |request| request.head.method().as_str()),
+        addresses: exchange.request.map(|request| (request.client, request.peer.ip())),
         route: exchange.response.route,
         operation: exchange.response.operation,
         status: exchange.response.status.as_u16(),
@@ -106,6 +109,8 @@ pub struct RequestRecord<'a> {
     pub plane: Plane,
     /// The method as sent, or empty when there was no readable head.
     pub method: &'a str,
+    /// The client's address and that of who has connected; none without a readable head.
+    pub addresses: Option<(IpAddr, IpAddr)>,
     /// The route's pattern, never the raw path.
     pub route: &'static str,
     /// What the service calls what was asked for, from a table; empty where the route says all.
@@ -156,6 +161,12 @@ fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecor
     push_text_field(out, format, "request_id", record.request_id);
     push_text_field(out, format, "plane", record.plane.name());
     push_text_field(out, format, "method", record.method);
+    if let Some((client, peer)) = record.addresses {
+        push_address(out, format, "client", client);
+        if peer != client {
+            push_address(out, format, "proxy", peer);
+        }
+    }
     push_text_field(out, format, "route", record.route);
     push_number_field(out, format, "status", u64::from(record.status));
     push_field_name(out, format, "latency_ms");
@@ -167,6 +178,16 @@ fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecor
         push_text_field(out, format, "error_code", code);
     }
     push_line_end(out, format);
+}
+
+/// A field whose value is an address, which needs no escapes.
+fn push_address(out: &mut Vec<u8>, format: LogFormat, name: &'static str, address: IpAddr) {
+    push_field_name(out, format, name);
+    // Writing to a vector does not fail.
+    let _ = match format {
+        LogFormat::Text => write!(out, "{address}"),
+        LogFormat::Json => write!(out, "\"{address}\""),
+    };
 }
 
 /// Milliseconds with three decimals, that is, to the microsecond.
@@ -182,11 +203,14 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(198, 51, 100, 7));
+
     fn record() -> RequestRecord<'static> {
         RequestRecord {
             request_id: "0123456789ABCDEF0123456789ABCDEF",
             plane: Plane::Data,
             method: "GET",
+            addresses: Some((CLIENT, CLIENT)),
             route: "/{bucket}/{key}",
             operation: "GetObject",
             status: 200,
@@ -211,7 +235,7 @@ mod tests {
         assert_eq!(
             rest,
             "  INFO service::request: request request_id=0123456789ABCDEF0123456789ABCDEF plane=data method=GET \
-             route=/{bucket}/{key} status=200 latency_ms=12.007 bytes_in=0 bytes_out=4096 outcome=complete\n"
+             client=198.51.100.7 route=/{bucket}/{key} status=200 latency_ms=12.007 bytes_in=0 bytes_out=4096 outcome=complete\n"
         );
     }
 
@@ -225,6 +249,18 @@ mod tests {
         assert_eq!(value["latency_ms"], 12.007);
         assert_eq!(value["error_code"], "NoSuchKey");
         assert_eq!(value["bytes_out"], 4096);
+    }
+
+    #[test]
+    fn a_request_that_came_through_a_proxy_names_both() {
+        let proxy = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
+        let forwarded = RequestRecord { addresses: Some((CLIENT, proxy)), ..record() };
+        let text = line(LogFormat::Text, &forwarded);
+        assert!(text.contains(" client=198.51.100.7 proxy=::1 route="), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &forwarded)).unwrap();
+        assert_eq!((&value["client"], &value["proxy"]), (&"198.51.100.7".into(), &"::1".into()));
+        let headless = line(LogFormat::Text, &RequestRecord { addresses: None, ..record() });
+        assert!(!headless.contains("client=") && !headless.contains("proxy="), "{headless}");
     }
 
     /// 505 was counted, so that anyone could raise the alarm of the operators by asking in a version of HTTP that is

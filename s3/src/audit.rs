@@ -19,7 +19,7 @@ pub(crate) struct RequestTrail {
     operation: &'static str,
     resource: String,
     request_id: String,
-    peer: IpAddr,
+    client: IpAddr,
 }
 
 impl RequestTrail {
@@ -36,7 +36,7 @@ impl RequestTrail {
             operation,
             resource: target.map(resource_of).unwrap_or_default(),
             request_id: request.id.clone(),
-            peer: request.peer.ip(),
+            client: request.client,
         }
     }
 
@@ -53,7 +53,7 @@ impl RequestTrail {
                 None => error.code().to_owned(),
             },
         };
-        self.log.offer(Source::Client(self.peer), self.record(AuditResult::Denied, detail));
+        self.log.offer(Source::Client(self.client), self.record(AuditResult::Denied, detail));
     }
 
     /// Which credential of an account it was.
@@ -79,7 +79,7 @@ impl RequestTrail {
         };
         AuditRecord {
             resource: self.resource.clone(),
-            source_ip: Some(self.peer),
+            source_ip: Some(self.client),
             request_id: self.request_id.clone(),
             detail,
             ..AuditRecord::new(principal, self.operation, result)

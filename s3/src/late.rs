@@ -163,9 +163,16 @@ mod tests {
         });
         let head = b"PUT /photos/a HTTP/1.1\r\nhost: h\r\n\r\n";
         let (head, _) = HeadParser::new(HeadLimits::default()).parse(head).expect("reads").expect("whole");
-        let address = "127.0.0.1:1".parse().expect("an address");
+        let address: std::net::SocketAddr = "127.0.0.1:1".parse().expect("an address");
         let started = std::time::Instant::now();
-        let request = Request { head, peer: address, local: address, started, id: "REQ".to_owned() };
+        let request = Request {
+            head,
+            peer: address,
+            client: address.ip(),
+            local: address,
+            started,
+            id: "REQ".to_owned(),
+        };
         let target = Target::parse("/photos/a").expect("parses");
         let trail = RequestTrail::new(&log.expect("opens"), &request, Some(&target), None, "CopyObject");
         let (request_id, host_id) = (request.id, "HOST".to_owned());

@@ -57,7 +57,9 @@ pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listener
     };
     let data = bind_one(settings.server.s3_bind.address, keys::S3_BIND.variable())?;
     let management = bind_one(settings.server.api_bind.address, keys::API_BIND.variable())?;
-    Ok(data.into_iter().zip(management).map(|(data, management)| Listeners { data, management }).collect())
+    let trusting = |listener: Listener| listener.trusting(settings.server.trusted_proxies.clone());
+    let pairs = data.into_iter().map(trusting).zip(management.into_iter().map(trusting));
+    Ok(pairs.map(|(data, management)| Listeners { data, management }).collect())
 }
 
 /// Where the metrics find what is counted of both ports. Each listener of a port tells of all executors.

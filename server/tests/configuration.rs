@@ -280,6 +280,38 @@ fn the_table_has_no_two_keys_of_one_name_and_its_defaults_are_valid() {
     assert!(load(&production(&[])).is_ok(), "all defaults parse");
 }
 
+/// A list that trusts everybody lets every client choose its address, and a misread one trusts somebody else.
+#[test]
+fn trusted_proxies_are_addresses_and_networks_and_by_default_nobody() {
+    let of =
+        |environment: &[(&str, &str)]| load(&production(environment)).map(|read| read.server.trusted_proxies);
+    assert_eq!(of(&[]), Ok(None));
+    assert_eq!(of(&[("SERVICE_SERVER_FORWARDED_HEADER", "forwarded")]), Ok(None));
+    let written = [("SERVICE_SERVER_TRUSTED_PROXIES", "192.0.2.7, 10.0.0.0/8,fd00::/8")];
+    let trusted = of(&written).unwrap().unwrap();
+    for (address, is_trusted) in
+        [("192.0.2.7", true), ("10.9.9.9", true), ("fd01::1", true), ("192.0.2.8", false)]
+    {
+        assert_eq!(trusted.trust(address.parse().unwrap()), is_trusted, "{address}");
+    }
+    let file = "[server]\ntrusted_proxies = [\"192.0.2.7\", \"10.0.0.0/8\", \"fd00::/8\"]\nforwarded_header = \"forwarded\"\n";
+    let of_file = load_file(file, &production(&[])).unwrap().server.trusted_proxies.unwrap();
+    assert_ne!(of_file, trusted, "the header differs");
+    assert!(of_file.trust("fd01::1".parse().unwrap()));
+
+    for bad in ["0.0.0.0/0", "10.0.0.1/8", "proxy.example.com", "10.0.0.0/8;10.1.0.0/16"] {
+        let refusal = of(&[("SERVICE_SERVER_TRUSTED_PROXIES", bad)]).unwrap_err();
+        assert!(
+            refusal.contains("SERVICE_SERVER_TRUSTED_PROXIES") && refusal.contains("10.0.0.0/8 or"),
+            "{refusal}"
+        );
+    }
+    let many = vec!["192.0.2.7"; 65].join(",");
+    assert!(of(&[("SERVICE_SERVER_TRUSTED_PROXIES", &many)]).is_err());
+    let refusal = of(&[("SERVICE_SERVER_FORWARDED_HEADER", "x-real-ip")]).unwrap_err();
+    assert!(refusal.contains("x-forwarded-for or forwarded"), "{refusal}");
+}
+
 #[test]
 fn the_documentation_is_the_table() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/configuration.md");

@@ -12,7 +12,7 @@ use super::*;
 use crate::readiness::{Looking, Readiness, SubsystemState};
 
 const MADE_ID: &str = "0123456789ABCDEF";
-const PEER: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
+const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 const TOKEN: &str = "system-token-of-at-least-32-bytes";
 const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
 
@@ -61,7 +61,7 @@ fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response
     bytes.push_str("\r\n");
     let (head, _) = parse_head(bytes.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
     // An executor with timers: answers to wrong credentials are held back.
-    let incoming = Incoming { head: &head, made_id: MADE_ID, peer: PEER, body: None };
+    let incoming = Incoming { head: &head, made_id: MADE_ID, client: CLIENT, body: None };
     glommio::LocalExecutor::default().run(service.answer(incoming))
 }
 

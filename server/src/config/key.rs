@@ -44,6 +44,13 @@ pub enum Kind {
     HostNames,
     /// An `http` or `https` address.
     Url,
+    /// Addresses and networks; in the environment separated by commas.
+    Networks,
+    /// One of a few words.
+    Word {
+        /// Those words.
+        words: &'static [&'static str],
+    },
     /// Directives of the log filter.
     LogFilter,
     /// Text, not secret.

@@ -18,6 +18,8 @@ const fn bytes(min: u64, max: u64) -> Kind {
     Kind::Bytes { min, max }
 }
 
+const FORWARDED_WORDS: Kind = Kind::Word { words: &["x-forwarded-for", "forwarded"] };
+
 /// One row per key: its name, the variable's name where the specification gives one, what it takes, the default,
 /// whether this build acts on it, and what it does.
 macro_rules! keys {
@@ -50,6 +52,12 @@ keys! {
     BASE_HOSTS: "server.base_hosts", None, Kind::HostNames, Some(""), Built,
      "Names under which the data plane is reached. A request whose host is one of them with a bucket's \
      name in front is virtual-hosted style and is refused as not implemented.";
+    TRUSTED_PROXIES: "server.trusted_proxies", None, Kind::Networks, Some(""), Built,
+     "Proxies whose word is taken for the addresses of their clients, in audit trail, request log and the slowing down of \
+     wrong credentials. Of every other peer nothing is believed. See docs/proxies.md.";
+    FORWARDED_HEADER: "server.forwarded_header", None, FORWARDED_WORDS, Some("x-forwarded-for"), Built,
+     "The header field in which the trusted proxies tell whom they speak for. The other one is never read, for a proxy \
+     passes it on as a client sent it.";
     SHUTDOWN_GRACE: "server.shutdown_grace_period_seconds", None, integer(1, 300), Some("30"), Built,
      "How long requests in flight may take to end after SIGTERM.";
     CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("16384"), Built,

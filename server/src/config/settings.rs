@@ -1,9 +1,12 @@
 //! The configuration as the rest of the program uses it: typed, complete and checked.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cairn_engine::ScrubOptions;
+use cairn_http1::ForwardedHeader;
+use cairn_net::TrustedProxies;
 use cairn_observe::{LogFilter, LogFormat};
 
 use super::key::Key;
@@ -49,6 +52,8 @@ pub struct ServerSettings {
     pub executors: Option<usize>,
     /// Names of the data plane.
     pub base_hosts: Vec<String>,
+    /// Whose word is taken for the addresses of clients; `None`: nobody's.
+    pub trusted_proxies: Option<Arc<TrustedProxies>>,
     /// How long a drain may take.
     pub shutdown_grace_period: Duration,
     /// Most open connections of the process.
@@ -154,6 +159,7 @@ impl Reader<'_> {
         let base_hosts = self.read(&keys::BASE_HOSTS, |value| {
             if let Value::List(names) = value { Some(names.clone()) } else { None }
         });
+        let trusted_proxies = self.trusted_proxies();
         let executors: Option<usize> = self.number(&keys::EXECUTORS);
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
@@ -167,12 +173,27 @@ impl Reader<'_> {
             data_dir: data_dir?,
             executors: executors.map(|count| if count == 0 { None } else { Some(count) })?,
             base_hosts: base_hosts?,
+            trusted_proxies: trusted_proxies?,
             shutdown_grace_period: shutdown_grace_period?,
             connections_max: connections_max?,
             head_timeout: head_timeout?,
             idle_timeout: idle_timeout?,
             body_timeout: body_timeout?,
         })
+    }
+
+    /// The outer `None` is a problem, the inner one an empty list.
+    fn trusted_proxies(&mut self) -> Option<Option<Arc<TrustedProxies>>> {
+        let networks = self.read(&keys::TRUSTED_PROXIES, |value| {
+            if let Value::Networks(networks) = value { Some(networks.clone()) } else { None }
+        });
+        let header = self.read(&keys::FORWARDED_HEADER, |value| {
+            let named =
+                |header: &ForwardedHeader| matches!(value, Value::Text(word) if word == header.name());
+            [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded].into_iter().find(named)
+        });
+        let (networks, header) = (networks?, header?);
+        Some((!networks.is_empty()).then(|| Arc::new(TrustedProxies::new(networks, header))))
     }
 
     fn storage(&mut self) -> Option<StorageSettings> {

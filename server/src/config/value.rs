@@ -6,6 +6,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
+use cairn_net::Network;
 use cairn_observe::LogFilter;
 
 use super::key::Kind;
@@ -19,6 +20,7 @@ pub(crate) enum Value {
     Flag(bool),
     Number(u64),
     List(Vec<String>),
+    Networks(Vec<Network>),
     Text(String),
     Secret(Secret),
 }
@@ -31,6 +33,10 @@ impl fmt::Display for Value {
             Self::Flag(flag) => flag.fmt(out),
             Self::Number(number) => number.fmt(out),
             Self::List(items) => out.write_str(&items.join(",")),
+            Self::Networks(networks) => {
+                let written: Vec<String> = networks.iter().map(Network::to_string).collect();
+                out.write_str(&written.join(","))
+            }
             Self::Text(text) => out.write_str(text),
             Self::Secret(secret) => secret.fmt(out),
         }
@@ -46,6 +52,8 @@ pub struct BindAddress {
     pub address: SocketAddr,
 }
 
+/// Longest list of networks. Each is compared with the address of each connection, and with those in its requests.
+const NETWORKS_MAX: usize = 64;
 /// Longest list of host names.
 const HOST_NAMES_MAX: usize = 64;
 /// Longest host name in bytes (RFC 1035 section 2.3.4).
@@ -59,7 +67,9 @@ pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
         Kind::Flag => parse_flag(text).map(Value::Flag),
         Kind::Integer { min, max } => parse_digits(text).and_then(|number| within(number, min, max)),
         Kind::Bytes { min, max } => parse_bytes(text).and_then(|number| within(number, min, max)),
-        Kind::HostNames => parse_hosts(text.split(',').map(str::trim).filter(|name| !name.is_empty())),
+        Kind::HostNames => parse_hosts(listed(text)),
+        Kind::Networks => parse_networks(listed(text)),
+        Kind::Word { words } => words.contains(&text).then(|| Value::Text(text.to_owned())),
         Kind::Url => is_url(text).then(|| Value::Text(text.to_owned())),
         Kind::LogFilter => return check_filter(text),
         Kind::Text { bytes_max } => (text.len() <= bytes_max).then(|| Value::Text(text.to_owned())),
@@ -76,10 +86,12 @@ pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, Strin
             u64::try_from(*number).ok().and_then(|number| within(number, min, max))
         }
         (Kind::HostNames, toml::Value::Array(items)) => {
-            let names: Option<Vec<&str>> = items.iter().map(toml::Value::as_str).collect();
-            names.and_then(|names| parse_hosts(names.into_iter()))
+            strings(items).and_then(|names| parse_hosts(names.into_iter()))
         }
-        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames, _) => None,
+        (Kind::Networks, toml::Value::Array(items)) => {
+            strings(items).and_then(|networks| parse_networks(networks.into_iter()))
+        }
+        (Kind::Flag | Kind::Integer { .. } | Kind::HostNames | Kind::Networks, _) => None,
         (_, toml::Value::String(text)) => return parse_text(kind, text),
         _ => None,
     };
@@ -97,6 +109,11 @@ pub(crate) fn expected(kind: Kind) -> String {
             format!("a number of bytes from {} to {}, plain or as 512MiB", bytes_text(min), bytes_text(max))
         }
         Kind::HostNames => format!("a list of at most {HOST_NAMES_MAX} host names"),
+        Kind::Networks => format!(
+            "a list of at most {NETWORKS_MAX} addresses and networks such as 192.0.2.7, 10.0.0.0/8 or fd00::/8, with no bits \
+             set behind the prefix and not of all addresses"
+        ),
+        Kind::Word { words } => words.join(" or "),
         Kind::Url => "an http or https address without query or fragment".to_owned(),
         Kind::LogFilter => "a log filter".to_owned(),
         Kind::Text { bytes_max } => format!("text of at most {bytes_max} bytes"),
@@ -143,6 +160,21 @@ fn parse_address(text: &str) -> Option<BindAddress> {
     // Names are resolved here, once, before anything is started that must not wait for a resolver.
     let address = text.to_socket_addrs().ok()?.next()?;
     Some(BindAddress { text: text.to_owned(), address })
+}
+
+/// The members of a list as it stands in the environment.
+fn listed(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|member| !member.is_empty())
+}
+
+/// The members of a list as it stands in a file; None when one is no string.
+fn strings(items: &[toml::Value]) -> Option<Vec<&str>> {
+    items.iter().map(toml::Value::as_str).collect()
+}
+
+fn parse_networks<'a>(networks: impl Iterator<Item = &'a str>) -> Option<Value> {
+    let networks: Vec<Network> = networks.map(Network::parse).collect::<Option<_>>()?;
+    (networks.len() <= NETWORKS_MAX).then_some(Value::Networks(networks))
 }
 
 fn parse_hosts<'a>(names: impl Iterator<Item = &'a str>) -> Option<Value> {
