@@ -1,0 +1,200 @@
+"""Attacks Debian's package on a machine with a real systemd: first hour, confinement, long drains, upgrade, removal, purge."""
+
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from harness.machine import Machine
+from harness.server import BINARY, REPOSITORY, RUNS
+
+FIRST_OBJECT_SECONDS = 60
+MARK = "<!-- The tests run these lines as they stand. -->"
+CREDENTIALS = "/etc/cairn/credentials"
+SECRETS = ["management-system-token", "master-key", "root-access-key", "root-secret-key"]
+S3 = "http://127.0.0.1:7600"
+SLOW_UPLOAD = "0123456789" * 40_000
+# There is no sudo on the machine, and who runs the lines is root already.
+SUDO = 'sudo() { "$@"; }\n'
+
+
+def documented_lines() -> str:
+    """The way to the first object as docs/installing.md has it."""
+    text = (REPOSITORY / "docs" / "installing.md").read_text()
+    return text.split(f"{MARK}\n```sh\n", 1)[1].split("```", 1)[0]
+
+
+CLIENT = "".join(line + "\n" for line in documented_lines().splitlines() if re.match(r"(user|s3)\(\)", line))
+
+
+def build_package(folder: Path, version: str) -> Path:
+    """The package of the binary under test."""
+    command = [REPOSITORY / "packaging/debian/build", "--binary", BINARY, "--output", folder, "--version", version]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+def later_version(package: Path, version: str) -> Path:
+    """The same package under a later version, packed without compression: it is for one installation."""
+    unpacked, later = package.with_suffix(".unpacked"), package.with_name(f"cairn_{version}.deb")
+    subprocess.run(["dpkg-deb", "--raw-extract", package, unpacked], check=True)
+    control = unpacked / "DEBIAN" / "control"
+    control.write_text(re.sub(r"(?m)^Version: .*$", f"Version: {version}", control.read_text()))
+    command = ["dpkg-deb", "--root-owner-group", "-Znone", "--build", unpacked, later]
+    subprocess.run(command, check=True, capture_output=True)
+    return later
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A machine on which somebody has followed the documentation to the first object."""
+
+    machine: Machine
+    package: Path
+    seconds: float
+    output: str
+
+    def object(self, key: str) -> str:
+        """The content of an object, asked for as the documentation does."""
+        return self.machine.shell(f"{SUDO}{CLIENT}s3 {S3}/photos/{key}").stdout
+
+    def secrets(self) -> dict[str, str]:
+        """Those that are there, by name."""
+        folder = self.machine.path(CREDENTIALS)
+        return {file.name: file.read_text() for file in folder.iterdir()} if folder.is_dir() else {}
+
+
+@pytest.fixture(scope="module")
+def installed() -> Iterator[Installed]:
+    """One machine for all tests of this file, which go from the installation to the purge in the order of the file."""
+    folder = RUNS / f"machine-{time.time_ns()}"
+    machine = Machine(folder)
+    try:
+        machine.boot()
+        package = build_package(folder, "1.0.0~test")
+        target = machine.path("/root") / package.name
+        target.write_bytes(package.read_bytes())
+        begun = time.monotonic()
+        done = machine.shell(f"{SUDO}cd /root\n{documented_lines()}")
+        yield Installed(machine, package, time.monotonic() - begun, done.stdout)
+    finally:
+        machine.close()
+
+
+def test_the_first_object_takes_less_than_a_minute(installed: Installed):
+    """From the package at hand, by the lines of the documentation, to an object that was put and read back."""
+    print(f"from the package to the first object: {installed.seconds:.1f} s")
+    assert installed.output.endswith(installed.machine.path("/etc/os-release").read_text())
+    assert installed.seconds < FIRST_OBJECT_SECONDS
+
+
+def test_the_service_is_told_apart_from_others_by_what_it_may_not_do(installed: Installed):
+    """The process that systemd runs: an unprivileged user, no capability, a filter of system calls; and it says that it is ready."""
+    machine = installed.machine
+    assert machine.property("StatusText").startswith("Ready: S3 on 0.0.0.0:7600, management on 127.0.0.1:7601")
+    status = machine.run("cat", f"/proc/{machine.property('MainPID')}/status").stdout
+    facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    user = machine.run("id", "--user", "cairn").stdout.strip()
+    assert user != "0" and facts["Uid"].split() == [user] * 4
+    assert {facts[name].strip("0") for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")} == {""}
+    assert (facts["NoNewPrivs"], facts["Seccomp"]) == ("1", "2")
+
+
+def test_secrets_and_data_are_readable_by_nobody_else(installed: Installed):
+    """Modes and owners of what the installation and the service have made."""
+    listed = installed.machine.run(
+        "stat", "--format=%n %U:%G %a", CREDENTIALS, *(f"{CREDENTIALS}/{name}" for name in SECRETS),
+        "/etc/cairn/cairn.toml", "/var/lib/cairn", "/var/lib/cairn/superblock.json",
+    ).stdout.splitlines()
+    assert listed == [
+        f"{CREDENTIALS} root:root 700", *(f"{CREDENTIALS}/{name} root:root 600" for name in SECRETS),
+        "/etc/cairn/cairn.toml root:cairn 640", "/var/lib/cairn cairn:cairn 700", "/var/lib/cairn/superblock.json cairn:cairn 600",
+    ]
+    journal = installed.machine.journal()
+    assert "ready" in journal and not [name for name, secret in installed.secrets().items() if secret.strip() in journal]
+
+
+def test_a_drain_longer_than_the_units_limit_is_not_cut_off(installed: Installed):
+    """The unit would kill it after one second; the service asks for its grace period, and a request of four seconds ends."""
+    machine = installed.machine
+    machine.shell(
+        "mkdir -p /run/systemd/system/cairn.service.d\n"
+        "printf '[Service]\\nTimeoutStopSec=1s\\n' > /run/systemd/system/cairn.service.d/short.conf\n"
+        "systemctl daemon-reload"
+    )
+    machine.path("/root/slow").write_text(SLOW_UPLOAD)
+    machine.shell(
+        f"{SUDO}{CLIENT}s3 --limit-rate {len(SLOW_UPLOAD) // 4} --upload-file /root/slow {S3}/photos/slow & upload=$!\n"
+        # Until the request is there.
+        "until cairn_requests=$(ss --no-header state established '( sport = :7600 )') && [ -n \"$cairn_requests\" ]; do sleep 0.05; done\n"
+        "systemctl stop cairn\nwait $upload"
+    )
+    assert machine.property("Result") == "success", machine.journal()
+    machine.shell("rm /run/systemd/system/cairn.service.d/short.conf\nsystemctl daemon-reload\nsystemctl start cairn")
+    assert installed.object("slow") == SLOW_UPLOAD
+
+
+def test_an_upgrade_restarts_the_service_and_keeps_everything(installed: Installed):
+    """Secrets, configuration that somebody has edited, data; the new version runs."""
+    machine = installed.machine
+    configuration = machine.path("/etc/cairn/cairn.toml")
+    configuration.write_text(configuration.read_text() + "# mine\n")
+    secrets, process = installed.secrets(), machine.property("MainPID")
+    later = later_version(installed.package, "1.0.1~test")
+    machine.path("/root/later.deb").write_bytes(later.read_bytes())
+    machine.run("dpkg", "--install", "/root/later.deb")
+    assert machine.run("dpkg-query", "--show", "--showformat=${Version}", "cairn").stdout == "1.0.1~test"
+    assert machine.property("ActiveState") == "active" and machine.property("MainPID") != process
+    assert installed.secrets() == secrets and configuration.read_text().endswith("# mine\n")
+    assert installed.object("first") == machine.path("/etc/os-release").read_text()
+
+
+def test_a_removal_keeps_configuration_secrets_and_data(installed: Installed):
+    """And a second installation goes on where it was."""
+    machine, secrets = installed.machine, installed.secrets()
+    machine.run("dpkg", "--remove", "cairn")
+    assert machine.property("ActiveState") == "inactive" and not machine.path("/usr/bin/cairn").exists()
+    assert installed.secrets() == secrets
+    machine.run("dpkg", "--install", "/root/later.deb")
+    assert installed.secrets() == secrets
+    assert installed.object("first") == machine.path("/etc/os-release").read_text()
+
+
+def test_a_purge_never_takes_data_nor_the_key_that_opens_it(installed: Installed):
+    """It says where both are; after it a new installation, with new root credentials, reads the same objects."""
+    machine, secrets = installed.machine, installed.secrets()
+    purged = machine.run("dpkg", "--purge", "cairn").stdout
+    assert "/var/lib/cairn" in purged and f"{CREDENTIALS}/master-key" in purged
+    assert installed.secrets() == {"master-key": secrets["master-key"]}
+    assert not machine.path("/etc/cairn/cairn.toml").exists()
+    machine.run("dpkg", "--install", "/root/later.deb")
+    assert installed.secrets()["root-secret-key"] != secrets["root-secret-key"]
+    assert installed.object("first") == machine.path("/etc/os-release").read_text()
+
+
+def test_no_second_master_key_is_made_beside_a_store(installed: Installed):
+    """A wrong key would only hide that the right one is lost; the installation says which file is missing."""
+    machine = installed.machine
+    machine.run("dpkg", "--remove", "cairn")
+    machine.run("mv", f"{CREDENTIALS}/master-key", "/root/")
+    done = machine.run("dpkg", "--install", "/root/later.deb")
+    assert f"{CREDENTIALS}/master-key is missing" in done.stderr
+    assert not machine.path(f"{CREDENTIALS}/master-key").exists() and machine.property("ActiveState") != "active"
+
+
+def test_a_purge_without_data_leaves_nothing(installed: Installed):
+    """No file of the package, and none that its scripts have made; the log and the user stay."""
+    machine = installed.machine
+    listed = machine.run("dpkg-query", "--listfiles", "cairn").stdout.splitlines()
+    made = [name for name in listed if not machine.path(name).is_dir()]
+    machine.run("dpkg", "--remove", "cairn")
+    machine.shell("rm -r /var/lib/cairn")
+    machine.run("dpkg", "--purge", "cairn")
+    known = [f"/etc/systemd/system/{name}" for name in ("cairn.service", "multi-user.target.wants/cairn.service")]
+    known += ["/etc/cairn", "/var/lib/cairn", *made]
+    assert len(made) > 10 and [name for name in known if machine.run("test", "-e", name, check=False).returncode == 0] == []

@@ -1,0 +1,102 @@
+"""Attacks the packaging files themselves: the unit against systemd's own checks, the examples against each other and the docs."""
+
+import configparser
+import re
+import subprocess
+from pathlib import Path
+
+import yaml
+
+from harness.server import REPOSITORY
+
+PACKAGING = REPOSITORY / "packaging"
+UNIT = PACKAGING / "systemd" / "cairn.service"
+# systemd counts in tenths: 1.5 of 10. What is left is the network, /proc and the one user.
+EXPOSURE_MAX = 15
+# podman-systemd.unit(5) of 4.7, as far as it is used.
+QUADLET_KEYS = {
+    "Image", "Notify", "SeccompProfile", "NoNewPrivileges", "DropCapability", "ReadOnly", "Tmpfs", "Ulimit", "PodmanArgs", "Volume",
+    "PublishPort", "Environment", "Secret", "HealthCmd", "HealthInterval", "HealthTimeout", "HealthStartPeriod", "HealthRetries",
+}
+
+
+def assignments(path: Path) -> list[tuple[str, str, str]]:
+    """Section, key and value of each line of a unit; a key may stand more than once."""
+    section, found = "", []
+    for line in path.read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[]")
+        elif line and not line.startswith("#"):
+            key, value = line.split("=", 1)
+            found.append((section, key, value))
+    return found
+
+
+def test_systemd_understands_the_unit(tmp_path: Path):
+    """Every key and value; the program is the only thing that is not installed here."""
+    copy = tmp_path / "cairn.service"
+    copy.write_text(re.sub(r"(?m)^ExecStart=\S+", "ExecStart=/bin/true", UNIT.read_text()))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", copy], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_unit_stays_as_closed_as_the_documentation_says():
+    """By systemd's own count; whoever opens it has to say so here and there."""
+    command = ["systemd-analyze", "security", "--offline=yes", "--no-pager", f"--threshold={EXPOSURE_MAX}", UNIT]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-300:]
+    assert f"rates it {EXPOSURE_MAX / 10}" in (REPOSITORY / "docs/installing.md").read_text()
+
+
+def test_the_units_filter_holds_io_uring_by_name():
+    """Whatever later versions of systemd have in @system-service."""
+    lists = [value.split() for _, key, value in assignments(UNIT) if key == "SystemCallFilter"]
+    assert {"io_uring_setup", "io_uring_enter", "io_uring_register"} <= set(lists[0])
+
+
+def test_each_secret_of_the_unit_is_one_that_the_installation_makes():
+    """A credential whose file nobody makes is a service that does not start."""
+    made = set(re.findall(r"(?m)^ *make ([a-z-]+) ", (PACKAGING / "make-credentials").read_text()))
+    loaded = dict(value.split(":") for _, key, value in assignments(UNIT) if key == "LoadCredential")
+    variables = [value for _, key, value in assignments(UNIT) if key == "Environment"]
+    compose = yaml.safe_load((PACKAGING / "container/compose.yaml").read_text())
+    assert set(loaded) == made == set(compose["secrets"]) and len(made) == 4
+    assert loaded == {name: f"/etc/cairn/credentials/{name}" for name in made}
+    assert {value.split("=%d/")[1] for value in variables} == made
+
+
+def test_the_configuration_example_shows_keys_and_defaults_that_exist():
+    """Each line with its mark of a comment taken away, against the table of docs/configuration.md."""
+    text = (PACKAGING / "debian/cairn.toml").read_text()
+    example = configparser.ConfigParser()
+    example.read_string(re.sub(r"(?m)^#(?=[a-z_]+ = )", "", text))
+    documented = (REPOSITORY / "docs/configuration.md").read_text()
+    for section in example.sections():
+        table = documented.split(f"## `[{section}]`")[1].split("\n## ")[0]
+        for key, value in example[section].items():
+            row = next(line for line in table.splitlines() if line.startswith(f"| `{key}` |"))
+            default = row.split(" | ")[3].strip("`")
+            assert default in (value.strip('"'), "not set"), row
+
+
+def test_the_quadlet_has_the_options_of_the_compose_file():
+    """Two ways to run one image: what one confines, the other does not open."""
+    quadlet = assignments(PACKAGING / "container/cairn.container")
+    keys = {key for section, key, _ in quadlet if section == "Container"}
+    assert keys == QUADLET_KEYS
+    values = [value for section, _, value in quadlet if section == "Container"]
+    service = yaml.safe_load((PACKAGING / "container/compose.yaml").read_text())["services"]["cairn"]
+    for name, limit in service["ulimits"].items():
+        assert f"{name}={limit}:{limit}" in values
+    for port in service["ports"]:
+        assert port in values
+    for name, file in service["environment"].items():
+        assert f"{name}={file.replace('/run/secrets/', '/run/secrets/cairn-')}" in values
+    assert service["tmpfs"][0] in values and f"--stop-timeout={service['stop_grace_period'].removesuffix('s')}" in values
+
+
+def test_the_image_is_built_by_the_pinned_toolchain():
+    """rust-toolchain.toml has the version; another one in the image would be fetched again, or differ."""
+    channel = re.search(r'channel = "([^"]+)"', (REPOSITORY / "rust-toolchain.toml").read_text())[1]
+    stage = (PACKAGING / "container/Containerfile").read_text().split("\nFROM ", 1)[1].split()[0]
+    assert re.match(rf"docker\.io/library/rust:{re.escape(channel)}(\.\d+)?-bookworm$", stage), (channel, stage)
