@@ -9,6 +9,7 @@ mod key;
 pub(crate) mod keys;
 mod problem;
 mod secret;
+mod secret_file;
 mod secret_rules;
 mod settings;
 mod sources;

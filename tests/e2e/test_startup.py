@@ -64,6 +64,26 @@ def test_wrong_values(make_store: MakeStore, name: str, value: str):
     assert name in refused(make_store(**{name: value}))
 
 
+def test_secrets_in_files(make_store: MakeStore):
+    """As containers and systemd hand them over: each in a file, with the newline that editors put at its end."""
+    store = make_store()
+    for name, value in store.secrets.environment().items():
+        path = store.folder / name
+        path.write_text(value + "\n")
+        path.chmod(0o400)
+        store.extra |= {name: None, f"{name}_FILE": str(path)}
+    store.start()
+    store.s3.create_bucket("by-file")
+    assert store.admin.get("/system/info").status_code == 200
+    assert store.stop() == 0 and not store.leaked_secrets()
+
+
+def test_a_secret_file_that_is_not_there(make_store: MakeStore):
+    """Both the variable and the file are named."""
+    store = make_store(SERVICE_ROOT_SECRET_KEY=None, SERVICE_ROOT_SECRET_KEY_FILE=f"/nonexistent/{CANARY[:6]}")
+    assert "SERVICE_ROOT_SECRET_KEY_FILE: the file /nonexistent/canary cannot be read" in refused(store)
+
+
 def test_unknown_variables(make_store: MakeStore):
     """A misspelt setting must not be ignored in silence."""
     assert "SERVICE_SERVER_SHUTDOWN_GRACE" in refused(make_store(SERVICE_SERVER_SHUTDOWN_GRACE=CANARY))

@@ -16,6 +16,19 @@ the file, the file before the default. Every key can be set by `SERVICE_<SECTION
 in its place. An empty variable counts as not set. Names that are not listed here, in the file or beginning with `SERVICE_` in the
 environment, end the start with an error that names them. `SERVICE_MANAGEMENT_TOKEN` is read by the command-line client only.
 
+A secret or the root access key can stand in a file that a variable with `_FILE` at its end names, as
+`SERVICE_ROOT_SECRET_KEY_FILE=/run/secrets/root-secret-key`: its content, less one newline at the end, is the value. The file is
+a regular one of at most 4096 bytes of UTF-8; both variables at once, or two files for one key, end the start. It is read once, at
+the start. In a container the secrets of the engine are such files. Under systemd, `%d` is the folder of the service's credentials:
+
+```ini
+[Service]
+LoadCredential=master-key:/etc/cairn/master-key
+Environment=SERVICE_CREDENTIAL_MASTER_KEY_FILE=%d/master-key
+```
+
+Outside `/run`, a file that every user of the host can read or write brings a warning in the log.
+
 Secrets are shown as `<redacted>` wherever the configuration is shown, and no error repeats a value.
 
 `cairn serve` needs the four secrets that are marked required. `cairn serve --dev` makes them on first use, keeps them in

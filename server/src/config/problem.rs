@@ -48,6 +48,22 @@ pub enum Problem {
         /// The other.
         second: String,
     },
+    /// One key's value, in two places.
+    GivenTwice {
+        /// One variable.
+        first: String,
+        /// The other.
+        second: String,
+    },
+    /// A file that should hold a value.
+    SecretFile {
+        /// The variable that names it.
+        variable: String,
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it, to go on after its name; nothing of its content.
+        reason: String,
+    },
     /// A key without which the service does not start.
     Missing {
         /// The variable.
@@ -80,8 +96,18 @@ impl fmt::Display for Problem {
             Self::Contradiction { first, second } => {
                 write!(out, "{first} and {second} set the same key to different values; keep one of them")
             }
+            Self::GivenTwice { first, second } => {
+                write!(out, "{first} and {second} both set the same key; keep one of them")
+            }
+            Self::SecretFile { variable, path, reason } => {
+                write!(out, "{variable}: the file {} {reason}", path.display())
+            }
             Self::Missing { variable, key, doc } => {
-                write!(out, "{variable} (or {key} in the configuration file) is not set. {doc}")
+                write!(
+                    out,
+                    "{variable} (or {variable}{}, or {key} in the configuration file) is not set. {doc}",
+                    super::secret_file::SUFFIX
+                )
             }
             Self::Inconsistent(text) => out.write_str(text),
         }

@@ -260,7 +260,7 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let mut warnings = secrets.warnings;
+        let mut warnings = [values.warnings(), &secrets.warnings].concat();
         warnings.extend(values.without_effect().map(|key| {
             format!("{} is set, but this build does not have the feature it configures", values.source(key))
         }));

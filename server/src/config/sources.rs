@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::key::{Availability, Key};
 use super::keys::ALL_KEYS;
 use super::problem::{ConfigError, Problem};
+use super::secret_file;
 use super::value::{Value, parse_text, parse_toml};
 
 /// Names the configuration file when `--config` does not.
@@ -53,25 +54,34 @@ struct Given {
 
 /// The values of all keys that were given or have a default.
 #[derive(Debug)]
-pub struct Values(BTreeMap<&'static str, Given>);
+pub struct Values {
+    given: BTreeMap<&'static str, Given>,
+    /// What to tell the operator about where values came from.
+    warnings: Vec<String>,
+}
 
 impl Values {
     pub(crate) fn get(&self, key: &Key) -> Option<&Value> {
-        self.0.get(key.name).map(|given| &given.value)
+        self.given.get(key.name).map(|given| &given.value)
     }
 
     /// The name to use for a key when its value is at fault: the variable or file key that set it.
     pub(crate) fn source(&self, key: &Key) -> String {
-        self.0.get(key.name).map_or_else(|| key.variable(), |given| given.source.clone())
+        self.given.get(key.name).map_or_else(|| key.variable(), |given| given.source.clone())
     }
 
     pub(crate) fn is_given(&self, key: &Key) -> bool {
-        self.0.get(key.name).is_some_and(|given| given.source != DEFAULT)
+        self.given.get(key.name).is_some_and(|given| given.source != DEFAULT)
     }
 
     /// Each key with its value, secrets redacted, and where it came from.
     pub fn redacted(&self) -> impl Iterator<Item = (&'static str, String, &str)> {
-        self.0.iter().map(|(name, given)| (*name, given.value.to_string(), given.source.as_str()))
+        self.given.iter().map(|(name, given)| (*name, given.value.to_string(), given.source.as_str()))
+    }
+
+    /// What to tell the operator about where values came from.
+    pub(crate) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// Keys that were given although this build does nothing with them.
@@ -91,6 +101,7 @@ const DEFAULT: &str = "default";
 pub struct Layers {
     given: BTreeMap<&'static str, Given>,
     problems: Vec<Problem>,
+    warnings: Vec<String>,
 }
 
 impl Layers {
@@ -104,24 +115,44 @@ impl Layers {
             {
                 self.problems.push(Problem::Contradiction { first: first.clone(), second: second.clone() });
             }
-            let Some(name) = set.into_iter().next() else { continue };
+            let files: Vec<_> = key.file_variables().filter(|name| environment.get(name).is_some()).collect();
+            self.problems.extend(secret_file::check_one(&set, &files).err());
+            let Some(name) = set.into_iter().next() else {
+                self.value_in_file(key, files.first(), environment);
+                continue;
+            };
             let text = environment.get(&name).and_then(|value| value.to_str());
             let parsed =
                 text.ok_or_else(|| "valid UTF-8".to_owned()).and_then(|text| parse_text(key.kind, text));
             self.take(key, name, parsed);
         }
+        let variables = || ALL_KEYS.iter().flat_map(|key| key.variables().chain(key.file_variables()));
         let known = |name: &str| {
             name == CONFIG_FILE_VARIABLE
                 || name == MANAGEMENT_TOKEN_VARIABLE
-                || ALL_KEYS.iter().any(|key| key.variables().any(|variable| variable == name))
+                || variables().any(|variable| variable == name)
         };
         for name in environment.0.keys().map(|name| name.to_string_lossy()) {
             if name.starts_with(PREFIX) && !known(&name) {
-                let all = ALL_KEYS.iter().flat_map(|key| key.variables());
-                self.problems.push(Problem::Unknown { meant: closest(&name, all), name: name.into_owned() });
+                self.problems
+                    .push(Problem::Unknown { meant: closest(&name, variables()), name: name.into_owned() });
             }
         }
         self
+    }
+
+    /// Adds the value in the file that a variable names, if one does.
+    fn value_in_file(&mut self, key: &'static Key, variable: Option<&String>, environment: &Environment) {
+        let Some((variable, file)) = variable.and_then(|name| Some((name, environment.get(name)?))) else {
+            return;
+        };
+        match secret_file::read(variable, file) {
+            Ok(found) => {
+                self.warnings.extend(found.warning);
+                self.take(key, secret_file::source(variable), parse_text(key.kind, &found.text));
+            }
+            Err(problem) => self.problems.push(problem),
+        }
     }
 
     /// Adds what a TOML file says. Unknown sections and keys are problems.
@@ -222,7 +253,7 @@ impl Layers {
             }
         }
         if self.problems.is_empty() {
-            Ok(Values(self.given))
+            Ok(Values { given: self.given, warnings: self.warnings })
         } else {
             Err(ConfigError { problems: self.problems })
         }
