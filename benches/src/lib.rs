@@ -3,6 +3,7 @@
 //! `cargo bench -p cairn-benches` runs them all; `-- <filter>` some. The store lies under the target folder, so on a real
 //! disk: commits in a memory file system would measure nothing.
 
+use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, StagedPayload, Store,
     StoreOptions, WriteCondition, block_check,
@@ -36,6 +37,7 @@ impl Bench {
             slices: Some(2),
             master_key: b"the master key of the benchmarks".to_vec(),
             cache_bytes,
+            buffers: BufferLimits::default(),
             reserve_bytes: 0,
             reclaim_after: None,
             encryption_at_rest: false,

@@ -3,7 +3,7 @@
 //! `check_store <data-dir>`, with the master key in `SERVICE_CREDENTIAL_MASTER_KEY`. Prints one line of JSON; exits with 1 when
 //! anything was found.
 
-use cairn_engine::limits::UNIT_BYTES;
+use cairn_engine::limits::{BufferLimits, UNIT_BYTES};
 use cairn_engine::{Engine, Finding, ListVersions, Store, StoreOptions, VersionPosition};
 use cairn_model::{ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         slices: None,
         master_key: key.into_bytes(),
         cache_bytes: 0,
+        buffers: BufferLimits::default(),
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,

@@ -7,9 +7,7 @@ use crate::events::{FoundWhile, StoreEvent};
 use crate::figures::ExecutorFigures;
 use crate::hasher::Hasher;
 use crate::keys;
-use crate::limits::{
-    BACKGROUND_SHARES, BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX, READ_AHEAD_BYTES_PER_EXECUTOR,
-};
+use crate::limits::{BACKGROUND_SHARES, BLOCK_BYTES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX};
 use crate::list;
 use crate::lock::{ObjectLock, Retention};
 use crate::object::{
@@ -74,7 +72,7 @@ impl Engine {
     pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
         let figures = store.executors_figures.add();
         let disk = Disk::new(store.files.clone(), Arc::clone(&figures));
-        let (upload_budget, hasher) = (UploadBudget::new(), Hasher::default());
+        let (upload_budget, hasher) = (UploadBudget::new(store.buffers.upload_bytes), Hasher::default());
         let shared_parts = SharedParts::default();
         let activity = store.activities.add();
         let shares = Shares::Static(BACKGROUND_SHARES);
@@ -290,7 +288,7 @@ impl Engine {
 
     /// Whether readers may hold more blocks ahead of what they are sending.
     pub(crate) fn may_read_ahead(&self) -> bool {
-        self.read_ahead_bytes.get() < READ_AHEAD_BYTES_PER_EXECUTOR
+        (self.read_ahead_bytes.get() as u64) < self.store.buffers.read_ahead_bytes
     }
 
     /// Notes that a reader's place ahead moved from block `before` to block `now`: the difference counts, either way.

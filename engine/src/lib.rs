@@ -26,6 +26,7 @@ mod disk;
 mod engine;
 mod error;
 mod events;
+mod examine;
 mod expiry;
 mod extent;
 mod figures;
@@ -79,6 +80,9 @@ pub use compact::{CompactError, compact_store};
 pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
+pub use examine::{
+    StoreFacts, examine_direct_io, examine_file_system, examine_lock, examine_master_key, examine_store,
+};
 pub use figures::StoreFigures;
 pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};

@@ -37,11 +37,33 @@ pub(crate) const FIRST_WRITE_BYTES: usize = BLOCK_BYTES;
 /// Writes of one payload that may be in flight while the next buffer fills.
 pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 4;
 
-/// Bytes of upload buffers that one executor hands out before further uploads wait (TCP then slows the clients).
-pub(crate) const UPLOAD_BYTES_PER_EXECUTOR: u64 = 128 << 20;
+/// Memory that the buffers of one executor may take. More than the default gains nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BufferLimits {
+    /// Bytes of upload buffers that it hands out before further uploads wait (TCP then slows the clients).
+    pub upload_bytes: u64,
+    /// Bytes that all its readers may hold ahead of what they are sending. Beyond that each goes block by block.
+    pub read_ahead_bytes: u64,
+}
+
+impl BufferLimits {
+    /// With less, one upload or download alone would be slow: three times what an upload has under way, and what four
+    /// readers read ahead.
+    pub const MIN: Self = Self { upload_bytes: 4 << 20, read_ahead_bytes: 2 << 20 };
+}
+
+impl Default for BufferLimits {
+    fn default() -> Self {
+        Self { upload_bytes: 128 << 20, read_ahead_bytes: 64 << 20 }
+    }
+}
+
+/// Most blocks that a reader holds for a client that does not read, however many such clients there are: the one that is
+/// being sent and the next.
+pub const BLOCKS_OF_SLOW_READER: u64 = 2;
 
 /// How long a buffer may fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Nobody is held to
-/// it while there is memory for all, which is enough for 2048 uploads of an executor at once.
+/// it while there is memory for all, which by default is enough for 2048 uploads of an executor at once.
 pub(crate) const FILL_PATIENCE: Duration = Duration::from_secs(4);
 
 /// How often an upload that waits for memory looks for buffers that have been filling for too long.
@@ -50,9 +72,6 @@ pub(crate) const RECALL_INTERVAL: Duration = Duration::from_millis(100);
 /// Space reserved for the beginning of a payload; later reservations double what there is, so that an upload which is
 /// announced but never sent keeps little space from others. The length of the shortest piece of a large payload.
 pub(crate) const FIRST_RESERVATION_BYTES: u64 = LONG_PIECE_UNITS * UNIT_BYTES;
-
-/// Bytes that all readers of one executor may hold ahead of what they are sending. Beyond that each goes block by block.
-pub(crate) const READ_AHEAD_BYTES_PER_EXECUTOR: usize = 64 << 20;
 
 /// Pieces of a large payload have at least this many units (1 MiB) as long as a volume can grow; in a full store they
 /// may be single blocks.
@@ -136,7 +155,7 @@ pub(crate) const METADATA_HEADROOM_LOW: u64 = scaled(32 << 20, 2 << 20);
 pub(crate) const QUEUE_JOBS_MAX: usize = 65_536;
 
 /// Slices of a store: more mean smaller batches.
-pub(crate) const SLICES_MAX: u16 = 64;
+pub const SLICES_MAX: u16 = 64;
 
 /// Address space of a slice's metadata map.
 pub(crate) const SLICE_MAP_BYTES: usize = 1 << 39;

@@ -20,7 +20,7 @@ use crate::files::Files;
 use crate::inspect::Inspections;
 use crate::keeper::{self, DiskSpace};
 use crate::keys;
-use crate::limits::{SLICES_MAX, UNIT_BYTES};
+use crate::limits::{BufferLimits, SLICES_MAX, UNIT_BYTES};
 use crate::pace::Activities;
 use crate::proof::ProofKey;
 use crate::reclaim::Reclaim;
@@ -49,6 +49,8 @@ pub struct StoreOptions {
     pub master_key: Vec<u8>,
     /// Bound of the cache of checked blocks in bytes; 0: no cache.
     pub cache_bytes: u64,
+    /// Memory for the buffers of each executor.
+    pub buffers: BufferLimits,
     /// Below this many free bytes on the file system new writes are refused.
     pub reserve_bytes: u64,
     /// Free space in the volumes that was not needed for so long is given back to the file system; `None`: never.
@@ -91,6 +93,7 @@ pub struct Store {
     pub(crate) slices: Vec<Arc<Slice>>,
     pub(crate) files: Files,
     pub(crate) cache: BlockCache,
+    pub(crate) buffers: BufferLimits,
     pub(crate) wrapping_key: WrappingKey,
     /// Whether new payloads are sealed.
     pub(crate) encryption_at_rest: bool,
@@ -154,6 +157,7 @@ impl Store {
             wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
             encryption_at_rest: options.encryption_at_rest,
             cache: BlockCache::new(options.cache_bytes),
+            buffers: options.buffers,
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
             events,
             activities: Activities::default(),
@@ -373,8 +377,11 @@ fn ignore_file_size_signal() {
     }
 }
 
+/// Locked while the store is open.
+pub(crate) const LOCK_FILE: &str = "lock";
+
 pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
-    let path = data_dir.join("lock");
+    let path = data_dir.join(LOCK_FILE);
     let open = File::options().create(true).truncate(false).write(true).open(&path);
     let file = open.doing("opening", &path)?;
     match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
@@ -385,7 +392,7 @@ pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
 }
 
 /// LMDB's locks and maps, and direct I/O, do not hold over a network.
-fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
+pub(crate) fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
     /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).
     const NETWORK: [i64; 4] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42];
     let stat = rustix::fs::statfs(data_dir).map_err(std::io::Error::from).doing("examining", data_dir)?;

@@ -2,6 +2,7 @@
 //! first; renamed into place.
 
 use crate::error::{OpenContext, OpenError};
+use crate::examine::StoreFacts;
 use cairn_lmdb::UNMADE_MARKER;
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -111,6 +112,25 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
 /// What a store is, for tools that need no secrets of it; changes nothing. `None` when the folder holds no store.
 pub(crate) fn identify(folder: &Path) -> Result<Option<Superblock>, OpenError> {
     Ok(read_file(folder)?.map(|(superblock, _)| superblock))
+}
+
+/// As [`identify`], with the version of the format.
+pub(crate) fn facts(folder: &Path) -> Result<Option<StoreFacts>, OpenError> {
+    let found = read_file(folder)?;
+    Ok(found.map(|(Superblock { slices, .. }, File1 { format_version, .. })| StoreFacts {
+        slices,
+        format_version,
+    }))
+}
+
+/// Refuses a master key that the store in the folder was not made with; changes nothing.
+pub(crate) fn verify_key(folder: &Path, master_key: &[u8]) -> Result<(), OpenError> {
+    match read_file(folder)? {
+        Some((superblock, file)) if key_check(master_key, superblock.store) != file.master_key_check => {
+            Err(OpenError::WrongMasterKey)
+        }
+        _ => Ok(()),
+    }
 }
 
 fn read_file(folder: &Path) -> Result<Option<(Superblock, File1)>, OpenError> {

@@ -7,9 +7,7 @@
 //!
 //! Grants are given in the order in which they were asked for, so that a large one is not starved by small ones.
 
-use crate::limits::{
-    FILL_PATIENCE, FIRST_WRITE_BYTES, RECALL_INTERVAL, UPLOAD_BYTES_PER_EXECUTOR, WRITE_BYTES,
-};
+use crate::limits::{FILL_PATIENCE, FIRST_WRITE_BYTES, RECALL_INTERVAL, WRITE_BYTES};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -22,6 +20,8 @@ use std::time::Instant;
 pub(crate) struct UploadBudget(Rc<State>);
 
 struct State {
+    /// All there is.
+    bytes: u64,
     free: Cell<u64>,
     /// Bytes granted for buffers that are not full yet.
     filling_bytes: Cell<u64>,
@@ -100,9 +100,12 @@ impl Drop for Grant {
 }
 
 impl UploadBudget {
-    pub(crate) fn new() -> Self {
+    /// A budget of `bytes` bytes, at least those of the largest buffer.
+    pub(crate) fn new(bytes: u64) -> Self {
+        let bytes = bytes.max(WRITE_BYTES as u64);
         Self(Rc::new(State {
-            free: Cell::new(UPLOAD_BYTES_PER_EXECUTOR),
+            bytes,
+            free: Cell::new(bytes),
             filling_bytes: Cell::new(0),
             next: Cell::new(0),
             waiting: RefCell::default(),
@@ -113,7 +116,7 @@ impl UploadBudget {
     /// Bytes that the next buffer of an upload should have: few for the first, which may never fill, and for all while
     /// half of the memory is in buffers that are still filling.
     pub(crate) fn buffer_bytes(&self, taken: u64) -> usize {
-        let many_are_filling = self.0.filling_bytes.get() >= UPLOAD_BYTES_PER_EXECUTOR / 2;
+        let many_are_filling = self.0.filling_bytes.get() >= self.0.bytes / 2;
         if taken == 0 || many_are_filling { FIRST_WRITE_BYTES } else { WRITE_BYTES }
     }
 
@@ -221,10 +224,14 @@ impl Drop for Place<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Grant, Place, Recall, UploadBudget};
-    use crate::limits::{FILL_PATIENCE, FIRST_WRITE_BYTES, UPLOAD_BYTES_PER_EXECUTOR, WRITE_BYTES};
+    use crate::limits::{BufferLimits, FILL_PATIENCE, FIRST_WRITE_BYTES, WRITE_BYTES};
     use std::pin::pin;
     use std::task::{Context, Waker};
     use std::time::{Duration, Instant};
+
+    fn bytes() -> u64 {
+        BufferLimits::default().upload_bytes
+    }
 
     fn grant(budget: &UploadBudget, bytes: usize, recall: &Recall, now: Instant) -> Option<Grant> {
         Place::take(&budget.0, bytes as u64).try_grant(recall, now)
@@ -249,9 +256,9 @@ mod tests {
     /// executor waited for them, for hours if they had patience.
     #[test]
     fn slow_senders_give_way_to_who_waits_oldest_first_and_only_as_many_as_needed() {
-        let (budget, begun) = (UploadBudget::new(), Instant::now());
+        let (budget, begun) = (UploadBudget::new(bytes()), Instant::now());
         let mut slow = slow_senders(&budget, begun);
-        assert_eq!(slow.len() * FIRST_WRITE_BYTES, usize::try_from(UPLOAD_BYTES_PER_EXECUTOR).unwrap());
+        assert_eq!(slow.len() * FIRST_WRITE_BYTES, usize::try_from(bytes()).unwrap());
         let (waiting, other) = (Place::take(&budget.0, WRITE_BYTES as u64), Place::take(&budget.0, 1));
         assert!(waiting.try_grant(&Recall::default(), begun).is_none());
 
@@ -275,7 +282,7 @@ mod tests {
 
     #[test]
     fn a_buffer_that_fills_after_all_is_not_asked_for_any_more() {
-        let (budget, begun) = (UploadBudget::new(), Instant::now());
+        let (budget, begun) = (UploadBudget::new(bytes()), Instant::now());
         let slow = slow_senders(&budget, begun);
         let _waiting = Place::take(&budget.0, 1);
         budget.0.recall_slow(begun + FILL_PATIENCE);
@@ -286,9 +293,9 @@ mod tests {
 
     #[test]
     fn many_buffers_that_fill_make_the_next_ones_small() {
-        let (budget, now) = (UploadBudget::new(), Instant::now());
+        let (budget, now) = (UploadBudget::new(bytes()), Instant::now());
         assert_eq!((budget.buffer_bytes(0), budget.buffer_bytes(1)), (FIRST_WRITE_BYTES, WRITE_BYTES));
-        let half = usize::try_from(UPLOAD_BYTES_PER_EXECUTOR / 2).unwrap();
+        let half = usize::try_from(bytes() / 2).unwrap();
         let granted = grant(&budget, half, &Recall::default(), now).expect("there is room");
         assert_eq!(budget.buffer_bytes(1), FIRST_WRITE_BYTES);
         granted.filled();

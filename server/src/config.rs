@@ -24,5 +24,6 @@ pub use secret_rules::AuthSettings;
 pub use settings::{AuditSettings, LogSettings, ServerSettings, Settings, StorageSettings};
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
 pub use value::BindAddress;
+pub(crate) use value::bytes_text;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use value::{Value, expected, parse_text};

@@ -8,6 +8,7 @@ use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
 
+use crate::budget::BudgetError;
 use crate::load::LoadError;
 
 /// Why `serve` ended with an error.
@@ -19,6 +20,8 @@ pub enum ServeError {
     Log(LogStartError),
     /// The host cannot run the executors.
     Host(StartError),
+    /// The memory is too little.
+    Memory(String),
     /// The store did not open.
     Store(OpenError),
     /// The audit trail did not open.
@@ -48,6 +51,7 @@ impl fmt::Display for ServeError {
             Self::Load(error) => error.fmt(out),
             Self::Log(error) => error.fmt(out),
             Self::Host(error) => error.fmt(out),
+            Self::Memory(reason) => out.write_str(reason),
             Self::Store(error) => error.fmt(out),
             Self::Audit(error) => error.fmt(out),
             Self::Directory(error) => error.fmt(out),
@@ -77,6 +81,12 @@ impl From<LogStartError> for ServeError {
 impl From<StartError> for ServeError {
     fn from(error: StartError) -> Self {
         Self::Host(error)
+    }
+}
+
+impl From<BudgetError> for ServeError {
+    fn from(error: BudgetError) -> Self {
+        Self::Memory(error.to_string())
     }
 }
 

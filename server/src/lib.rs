@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod audit;
+mod budget;
 pub mod config;
 mod dev_secrets;
 mod error;

@@ -1,15 +1,64 @@
 //! How much memory this process may use: that of the host, or less if a control group says so.
+//!
+//! Control groups of both versions are asked, for hosts with version 1, or with both at once, are still about. Inside a
+//! container the group's own folder may be all there is to see, mounted as the root; on a host the limits of all groups
+//! on the way to the root hold.
 
 use std::path::{Path, PathBuf};
 
 /// Assumed when the system does not say: small enough for any host that runs this.
 const MEMORY_BYTES_FALLBACK: u64 = 1 << 30;
+/// Where control groups are mounted.
+const CONTROL_GROUPS: &str = "/sys/fs/cgroup";
+/// The limits of a group of version 2: beyond the first it is ended, beyond the second slowed down until it stands still.
+const LIMITS_2: [&str; 2] = ["memory.max", "memory.high"];
+/// The limit of a group of version 1.
+const LIMITS_1: [&str; 1] = ["memory.limit_in_bytes"];
+/// The controller of version 1, which also is the folder that it is mounted at.
+const CONTROLLER_1: &str = "memory";
 
-/// Bytes of memory that this process may use.
-pub(crate) fn usable_bytes() -> u64 {
+/// What memory there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Usable {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// Whose limit that is.
+    pub(crate) set_by: SetBy,
+}
+
+/// Whose limit holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum SetBy {
+    /// All of the host's memory.
+    Host,
+    /// A control group.
+    ControlGroup,
+    /// Nobody says, and little is assumed.
+    Assumption,
+}
+
+impl std::fmt::Display for SetBy {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(match self {
+            Self::Host => "the host",
+            Self::ControlGroup => "the control group",
+            Self::Assumption => "assumption, for the system does not say",
+        })
+    }
+}
+
+/// Memory that this process may use.
+pub(crate) fn usable() -> Usable {
     let host = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| total_of(&text));
-    let group = std::fs::read_to_string("/proc/self/cgroup").ok().and_then(|text| group_limit(&text));
-    [host, group].into_iter().flatten().min().unwrap_or(MEMORY_BYTES_FALLBACK)
+    let membership = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group_limit(Path::new(CONTROL_GROUPS), &membership);
+    match (host, group) {
+        // A group without a limit has a number larger than any memory, in version 1.
+        (Some(host), Some(group)) if host <= group => Usable { bytes: host, set_by: SetBy::Host },
+        (_, Some(bytes)) => Usable { bytes, set_by: SetBy::ControlGroup },
+        (Some(bytes), None) => Usable { bytes, set_by: SetBy::Host },
+        (None, None) => Usable { bytes: MEMORY_BYTES_FALLBACK, set_by: SetBy::Assumption },
+    }
 }
 
 /// `MemTotal` of `/proc/meminfo`, which counts in KiB.
@@ -18,14 +67,31 @@ fn total_of(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The least limit on the way from this process's group (version 2) up to the root.
-fn group_limit(membership: &str) -> Option<u64> {
-    let path = membership.lines().find_map(|line| line.strip_prefix("0::/"))?;
-    let root = Path::new("/sys/fs/cgroup");
+/// The least limit on the way from this process's groups up to their roots. `membership` is `/proc/self/cgroup`
+/// (cgroups(7)): a line `0::/path` for version 2, and `number:controllers:/path` for each hierarchy of version 1.
+fn group_limit(mounted: &Path, membership: &str) -> Option<u64> {
+    let limits = membership.lines().filter_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?.strip_prefix('/')?);
+        if controllers.is_empty() {
+            least(mounted, path, &LIMITS_2)
+        } else if controllers.split(',').any(|controller| controller == CONTROLLER_1) {
+            least(&mounted.join(CONTROLLER_1), path, &LIMITS_1)
+        } else {
+            None
+        }
+    });
+    limits.min()
+}
+
+/// The least of the limits in the files `names` of the folder `path` of `root` and of all above it.
+fn least(root: &Path, path: &str, names: &[&str]) -> Option<u64> {
     let own: PathBuf = root.join(path);
     own.ancestors()
         .take_while(|folder| folder.starts_with(root))
-        .filter_map(|folder| std::fs::read_to_string(folder.join("memory.max")).ok())
+        .flat_map(|folder| names.iter().map(|name| folder.join(name)))
+        .filter_map(|file| std::fs::read_to_string(file).ok())
+        // `max` is no limit.
         .filter_map(|text| text.trim().parse().ok())
         .min()
 }
@@ -34,10 +100,61 @@ fn group_limit(membership: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
+    const MIB: u64 = 1 << 20;
+
+    /// A tree of files, named below its root.
+    fn groups(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let path = root.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, content).unwrap();
+        }
+        root
+    }
+
     #[test]
     fn the_total_is_read_in_kibibytes() {
         assert_eq!(total_of("MemTotal:       16318480 kB\nMemFree: 1 kB\n"), Some(16_318_480 * 1024));
         assert_eq!(total_of("MemFree: 1 kB\n"), None);
-        assert!(usable_bytes() > 0);
+        assert!(usable().bytes > 0);
+    }
+
+    #[test]
+    fn the_least_limit_of_version_2_up_to_the_root_holds() {
+        let root = groups(&[
+            ("system.slice/memory.max", "536870912\n"),
+            ("system.slice/cairn.service/memory.max", "max\n"),
+            ("system.slice/cairn.service/memory.high", "1073741824\n"),
+            ("other.slice/memory.max", "4096\n"),
+        ]);
+        let limit = |membership| group_limit(root.path(), membership);
+        assert_eq!(limit("0::/system.slice/cairn.service\n"), Some(512 * MIB));
+        std::fs::write(root.path().join("system.slice/cairn.service/memory.high"), "268435456\n").unwrap();
+        assert_eq!(limit("0::/system.slice/cairn.service\n"), Some(256 * MIB), "slowed down is no better");
+        assert_eq!(limit("0::/\n"), None);
+        assert_eq!(limit(""), None);
+    }
+
+    /// Hosts with version 1 had the memory controller beside the tree of version 2, which has no limits then: the cache
+    /// would have taken a quarter of the host's memory, however little the container had.
+    #[test]
+    fn the_memory_controller_of_version_1_is_asked_too() {
+        let root = groups(&[
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/docker/0123/memory.limit_in_bytes", "268435456\n"),
+            ("cpu/docker/0123/memory.limit_in_bytes", "1\n"),
+        ]);
+        let membership = "9:cpu,cpuacct:/docker/0123\n4:memory:/docker/0123\n0::/docker/0123\n";
+        assert_eq!(group_limit(root.path(), membership), Some(256 * MIB));
+    }
+
+    #[test]
+    fn a_container_that_sees_its_own_group_as_the_root_finds_its_limit() {
+        let root = groups(&[("memory/memory.limit_in_bytes", "268435456\n")]);
+        assert_eq!(group_limit(root.path(), "4:memory:/docker/0123\n"), Some(256 * MIB));
+        let root = groups(&[("memory.max", "268435456\n")]);
+        assert_eq!(group_limit(root.path(), "0::/\n"), Some(256 * MIB));
+        assert_eq!(group_limit(root.path(), "0::/../../pod/0123\n"), Some(256 * MIB));
     }
 }

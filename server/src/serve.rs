@@ -6,7 +6,6 @@
 //! address ends the start; and the store is closed after the last executor has ended.
 
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,6 +16,7 @@ use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{AuditLog, install_panic_hook, start_logging};
 
+use crate::budget::{self, Budget};
 use crate::config::{Environment, Settings};
 use crate::error::ServeError;
 use crate::guide;
@@ -24,10 +24,7 @@ use crate::load::{Mode, ServeOptions, load_settings};
 use crate::planes::{self, Listeners, Shared};
 use crate::shutdown::Shutdown;
 use crate::supervisor::Supervisor;
-use crate::{audit, host, identity, memory, not_ready, signals, subsystems};
-
-/// The cache takes this part of the memory when nothing is configured.
-const CACHE_PART_OF_MEMORY: u64 = 4;
+use crate::{audit, host, identity, not_ready, signals, subsystems};
 
 /// The service accepts requests.
 #[derive(Debug)]
@@ -38,6 +35,13 @@ pub struct Ready {
     pub management: SocketAddr,
     /// What to print for who tries the service out; with `--dev` only.
     pub guide: Option<String>,
+}
+
+/// What is served, and with what.
+struct Plan {
+    settings: Arc<Settings>,
+    budget: Budget,
+    mode: Mode,
 }
 
 /// Runs the service until a signal has ended it. Calls `on_ready` once, when requests are accepted.
@@ -58,7 +62,7 @@ pub fn serve(
         supervisor.ready(&format!("Ready: S3 on {}, management on {}", ready.data, ready.management));
         on_ready(ready);
     };
-    let served = serve_supervised(&settings, options.mode, &supervisor, tell_ready);
+    let served = serve_supervised(settings, options.mode, &supervisor, tell_ready);
     if let Err(error) = &served {
         supervisor.status(&error.to_string());
     }
@@ -67,20 +71,22 @@ pub fn serve(
 
 /// Serves while the manager of services is told what goes on.
 fn serve_supervised(
-    settings: &Arc<Settings>,
+    settings: Arc<Settings>,
     mode: Mode,
     supervisor: &Supervisor,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     cairn_net::probe()?;
     supervisor.status("Opening the store");
-    let store = match open_store(settings) {
+    let opened = budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget)?)));
+    let (budget, store) = match opened {
         Err(ServeError::Store(why @ OpenError::FormatTooNew { .. })) => {
-            return not_ready::serve(settings, &why, supervisor);
+            return not_ready::serve(&settings, &why, supervisor);
         }
         opened => opened?,
     };
-    let served = serve_audited(settings, mode, &store, supervisor, on_ready);
+    let plan = Plan { settings, budget, mode };
+    let served = serve_audited(&plan, &store, supervisor, on_ready);
     // Also when serving failed: what was acknowledged is durable, but a clean end leaves nothing to recover.
     store.close();
     match &served {
@@ -92,16 +98,15 @@ fn serve_supervised(
 
 /// Serves between the records of the start and of the end.
 fn serve_audited(
-    settings: &Arc<Settings>,
-    mode: Mode,
+    plan: &Plan,
     store: &Arc<Store>,
     supervisor: &Supervisor,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
-    let log = audit::open(settings, store)?;
-    let served = identity::open(settings, store).and_then(|directory| {
+    let log = audit::open(&plan.settings, store)?;
+    let served = identity::open(&plan.settings, store).and_then(|directory| {
         let (store, log) = (Arc::clone(store), Arc::clone(&log));
-        let served = serve_store(settings, mode, store, log, Arc::clone(&directory), supervisor, on_ready);
+        let served = serve_store(plan, store, log, Arc::clone(&directory), supervisor, on_ready);
         directory.close();
         served
     });
@@ -110,15 +115,15 @@ fn serve_audited(
 }
 
 fn serve_store(
-    settings: &Arc<Settings>,
-    mode: Mode,
+    plan: &Plan,
     store: Arc<Store>,
     audit: Arc<AuditLog>,
     directory: Arc<Directory>,
     supervisor: &Supervisor,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
-    let executors = settings.server.executors.unwrap_or_else(cores);
+    let Plan { settings, budget, mode } = plan;
+    let executors = budget.executors;
     let listeners = planes::bind(settings, executors)?;
     let Some((data, management)) =
         listeners.first().map(|first| (first.data.local_addr(), first.management.local_addr()))
@@ -129,7 +134,7 @@ fn serve_store(
     signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone())
         .map_err(ServeError::Signals)?;
 
-    let connections_max = host::connections_possible(settings.server.connections_max);
+    let connections_max = host::connections_possible(budget.connections_max);
     let verifications = Verifications::default();
     let wrong_credentials = WrongCredentials::default();
     let readiness = subsystems::watch(&store, &audit, &directory, &shutdown.data)?;
@@ -149,7 +154,7 @@ fn serve_store(
     };
     let running = start_executors(listeners, &shared)?;
     tracing::info!(target: "service", %data, %management, executors, "ready");
-    let guide = (mode == Mode::Dev).then(|| guide::write(&shared.settings, data, management));
+    let guide = (*mode == Mode::Dev).then(|| guide::write(&shared.settings, data, management));
     on_ready(&Ready { data, management, guide });
     Ok(running.join()?)
 }
@@ -187,25 +192,38 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
     Ok(())
 }
 
-fn cores() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+/// Divides the memory, and says how.
+fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
+    let budget = budget::of_settings(settings)?;
+    let Budget { limit, executors, slices, cache_bytes, buffers, connections_max } = budget;
+    tracing::info!(
+        target: "service",
+        limit,
+        cache_bytes,
+        executors,
+        upload_bytes_per_executor = buffers.upload_bytes,
+        read_ahead_bytes_per_executor = buffers.read_ahead_bytes,
+        slices,
+        connections_max,
+        "memory divided"
+    );
+    Ok(budget)
 }
 
-fn open_store(settings: &Settings) -> Result<Arc<Store>, ServeError> {
-    let cache_bytes =
-        settings.storage.cache_bytes.unwrap_or_else(|| memory::usable_bytes() / CACHE_PART_OF_MEMORY);
+fn open_store(settings: &Settings, budget: &Budget) -> Result<Arc<Store>, ServeError> {
     let options = StoreOptions {
         data_dir: settings.server.data_dir.clone(),
-        slices: settings.storage.slices,
+        slices: u16::try_from(budget.slices).ok(),
         master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec(),
-        cache_bytes,
+        cache_bytes: budget.cache_bytes,
+        buffers: budget.buffers,
         reserve_bytes: settings.storage.reserve_bytes,
         reclaim_after: settings.storage.reclaim_after,
         encryption_at_rest: settings.storage.encryption_enabled,
         clock: Arc::new(SystemClock),
     };
     let store = Store::open(options)?;
-    tracing::info!(target: "service", data_dir = %settings.server.data_dir.display(), cache_bytes, "store open");
+    tracing::info!(target: "service", data_dir = %settings.server.data_dir.display(), "store open");
     Ok(store)
 }
 

@@ -122,6 +122,7 @@ fn options(life: &Life, folder: PathBuf) -> StoreOptions {
         slices: Some(life.slices),
         master_key: b"a master key of the campaign, long enough".to_vec(),
         cache_bytes: 0,
+        buffers: crate::limits::BufferLimits::default(),
         reserve_bytes: 0,
         encryption_at_rest: life.sealed,
         // At once, in some lives: holes are punched while the power may go.

@@ -5,6 +5,7 @@
 //! must agree with a full list, with the lists of versions and uploads, with inspection and with what quotas are held against;
 //! so they must after the store was opened anew. What each task does follows from the seed; how tasks interleave does not.
 
+use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
     ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, PutObject, PutPart, Quota, StagedPayload,
@@ -175,6 +176,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
         slices: Some(options.slices),
         master_key: b"a master key of the campaign, long enough".to_vec(),
         cache_bytes: 4 << 20,
+        buffers: BufferLimits::default(),
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,

@@ -1,6 +1,7 @@
 //! What the engine's tests share: a store in a folder of its own, and one executor to use it on.
 #![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
 
+use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, PutObject, PutOutcome, StagedPayload,
     Store, StoreOptions, WriteCondition,
@@ -25,6 +26,7 @@ pub fn options(folder: &Path) -> StoreOptions {
         slices: Some(3),
         master_key: b"a master key of the tests, long enough".to_vec(),
         cache_bytes: 4 << 20,
+        buffers: BufferLimits::default(),
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,

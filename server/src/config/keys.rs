@@ -49,6 +49,10 @@ keys! {
      "The folder that holds everything stored. With `--dev` the default is `./cairn-data`.";
     EXECUTORS: "server.executors", None, integer(0, 1024), Some("0"), Built,
      "Executors, each pinned to a core; 0 means one for each core.";
+    MEMORY_LIMIT: "server.memory_limit", None, bytes(64 * MIB, 16 * TIB), None, Built,
+     "Memory that the process may use, for the cache, buffers and connections together. When not set, what the host \
+     or the control group allows, of either version. Where it is small, fewer connections are taken, and executors and \
+     slices of a new store that are not configured are fewer than the cores.";
     BASE_HOSTS: "server.base_hosts", None, Kind::HostNames, Some(""), Built,
      "Names under which the data plane is reached. A request whose host is one of them with a bucket's \
      name in front is virtual-hosted style and is refused as not implemented.";
@@ -62,7 +66,7 @@ keys! {
      "How long requests in flight may take to end after SIGTERM.";
     CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("16384"), Built,
      "Most open connections to the data plane; further ones are answered 503 and closed. Lowered \
-     at the start when the limit on open files is too low for it.";
+     at the start when the limit on open files or `server.memory_limit` is too low for it.";
     HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"), Built,
      "How long a client may take to send a request head.";
     IDLE_TIMEOUT: "server.idle_timeout_seconds", None, integer(1, 3600), Some("75"), Built,
@@ -71,8 +75,8 @@ keys! {
      "How long a body, in either direction, may stand still.";
 
     CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None, Built,
-     "Memory for the cache of checked blocks. When not set, a quarter of the memory that the process may \
-     use.";
+     "Memory for the cache of checked blocks, a part of `server.memory_limit`. When not set, a quarter of that, or \
+     less where the rest needs more.";
     SLICES: "storage.slices", None, integer(1, 64), None, Built,
      "Slices of a new store; an existing store keeps its number. When not set, the cores of the host, at \
      least 2 and at most 64.";

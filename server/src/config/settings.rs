@@ -50,6 +50,8 @@ pub struct ServerSettings {
     pub data_dir: PathBuf,
     /// Executors; `None`: one per core.
     pub executors: Option<usize>,
+    /// Bytes of memory for the process; `None`: what host and control group allow.
+    pub memory_limit: Option<u64>,
     /// Names of the data plane.
     pub base_hosts: Vec<String>,
     /// Whose word is taken for the addresses of clients; `None`: nobody's.
@@ -69,7 +71,7 @@ pub struct ServerSettings {
 /// Section `storage`.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageSettings {
-    /// Bytes of the block cache; `None`: a quarter of memory.
+    /// Bytes of the block cache; `None`: a part of the memory.
     pub cache_bytes: Option<u64>,
     /// Slices of a new store; `None`: by the host's cores.
     pub slices: Option<u16>,
@@ -161,6 +163,7 @@ impl Reader<'_> {
         });
         let trusted_proxies = self.trusted_proxies();
         let executors: Option<usize> = self.number(&keys::EXECUTORS);
+        let memory_limit = self.optional(&keys::MEMORY_LIMIT, number);
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
         let head_timeout = self.seconds(&keys::HEAD_TIMEOUT);
@@ -172,6 +175,7 @@ impl Reader<'_> {
             console_bind: console_bind?,
             data_dir: data_dir?,
             executors: executors.map(|count| if count == 0 { None } else { Some(count) })?,
+            memory_limit: memory_limit?,
             base_hosts: base_hosts?,
             trusted_proxies: trusted_proxies?,
             shutdown_grace_period: shutdown_grace_period?,

@@ -40,6 +40,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
         slices: Some(slices),
         master_key: b"a master key of the tests, long enough".to_vec(),
         cache_bytes: 0,
+        buffers: crate::limits::BufferLimits::default(),
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,

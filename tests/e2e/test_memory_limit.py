@@ -1,0 +1,130 @@
+"""Attacks `server.memory_limit`: everything that takes memory is asked of a small server at once, and it stays within."""
+
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from harness.s3 import object_target
+from harness.server import Cairn
+from harness.wire import Connection, encode_head
+
+MakeStore = Callable[..., Cairn]
+MIB = 1 << 20
+LIMIT_BYTES = 256 * MIB
+BUCKET = "memory"
+OBJECT_BYTES = 8 * MIB
+OBJECTS = 48
+THREADS = 24
+# Clients that send half of an upload, and that ask for an object and do not read it.
+IDLE_EACH = 100
+STALLED_AT_BYTES = MIB // 32
+SAMPLE_SECONDS = 0.02
+
+
+def anonymous_bytes(process: int) -> int:
+    """Resident memory that is no page of a file: what a control group cannot take back."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)[1]) * 1024
+
+
+@contextmanager
+def watched(store: Cairn) -> Iterator[list[int]]:
+    """Samples of the server's memory while the block runs."""
+    samples, ended = [], threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(SAMPLE_SECONDS):
+            with suppress(OSError, TypeError):
+                samples.append(anonymous_bytes(store.process.pid))
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        ended.set()
+        thread.join()
+
+
+def body_of(number: int) -> bytes:
+    """An object that no other one is equal to."""
+    return f"{number:08}".encode() * (OBJECT_BYTES // 8)
+
+
+def stalled(store: Cairn) -> list[Connection]:
+    """Connections on which clients hold as much as they can without doing anything more."""
+    held = []
+    for number in range(IDLE_EACH):
+        target = object_target(BUCKET, f"stalled{number}")
+        head = store.s3.signed_head("PUT", target, payload="UNSIGNED-PAYLOAD", content_length=OBJECT_BYTES)
+        upload = store.s3.connect()
+        upload.send(encode_head("PUT", target, head) + bytes(STALLED_AT_BYTES))
+        target = object_target(BUCKET, f"k{number % OBJECTS}")
+        download = store.s3.connect(receive_buffer_bytes=4096)
+        download.send(encode_head("GET", target, store.s3.signed_head("GET", target)))
+        held += [upload, download]
+    return held
+
+
+def test_a_small_server_stays_within_its_limit(make_store: MakeStore):
+    """A quarter of a gigabyte, as of a small container: many large uploads and downloads, fast ones and stalled ones."""
+    store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2").start()
+    divided = re.search(r"memory divided.*", store.output())[0]
+    assert f"limit={LIMIT_BYTES}" in divided and "cache_bytes=" in divided, divided
+    store.s3.create_bucket(BUCKET)
+    with watched(store) as samples, ThreadPoolExecutor(THREADS) as pool:
+        def put(number: int) -> int:
+            return store.s3.put(BUCKET, f"k{number}", body_of(number)).status
+
+        def get(number: int) -> bool:
+            return store.s3.get(BUCKET, f"k{number}").body == body_of(number)
+
+        assert set(pool.map(put, range(OBJECTS))) == {200}
+        held = stalled(store)
+        assert set(pool.map(put, range(OBJECTS))) == {200}, "who stalls holds up nobody"
+        assert all(pool.map(get, [number % OBJECTS for number in range(2 * OBJECTS)]))
+        for connection in held:
+            connection.close()
+    assert store.running() and len(samples) > 50
+    most = max(samples)
+    print(f"most: {most / MIB:.1f} MiB of {len(samples)} samples")
+    assert 40 * MIB < most < LIMIT_BYTES, f"{most / MIB:.1f} MiB"
+    assert store.stop() == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"SERVICE_SERVER_MEMORY_LIMIT": "64MiB", "SERVICE_SERVER_EXECUTORS": "4"}, "SERVICE_SERVER_MEMORY_LIMIT"),
+        ({"SERVICE_SERVER_MEMORY_LIMIT": "8TiB"}, "SERVICE_SERVER_MEMORY_LIMIT"),
+        ({"SERVICE_SERVER_MEMORY_LIMIT": "256MiB", "SERVICE_STORAGE_CACHE_BYTES": "250MiB"}, "SERVICE_STORAGE_CACHE_BYTES"),
+    ],
+    ids=["too little", "more than there is", "a cache that does not fit"],
+)
+def test_a_limit_that_cannot_be_kept_ends_the_start(make_store: MakeStore, settings: dict[str, str], named: str):
+    """With an error that says what would do; nothing is made."""
+    store = make_store(**settings)
+    assert store.spawn().wait(20) == 1
+    error = next(line for line in store.output().splitlines() if line.startswith("cairn:"))
+    assert error.startswith(f"cairn: {named}: ") and "MiB" in error, error
+    assert not store.data.exists()
+
+
+def test_the_least_limit_that_is_named_is_enough(make_store: MakeStore):
+    """The refusal says how much is needed; with that it starts and serves."""
+    store = make_store(SERVICE_SERVER_MEMORY_LIMIT="64MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2")
+    assert store.spawn().wait(20) == 1
+    store.extra["SERVICE_SERVER_MEMORY_LIMIT"] = re.search(r"at least (\w+)", store.output())[1]
+    store.start()
+    store.s3.create_bucket(BUCKET)
+    body = body_of(1)
+    started = time.monotonic()
+    assert store.s3.put(BUCKET, "k", body).status == 200 and store.s3.get(BUCKET, "k").body == body
+    assert time.monotonic() - started < 20
+    assert store.stop() == 0
