@@ -1,10 +1,13 @@
 //! The command line: which commands there are, and what all of them have in common. The arguments of each stand with it.
 
-use argh::{EarlyExit, FromArgs};
+use argh::{ArgsInfo, EarlyExit, FromArgs};
 
 use crate::audit::Audit;
 use crate::bucket::Bucket;
+use crate::check::Check;
+use crate::completions::Completions;
 use crate::failure::Outcome;
+use crate::manual::Manual;
 use crate::policy::Policy;
 use crate::quota::Quota;
 use crate::serve::Serve;
@@ -17,7 +20,7 @@ use crate::verify::Verify;
 /// Declares a command of the client: its own arguments, and those that all have.
 macro_rules! command {
     ($(#[$attribute:meta])* struct $command:ident($name:tt) { $($fields:tt)* }) => {
-        #[derive(argh::FromArgs, Debug)]
+        #[derive(argh::FromArgs, argh::ArgsInfo, Debug)]
         $(#[$attribute])*
         // Not the word `help`, which may be the name of something.
         #[argh(subcommand, name = $name, help_triggers("-h", "--help"))]
@@ -43,7 +46,7 @@ macro_rules! command {
 /// Declares a noun and its commands, each of which has a method `run`.
 macro_rules! noun {
     ($(#[$attribute:meta])* struct $noun:ident($name:tt): $choice:ident { $($command:ident),+ $(,)? }) => {
-        #[derive(argh::FromArgs, Debug)]
+        #[derive(argh::FromArgs, argh::ArgsInfo, Debug)]
         $(#[$attribute])*
         #[argh(subcommand, name = $name)]
         pub(crate) struct $noun {
@@ -51,7 +54,7 @@ macro_rules! noun {
             command: $choice,
         }
 
-        #[derive(argh::FromArgs, Debug)]
+        #[derive(argh::FromArgs, argh::ArgsInfo, Debug)]
         #[argh(subcommand)]
         enum $choice {
             $($command($command)),+
@@ -70,10 +73,11 @@ macro_rules! noun {
 pub(crate) use {command, noun};
 
 /// Cairn: a single-node, S3-compatible object store.
-#[derive(FromArgs, Debug)]
+#[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(
-    note = "All commands but serve and storage compact talk to the management plane of a
-running server, under the token in SERVICE_MANAGEMENT_TOKEN.",
+    note = "All commands but serve, check, storage compact, completions and man talk to
+the management plane of a running server, under the token in
+SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found what should not be there"),
     error_code(2, "wrong usage"),
     error_code(3, "no server answered")
@@ -87,10 +91,11 @@ pub(crate) struct Cairn {
 }
 
 /// What to do.
-#[derive(FromArgs, Debug)]
+#[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand)]
 pub(crate) enum Command {
     Serve(Serve),
+    Check(Check),
     Status(Status),
     Bucket(Bucket),
     Quota(Quota),
@@ -100,12 +105,15 @@ pub(crate) enum Command {
     Audit(Audit),
     Storage(Storage),
     Verify(Verify),
+    Completions(Completions),
+    Man(Manual),
 }
 
 impl Command {
     pub(crate) fn run(&self) -> Outcome {
         match self {
             Self::Serve(command) => command.run(),
+            Self::Check(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::Bucket(noun) => noun.run(),
             Self::Quota(noun) => noun.run(),
@@ -115,6 +123,8 @@ impl Command {
             Self::Audit(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(),
         }
     }
 }
@@ -195,7 +205,7 @@ mod tests {
         let examples = documentation.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
         let mut count = 0;
         for line in examples.flat_map(str::lines).filter_map(|line| line.strip_prefix("cairn ")) {
-            let line = line.split(" <").next().unwrap_or_default();
+            let line = line.split(['<', '>']).next().unwrap_or_default();
             let words: Vec<&str> = line.split_whitespace().collect();
             assert_eq!(is_command(&words), Ok(true), "{line}");
             count += 1;

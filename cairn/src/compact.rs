@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use cairn_engine::{Compaction, compact_store};
 
 use crate::failure::Outcome;
@@ -10,7 +10,7 @@ use crate::output;
 
 /// Give the metadata space that deletions freed back to the file system. The server must be stopped; each part of the
 /// metadata needs room for a copy of what it holds. Needs no secrets.
-#[derive(FromArgs, Debug)]
+#[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand, name = "compact")]
 pub(crate) struct Compact {
     /// the data folder

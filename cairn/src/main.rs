@@ -1,16 +1,19 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
 //! Commands are nouns with verbs, or single verbs; each noun has its file. Exit codes: 0 done (for `status`: ready, for
-//! `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage, 3 no server answered.
+//! `check`, `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage, 3 no server answered.
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod audit;
 mod bucket;
+mod check;
 mod client;
 mod compact;
+mod completions;
 mod credential;
 mod failure;
+mod manual;
 mod names;
 mod output;
 mod policy;
@@ -22,6 +25,7 @@ mod status;
 mod storage;
 mod table;
 mod token;
+mod usage;
 mod verify;
 
 use std::ffi::OsString;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use cairn_server::config::Environment;
 use cairn_server::{Mode, Ready, ServeOptions};
 
@@ -10,7 +10,7 @@ use crate::failure::Outcome;
 use crate::output;
 
 /// Run the server until SIGTERM or SIGINT.
-#[derive(FromArgs, Debug)]
+#[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand, name = "serve")]
 pub(crate) struct Serve {
     /// try it out: secrets are made on first use and kept in the data folder; listens on loopback only

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use argh::FromArgs;
+use argh::{ArgsInfo, FromArgs};
 use serde_json::{Value, json};
 use ureq::http::StatusCode;
 
@@ -12,7 +12,7 @@ use crate::output::{plain, print_error, word};
 
 /// Ask a server whether it is ready. The exit code is 0 when it is, and tells nothing else. With SERVICE_MANAGEMENT_TOKEN
 /// set, system information is printed too.
-#[derive(FromArgs, Debug)]
+#[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand, name = "status")]
 pub(crate) struct Status {
     /// print the server's answers as JSON: {"readiness": …, "system": …}

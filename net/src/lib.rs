@@ -8,6 +8,7 @@
 mod ahead;
 mod balance;
 mod body;
+mod clock;
 mod connection;
 mod deadline;
 mod drain;
@@ -25,12 +26,13 @@ mod wire;
 mod within;
 
 pub use body::{Abandoned, BodyError, RequestBody};
+pub use clock::{Synchronisation, clock_synchronisation};
 pub use drain::Drain;
 pub use executors::{ExecutorFailure, ExecutorIndex, Executors, start};
 pub use figures::{PortFigures, PortReading, TimeoutPhase};
 pub use limits::Limits;
 pub use listener::{Listener, bind};
-pub use probe::{StartError, probe};
+pub use probe::{StartError, probe, probe_io_uring, probe_kernel, probe_memlock};
 pub use server::serve;
 pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,

@@ -120,16 +120,34 @@ impl std::error::Error for StartError {
 /// # Errors
 /// [`StartError`], with cause and remedy.
 pub fn probe() -> Result<(), StartError> {
-    // A host without /proc cannot be judged here; the set-up itself will tell.
-    if let Ok(release) = std::fs::read_to_string(KERNEL_RELEASE)
-        && parse_release(&release).is_some_and(|version| version < KERNEL_MIN)
-    {
-        return Err(StartError::KernelTooOld { release: release.trim().to_owned() });
+    probe_kernel()?;
+    probe_io_uring()?;
+    probe_memlock()?;
+    Ok(())
+}
+
+/// Checks the kernel's version, and gives its release; `None` on a host without /proc, which cannot be judged here: the
+/// set-up itself will tell.
+///
+/// # Errors
+/// [`StartError::KernelTooOld`].
+pub fn probe_kernel() -> Result<Option<String>, StartError> {
+    let Ok(release) = std::fs::read_to_string(KERNEL_RELEASE) else { return Ok(None) };
+    let release = release.trim().to_owned();
+    match parse_release(&release) {
+        Some(version) if version < KERNEL_MIN => Err(StartError::KernelTooOld { release }),
+        _ => Ok(Some(release)),
     }
-    try_io_uring()?;
+}
+
+/// Checks the limit on locked memory, and gives it; `None`: there is no limit.
+///
+/// # Errors
+/// [`StartError::MemlockTooLow`].
+pub fn probe_memlock() -> Result<Option<u64>, StartError> {
     match memlock_limit() {
         Some(limit) if limit < MEMLOCK_BYTES_MIN => Err(StartError::MemlockTooLow { limit }),
-        _ => Ok(()),
+        limit => Ok(limit),
     }
 }
 
@@ -145,7 +163,10 @@ fn parse_release(release: &str) -> Option<(u32, u32)> {
 }
 
 /// Makes a ring with one entry and closes it.
-fn try_io_uring() -> Result<(), StartError> {
+///
+/// # Errors
+/// [`StartError`] with cause and remedy when this process may not have one.
+pub fn probe_io_uring() -> Result<(), StartError> {
     match set_up_ring() {
         Ok(()) => Ok(()),
         Err(error) => {

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::config::{Key, keys};
 
 /// The name of the file in the data folder.
-const DEV_SECRETS_FILE: &str = "dev-secrets.toml";
+pub(crate) const DEV_SECRETS_FILE: &str = "dev-secrets.toml";
 
 /// What is made up. Where all of it is given, no file is made or read.
 pub(crate) static MADE_UP: [&Key; 4] =
@@ -62,26 +62,44 @@ impl std::error::Error for DevSecretsError {}
 /// The file that tells that a folder holds a store.
 const STORE_FILE: &str = "superblock.json";
 
+/// The secrets of a data folder.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum DevSecrets {
+    /// None are made up: the folder holds a store but no such file. It was made with secrets of the user's own, and ones
+    /// made up now would not open it.
+    None,
+    /// In this file.
+    File(PathBuf),
+    /// As the file would hold them.
+    Text(String),
+}
+
 /// The file of secrets in `data_dir`, made together with the folder if it is not there.
-///
-/// `None` when the folder holds a store but no such file: the store was made with secrets of the user's own, and
-/// ones made up now would not open it.
-pub(crate) fn ensure(data_dir: &Path) -> Result<Option<PathBuf>, DevSecretsError> {
+pub(crate) fn ensure(data_dir: &Path) -> Result<DevSecrets, DevSecretsError> {
+    let text = match find(data_dir)? {
+        DevSecrets::Text(text) => text,
+        found => return Ok(found),
+    };
     let path = data_dir.join(DEV_SECRETS_FILE);
     let failed = |error| DevSecretsError::Io { path: path.clone(), error };
+    DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(failed)?;
+    publish(data_dir, &path, &text).map_err(failed)?;
+    Ok(DevSecrets::File(path))
+}
+
+/// The secrets that `data_dir` has; ones made up, and kept nowhere, when it has none. Changes nothing.
+pub(crate) fn find(data_dir: &Path) -> Result<DevSecrets, DevSecretsError> {
+    let path = data_dir.join(DEV_SECRETS_FILE);
     match std::fs::metadata(&path) {
         Ok(found) if found.permissions().mode() & OTHERS != 0 => Err(DevSecretsError::Exposed { path }),
-        Ok(_) => Ok(Some(path)),
+        Ok(_) => Ok(DevSecrets::File(path)),
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if data_dir.join(STORE_FILE).exists() {
-                return Ok(None);
+                return Ok(DevSecrets::None);
             }
-            DirBuilder::new().recursive(true).mode(0o700).create(data_dir).map_err(failed)?;
-            let text = made_up().map_err(DevSecretsError::Random)?;
-            publish(data_dir, &path, &text).map_err(failed)?;
-            Ok(Some(path))
+            made_up().map(DevSecrets::Text).map_err(DevSecretsError::Random)
         }
-        Err(error) => Err(failed(error)),
+        Err(error) => Err(DevSecretsError::Io { path, error }),
     }
 }
 
@@ -129,7 +147,7 @@ mod tests {
     fn secrets_are_made_once_and_only_the_owner_reads_them() {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = folder.path().join("data");
-        let path = ensure(&data_dir).unwrap().unwrap();
+        let DevSecrets::File(path) = ensure(&data_dir).unwrap() else { panic!("a file") };
         let first = std::fs::read_to_string(&path).unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::metadata(&data_dir).unwrap().permissions().mode() & 0o777, 0o700);
@@ -142,14 +160,24 @@ mod tests {
     fn no_secrets_are_made_up_for_a_store_that_has_its_own() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(STORE_FILE), "{}").unwrap();
-        assert_eq!(ensure(folder.path()).unwrap(), None);
+        assert_eq!(ensure(folder.path()).unwrap(), DevSecrets::None);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn looking_makes_neither_file_nor_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let data_dir = folder.path().join("data");
+        assert!(matches!(find(&data_dir), Ok(DevSecrets::Text(_))));
+        assert!(!data_dir.exists());
+        ensure(&data_dir).unwrap();
+        assert!(matches!(find(&data_dir), Ok(DevSecrets::File(_))));
     }
 
     #[test]
     fn a_file_that_others_can_read_is_refused() {
         let folder = tempfile::tempdir().unwrap();
-        let path = ensure(folder.path()).unwrap().unwrap();
+        let DevSecrets::File(path) = ensure(folder.path()).unwrap() else { panic!("a file") };
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(ensure(folder.path()), Err(DevSecretsError::Exposed { .. })));
     }

@@ -32,7 +32,7 @@ pub(crate) fn connections_possible(configured: usize) -> usize {
 }
 
 /// Connections that so many descriptors are enough for. On a host with very few of them, half are for connections.
-fn possible_with(descriptors: u64) -> usize {
+pub(crate) fn possible_with(descriptors: u64) -> usize {
     let possible = descriptors.saturating_sub(DESCRIPTORS_OWN).max(descriptors / 2).max(1);
     usize::try_from(possible).unwrap_or(usize::MAX)
 }

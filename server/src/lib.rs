@@ -5,6 +5,7 @@
 
 mod audit;
 mod budget;
+mod check;
 pub mod config;
 mod dev_secrets;
 mod error;
@@ -24,6 +25,7 @@ mod signals;
 mod subsystems;
 mod supervisor;
 
+pub use check::{Checked, Verdict, check};
 pub use error::ServeError;
 pub use load::{LoadError, Mode, ServeOptions, load_settings};
 pub use serve::{Ready, serve};

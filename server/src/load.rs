@@ -1,10 +1,10 @@
 //! From command line, environment and files to settings, in production and with `--dev`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::{CONFIG_FILE_VARIABLE, ConfigError, Environment, Layers, Problem, Settings, keys};
-use crate::dev_secrets::{self, DevSecretsError};
+use crate::dev_secrets::{self, DevSecrets, DevSecretsError};
 
 /// What the command line of `serve` says.
 #[derive(Clone, Debug)]
@@ -57,6 +57,25 @@ impl From<ConfigError> for LoadError {
 /// # Errors
 /// When anything in it is wrong or missing; nothing has been started or opened then.
 pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Result<Settings, LoadError> {
+    load(options, environment, dev_secrets::ensure)
+}
+
+/// As [`load_settings`], but nothing is made: secrets of `--dev` that there are none of yet are made up and forgotten.
+pub(crate) fn load_to_check(
+    options: &ServeOptions,
+    environment: &Environment,
+) -> Result<Settings, LoadError> {
+    load(options, environment, dev_secrets::find)
+}
+
+/// Gives the secrets of `--dev`, for the data folder.
+type FindSecrets = fn(&Path) -> Result<DevSecrets, DevSecretsError>;
+
+fn load(
+    options: &ServeOptions,
+    environment: &Environment,
+    find_secrets: FindSecrets,
+) -> Result<Settings, LoadError> {
     let mut layers = Layers::default();
     if let Some(data_dir) = &options.data_dir {
         layers = layers.option(&keys::DATA_DIR, "--data-dir", &data_dir.to_string_lossy());
@@ -68,7 +87,7 @@ pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Resul
     }
     match options.mode {
         Mode::Production => Ok(Settings::from_values(layers.finish()?)?),
-        Mode::Dev => load_dev(layers),
+        Mode::Dev => load_dev(layers, find_secrets),
     }
 }
 
@@ -76,7 +95,7 @@ pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Resul
 const DEV_DATA_DIR: &str = "./cairn-data";
 const DEV_S3_BIND: &str = "127.0.0.1:7600";
 
-fn load_dev(layers: Layers) -> Result<Settings, LoadError> {
+fn load_dev(layers: Layers, find_secrets: FindSecrets) -> Result<Settings, LoadError> {
     let mut layers =
         layers.default_value(&keys::DATA_DIR, DEV_DATA_DIR).default_value(&keys::S3_BIND, DEV_S3_BIND);
     layers.check()?;
@@ -84,13 +103,19 @@ fn load_dev(layers: Layers) -> Result<Settings, LoadError> {
     let Some(data_dir) = layers.path(&keys::DATA_DIR) else {
         return Ok(Settings::from_values(layers.finish()?)?);
     };
-    let dev_secrets = if layers.lacks_any(&dev_secrets::MADE_UP) {
-        dev_secrets::ensure(&data_dir).map_err(LoadError::DevSecrets)?
+    let secrets = if layers.lacks_any(&dev_secrets::MADE_UP) {
+        find_secrets(&data_dir).map_err(LoadError::DevSecrets)?
     } else {
-        None
+        DevSecrets::None
     };
-    if let Some(secrets) = &dev_secrets {
-        layers = layers.file(secrets);
+    let mut dev_secrets = None;
+    match secrets {
+        DevSecrets::None => {}
+        DevSecrets::File(path) => {
+            layers = layers.file(&path);
+            dev_secrets = Some(path);
+        }
+        DevSecrets::Text(text) => layers = layers.text(Path::new(dev_secrets::DEV_SECRETS_FILE), &text),
     }
     Ok(Settings { dev_secrets, ..Settings::from_values(layers.finish()?)? })
 }

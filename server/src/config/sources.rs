@@ -165,6 +165,16 @@ impl Layers {
         self
     }
 
+    /// Adds what the text of a TOML file says, that would be at `path`.
+    #[must_use]
+    pub(crate) fn text(mut self, path: &Path, text: &str) -> Self {
+        match parse_file(path, text) {
+            Ok(table) => self.table(table),
+            Err(problem) => self.problems.push(problem),
+        }
+        self
+    }
+
     fn table(&mut self, table: toml::Table) {
         for (section, content) in table {
             let toml::Value::Table(content) = content else {

@@ -1,0 +1,103 @@
+//! The commands as argh knows them, for what is written from them: completions of shells and the manual page.
+
+use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+
+use crate::arguments::Cairn;
+
+/// The program's name, with which every command's words begin.
+pub(crate) const PROGRAM: &str = "cairn";
+
+/// A command, or a noun that has commands.
+pub(crate) struct Usage {
+    /// All its words: `cairn bucket create`.
+    pub(crate) words: String,
+    /// What argh knows of it.
+    pub(crate) info: CommandInfoWithArgs,
+}
+
+/// What an argument takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Takes {
+    /// Nothing: it is a switch.
+    Nothing,
+    /// The name of a file.
+    File,
+    /// The name of a folder.
+    Folder,
+    /// Something that no shell can know.
+    Other,
+}
+
+/// The program and all its commands, each before those below it.
+pub(crate) fn usages() -> Vec<Usage> {
+    let mut found = Vec::new();
+    walk(PROGRAM.to_owned(), Cairn::get_args_info(), &mut found);
+    found
+}
+
+fn walk(words: String, info: CommandInfoWithArgs, found: &mut Vec<Usage>) {
+    let below: Vec<_> = info
+        .commands
+        .iter()
+        .map(|command| (format!("{words} {}", command.name), command.command.clone()))
+        .collect();
+    found.push(Usage { words, info });
+    for (words, info) in below {
+        walk(words, info, found);
+    }
+}
+
+impl Usage {
+    /// Its options but for `--help`, which argh does not tell of.
+    pub(crate) fn options(&self) -> impl Iterator<Item = &FlagInfo<'static>> {
+        self.info.flags.iter().filter(|flag| !flag.hidden && flag.long != HELP)
+    }
+
+    /// What its positional argument takes, if it has one that a shell can help with.
+    pub(crate) fn positional(&self) -> Takes {
+        let files = self.info.positionals.iter().map(|positional| named(positional.name));
+        files.into_iter().find(|takes| *takes != Takes::Other).unwrap_or(Takes::Other)
+    }
+}
+
+/// The option that every command has.
+pub(crate) const HELP: &str = "--help";
+/// What it does.
+pub(crate) const HELP_DESCRIPTION: &str = "display usage information";
+
+/// What an option takes.
+pub(crate) fn takes(option: &FlagInfo<'_>) -> Takes {
+    match option.kind {
+        FlagInfoKind::Switch => Takes::Nothing,
+        FlagInfoKind::Option { arg_name } => named(arg_name),
+    }
+}
+
+/// What an argument of a name takes: the names say so throughout the program.
+fn named(name: &str) -> Takes {
+    match name {
+        "file" => Takes::File,
+        "folder" => Takes::Folder,
+        _ => Takes::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_has_nouns_commands_options_and_what_they_take() {
+        let usages = usages();
+        let usage = |words: &str| usages.iter().find(|usage| usage.words == words).expect("a command");
+        assert_eq!(usages[0].words, PROGRAM);
+        assert!(!usage("cairn bucket").info.commands.is_empty());
+        let serve: Vec<_> =
+            usage("cairn serve").options().map(|option| (option.long, takes(option))).collect();
+        assert!(serve.contains(&("--dev", Takes::Nothing)), "{serve:?}");
+        assert!(serve.contains(&("--config", Takes::File)), "{serve:?}");
+        assert!(serve.contains(&("--data-dir", Takes::Folder)), "{serve:?}");
+        assert_eq!(usage("cairn policy create").positional(), Takes::File);
+        assert_eq!(usage("cairn bucket create").positional(), Takes::Other);
+    }
+}
