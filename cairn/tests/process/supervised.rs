@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::server::{Server, Variables, production, run};
+use crate::server::{Server, Variables, cairn, production, run};
 
 /// A manager's socket in this folder, and the variables of a server that is told of it.
 fn manager(folder: &Path) -> (UnixDatagram, Variables) {
@@ -56,4 +56,25 @@ fn a_manager_hears_why_a_server_does_not_start() {
         why.starts_with("STATUS=") && why.contains("data") && stderr.contains(&why["STATUS=".len()..]),
         "{why}"
     );
+}
+
+/// Such a server stays and refuses; not told of, its start would time out, and it would be killed and started for ever.
+#[test]
+fn a_manager_takes_a_server_that_refuses_a_later_store_for_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manager, variables) = manager(folder.path());
+    assert_eq!(Server::start(&["serve"], &variables).stop(), Some(0));
+    let superblock = folder.path().join("data").join("superblock.json");
+    let text = std::fs::read_to_string(&superblock).unwrap();
+    let (before, after) = text.split_once("\"format_version\": ").unwrap();
+    let rest = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    std::fs::write(&superblock, format!("{before}\"format_version\": 999{rest}")).unwrap();
+    let mut process = cairn(&["serve"], &variables).stderr(std::process::Stdio::null()).spawn().unwrap();
+    // The first one came from the server that made the store.
+    let told =
+        std::iter::repeat_with(|| received(&manager)).filter(|message| message.starts_with("READY=1")).nth(1);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let told = told.unwrap();
+    assert!(told.contains("STATUS=Every request is refused: ") && told.contains("999"), "{told}");
 }
