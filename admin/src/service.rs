@@ -174,6 +174,9 @@ fn rejection_error(reason: Rejection) -> AdminError {
         Rejection::HeadTimeout | Rejection::BodyTimeout => {
             AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())
         }
+        Rejection::PlainHttp => {
+            AdminError::invalid("this port speaks TLS: the address must begin with https".to_owned())
+        }
         Rejection::Panic => AdminError::Internal,
         Rejection::TooManyConnections => AdminError::NotReady("too many connections are open"),
     }

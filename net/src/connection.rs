@@ -21,6 +21,7 @@ use crate::limits::{DISCARD_BYTES_MAX, LINGER, LINGER_BYTES_MAX};
 use crate::respond::{Manner, Sent, send};
 use crate::server::Server;
 use crate::service::{Exchange, Outcome, Rejection, Request, Response, ResponseBody, Service};
+use crate::tls::{Greeting, greet};
 use crate::wire::{Wire, WireError};
 
 /// What becomes of the connection after an exchange.
@@ -44,29 +45,44 @@ enum NoHead {
 
 /// Serves a connection until it is closed.
 pub(crate) async fn run<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, peer: SocketAddr) {
-    let Ok(local) = wire.local_address() else { return };
-    let proxies = server.trusted_proxies.as_ref().filter(|proxies| proxies.trust(peer.ip()));
-    let end = loop {
-        match read_head(server, wire).await {
-            Ok(head) => {
-                let (started, id) = (server.time(), server.next_request_id());
-                let client = proxies.map_or(peer.ip(), |proxies| proxies.client_behind(peer.ip(), &head));
-                let request = Request { head, peer, client, local, started, id };
-                let _open = server.figures.open_request();
-                match exchange(server, wire, &request).await {
-                    Next::Keep => glommio::yield_if_needed().await,
-                    end => break end,
-                }
-            }
-            Err(NoHead::Silent) => break Next::Cut,
-            Err(NoHead::Refused(rejection)) => break refuse(server, wire, rejection).await,
-        }
+    let end = match &server.tls {
+        None => serve_requests(server, wire, peer).await,
+        Some(tls) => match greet(server, wire, tls).await {
+            Greeting::Secured => serve_requests(server, wire, peer).await,
+            Greeting::PlainHttp => refuse(server, wire, Rejection::PlainHttp).await,
+            // The reason may still be on its way.
+            Greeting::Refused => Next::Linger,
+            Greeting::Failed => Next::Cut,
+        },
     };
     if end == Next::Linger {
         linger(server, wire).await;
     }
     // The ring may hold the socket for a moment longer than we do; the client is told now.
     wire.shut_down(Shutdown::Both);
+}
+
+/// Answers requests until none may come any more.
+async fn serve_requests<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, peer: SocketAddr) -> Next {
+    let Ok(local) = wire.local_address() else { return Next::Cut };
+    let proxies = server.trusted_proxies.as_ref().filter(|proxies| proxies.trust(peer.ip()));
+    let is_secure = server.tls.is_some();
+    loop {
+        match read_head(server, wire).await {
+            Ok(head) => {
+                let (started, id) = (server.time(), server.next_request_id());
+                let client = proxies.map_or(peer.ip(), |proxies| proxies.client_behind(peer.ip(), &head));
+                let request = Request { head, peer, client, local, is_secure, started, id };
+                let _open = server.figures.open_request();
+                match exchange(server, wire, &request).await {
+                    Next::Keep => glommio::yield_if_needed().await,
+                    end => return end,
+                }
+            }
+            Err(NoHead::Silent) => return Next::Cut,
+            Err(NoHead::Refused(rejection)) => return refuse(server, wire, rejection).await,
+        }
+    }
 }
 
 /// Reads up to the end of the next head. Bytes past it stay in the wire.
@@ -219,10 +235,12 @@ fn method_ahead(bytes: &[u8]) -> Method {
     if bytes.starts_with(b"HEAD ") { Method::HEAD } else { Method::GET }
 }
 
-/// Refuses a connection before anything was read from it.
+/// Refuses a connection before anything was read from it. With TLS without a word: a handshake would cost what the limit
+/// on connections is to save.
 pub(crate) async fn turn_away<S: Service>(server: &Server<S>, wire: &mut Wire) {
     server.figures.refused.add(1);
-    if refuse(server, wire, Rejection::TooManyConnections).await == Next::Linger
+    if server.tls.is_none()
+        && refuse(server, wire, Rejection::TooManyConnections).await == Next::Linger
         && let Some(_slot) = server.linger_slot()
     {
         // Its request is on the way or has come already; see [`linger`].

@@ -12,6 +12,8 @@ use crate::listener::Accepted;
 /// What a client was waited for when its time was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TimeoutPhase {
+    /// For the end of a TLS handshake.
+    Handshake,
     /// For the first byte of a request.
     Idle,
     /// For the rest of a head.
@@ -24,16 +26,53 @@ pub enum TimeoutPhase {
 
 impl TimeoutPhase {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Idle, Self::Head, Self::Body, Self::Response];
+    pub const ALL: [Self; 5] = [Self::Handshake, Self::Idle, Self::Head, Self::Body, Self::Response];
 
     /// The word for it.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Handshake => "handshake",
             Self::Idle => "idle",
             Self::Head => "head",
             Self::Body => "body",
             Self::Response => "response",
+        }
+    }
+}
+
+/// How the beginning of a connection to a port with TLS ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HandshakeEnd {
+    /// In a new session.
+    Full,
+    /// In a session that was resumed.
+    Resumed,
+    /// It was plain HTTP.
+    PlainHttp,
+    /// It was no TLS, or none that both sides speak.
+    Refused,
+    /// The client took too long.
+    TimedOut,
+    /// The client went away, or the process stopped.
+    Gone,
+}
+
+impl HandshakeEnd {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Full, Self::Resumed, Self::PlainHttp, Self::Refused, Self::TimedOut, Self::Gone];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Resumed => "resumed",
+            Self::PlainHttp => "plain_http",
+            Self::Refused => "refused",
+            Self::TimedOut => "timed_out",
+            Self::Gone => "gone",
         }
     }
 }
@@ -47,6 +86,7 @@ pub(crate) struct Figures {
     requests_begun: Tally,
     requests_ended: Tally,
     timeouts: [Tally; TimeoutPhase::ALL.len()],
+    handshakes: [Tally; HandshakeEnd::ALL.len()],
     /// By how much the task that looks after deadlines was late.
     pub(crate) delay: Durations,
 }
@@ -55,6 +95,11 @@ impl Figures {
     /// Counts a client whose time was over.
     pub(crate) fn timed_out(&self, phase: TimeoutPhase) {
         self.timeouts[phase as usize].add(1);
+    }
+
+    /// Counts the end of a handshake.
+    pub(crate) fn shook_hands(&self, end: HandshakeEnd) {
+        self.handshakes[end as usize].add(1);
     }
 
     /// Counts a request as open until what is returned is dropped.
@@ -92,6 +137,8 @@ pub struct PortReading {
     pub requests_open: u64,
     /// Clients whose time was over, by what was waited for; in the order of [`TimeoutPhase::ALL`].
     pub timeouts: [u64; TimeoutPhase::ALL.len()],
+    /// Beginnings of connections, by how they ended, in the order of [`HandshakeEnd::ALL`]; all 0 without TLS.
+    pub handshakes: [u64; HandshakeEnd::ALL.len()],
     /// By how many nanoseconds the executors were late at the looks that they take four times a second.
     pub delay: HistogramReading,
 }
@@ -116,6 +163,8 @@ impl PortFigures {
             requests_open: requests_begun.saturating_sub(requests_ended),
             timeouts: TimeoutPhase::ALL
                 .map(|phase| figures().map(|figures| figures.timeouts[phase as usize].value()).sum()),
+            handshakes: HandshakeEnd::ALL
+                .map(|end| figures().map(|figures| figures.handshakes[end as usize].value()).sum()),
             delay: HistogramReading::sum_of(&DURATION_BOUNDS, figures().map(|figures| figures.delay.read())),
         }
     }

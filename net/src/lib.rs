@@ -20,6 +20,8 @@ mod probe;
 mod respond;
 mod server;
 mod service;
+mod socket;
+mod tls;
 mod trusted_proxies;
 mod turns;
 mod wire;
@@ -29,7 +31,7 @@ pub use body::{Abandoned, BodyError, RequestBody};
 pub use clock::{Synchronisation, clock_synchronisation};
 pub use drain::Drain;
 pub use executors::{ExecutorFailure, ExecutorIndex, Executors, start};
-pub use figures::{PortFigures, PortReading, TimeoutPhase};
+pub use figures::{HandshakeEnd, PortFigures, PortReading, TimeoutPhase};
 pub use limits::Limits;
 pub use listener::{Listener, bind};
 pub use probe::{StartError, probe, probe_io_uring, probe_kernel, probe_memlock};
@@ -38,6 +40,7 @@ pub use service::{
     BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
     ResponseMeta, Service,
 };
+pub use tls::{HandshakeThreads, Pair, PairError, Tls};
 pub use trusted_proxies::{Network, TrustedProxies};
 pub use turns::Turns;
 pub use within::within;

@@ -19,6 +19,13 @@ pub(crate) const LOOPBACK_SEND_BYTES: usize = 128 * 1024;
 /// Bytes asked for when a head is expected. One buffer per executor, not per connection; a usual head with a small
 /// body fits, and of a large body no more than this is copied once.
 pub(crate) const HEAD_READ_BYTES: usize = 16 * 1024;
+/// Bytes of ciphertext asked for at once: four records of TLS. One buffer per executor, not per connection.
+pub(crate) const CIPHER_READ_BYTES: usize = 4 * 16 * 1024 + RECORD_SLACK_BYTES;
+/// By how much a read of ciphertext may be longer than the room for its plaintext: what four records have beside their
+/// content (at most 256 bytes in TLS 1.3, RFC 8446 section 5.2), and a short record behind them.
+pub(crate) const RECORD_SLACK_BYTES: usize = 2048;
+/// Bytes sealed before they are sent: four records leave in one system call, and they are still in the processor's cache.
+pub(crate) const SEAL_BYTES: usize = 4 * 16 * 1024;
 /// Bytes of an unread request body that are read away to keep the connection; more than this and closing is cheaper.
 pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 /// How long a connection that we close lingers, reading away what the client still sends: closing with unread bytes

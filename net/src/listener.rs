@@ -18,6 +18,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use crate::balance::{Group, Place};
 use crate::figures::PortFigures;
 use crate::limits::{ACCEPT_PAUSE_MAX, ACCEPT_PAUSE_MIN, BACKLOG};
+use crate::tls::Tls;
 use crate::trusted_proxies::TrustedProxies;
 
 /// A connection between `accept` and its executor. Plain numbers: it is closed only by being bound to an executor.
@@ -35,6 +36,7 @@ pub struct Listener {
     group: Arc<Group<Accepted>>,
     seat: usize,
     pub(crate) trusted_proxies: Option<Arc<TrustedProxies>>,
+    pub(crate) tls: Option<Tls>,
 }
 
 impl Listener {
@@ -43,6 +45,12 @@ impl Listener {
     #[must_use]
     pub fn trusting(self, proxies: Option<Arc<TrustedProxies>>) -> Self {
         Self { trusted_proxies: proxies, ..self }
+    }
+
+    /// Connections begin with a TLS handshake. All listeners of a port must be alike, for they share its connections.
+    #[must_use]
+    pub fn secured(self, tls: Tls) -> Self {
+        Self { tls: Some(tls), ..self }
     }
 
     /// The address bound to; the port is the real one also when 0 was asked for.
@@ -60,7 +68,13 @@ impl Listener {
     pub(crate) fn into_acceptor(self) -> Acceptor {
         let twin = self.socket.try_clone().ok();
         let reserve = twin.as_ref().and_then(|twin| twin.try_clone().ok());
-        Acceptor { socket: adopt(self.socket), twin, reserve, group: self.group, seat: self.seat }
+        Acceptor {
+            socket: adopt(self.socket),
+            twin,
+            reserve,
+            group: self.group,
+            seat: self.seat,
+        }
     }
 }
 
@@ -85,7 +99,8 @@ pub fn bind(address: SocketAddr, executors: usize) -> io::Result<Vec<Listener>> 
         let socket = bind_one(resolved).map_err(name_address)?;
         resolved = socket.local_addr().map_err(name_address)?;
         let group = Arc::clone(&group);
-        listeners.push(Listener { socket, address: resolved, group, seat, trusted_proxies: None });
+        let (trusted_proxies, tls) = (None, None);
+        listeners.push(Listener { socket, address: resolved, group, seat, trusted_proxies, tls });
     }
     Ok(listeners)
 }

@@ -20,10 +20,13 @@ use crate::deadline::{Registry, Watch};
 use crate::drain::Drain;
 use crate::figures::Figures;
 use crate::limits::{
-    ABORT_PATIENCE, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, LOOPBACK_SEND_BYTES, Limits, TICK,
+    ABORT_PATIENCE, CIPHER_READ_BYTES, HEAD_READ_BYTES, LINGER_TURNED_AWAY_MAX, LOOPBACK_SEND_BYTES, Limits,
+    TICK,
 };
 use crate::listener::{Accepted, Listener, close, take_handed};
 use crate::service::Service;
+use crate::socket::Socket;
+use crate::tls::{CipherBuffer, Tls};
 use crate::trusted_proxies::TrustedProxies;
 use crate::wire::Wire;
 
@@ -45,6 +48,10 @@ pub(crate) struct Server<S> {
     pub(crate) trusted_proxies: Option<Arc<TrustedProxies>>,
     /// Where heads are read. Borrowed only within a poll.
     pub(crate) scratch: RefCell<Vec<u8>>,
+    /// What the port presents to its clients; None: it speaks without TLS.
+    pub(crate) tls: Option<Tls>,
+    /// Where ciphertext is read. Borrowed only within a poll.
+    pub(crate) cipher_buffer: CipherBuffer,
     registry: Registry,
     now: Cell<Instant>,
     date: Cell<HttpDate>,
@@ -60,11 +67,14 @@ pub(crate) struct Server<S> {
 /// Connections are spread over all executors whose listeners came from the same [`bind`](crate::bind), so each of
 /// them must be served.
 pub async fn serve<S: Service>(mut listener: Listener, service: Rc<S>, limits: Limits, drain: Drain) {
-    let trusted_proxies = listener.trusted_proxies.take();
+    let (trusted_proxies, tls) = (listener.trusted_proxies.take(), listener.tls.take());
     let acceptor = listener.into_acceptor();
     let (group, seat) = (acceptor.group().clone(), acceptor.seat());
     let figures = Arc::clone(group.figures_of(seat));
-    let server = Server { trusted_proxies, ..Server::new(service, limits, drain, figures) };
+    let cipher_buffer = vec![0; if tls.is_some() { CIPHER_READ_BYTES } else { 0 }];
+    let cipher_buffer = Rc::new(RefCell::new(cipher_buffer));
+    let server =
+        Server { trusted_proxies, tls, cipher_buffer, ..Server::new(service, limits, drain, figures) };
     let server = Rc::new(server);
     group.open_seat(seat);
     let admit = |server: &Rc<Server<S>>| {
@@ -97,6 +107,8 @@ impl<S: Service> Server<S> {
             figures,
             trusted_proxies: None,
             scratch: RefCell::new(vec![0; HEAD_READ_BYTES]),
+            tls: None,
+            cipher_buffer: Rc::default(),
             registry: Registry::default(),
             now: Cell::new(Instant::now()),
             date: Cell::new(http_date(seconds)),
@@ -222,7 +234,7 @@ fn serve_connection<S: Service>(
     async move {
         // A connection past the limit takes the place of nobody while its refusal is on the way.
         let place = (place.group_open() <= server.limits.connections_max).then_some(place);
-        let mut wire = Wire::new(stream, watch);
+        let mut wire = Wire::new(Socket::new(stream), watch);
         if peer.ip().to_canonical().is_loopback() {
             wire.limit_send_buffer(LOOPBACK_SEND_BYTES);
         }

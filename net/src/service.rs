@@ -41,6 +41,8 @@ pub struct Request {
     pub client: IpAddr,
     /// The address that the peer connected to.
     pub local: SocketAddr,
+    /// Whether it came through TLS.
+    pub is_secure: bool,
     /// When the head had been read.
     pub started: Instant,
     /// An id that no other request has, for header, error body, log and audit. [`Service::reject`] is given the same
@@ -58,6 +60,8 @@ pub enum Rejection {
     /// The body stopped arriving: 408. Not given by this crate: a service that gets
     /// [`BodyError::TimedOut`](crate::BodyError::TimedOut) may answer with it, so that all deadlines look alike.
     BodyTimeout,
+    /// The port takes TLS alone, and this was plain HTTP: 400. The answer goes out without TLS too.
+    PlainHttp,
     /// The service panicked: 500.
     Panic,
     /// [`Limits::connections_max`](crate::Limits::connections_max) connections are open: 503.

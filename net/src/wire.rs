@@ -1,25 +1,20 @@
-//! One client's socket with the bytes that were read ahead: reads and writes that end when the connection's watch
+//! One client's connection with the bytes that were read ahead: reads and writes that end when the connection's watch
 //! says so.
 //!
-//! Owns the glommio stream. Reads go straight into the caller's slice; head reads go into a buffer shared by the whole
-//! executor, so that an idle connection holds none.
+//! Owns the socket and, once a handshake has made one, the TLS session over it. Without TLS reads go straight into the
+//! caller's slice; head reads go into a buffer shared by the whole executor, so that an idle connection holds none.
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
-use std::mem::MaybeUninit;
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::{AsRawFd, BorrowedFd};
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use futures_lite::io::{AsyncRead, AsyncWrite};
-use glommio::net::TcpStream;
-use socket2::SockRef;
-
 use crate::ahead::Ahead;
 use crate::deadline::{Pace, Phase, Signal, Watch};
+use crate::socket::Socket;
+use crate::tls::Session;
 
 /// Why a read or write ended without its bytes.
 #[derive(Debug)]
@@ -41,14 +36,15 @@ impl From<io::Error> for WireError {
 /// A client's connection.
 #[derive(Debug)]
 pub(crate) struct Wire {
-    stream: TcpStream,
+    socket: Socket,
+    session: Option<Box<Session>>,
     watch: Rc<Watch>,
     ahead: Ahead,
 }
 
 impl Wire {
-    pub(crate) const fn new(stream: TcpStream, watch: Rc<Watch>) -> Self {
-        Self { stream, watch, ahead: Ahead::new() }
+    pub(crate) const fn new(socket: Socket, watch: Rc<Watch>) -> Self {
+        Self { socket, session: None, watch, ahead: Ahead::new() }
     }
 
     pub(crate) fn watch(&self) -> &Watch {
@@ -56,7 +52,7 @@ impl Wire {
     }
 
     pub(crate) fn local_address(&self) -> io::Result<SocketAddr> {
-        self.stream.local_addr().map_err(io::Error::from)
+        self.socket.local_address()
     }
 
     /// Bytes that have arrived and were not consumed.
@@ -74,13 +70,24 @@ impl Wire {
         self.ahead.keep(bytes);
     }
 
-    /// Reads from the socket, past [`Wire::ahead`]; 0 at its end. Ready also when the watch ends the wait.
+    /// From now on everything goes through this session. What is [`Wire::ahead`] belongs to it.
+    pub(crate) fn secure(&mut self, mut session: Box<Session>) {
+        session.keep_incoming(self.ahead.bytes());
+        self.ahead = Ahead::new();
+        self.session = Some(session);
+    }
+
+    /// Reads what the client sends, past [`Wire::ahead`]; 0 at its end. Ready also when the watch ends the wait.
     pub(crate) fn poll_read(
         &mut self,
         context: &mut Context<'_>,
         out: &mut [u8],
     ) -> Poll<Result<usize, WireError>> {
-        match Pin::new(&mut self.stream).poll_read(context, out) {
+        let polled = match &mut self.session {
+            None => self.socket.poll_read(context, out),
+            Some(session) => session.poll_read(&mut self.socket, context, out),
+        };
+        match polled {
             Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
             Poll::Pending => self.poll_end_of_wait(context),
         }
@@ -93,7 +100,7 @@ impl Wire {
         })
     }
 
-    /// Reads body bytes: those read ahead first, then from the socket straight into `out`. 0 at the socket's end.
+    /// Reads body bytes: those read ahead first, then what comes, straight into `out`. 0 at the client's end.
     pub(crate) async fn read(&mut self, out: &mut [u8], pace: &mut Pace) -> Result<usize, WireError> {
         let ahead = self.ahead();
         if !ahead.is_empty() {
@@ -132,8 +139,8 @@ impl Wire {
         pace.note(began.map_or(Duration::ZERO, |began| began.elapsed()), bytes);
     }
 
-    /// Writes `head` and then `body`, in one system call when the socket has room. Counts what the socket took in
-    /// `written`, also when it fails.
+    /// Writes `head` and then `body`, in one system call when the socket has room. Counts what was handed to the socket
+    /// in `written`, also when it fails.
     pub(crate) async fn write(
         &mut self,
         head: &[u8],
@@ -141,26 +148,65 @@ impl Wire {
         pace: &mut Pace,
         written: &mut u64,
     ) -> Result<(), WireError> {
+        if self.session.is_some() {
+            return self.write_sealed(head, body, pace, written).await;
+        }
         let total = head.len() + body.len();
         let mut sent = 0;
         if !head.is_empty() && !body.is_empty() {
-            sent = self.try_send_both(head, body)?;
+            sent = self.socket.try_send(&[IoSlice::new(head), IoSlice::new(body)])?;
             *written += sent as u64;
         }
         while sent < total {
             let rest = if sent < head.len() { &head[sent..] } else { &body[sent - head.len()..] };
-            let count = self.write_some(rest, pace).await?;
+            let count = self.write_some(pace, |wire, context| wire.socket.poll_write(context, rest)).await?;
             sent += count;
             *written += count as u64;
         }
         Ok(())
     }
 
-    async fn write_some(&mut self, bytes: &[u8], pace: &mut Pace) -> Result<usize, WireError> {
+    /// As [`Wire::write`], through the session: a piece is sealed when the piece before is with the socket.
+    async fn write_sealed(
+        &mut self,
+        head: &[u8],
+        body: &[u8],
+        pace: &mut Pace,
+        written: &mut u64,
+    ) -> Result<(), WireError> {
+        let total = head.len() + body.len();
+        let mut sealed = 0;
+        while sealed < total {
+            let (head, body) = (&head[sealed.min(head.len())..], &body[sealed.saturating_sub(head.len())..]);
+            let count = self.session.as_mut().map_or(Ok(0), |session| session.seal(head, body))?;
+            self.flush(pace).await?;
+            sealed += count;
+            *written += count as u64;
+        }
+        Ok(())
+    }
+
+    /// Sends what the session has to send.
+    async fn flush(&mut self, pace: &mut Pace) -> Result<(), WireError> {
+        while self.session.as_ref().is_some_and(|session| session.has_outgoing()) {
+            self.write_some(pace, |wire, context| match &mut wire.session {
+                Some(session) => session.poll_send(&mut wire.socket, context),
+                None => Poll::Ready(Ok(0)),
+            })
+            .await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for one write, however much of it the socket takes.
+    async fn write_some(
+        &mut self,
+        pace: &mut Pace,
+        mut poll_write: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Result<usize, WireError> {
         let mut began = None;
         let result = poll_fn(|context| {
-            let polled = match Pin::new(&mut self.stream).poll_write(context, bytes) {
-                Poll::Ready(Ok(0)) => Poll::Ready(Err(io::Error::from(io::ErrorKind::WriteZero).into())),
+            let polled = match poll_write(self, context) {
                 Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
                 Poll::Pending => self.poll_end_of_wait(context),
             };
@@ -174,44 +220,45 @@ impl Wire {
         result
     }
 
-    /// Sends from two slices without waiting; 0 when the socket has no room.
-    fn try_send_both(&self, head: &[u8], body: &[u8]) -> Result<usize, WireError> {
-        let parts = [IoSlice::new(head), IoSlice::new(body)];
-        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-        match SockRef::from(&self.descriptor()).send_vectored_with_flags(&parts, flags) {
-            Ok(count) => Ok(count),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                Ok(0)
-            }
-            Err(error) => Err(WireError::Io(error)),
+    /// Sends some of what a session under way has to send. Ready also when the watch ends the wait.
+    pub(crate) fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        session: &mut rustls::ServerConnection,
+    ) -> Poll<Result<usize, WireError>> {
+        match crate::tls::poll_send(session, &mut self.socket, context) {
+            Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
+            Poll::Pending => self.poll_end_of_wait(context),
         }
     }
 
-    #[expect(unsafe_code, reason = "glommio's stream gives its descriptor only as a number")]
-    fn descriptor(&self) -> BorrowedFd<'_> {
-        // SAFETY: the stream owns the descriptor and keeps it open for as long as it lives, which is longer than the
-        // borrow of `self` that the result carries.
-        unsafe { BorrowedFd::borrow_raw(self.stream.as_raw_fd()) }
+    /// What a session that has failed still has to say, as far as there is room for it.
+    pub(crate) fn send_last_records(&self, session: &mut rustls::ServerConnection) {
+        crate::tls::send_if_there_is_room(session, &self.socket);
     }
 
-    /// Whether the client has closed its side or is gone. A client that has sent its next request already counts as there.
+    /// Hands bytes to the socket as far as it has room: last words, which nobody waits for.
+    pub(crate) fn send_last_words(&self, bytes: &[u8]) {
+        // Who does not take them is told by the end of the connection.
+        let _ = self.socket.try_send(&[IoSlice::new(bytes)]);
+    }
+
+    /// Whether the client has closed its side or is gone. A client that has sent its next request already counts as there;
+    /// with TLS, where a client sends a record before it closes, as long as it has not closed.
     pub(crate) fn is_closed_by_client(&self) -> bool {
-        let mut byte = [MaybeUninit::uninit()];
-        let flags = libc::MSG_PEEK | libc::MSG_DONTWAIT;
-        match SockRef::from(&self.descriptor()).recv_with_flags(&mut byte, flags) {
-            Ok(count) => count == 0,
-            Err(error) => !matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted),
-        }
+        if self.session.is_some() { self.socket.is_hung_up() } else { self.socket.is_at_end() }
     }
 
     /// Caps what the kernel queues for this connection.
     pub(crate) fn limit_send_buffer(&self, bytes: usize) {
-        // A socket that refuses works all the same.
-        let _ = SockRef::from(&self.descriptor()).set_send_buffer_size(bytes);
+        self.socket.limit_send_buffer(bytes);
     }
 
     /// Closes one or both directions. That the client has gone already is no failure.
-    pub(crate) fn shut_down(&self, how: Shutdown) {
-        let _ = SockRef::from(&self.descriptor()).shutdown(how);
+    pub(crate) fn shut_down(&mut self, how: Shutdown) {
+        if let Some(session) = &mut self.session {
+            session.say_goodbye(&self.socket);
+        }
+        self.socket.shut_down(how);
     }
 }

@@ -170,6 +170,7 @@ mod tests {
             peer: address,
             client: address.ip(),
             local: address,
+            is_secure: false,
             started,
             id: "REQ".to_owned(),
         };

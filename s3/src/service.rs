@@ -233,6 +233,10 @@ pub(crate) fn rejection_error(reason: &Rejection) -> S3Error {
         }
         Rejection::Head(HeadError::ExpectationFailed) => ErrorCode::ExpectationFailed.into(),
         Rejection::HeadTimeout | Rejection::BodyTimeout => ErrorCode::RequestTimeout.into(),
+        Rejection::PlainHttp => S3Error::with_message(
+            ErrorCode::InvalidRequest,
+            "This port speaks TLS: the address must begin with https.",
+        ),
         Rejection::Panic => ErrorCode::InternalError.into(),
         Rejection::TooManyConnections => ErrorCode::SlowDown.into(),
     }

@@ -274,6 +274,7 @@ fn refusals_before_the_route_are_json_too_and_close_the_connection() {
         (Rejection::Head(HeadError::BadRequest("a space too many")), 400, "INVALID_REQUEST"),
         (Rejection::Head(HeadError::TooLarge), 431, "INVALID_REQUEST"),
         (Rejection::HeadTimeout, 408, "INVALID_REQUEST"),
+        (Rejection::PlainHttp, 400, "INVALID_REQUEST"),
         (Rejection::Panic, 500, "INTERNAL_ERROR"),
         (Rejection::TooManyConnections, 503, "NOT_READY"),
     ] {

@@ -18,8 +18,9 @@ use std::time::{Duration, Instant};
 
 use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
 use cairn_net::{
-    BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Rejection, Request, RequestBody,
-    RequestIdText, Response, ResponseBody, ResponseMeta, Service, bind, serve, start, within,
+    BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, Rejection, Request,
+    RequestBody, RequestIdText, Response, ResponseBody, ResponseMeta, Service, Tls, bind, serve, start,
+    within,
 };
 
 /// Longer than anything a test waits for; a read that takes this long is a failure.
@@ -40,7 +41,16 @@ impl TestServer {
     }
 
     pub fn with(limits: Limits, executors: usize) -> Self {
-        let listeners = bind("127.0.0.1:0".parse().unwrap(), executors).unwrap();
+        Self::listening(bind("127.0.0.1:0".parse().unwrap(), executors).unwrap(), limits)
+    }
+
+    pub fn with_tls(limits: Limits, tls: &Tls) -> Self {
+        let listeners = bind("127.0.0.1:0".parse().unwrap(), 1).unwrap();
+        Self::listening(listeners.into_iter().map(|listener| listener.secured(tls.clone())).collect(), limits)
+    }
+
+    fn listening(listeners: Vec<Listener>, limits: Limits) -> Self {
+        let executors = listeners.len();
         let address = listeners[0].local_addr();
         let listeners = Arc::new(Mutex::new(listeners));
         let (drain, log) = (Drain::new(), Arc::new(Mutex::new(Vec::new())));
@@ -61,7 +71,7 @@ impl TestServer {
         let stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
-        Client { stream, buffer: Vec::new() }
+        Client::over(stream)
     }
 
     /// Waits until the executors have ended; panics when one has died.
@@ -192,6 +202,7 @@ impl Service for TestService {
         let status = match reason {
             Rejection::Head(error) => error.status(),
             Rejection::HeadTimeout | Rejection::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Rejection::PlainHttp => StatusCode::BAD_REQUEST,
             Rejection::Panic => StatusCode::INTERNAL_SERVER_ERROR,
             Rejection::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
         };
@@ -263,8 +274,8 @@ pub fn pattern(position: u64) -> u8 {
     u8::try_from(position % 251).unwrap()
 }
 
-pub struct Client {
-    pub stream: TcpStream,
+pub struct Client<S = TcpStream> {
+    pub stream: S,
     buffer: Vec<u8>,
 }
 
@@ -288,7 +299,11 @@ impl Answer {
     }
 }
 
-impl Client {
+impl<S: Read + Write> Client<S> {
+    pub fn over(stream: S) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
     pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(bytes.as_ref()).unwrap();
         self

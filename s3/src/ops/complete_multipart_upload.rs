@@ -230,7 +230,8 @@ fn answer(
     let mut xml = XmlWriter::with_capacity(1024);
     xml.open_root("CompleteMultipartUploadResult");
     let host = call.fields.text("host").unwrap_or_default();
-    xml.text("Location", &format!("http://{host}/{bucket}/{}", encode_path(key.as_bytes())));
+    let scheme = if call.request.is_secure { "https" } else { "http" };
+    xml.text("Location", &format!("{scheme}://{host}/{bucket}/{}", encode_path(key.as_bytes())));
     xml.text("Bucket", bucket);
     xml.text("Key", key);
     xml.value("ETag", format_args!("&quot;{}&quot;", outcome.etag));
