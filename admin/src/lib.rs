@@ -39,7 +39,7 @@ mod verify;
 
 pub use access::ManagementCredentials;
 pub use failures::WrongCredentials;
-pub use metrics::MetricSources;
+pub use metrics::{CertificateReading, CertificateReadings, MetricSources};
 pub use readiness::{Looking, Readiness, SubsystemChecks, SubsystemState, Subsystems};
 pub use service::{AdminOptions, AdminService};
 pub use verify::Verifications;

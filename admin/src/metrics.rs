@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use cairn_engine::{ScrubRecord, Store, StoreFigures, StoreUsage};
 use cairn_model::{DURATION_BOUNDS, HistogramReading};
-use cairn_net::{PortFigures, PortReading, TimeoutPhase, within};
+use cairn_net::{HandshakeEnd, PortFigures, PortReading, TimeoutPhase, within};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{Family, MetricKind, MetricName, Plane, Sample, metrics};
@@ -26,21 +26,40 @@ use crate::reply::Reply;
 /// Figures of the process that take longer are left out of a scrape: scrapers wait for 10 s by default, and the others count.
 const PROCESS_READ_TIME_MAX: Duration = Duration::from_secs(2);
 
+/// The certificate of one plane's listeners.
+#[derive(Clone, Debug)]
+pub struct CertificateReading {
+    /// Which plane.
+    pub plane: Plane,
+    /// When it ends to be valid, in seconds since 1970; None when it does not say.
+    pub not_after: Option<u64>,
+    /// How often another one took its place since the start.
+    pub replaced: u64,
+    /// How often one that was to take its place could not be used.
+    pub refused: u64,
+    /// Whether what is in its files now cannot be used.
+    pub is_refused: bool,
+}
+
+/// Tells of the certificates that are presented.
+pub type CertificateReadings = Box<dyn Fn() -> Vec<CertificateReading> + Send + Sync>;
+
 /// Where figures come from that no request brings along; shared by all executors.
 #[derive(Default)]
 pub struct MetricSources {
     ports: Vec<(Plane, PortFigures)>,
+    certificates: Option<CertificateReadings>,
     process: Option<Errand<Option<ProcessFigures>>>,
 }
 
 impl MetricSources {
-    /// The figures of these ports, and of the process.
+    /// The figures of these ports, of their certificates, and of the process.
     ///
     /// # Errors
     /// When no thread can be started.
-    pub fn start(ports: Vec<(Plane, PortFigures)>) -> io::Result<Self> {
+    pub fn start(ports: Vec<(Plane, PortFigures)>, certificates: CertificateReadings) -> io::Result<Self> {
         let process = Errand::start("process-figures", process::READS_APART, process::read)?;
-        Ok(Self { ports, process: Some(process) })
+        Ok(Self { ports, certificates: Some(certificates), process: Some(process) })
     }
 
     /// What is known of the process; nothing when its thread has died, or gives no answer in time.
@@ -56,6 +75,7 @@ struct Snapshot<'s> {
     scrub: ScrubRecord,
     figures: StoreFigures,
     ports: Vec<(Plane, PortReading)>,
+    certificates: Vec<CertificateReading>,
     audit_queue: Option<u64>,
     process: Option<ProcessFigures>,
 }
@@ -71,6 +91,7 @@ impl<'s> Snapshot<'s> {
             scrub: store.scrub().record(),
             figures: store.figures(),
             ports: options.metrics.ports.iter().map(|(plane, port)| (*plane, port.read())).collect(),
+            certificates: options.metrics.certificates.as_ref().map_or_else(Vec::new, |read| read()),
             audit_queue: options.audit.as_ref().map(|log| log.queue_length() as u64),
             process,
         })
@@ -141,6 +162,36 @@ fn client_timeouts(now: &Snapshot<'_>) -> Vec<Sample> {
         })
     };
     now.ports.iter().flat_map(of_port).collect()
+}
+
+fn tls_handshakes(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_port = |plane: Plane, port: &PortReading| {
+        HandshakeEnd::ALL.into_iter().zip(port.handshakes).map(move |(end, count)| Sample {
+            labels: vec![("plane", plane.name().to_owned()), ("outcome", end.name().to_owned())],
+            value: Whole(count),
+        })
+    };
+    let has_tls = |plane: &Plane| now.certificates.iter().any(|certificate| certificate.plane == *plane);
+    let ports = now.ports.iter().filter(|(plane, _)| has_tls(plane));
+    ports.flat_map(|(plane, port)| of_port(*plane, port)).collect()
+}
+
+fn by_certificate(now: &Snapshot<'_>, value: fn(&CertificateReading) -> Option<u64>) -> Vec<Sample> {
+    let sample = |certificate: &CertificateReading| {
+        Some(Sample::labelled("plane", certificate.plane.name(), Whole(value(certificate)?)))
+    };
+    now.certificates.iter().filter_map(sample).collect()
+}
+
+fn certificate_reloads(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_certificate = |certificate: &CertificateReading| {
+        let plane = certificate.plane;
+        [("replaced", certificate.replaced), ("refused", certificate.refused)].map(|(result, count)| Sample {
+            labels: vec![("plane", plane.name().to_owned()), ("result", result.to_owned())],
+            value: Whole(count),
+        })
+    };
+    now.certificates.iter().flat_map(of_certificate).collect()
 }
 
 fn of_process(now: &Snapshot<'_>, value: fn(&ProcessFigures) -> Option<MetricValue>) -> Vec<Sample> {
@@ -318,8 +369,33 @@ static METRICS: &[Metric] = &[
     by(
         COUNTER,
         "service_client_timeouts_total",
-        "Clients that let a deadline pass, by phase: idle (between requests), head, body, response.",
+        "Clients that let a deadline pass, by phase: handshake, idle (between requests), head, body, response.",
         client_timeouts,
+    ),
+    by(
+        COUNTER,
+        "service_tls_handshakes_total",
+        "Beginnings of connections with TLS, by outcome: full, resumed, plain_http, refused (no TLS, or none in common), \
+         timed_out, gone.",
+        tls_handshakes,
+    ),
+    by(
+        GAUGE,
+        "service_tls_certificate_not_after_seconds",
+        "When the certificate that is presented ends to be valid, in seconds since the Unix epoch.",
+        |now| by_certificate(now, |certificate| certificate.not_after),
+    ),
+    by(
+        COUNTER,
+        "service_tls_certificate_reloads_total",
+        "Certificates read again after a change, by result: replaced, refused.",
+        certificate_reloads,
+    ),
+    by(
+        GAUGE,
+        "service_tls_certificate_refused",
+        "1 while the files of a certificate cannot be used and the one before is presented.",
+        |now| by_certificate(now, |certificate| Some(u64::from(certificate.is_refused))),
     ),
     by(GAUGE, "service_requests_open", "Requests between their head and the end of their response.", |now| {
         by_plane(now, |port| port.requests_open)
@@ -422,7 +498,7 @@ mod tests {
             let _ = released.recv();
             process::read()
         });
-        let sources = MetricSources { ports: Vec::new(), process: Some(hanging.unwrap()) };
+        let sources = MetricSources { process: Some(hanging.unwrap()), ..MetricSources::default() };
         let executor = glommio::LocalExecutor::default();
         executor.run(async {
             assert_eq!(sources.process(Duration::from_millis(50)).await, None);

@@ -37,6 +37,11 @@ pub trait Readiness {
     /// All subsystems and their states now.
     fn look(&self) -> Looking<'_>;
 
+    /// What does not keep the service from its work and yet wants an operator, by subsystem. Anybody may be told.
+    fn notices(&self) -> Vec<(&'static str, String)> {
+        Vec::new()
+    }
+
     /// What anybody may be told of why the service is not ready. Other reasons go to the log alone.
     fn public_reason(&self) -> Option<String> {
         None
@@ -48,11 +53,15 @@ type Check = Box<dyn FnMut() -> Result<(), String> + Send>;
 /// Looks at one subsystem without waiting for anything.
 type Flag = Arc<dyn Fn() -> Result<(), String> + Send + Sync>;
 
+/// Says what an operator should know of a subsystem that works.
+type Notice = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// The subsystems of a service, put together one by one.
 #[derive(Default)]
 pub struct Subsystems {
     checked: Vec<(&'static str, Check)>,
     flags: Vec<(&'static str, Flag)>,
+    notices: Vec<(&'static str, Notice)>,
 }
 
 impl Subsystems {
@@ -78,6 +87,17 @@ impl Subsystems {
         self
     }
 
+    /// Adds one that keeps nobody from being served, but may have something to say.
+    #[must_use]
+    pub fn noticed(
+        mut self,
+        name: &'static str,
+        notice: impl Fn() -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.notices.push((name, Arc::new(notice)));
+        self
+    }
+
     /// Starts the threads.
     ///
     /// # Errors
@@ -95,7 +115,7 @@ impl Subsystems {
         }
         let mut watch = Watch { watched, found, time_max };
         let errand = Errand::start("readiness", apart, move || watch.look())?;
-        Ok(SubsystemChecks { errand: Arc::new(errand), flags: self.flags })
+        Ok(SubsystemChecks { errand: Arc::new(errand), flags: self.flags, notices: self.notices })
     }
 }
 
@@ -191,9 +211,14 @@ impl Watched {
 pub struct SubsystemChecks {
     errand: Arc<Errand<Vec<SubsystemState>>>,
     flags: Vec<(&'static str, Flag)>,
+    notices: Vec<(&'static str, Notice)>,
 }
 
 impl Readiness for SubsystemChecks {
+    fn notices(&self) -> Vec<(&'static str, String)> {
+        self.notices.iter().filter_map(|(name, notice)| Some((*name, notice()?))).collect()
+    }
+
     fn look(&self) -> Looking<'_> {
         Box::pin(async {
             let unanswered = || SubsystemState {

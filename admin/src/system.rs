@@ -1,5 +1,7 @@
 //! Health, readiness, system information and the session: what the service says about itself.
 
+use std::collections::BTreeMap;
+
 use http::StatusCode;
 use serde::Serialize;
 
@@ -30,24 +32,39 @@ pub(crate) async fn health(_call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Reply::json(StatusCode::OK, &Status { status: "ok" })
 }
 
+/// What wants an operator although the service works, by subsystem.
+type Notices = BTreeMap<&'static str, String>;
+
+#[derive(Serialize)]
+struct Ready {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Notices::is_empty")]
+    notices: Notices,
+}
+
 #[derive(Serialize)]
 struct NotReady {
     status: &'static str,
-    subsystems: std::collections::BTreeMap<&'static str, &'static str>,
+    subsystems: BTreeMap<&'static str, &'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(skip_serializing_if = "Notices::is_empty")]
+    notices: Notices,
 }
 
 /// `GET /ready`: 503 when any subsystem cannot work, with the state of each, and the reason when all may know it.
 pub(crate) async fn ready(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    let subsystems = call.service.options.readiness.look().await;
+    let readiness = &call.service.options.readiness;
+    let subsystems = readiness.look().await;
+    let notices = readiness.notices().into_iter().collect();
     if all_ready(&subsystems) {
-        return Reply::json(StatusCode::OK, &Status { status: READY });
+        return Reply::json(StatusCode::OK, &Ready { status: READY, notices });
     }
     let subsystems =
         subsystems.iter().map(|subsystem| (subsystem.name, word(subsystem.state.is_ok()))).collect();
-    let reason = call.service.options.readiness.public_reason();
-    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &NotReady { status: NOT_READY, subsystems, reason })
+    let reason = readiness.public_reason();
+    let not_ready = NotReady { status: NOT_READY, subsystems, reason, notices };
+    Reply::json(StatusCode::SERVICE_UNAVAILABLE, &not_ready)
 }
 
 #[derive(Serialize)]

@@ -13,6 +13,7 @@ mod secret_file;
 mod secret_rules;
 mod settings;
 mod sources;
+mod tls;
 mod value;
 
 pub use document::configuration_document;
@@ -23,6 +24,7 @@ pub use secret::Secret;
 pub use secret_rules::AuthSettings;
 pub use settings::{AuditSettings, LogSettings, ServerSettings, Settings, StorageSettings};
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
+pub use tls::{PairFiles, TlsSettings};
 pub use value::BindAddress;
 pub(crate) use value::bytes_text;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -9,6 +9,7 @@ use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
 
 use crate::budget::BudgetError;
+use crate::certificates::CertificateError;
 use crate::load::LoadError;
 
 /// Why `serve` ended with an error.
@@ -28,6 +29,8 @@ pub enum ServeError {
     Audit(AuditOpenError),
     /// The directory of accounts did not open.
     Directory(DirectoryOpenError),
+    /// A certificate.
+    Certificate(CertificateError),
     /// A listener.
     Listen {
         /// The variable that sets its address.
@@ -55,6 +58,7 @@ impl fmt::Display for ServeError {
             Self::Store(error) => error.fmt(out),
             Self::Audit(error) => error.fmt(out),
             Self::Directory(error) => error.fmt(out),
+            Self::Certificate(error) => error.fmt(out),
             Self::Listen { variable, error } => write!(out, "{variable}: {error}"),
             Self::Signals(error) => write!(out, "SIGTERM and SIGINT cannot be handled: {error}"),
             Self::Threads(error) => write!(out, "no thread could be started: {error}"),

@@ -6,6 +6,7 @@
 mod audit;
 mod budget;
 mod check;
+mod certificates;
 pub mod config;
 mod dev_secrets;
 mod error;

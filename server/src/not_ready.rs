@@ -12,6 +12,7 @@ use cairn_admin::{
 use cairn_engine::OpenError;
 use cairn_s3::UnavailableService;
 
+use crate::certificates::Certificates;
 use crate::config::Settings;
 use crate::error::ServeError;
 use crate::planes::{self, Listeners};
@@ -48,9 +49,13 @@ pub(crate) fn serve(
     supervisor: &Supervisor,
 ) -> Result<(), ServeError> {
     let reason = why.to_string();
-    let listeners = planes::bind(settings, EXECUTORS)?;
+    let certificates =
+        Certificates::load(&settings.server.tls, EXECUTORS).map_err(ServeError::Certificate)?;
+    let listeners = planes::bind(settings, EXECUTORS, &certificates)?;
     let shutdown = Shutdown::new(EXECUTORS);
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone())
+    let certificates_again = certificates.clone();
+    let reload = move || certificates_again.reload();
+    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone(), reload)
         .map_err(ServeError::Signals)?;
     let connections_max = host::connections_possible(settings.server.connections_max);
     tracing::error!(target: "service", reason, "the store is not opened: every request is refused");

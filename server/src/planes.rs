@@ -18,6 +18,7 @@ use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{AuditLog, Plane};
 use cairn_s3::{S3Options, S3Service};
 
+use crate::certificates::Certificates;
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
 use crate::host;
@@ -49,7 +50,11 @@ pub(crate) struct Listeners {
 }
 
 /// Binds every port, once per executor.
-pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listeners>, ServeError> {
+pub(crate) fn bind(
+    settings: &Settings,
+    executors: usize,
+    certificates: &Certificates,
+) -> Result<Vec<Listeners>, ServeError> {
     let bind_one = |address: SocketAddr, variable: String| {
         let bound = host::refuse_taken(address, host::PORT_PATIENCE)
             .and_then(|()| cairn_net::bind(address, executors));
@@ -57,17 +62,29 @@ pub(crate) fn bind(settings: &Settings, executors: usize) -> Result<Vec<Listener
     };
     let data = bind_one(settings.server.s3_bind.address, keys::S3_BIND.variable())?;
     let management = bind_one(settings.server.api_bind.address, keys::API_BIND.variable())?;
-    let trusting = |listener: Listener| listener.trusting(settings.server.trusted_proxies.clone());
-    let pairs = data.into_iter().map(trusting).zip(management.into_iter().map(trusting));
-    Ok(pairs.map(|(data, management)| Listeners { data, management }).collect())
+    let dressed = |listener: Listener, plane| {
+        let listener = listener.trusting(settings.server.trusted_proxies.clone());
+        match certificates.of(plane) {
+            Some(tls) => listener.secured(tls),
+            None => listener,
+        }
+    };
+    let of_executor = |(data, management)| Listeners {
+        data: dressed(data, Plane::Data),
+        management: dressed(management, Plane::Management),
+    };
+    Ok(data.into_iter().zip(management).map(of_executor).collect())
 }
 
 /// Where the metrics find what is counted of both ports. Each listener of a port tells of all executors.
-pub(crate) fn metric_sources(listeners: &[Listeners]) -> io::Result<MetricSources> {
+pub(crate) fn metric_sources(
+    listeners: &[Listeners],
+    certificates: Certificates,
+) -> io::Result<MetricSources> {
     let ports = listeners.first().map(|first| {
         vec![(Plane::Data, first.data.figures()), (Plane::Management, first.management.figures())]
     });
-    MetricSources::start(ports.unwrap_or_default())
+    MetricSources::start(ports.unwrap_or_default(), Box::new(move || certificates.readings()))
 }
 
 /// Serves both planes on this executor until the shutdown has ended. Says through `started` once that it serves, or

@@ -17,6 +17,7 @@ use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{AuditLog, install_panic_hook, start_logging};
 
 use crate::budget::{self, Budget};
+use crate::certificates::Certificates;
 use crate::config::{Environment, Settings};
 use crate::error::ServeError;
 use crate::guide;
@@ -124,21 +125,25 @@ fn serve_store(
 ) -> Result<(), ServeError> {
     let Plan { settings, budget, mode } = plan;
     let executors = budget.executors;
-    let listeners = planes::bind(settings, executors)?;
+    let certificates =
+        Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
+    let listeners = planes::bind(settings, executors, &certificates)?;
     let Some((data, management)) =
         listeners.first().map(|first| (first.data.local_addr(), first.management.local_addr()))
     else {
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
     let shutdown = Shutdown::new(executors);
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone())
+    let certificates_again = certificates.clone();
+    let reload = move || certificates_again.reload();
+    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone(), reload)
         .map_err(ServeError::Signals)?;
 
     let connections_max = host::connections_possible(budget.connections_max);
     let verifications = Verifications::default();
     let wrong_credentials = WrongCredentials::default();
-    let readiness = subsystems::watch(&store, &audit, &directory, &shutdown.data)?;
-    let metrics = Arc::new(planes::metric_sources(&listeners).map_err(ServeError::Threads)?);
+    let readiness = subsystems::watch(&store, &audit, &directory, &shutdown.data, certificates.clone())?;
+    let metrics = Arc::new(planes::metric_sources(&listeners, certificates).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let shared = Shared {
         store,

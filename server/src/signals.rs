@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first begins the drain, the second ends the process at once.
+//! SIGTERM and SIGINT: the first begins the drain, the second ends the process at once. SIGHUP: what can be read again is.
 //!
 //! Who ends a process often signals it and its process group, one right after the other (`timeout` of coreutils does);
 //! two signals within [`SAME_REQUEST`] are therefore one.
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use cairn_net::Drain;
 use cairn_observe::flush_logs;
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::supervisor::Supervisor;
@@ -23,12 +23,18 @@ const FLUSH_PATIENCE: Duration = Duration::from_millis(200);
 const SAME_REQUEST: Duration = Duration::from_millis(100);
 
 /// Starts the thread that waits for signals.
-pub(crate) fn watch(drain: Drain, grace: Duration, supervisor: Supervisor) -> io::Result<()> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+pub(crate) fn watch(
+    drain: Drain,
+    grace: Duration,
+    supervisor: Supervisor,
+    reload: impl Fn() + Send + 'static,
+) -> io::Result<()> {
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let wait = move || {
         let mut first: Option<Instant> = None;
         for signal in signals.forever() {
             match first {
+                _ if signal == SIGHUP => supervisor.reload(&reload),
                 None => {
                     first = Some(Instant::now());
                     let grace_period_seconds = grace.as_secs();

@@ -8,6 +8,7 @@ use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::AuditLog;
 
+use crate::certificates::Certificates;
 use crate::error::ServeError;
 
 /// Starts the threads that look at the subsystems.
@@ -16,6 +17,7 @@ pub(crate) fn watch(
     audit: &Arc<AuditLog>,
     directory: &Arc<Directory>,
     drain: &Drain,
+    certificates: Certificates,
 ) -> Result<SubsystemChecks, ServeError> {
     let (storage, metadata, audit) = (Arc::clone(store), Arc::clone(store), Arc::clone(audit));
     let (directory, drain) = (Arc::clone(directory), drain.clone());
@@ -27,6 +29,7 @@ pub(crate) fn watch(
         .checked("audit", move || audit.check())
         .checked("identity", move || directory.health())
         .known("listeners", listening)
+        .noticed("certificates", move || certificates.notice())
         .start()
         .map_err(ServeError::Threads)
 }

@@ -71,7 +71,6 @@ impl Supervisor {
     }
 
     /// Does what a reload consists of, between the announcements of its beginning and of its end.
-    #[cfg_attr(not(test), expect(dead_code, reason = "the handler of SIGHUP calls it"))]
     pub(crate) fn reload<T>(&self, work: impl FnOnce() -> T) -> T {
         // The time lets the manager tell this reload from an earlier one.
         let line = status_line("Reloading");

@@ -41,7 +41,7 @@ pub fn configuration_document() -> String {
     let mut text = INTRODUCTION.to_owned();
     let mut section = "";
     for key in ALL_KEYS {
-        let own = key.name.split('.').next().unwrap_or_default();
+        let (own, _) = key.name.rsplit_once('.').unwrap_or_default();
         if own != section {
             section = own;
             // Writing to a string does not fail.
@@ -56,7 +56,7 @@ pub fn configuration_document() -> String {
 }
 
 fn row(key: &Key) -> String {
-    let name = key.name.split('.').nth(1).unwrap_or_default();
+    let (_, name) = key.name.rsplit_once('.').unwrap_or_default();
     let default = match key.default {
         Some("") => "none".to_owned(),
         Some(text) => format!("`{text}`"),

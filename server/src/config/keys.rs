@@ -74,6 +74,30 @@ keys! {
     BODY_TIMEOUT: "server.body_timeout_seconds", None, integer(1, 3600), Some("60"), Built,
      "How long a body, in either direction, may stand still.";
 
+    TLS_CERTIFICATE: "server.tls.certificate", Some("SERVICE_TLS_CERTIFICATE"), Kind::Path, None, Built,
+     "The certificate chain in PEM form, the server's own first, of every listener that speaks TLS and has no other. It and \
+     its key are read again when they change and on SIGHUP. When not set, listeners without one of their own speak plain HTTP.";
+    TLS_KEY: "server.tls.key", Some("SERVICE_TLS_KEY"), Kind::Path, None, Built,
+     "The private key that belongs to it, in PEM form and without a password. Required with a certificate.";
+    TLS_S3_ENABLED: "server.tls.s3_enabled", Some("SERVICE_TLS_S3_ENABLED"), Kind::Flag, None, Built,
+     "Whether the data plane speaks TLS. When not set, it does if there is a certificate for it.";
+    TLS_S3_CERTIFICATE: "server.tls.s3_certificate", Some("SERVICE_TLS_S3_CERTIFICATE"), Kind::Path, None, Built,
+     "The data plane's own certificate. When not set, `certificate`.";
+    TLS_S3_KEY: "server.tls.s3_key", Some("SERVICE_TLS_S3_KEY"), Kind::Path, None, Built,
+     "The key of the data plane's own certificate. Required with it.";
+    TLS_API_ENABLED: "server.tls.api_enabled", Some("SERVICE_TLS_API_ENABLED"), Kind::Flag, None, Built,
+     "Whether the management plane speaks TLS. When not set, it does if there is a certificate for it.";
+    TLS_API_CERTIFICATE: "server.tls.api_certificate", Some("SERVICE_TLS_API_CERTIFICATE"), Kind::Path, None, Built,
+     "The management plane's own certificate. When not set, `certificate`.";
+    TLS_API_KEY: "server.tls.api_key", Some("SERVICE_TLS_API_KEY"), Kind::Path, None, Built,
+     "The key of the management plane's own certificate. Required with it.";
+    TLS_CONSOLE_ENABLED: "server.tls.console_enabled", Some("SERVICE_TLS_CONSOLE_ENABLED"), Kind::Flag, None, NotBuilt,
+     "Whether the web console speaks TLS. When not set, it does if there is a certificate for it.";
+    TLS_CONSOLE_CERTIFICATE: "server.tls.console_certificate", Some("SERVICE_TLS_CONSOLE_CERTIFICATE"), Kind::Path, None, NotBuilt,
+     "The console's own certificate. When not set, `certificate`.";
+    TLS_CONSOLE_KEY: "server.tls.console_key", Some("SERVICE_TLS_CONSOLE_KEY"), Kind::Path, None, NotBuilt,
+     "The key of the console's own certificate. Required with it.";
+
     CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None, Built,
      "Memory for the cache of checked blocks, a part of `server.memory_limit`. When not set, a quarter of that, or \
      less where the rest needs more.";

@@ -14,6 +14,7 @@ use super::keys;
 use super::problem::{ConfigError, Problem};
 use super::secret_rules::{AuthSettings, check};
 use super::sources::Values;
+use super::tls::TlsSettings;
 use super::value::{BindAddress, Value, expected};
 
 /// Everything that was configured.
@@ -56,6 +57,8 @@ pub struct ServerSettings {
     pub base_hosts: Vec<String>,
     /// Whose word is taken for the addresses of clients; `None`: nobody's.
     pub trusted_proxies: Option<Arc<TrustedProxies>>,
+    /// The certificates of the listeners.
+    pub tls: TlsSettings,
     /// How long a drain may take.
     pub shutdown_grace_period: Duration,
     /// Most open connections of the process.
@@ -108,9 +111,9 @@ pub struct LogSettings {
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Reads single values; a value that does not fit becomes a problem of its key.
-struct Reader<'a> {
-    values: &'a Values,
-    problems: Vec<Problem>,
+pub(super) struct Reader<'a> {
+    pub(super) values: &'a Values,
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Reader<'_> {
@@ -123,7 +126,7 @@ impl Reader<'_> {
         converted
     }
 
-    fn optional<T>(
+    pub(super) fn optional<T>(
         &mut self,
         key: &'static Key,
         convert: impl FnOnce(&Value) -> Option<T>,
@@ -164,6 +167,7 @@ impl Reader<'_> {
         let trusted_proxies = self.trusted_proxies();
         let executors: Option<usize> = self.number(&keys::EXECUTORS);
         let memory_limit = self.optional(&keys::MEMORY_LIMIT, number);
+        let tls = self.tls();
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
         let head_timeout = self.seconds(&keys::HEAD_TIMEOUT);
@@ -178,6 +182,7 @@ impl Reader<'_> {
             memory_limit: memory_limit?,
             base_hosts: base_hosts?,
             trusted_proxies: trusted_proxies?,
+            tls: tls?,
             shutdown_grace_period: shutdown_grace_period?,
             connections_max: connections_max?,
             head_timeout: head_timeout?,

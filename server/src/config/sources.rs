@@ -181,16 +181,26 @@ impl Layers {
                 self.unknown(section);
                 continue;
             };
-            if !ALL_KEYS.iter().any(|key| key.name.split('.').next() == Some(section.as_str())) {
-                self.unknown(section);
-                continue;
-            }
-            for (name, value) in content {
-                let name = format!("{section}.{name}");
-                match ALL_KEYS.iter().find(|key| key.name == name) {
-                    Some(key) => self.take(key, name, parse_toml(key.kind, &value)),
-                    None => self.unknown(name),
-                }
+            self.section(section, content);
+        }
+    }
+
+    /// One section, and those within it.
+    fn section(&mut self, section: String, content: toml::Table) {
+        let is_section = |name: &str| {
+            ALL_KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+        };
+        if !is_section(&section) {
+            self.unknown(section);
+            return;
+        }
+        for (name, value) in content {
+            let name = format!("{section}.{name}");
+            match (ALL_KEYS.iter().find(|key| key.name == name), value) {
+                (Some(key), value) => self.take(key, name, parse_toml(key.kind, &value)),
+                // No deeper than the table of keys is: each section must be one of it.
+                (None, toml::Value::Table(content)) if is_section(&name) => self.section(name, content),
+                (None, _) => self.unknown(name),
             }
         }
     }

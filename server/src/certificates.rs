@@ -1,0 +1,296 @@
+//! The certificates of the listeners: read at the start, and again when their files change and on SIGHUP.
+//!
+//! A thread looks at the files once a second. What has changed is read when it has stayed the same for one look more, so
+//! that a certificate and its key, which are two files, are not taken while they are being replaced one after the other. What
+//! cannot be used is refused: the pair before is served on, and the log, the metrics and `/ready` say so until files that
+//! can be used are there.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use cairn_admin::CertificateReading;
+use cairn_net::{HandshakeThreads, Pair, PairError, Tls};
+use cairn_observe::Plane;
+
+use crate::config::{PairFiles, TlsSettings};
+
+/// How often the files are looked at.
+const LOOKS_APART: Duration = Duration::from_secs(1);
+/// A larger file is no certificate chain and no key.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Executors for each thread that answers hellos: a busy server makes few handshakes, for its clients keep connections.
+const EXECUTORS_PER_THREAD: usize = 4;
+/// Permissions that others have on a key; there should be none.
+const OTHERS: u32 = 0o007;
+
+/// Why a listener has no certificate.
+#[derive(Debug)]
+pub enum CertificateError {
+    /// A file could not be read.
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// The files hold no pair.
+    NoPair {
+        /// Where they are.
+        files: PairFiles,
+        /// What is wrong.
+        error: PairError,
+    },
+    /// The library could not be set up.
+    Library(String),
+    /// No thread could be started.
+    Threads(io::Error),
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unreadable { path, error } => write!(out, "{} cannot be read: {error}", path.display()),
+            Self::NoPair { files, error } => {
+                let (certificate, key) = (files.certificate.display(), files.key.display());
+                write!(out, "{certificate} and {key} cannot be used: {error}")
+            }
+            Self::Library(error) => write!(out, "TLS cannot be set up: {error}"),
+            Self::Threads(error) => write!(out, "no thread could be started: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+/// The certificates of all listeners. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Certificates(Arc<Vec<Presented>>);
+
+/// What one listener presents.
+struct Presented {
+    plane: Plane,
+    files: PairFiles,
+    tls: Tls,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The chain that is presented, as it stood in its file.
+    chain: Vec<u8>,
+    not_after: Option<i64>,
+    /// The files as they were read last, and as they were found changed.
+    read: Stamp,
+    changed: Option<Stamp>,
+    replaced: u64,
+    refused: u64,
+    /// Why the files that are there now are not presented.
+    refusal: Option<String>,
+}
+
+/// What changes when a file is replaced or written: device, inode, size, and the times of its content and of its state.
+type Stamp = [Option<(u64, u64, u64, i64, i64, i64, i64)>; 2];
+
+/// A pair with the text of its chain.
+struct Loaded {
+    chain: Vec<u8>,
+    pair: Pair,
+}
+
+impl Certificates {
+    /// Reads the certificates of the listeners that have one, and starts what answers their clients.
+    ///
+    /// # Errors
+    /// When one cannot be used.
+    pub(crate) fn load(settings: &TlsSettings, executors: usize) -> Result<Self, CertificateError> {
+        let configured = [(Plane::Data, &settings.s3), (Plane::Management, &settings.api)];
+        if configured.iter().all(|(_, files)| files.is_none()) {
+            return Ok(Self::default());
+        }
+        let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
+            .map_err(CertificateError::Threads)?;
+        let mut presented = Vec::with_capacity(configured.len());
+        for (plane, files) in configured {
+            if let Some(files) = files {
+                presented.push(Presented::load(plane, files, &threads)?);
+            }
+        }
+        let certificates = Self(Arc::new(presented));
+        certificates.watch().map_err(CertificateError::Threads)?;
+        Ok(certificates)
+    }
+
+    /// What this plane's listeners present; None: it speaks plain HTTP.
+    pub(crate) fn of(&self, plane: Plane) -> Option<Tls> {
+        self.0.iter().find(|presented| presented.plane == plane).map(|presented| presented.tls.clone())
+    }
+
+    /// Reads all files again.
+    pub(crate) fn reload(&self) {
+        self.0.iter().for_each(|presented| presented.reload(presented.stamp()));
+    }
+
+    /// For the metrics.
+    pub(crate) fn readings(&self) -> Vec<CertificateReading> {
+        self.0.iter().map(Presented::reading).collect()
+    }
+
+    /// What `/ready` says of certificates that are not presented; it is public and names no file.
+    pub(crate) fn notice(&self) -> Option<String> {
+        let refused = |presented: &&Presented| presented.state().refusal.is_some();
+        let planes: Vec<_> = self.0.iter().filter(refused).map(|presented| presented.plane.name()).collect();
+        let text = || {
+            let planes = planes.join(", ");
+            format!(
+                "the changed certificate cannot be used, and the one before is presented ({planes}); the log says why"
+            )
+        };
+        (!planes.is_empty()).then(text)
+    }
+
+    fn watch(&self) -> io::Result<()> {
+        let presented = Arc::downgrade(&self.0);
+        let look = move || {
+            while let Some(all) = presented.upgrade() {
+                all.iter().for_each(Presented::look);
+                drop(all);
+                thread::park_timeout(LOOKS_APART);
+            }
+        };
+        thread::Builder::new().name("certificates".to_owned()).spawn(look).map(drop)
+    }
+}
+
+impl Presented {
+    fn load(plane: Plane, files: &PairFiles, threads: &HandshakeThreads) -> Result<Self, CertificateError> {
+        let read = stamp(files);
+        let Loaded { chain, pair } = load(files)?;
+        let tls = Tls::new(&pair, threads).map_err(|error| CertificateError::Library(error.to_string()))?;
+        warn_of_exposed_key(&files.key);
+        let not_after = warn_of_validity(plane, &pair);
+        let state = State { chain, not_after, read, changed: None, replaced: 0, refused: 0, refusal: None };
+        tracing::info!(
+            target: "service", plane = plane.name(), certificate = %files.certificate.display(), "TLS is on"
+        );
+        Ok(Self { plane, files: files.clone(), tls, state: Mutex::new(state) })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn stamp(&self) -> Stamp {
+        stamp(&self.files)
+    }
+
+    /// Reads the files when they have changed and then stayed as they are.
+    fn look(&self) {
+        let found = self.stamp();
+        let mut state = self.state();
+        if found == state.read {
+            state.changed = None;
+        } else if state.changed.replace(found) == Some(found) {
+            drop(state);
+            self.reload(found);
+        }
+    }
+
+    fn reload(&self, found: Stamp) {
+        let loaded = load(&self.files);
+        let mut state = self.state();
+        (state.read, state.changed) = (found, None);
+        let plane = self.plane.name();
+        let replaced = loaded.and_then(|Loaded { chain, pair }| {
+            if chain == state.chain {
+                return Ok(None);
+            }
+            self.tls.replace(&pair).map_err(|error| CertificateError::Library(error.to_string()))?;
+            Ok(Some((chain, pair)))
+        });
+        match replaced {
+            Ok(replaced) => {
+                if let Some((chain, pair)) = replaced {
+                    state.not_after = warn_of_validity(self.plane, &pair);
+                    state.chain = chain;
+                    state.replaced += 1;
+                    tracing::info!(target: "service", plane, "a new certificate is presented");
+                } else if state.refusal.is_some() {
+                    tracing::info!(target: "service", plane, "the certificate that is presented is in its file again");
+                }
+                state.refusal = None;
+            }
+            Err(error) => {
+                let error = error.to_string();
+                state.refused += 1;
+                tracing::error!(
+                    target: "service", plane, error,
+                    "the changed certificate is not presented, the one before is"
+                );
+                state.refusal = Some(error);
+            }
+        }
+    }
+
+    fn reading(&self) -> CertificateReading {
+        let state = self.state();
+        CertificateReading {
+            plane: self.plane,
+            not_after: state.not_after.and_then(|seconds| u64::try_from(seconds).ok()),
+            replaced: state.replaced,
+            refused: state.refused,
+            is_refused: state.refusal.is_some(),
+        }
+    }
+}
+
+fn load(files: &PairFiles) -> Result<Loaded, CertificateError> {
+    let read = |path: &Path| {
+        read(path).map_err(|error| CertificateError::Unreadable { path: path.to_owned(), error })
+    };
+    let (chain, key) = (read(&files.certificate)?, read(&files.key)?);
+    let pair = Pair::from_pem(&chain, &key);
+    let pair = pair.map_err(|error| CertificateError::NoPair { files: files.clone(), error })?;
+    Ok(Loaded { chain, pair })
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
+    }
+    Ok(bytes)
+}
+
+fn stamp(files: &PairFiles) -> Stamp {
+    [&files.certificate, &files.key].map(|path| {
+        let found = std::fs::metadata(path).ok()?;
+        let (content, state) = ((found.mtime(), found.mtime_nsec()), (found.ctime(), found.ctime_nsec()));
+        Some((found.dev(), found.ino(), found.size(), content.0, content.1, state.0, state.1))
+    })
+}
+
+fn warn_of_exposed_key(key: &Path) {
+    if std::fs::metadata(key).is_ok_and(|found| found.permissions().mode() & OTHERS != 0) {
+        tracing::warn!(target: "service", key = %key.display(), "the private key can be read by every user of this host");
+    }
+}
+
+/// Tells of a certificate that is not valid now; gives until when it is.
+fn warn_of_validity(plane: Plane, pair: &Pair) -> Option<i64> {
+    let validity = pair.validity()?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = i64::try_from(now).unwrap_or(i64::MAX);
+    let plane = plane.name();
+    if now > validity.end {
+        tracing::warn!(target: "service", plane, "the certificate has expired: clients will refuse it");
+    } else if now < validity.start {
+        tracing::warn!(target: "service", plane, "the certificate is not valid yet: clients will refuse it");
+    }
+    Some(validity.end)
+}

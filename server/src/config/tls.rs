@@ -1,0 +1,88 @@
+//! Which listeners speak TLS, and with which certificate: section `server.tls`.
+
+use std::path::PathBuf;
+
+use super::key::Key;
+use super::keys;
+use super::problem::Problem;
+use super::settings::Reader;
+use super::value::Value;
+
+/// A certificate chain and its private key, as files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PairFiles {
+    /// The chain, PEM.
+    pub certificate: PathBuf,
+    /// The key, PEM.
+    pub key: PathBuf,
+}
+
+/// What the listeners present; None: plain HTTP.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct TlsSettings {
+    /// The data plane.
+    pub s3: Option<PairFiles>,
+    /// The management plane.
+    pub api: Option<PairFiles>,
+}
+
+/// The keys of one listener.
+struct ListenerKeys {
+    enabled: &'static Key,
+    certificate: &'static Key,
+    key: &'static Key,
+}
+
+const S3: ListenerKeys = ListenerKeys {
+    enabled: &keys::TLS_S3_ENABLED,
+    certificate: &keys::TLS_S3_CERTIFICATE,
+    key: &keys::TLS_S3_KEY,
+};
+const API: ListenerKeys = ListenerKeys {
+    enabled: &keys::TLS_API_ENABLED,
+    certificate: &keys::TLS_API_CERTIFICATE,
+    key: &keys::TLS_API_KEY,
+};
+
+impl Reader<'_> {
+    pub(super) fn tls(&mut self) -> Option<TlsSettings> {
+        let common = self.pair(&keys::TLS_CERTIFICATE, &keys::TLS_KEY);
+        let s3 = self.listener(&S3, common.as_ref());
+        let api = self.listener(&API, common.as_ref());
+        Some(TlsSettings { s3: s3?, api: api? })
+    }
+
+    fn listener(&mut self, keys: &ListenerKeys, common: Option<&PairFiles>) -> Option<Option<PairFiles>> {
+        let enabled = self
+            .optional(keys.enabled, |value| if let Value::Flag(flag) = value { Some(*flag) } else { None })?;
+        let pair = self.pair(keys.certificate, keys.key).or_else(|| common.cloned());
+        match enabled {
+            Some(false) => Some(None),
+            Some(true) if pair.is_none() => {
+                let (name, own) = (self.values.source(keys.enabled), keys.certificate.variable());
+                let common = keys::TLS_CERTIFICATE.variable();
+                self.problems.push(Problem::Inconsistent(format!(
+                    "{name} needs a certificate: set {common} or {own}"
+                )));
+                None
+            }
+            _ => Some(pair),
+        }
+    }
+
+    /// The pair of these two keys; one without the other is a problem.
+    fn pair(&mut self, certificate: &'static Key, key: &'static Key) -> Option<PairFiles> {
+        let path = |value: &Value| if let Value::Path(path) = value { Some(path.clone()) } else { None };
+        let found = (self.optional(certificate, path)?, self.optional(key, path)?);
+        let (given, missing) = match found {
+            (Some(certificate), Some(key)) => return Some(PairFiles { certificate, key }),
+            (None, None) => return None,
+            (Some(_), None) => (certificate, key),
+            (None, Some(_)) => (key, certificate),
+        };
+        let (given, missing) = (self.values.source(given), missing.variable());
+        self.problems
+            .push(Problem::Inconsistent(format!("{given} is set, but {missing} is not: both are needed")));
+        None
+    }
+}
