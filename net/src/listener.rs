@@ -68,13 +68,7 @@ impl Listener {
     pub(crate) fn into_acceptor(self) -> Acceptor {
         let twin = self.socket.try_clone().ok();
         let reserve = twin.as_ref().and_then(|twin| twin.try_clone().ok());
-        Acceptor {
-            socket: adopt(self.socket),
-            twin,
-            reserve,
-            group: self.group,
-            seat: self.seat,
-        }
+        Acceptor { socket: adopt(self.socket), twin, reserve, group: self.group, seat: self.seat }
     }
 }
 

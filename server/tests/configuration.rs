@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use cairn_server::config::{
-    ALL_KEYS, Availability, Environment, Kind, Secret, Settings, configuration_document,
+    ALL_KEYS, Availability, Environment, Kind, PairFiles, Secret, Settings, TlsSettings, configuration_document,
 };
 use cairn_server::{LoadError, Mode, ServeOptions, load_settings};
 
@@ -273,11 +273,51 @@ fn the_table_has_no_two_keys_of_one_name_and_its_defaults_are_valid() {
     for (index, key) in ALL_KEYS.iter().enumerate() {
         assert!(ALL_KEYS[..index].iter().all(|other| other.name != key.name), "{}", key.name);
         assert!(key.doc.ends_with('.'), "{}", key.name);
-        assert_eq!(key.name.split('.').count(), 2, "{}", key.name);
+        assert!(matches!(key.name.split('.').count(), 2 | 3), "{}", key.name);
         assert!(!(key.kind == Kind::Secret && key.default.is_some()), "{}", key.name);
     }
     assert!(ALL_KEYS.iter().any(|key| key.availability == Availability::NotBuilt));
     assert!(load(&production(&[])).is_ok(), "all defaults parse");
+}
+
+/// A listener that silently speaks plain HTTP, or shows another's certificate, is found out by the wrong people.
+#[test]
+fn each_listener_has_tls_of_its_own() {
+    let of = |environment: &[(&str, &str)]| load(&production(environment)).map(|read| read.server.tls);
+    let pair = |name: &str| {
+        Some(PairFiles { certificate: format!("/{name}.crt").into(), key: format!("/{name}.key").into() })
+    };
+    let common = [("SERVICE_TLS_CERTIFICATE", "/all.crt"), ("SERVICE_TLS_KEY", "/all.key")];
+    let with = |more: &[(&'static str, &'static str)]| of(&[&common[..], more].concat());
+    assert_eq!(of(&[]), Ok(TlsSettings::default()));
+    assert_eq!(with(&[]), Ok(TlsSettings { s3: pair("all"), api: pair("all") }));
+    assert_eq!(with(&[("SERVICE_TLS_API_ENABLED", "false")]), Ok(TlsSettings { s3: pair("all"), api: None }));
+    let own = [("SERVICE_TLS_API_CERTIFICATE", "/api.crt"), ("SERVICE_TLS_API_KEY", "/api.key")];
+    assert_eq!(with(&own), Ok(TlsSettings { s3: pair("all"), api: pair("api") }));
+    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: pair("api") }));
+    let file = "[server.tls]\ncertificate = \"/all.crt\"\nkey = \"/all.key\"\ns3_enabled = false\n";
+    let of_file = load_file(file, &production(&[])).unwrap().server.tls;
+    assert_eq!(of_file, TlsSettings { s3: None, api: pair("all") });
+}
+
+#[test]
+fn half_a_certificate_is_refused_by_name() {
+    let refused = |environment: &[(&str, &str)]| load(&production(environment)).unwrap_err();
+    let without_key = refused(&[("SERVICE_TLS_S3_CERTIFICATE", "/a")]);
+    assert!(without_key.contains("SERVICE_TLS_S3_CERTIFICATE is set, but SERVICE_TLS_S3_KEY is not"), "{without_key}");
+    let without_certificate = refused(&[("SERVICE_TLS_KEY", "/a")]);
+    assert!(without_certificate.contains("SERVICE_TLS_KEY is set, but SERVICE_TLS_CERTIFICATE is not"));
+    let without_any = refused(&[("SERVICE_TLS_S3_ENABLED", "true")]);
+    assert!(without_any.contains("SERVICE_TLS_S3_ENABLED needs a certificate"), "{without_any}");
+    for (file, name) in [
+        ("[server.tls]\ncertificat = \"/a\"\n", "server.tls.certificat is not"),
+        ("[server.tsl]\ncertificate = \"/a\"\n", "server.tsl is not"),
+        ("[server.tls.more]\ncertificate = \"/a\"\n", "server.tls.more is not"),
+        ("[server]\ntls = \"on\"\n", "server.tls is not"),
+    ] {
+        let error = load_file(file, &production(&[])).unwrap_err();
+        assert!(error.contains(name), "{error}");
+    }
 }
 
 /// A list that trusts everybody lets every client choose its address, and a misread one trusts somebody else.
