@@ -5,8 +5,8 @@
 
 mod audit;
 mod budget;
-mod check;
 mod certificates;
+mod check;
 pub mod config;
 mod dev_secrets;
 mod error;

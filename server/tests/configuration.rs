@@ -4,7 +4,8 @@
 use std::path::{Path, PathBuf};
 
 use cairn_server::config::{
-    ALL_KEYS, Availability, Environment, Kind, PairFiles, Secret, Settings, TlsSettings, configuration_document,
+    ALL_KEYS, Availability, Environment, Kind, PairFiles, Secret, Settings, TlsSettings,
+    configuration_document,
 };
 use cairn_server::{LoadError, Mode, ServeOptions, load_settings};
 
@@ -304,7 +305,10 @@ fn each_listener_has_tls_of_its_own() {
 fn half_a_certificate_is_refused_by_name() {
     let refused = |environment: &[(&str, &str)]| load(&production(environment)).unwrap_err();
     let without_key = refused(&[("SERVICE_TLS_S3_CERTIFICATE", "/a")]);
-    assert!(without_key.contains("SERVICE_TLS_S3_CERTIFICATE is set, but SERVICE_TLS_S3_KEY is not"), "{without_key}");
+    assert!(
+        without_key.contains("SERVICE_TLS_S3_CERTIFICATE is set, but SERVICE_TLS_S3_KEY is not"),
+        "{without_key}"
+    );
     let without_certificate = refused(&[("SERVICE_TLS_KEY", "/a")]);
     assert!(without_certificate.contains("SERVICE_TLS_KEY is set, but SERVICE_TLS_CERTIFICATE is not"));
     let without_any = refused(&[("SERVICE_TLS_S3_ENABLED", "true")]);
