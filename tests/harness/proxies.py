@@ -1,0 +1,153 @@
+"""nginx, Caddy and HAProxy with the configurations of packaging/proxies, of which only addresses and paths are replaced."""
+
+import os
+import re
+import socket
+import ssl
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .s3 import S3
+from .server import LOOPBACK, REPOSITORY, clean_environment, free_ports
+from .sigv4 import Credential
+from .wire import Connection
+
+CONFIGURATIONS = REPOSITORY / "packaging" / "proxies"
+PROXIES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "haproxy": "haproxy.cfg"}
+NAME = "localhost"
+START_SECONDS = 30.0
+POLL_SECONDS = 0.02
+# nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder.
+NGINX_MAIN = """daemon off; master_process off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
+http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+include cairn.conf; }
+"""
+
+
+def make_certificate(folder: Path) -> Path:
+    """A certificate of its own for this host, the key beside it, and both in one file; the certificate's path."""
+    base = folder / "s3.example.com"
+    names = f"subjectAltName=DNS:{NAME},IP:{LOOPBACK}"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+         "-addext", names, "-keyout", f"{base}.key", "-out", f"{base}.crt"],
+        check=True, capture_output=True,
+    )
+    certificate = Path(f"{base}.crt")
+    Path(f"{base}.pem").write_text(certificate.read_text() + Path(f"{base}.key").read_text())
+    return certificate
+
+
+@dataclass
+class Proxy:
+    """A proxy that runs, and where it listens."""
+
+    kind: str
+    port: int
+    management_port: int
+    certificate: Path
+
+    @property
+    def endpoint(self) -> str:
+        """The data plane through it."""
+        return f"https://{NAME}:{self.port}"
+
+    @property
+    def management(self) -> str:
+        """The management plane through it."""
+        return f"https://{NAME}:{self.management_port}"
+
+    def s3(self, credential: Credential, source: str = LOOPBACK) -> "SecureS3":
+        """The harness' own client through it, from this address."""
+        return SecureS3(self, credential, source)
+
+
+class SecureS3(S3):
+    """Requests through a proxy over TLS."""
+
+    def __init__(self, proxy: Proxy, credential: Credential, source: str):
+        super().__init__(LOOPBACK, proxy.port, credential)
+        self.authority = f"{NAME}:{proxy.port}"
+        self.source = source
+        self.context = ssl.create_default_context(cafile=proxy.certificate)
+
+    def connect(self, **options: int) -> Connection:
+        """A new connection, after its handshake."""
+        return SecureConnection(self, **options)
+
+
+class SecureConnection(Connection):
+    """One TLS connection."""
+
+    def __init__(self, client: SecureS3):
+        raw = socket.create_connection((client.host, client.port), timeout=30, source_address=(client.source, 0))
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        self.sock = client.context.wrap_socket(raw, server_hostname=NAME)
+        self.buffer = b""
+        self.closing = False
+
+
+def configured(kind: str, folder: Path, ports: tuple[int, int], upstream: tuple[int, int]) -> str:
+    """The configuration with addresses and paths of this run."""
+    text = (CONFIGURATIONS / PROXIES[kind]).read_text()
+    replaced = {
+        "127.0.0.1:7600": f"{LOOPBACK}:{upstream[0]}", "127.0.0.1:7601": f"{LOOPBACK}:{upstream[1]}",
+        "10.0.0.5:7443": f"{LOOPBACK}:{ports[1]}", "/etc/ssl/cairn": str(folder), "s3.example.com:443": f"{NAME}:{ports[0]}",
+        "s3.example.com:7443": f"{NAME}:{ports[1]}", "bind 10.0.0.5\n": f"bind {LOOPBACK}\n", "listen 443 ": f"listen {LOOPBACK}:{ports[0]} ",
+        "bind :443 ": f"bind {LOOPBACK}:{ports[0]} ",
+    }
+    for theirs, ours in replaced.items():
+        text = text.replace(theirs, ours)
+    assert not re.search(r"\b(760[01]|443|7443)\b|10\.0\.0\.5|/etc/", "\n".join(line for line in text.splitlines() if "#" not in line))
+    return text
+
+
+def command(kind: str, folder: Path, text: str) -> list[str]:
+    """Writes the configuration; what starts the proxy with it in the foreground."""
+    if kind == "nginx":
+        (folder / "cairn.conf").write_text(text)
+        (folder / "nginx.conf").write_text(NGINX_MAIN if os.geteuid() else "user root;" + NGINX_MAIN)
+        return ["nginx", "-p", str(folder), "-e", "stderr", "-c", "nginx.conf"]
+    configuration = folder / PROXIES[kind]
+    if kind == "caddy":
+        # Its own administration would listen on a fixed port.
+        configuration.write_text(text.replace("{\n", "{\n\tadmin off\n", 1))
+        return ["caddy", "run", "--adapter", "caddyfile", "--config", str(configuration)]
+    configuration.write_text(text)
+    return ["haproxy", "-db", "-f", str(configuration)]
+
+
+@contextmanager
+def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]:
+    """Runs a proxy in front of these ports of this host: data plane, management plane."""
+    folder.mkdir(parents=True)
+    certificate = make_certificate(folder)
+    ports = tuple(free_ports(2))
+    arguments = command(kind, folder, configured(kind, folder, ports, upstream))
+    environment = clean_environment() | {"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}", "HOME": str(folder)}
+    log = folder / "proxy.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
+    try:
+        wait_listening(process, ports, log)
+        yield Proxy(kind, *ports, certificate)
+    finally:
+        # Caddy would wait for connections that clients keep.
+        process.kill()
+        process.wait(30)
+
+
+def wait_listening(process: subprocess.Popen, ports: tuple[int, ...], log: Path) -> None:
+    """Until both ports take connections."""
+    give_up = time.monotonic() + START_SECONDS
+    for port in ports:
+        while True:
+            with socket.socket() as probe:
+                if probe.connect_ex((LOOPBACK, port)) == 0:
+                    break
+            assert process.poll() is None and time.monotonic() < give_up, log.read_text()[-3000:]
+            time.sleep(POLL_SECONDS)
