@@ -172,6 +172,7 @@ mod tests {
             &["policy", "create", "-", "--json"],
             &["policy", "create", "--", "-"],
             &["status", "--json", "--endpoint", "http://[::1]:1/"],
+            &["status", "--endpoint", "https://127.0.0.1:1"],
         ] {
             assert_eq!(is_command(right), Ok(true), "{right:?}");
         }
@@ -188,7 +189,6 @@ mod tests {
             &["service-account", "temporary-credential", "a"],
             &["service-account", "temporary-credential", "a", "--expires-in", "soon"],
             &["status", "--endpoint"],
-            &["status", "--endpoint", "https://127.0.0.1:1"],
             &["status", "--endpoint", "127.0.0.1:1"],
             &["status", "--endpoint", "http://127.0.0.1:99999"],
             &["status", "--endpoint", "http://127.0.0.1:1/path"],

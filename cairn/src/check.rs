@@ -37,6 +37,7 @@ impl Check {
             mode: if self.dev { Mode::Dev } else { Mode::Production },
             config: self.config.as_ref().map(PathBuf::from),
             data_dir: self.data_dir.as_ref().map(PathBuf::from),
+            dev_tls: false,
         };
         let found = cairn_server::check(&options, &Environment::of_process());
         output::print(&if self.json { output::json(&as_json(&found)) } else { lines(&found) })?;

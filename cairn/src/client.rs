@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::{self, Method, StatusCode, Uri};
-use ureq::{Agent, Error, Timeout};
+use ureq::{Error, Timeout};
 
+use crate::agent::{CA_VARIABLE, agent};
 use crate::failure::{Failure, Outcome, Refusal};
 use crate::output;
 use crate::table::{self, Columns};
@@ -19,8 +20,6 @@ pub(crate) const TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
 /// Where tokens come from.
 const TOKEN_HELP: &str = "the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN is one, `cairn token create` makes others, \
                           `cairn serve --dev` prints its own";
-/// A host that takes longer to accept a connection is not there.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// No answer within this time is no answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// As long as reading all of a large store may take.
@@ -28,7 +27,7 @@ const LONG_PATIENCE: Duration = Duration::from_secs(7 * 24 * 3600);
 /// Longest answer read: a thousand findings with keys of 1 KiB, escaped; tens of thousands of accounts.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;
 
-/// The address of a management plane: `http://host:port`.
+/// The address of a management plane: `http://host:port` or `https://host:port`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Address(String);
 
@@ -43,15 +42,13 @@ impl FromStr for Address {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str = "expected an address such as http://127.0.0.1:7601";
-        if text.starts_with("https://") {
-            return Err("https is not supported: connect to the server's own address, or through a tunnel");
-        }
         let base = text.trim_end_matches('/');
         let uri: Uri = base.parse().map_err(|_| FORM)?;
         let authority = uri.authority().ok_or(FORM)?;
         let host_and_port = authority.port_u16().map(|port| format!("{}:{port}", authority.host()));
         let is_whole = host_and_port.as_deref().unwrap_or(authority.host()) == authority.as_str();
-        if uri.scheme_str() == Some("http") && uri.path() == "/" && uri.query().is_none() && is_whole {
+        let is_known = matches!(uri.scheme_str(), Some("http" | "https"));
+        if is_known && uri.path() == "/" && uri.query().is_none() && is_whole {
             Ok(Self(base.to_owned()))
         } else {
             Err(FORM)
@@ -116,7 +113,6 @@ pub(crate) struct Answer {
 /// A server's management plane, and the way in which its answers are printed.
 pub(crate) struct Client {
     base: String,
-    agent: Agent,
     token: Option<String>,
     /// Answers are printed as JSON, not for people.
     is_json: bool,
@@ -130,19 +126,8 @@ impl Client {
     }
 
     fn with_token(address: &Address, is_json: bool, token: Option<String>) -> Self {
-        let config = Agent::config_builder()
-            .timeout_connect(Some(CONNECT_PATIENCE))
-            .http_status_as_error(false)
-            // The token goes to the server named and to nobody else.
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .proxy(None)
-            // A connection that was kept may be closed by now, and then nobody knows what became of a change.
-            .max_idle_connections(0)
-            .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
-            .build();
         let token = token.filter(|token| !token.is_empty());
-        Self { base: address.0.clone(), agent: config.into(), token, is_json }
+        Self { base: address.0.clone(), token, is_json }
     }
 
     /// Whether there is a token to show.
@@ -229,8 +214,9 @@ impl Client {
     }
 
     fn run(&self, request: &Request, sent: http::Request<impl ureq::AsSendBody>) -> Result<Answer, Failure> {
-        let sent = self.agent.configure_request(sent).timeout_global(Some(request.patience)).build();
-        let mut response = self.agent.run(sent).map_err(|error| self.no_answer(request, &error))?;
+        let agent = agent()?;
+        let sent = agent.configure_request(sent).timeout_global(Some(request.patience)).build();
+        let mut response = agent.run(sent).map_err(|error| self.no_answer(request, &error))?;
         let status = response.status();
         let read = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_vec();
         let bytes = read.map_err(|error| self.no_answer(request, &error))?;
@@ -244,7 +230,13 @@ impl Client {
             }
             other => output::plain(&other.to_string()),
         };
-        let mut text = if never_left(error) {
+        let mut text = if is_about_trust(error) {
+            format!(
+                "{} does not show that it is who it should be: {error_text}\n  \
+                 when its certificate is of an authority of your own, {CA_VARIABLE} names that authority's file (PEM)",
+                self.base
+            )
+        } else if never_left(error) {
             format!(
                 "{} cannot be reached: {error_text}\n  \
                  is the server running, and is this where its management plane listens (SERVICE_API_BIND)? \
@@ -281,9 +273,26 @@ impl Client {
     }
 }
 
+/// What the TLS library found wrong, if that ended the attempt.
+fn tls_error(error: &Error) -> Option<&rustls::Error> {
+    match error {
+        Error::Rustls(error) => Some(error),
+        Error::Io(error) => error.get_ref()?.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// Whether the server's certificate was not accepted.
+fn is_about_trust(error: &Error) -> bool {
+    matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
 /// Whether an error came before anything was sent.
 fn never_left(error: &Error) -> bool {
     use std::io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
+    if is_about_trust(error) {
+        return true;
+    }
     match error {
         Error::HostNotFound | Error::ConnectionFailed | Error::BadUri(_) => true,
         Error::Timeout(Timeout::Connect | Timeout::Resolve) => true,

@@ -4,6 +4,7 @@
 //! `check`, `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage, 3 no server answered.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod arguments;
 mod audit;
 mod bucket;

@@ -248,6 +248,14 @@ impl Presented {
     }
 }
 
+/// Reads and checks a pair, as a start does.
+///
+/// # Errors
+/// [`CertificateError`].
+pub(crate) fn load_pair(files: &PairFiles) -> Result<Pair, CertificateError> {
+    load(files).map(|loaded| loaded.pair)
+}
+
 fn load(files: &PairFiles) -> Result<Loaded, CertificateError> {
     let read = |path: &Path| {
         read(path).map_err(|error| CertificateError::Unreadable { path: path.to_owned(), error })
@@ -275,8 +283,13 @@ fn stamp(files: &PairFiles) -> Stamp {
     })
 }
 
+/// Whether every user of the host can read a private key.
+pub(crate) fn is_exposed(key: &Path) -> bool {
+    std::fs::metadata(key).is_ok_and(|found| found.permissions().mode() & OTHERS != 0)
+}
+
 fn warn_of_exposed_key(key: &Path) {
-    if std::fs::metadata(key).is_ok_and(|found| found.permissions().mode() & OTHERS != 0) {
+    if is_exposed(key) {
         tracing::warn!(target: "service", key = %key.display(), "the private key can be read by every user of this host");
     }
 }

@@ -4,6 +4,7 @@
 //! check says what it saw, and when that is not right what to mend. None changes anything: no folder is made, no port
 //! kept, and the one file of the test of direct I/O never has a name.
 
+mod certificates;
 mod clock;
 mod folder;
 mod host;
@@ -94,6 +95,8 @@ const CONFIGURED_CHECKS: &[Named<OfSettings>] = &[
     ("master key", store::master_key),
     ("data plane", listeners::data),
     ("management plane", listeners::management),
+    ("data plane's TLS", certificates::data),
+    ("management's TLS", certificates::management),
 ];
 
 /// Looks at everything that a start with these options needs. Without a right configuration only at the host.

@@ -1,18 +1,20 @@
 //! What `serve --dev` prints: addresses, credentials, and client lines that can be pasted as they are.
 //!
 //! The settings in them are those of the strict surface: path-style addressing, checksums only when required, since
-//! trailing checksums are not implemented, and files in one part, since multipart uploads are not in this build.
+//! trailing checksums are not implemented.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::path::Path;
 
 use crate::config::Settings;
 use crate::quote::{python_string, shell_word};
 
 /// What the guide names, in the forms that its places need.
 struct Facts {
-    data: SocketAddr,
-    management: SocketAddr,
+    /// Where the planes are, as URLs.
+    data: String,
+    management: String,
     access_key: String,
     secret_key: String,
     token: String,
@@ -22,13 +24,37 @@ struct Facts {
 pub(crate) fn write(settings: &Settings, data: SocketAddr, management: SocketAddr) -> String {
     let auth = &settings.auth;
     let facts = Facts {
-        data,
-        management,
+        data: url(data, settings.server.tls.s3.is_some()),
+        management: url(management, settings.server.tls.api.is_some()),
         access_key: auth.root_access_key.clone(),
         secret_key: auth.root_secret_key.expose().to_owned(),
         token: auth.management_system_token.expose().to_owned(),
     };
-    [overview(settings, &facts), command_lines(&facts), boto3(&facts), state(&facts)].concat()
+    let trust = settings.dev_authority.as_deref().map_or_else(String::new, trust);
+    [overview(settings, &facts), trust, command_lines(&facts), boto3(&facts), state(&facts)].concat()
+}
+
+fn url(address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
+/// How clients come to trust the certificate.
+fn trust(authority: &Path) -> String {
+    // A client reads it from wherever it is started.
+    let authority = std::path::absolute(authority).unwrap_or_else(|_| authority.to_owned());
+    let authority = shell_word(&authority.to_string_lossy());
+    format!(
+        r"
+The certificate is for localhost, 127.0.0.1 and ::1. Its authority was made for it alone and can sign no other. To trust it:
+
+export AWS_CA_BUNDLE={authority}           # AWS CLI, boto3
+export SSL_CERT_FILE={authority}           # programs in Go: s5cmd, rclone, restic, mc
+export NODE_EXTRA_CA_CERTS={authority}     # Node.js
+export CURL_CA_BUNDLE={authority}
+export SERVICE_CA_CERTIFICATE={authority}  # cairn
+"
+    )
 }
 
 /// Where things are, and the credentials as they are.
@@ -43,8 +69,8 @@ fn overview(settings: &Settings, facts: &Facts) -> String {
         r"
 Cairn is ready, for trying out on this machine only.
 
-  S3          http://{data}
-  management  http://{management}
+  S3          {data}
+  management  {management}
   data        {folder}{secrets}
 
   access key        {access_key}
@@ -57,7 +83,7 @@ Cairn is ready, for trying out on this machine only.
 
 /// The environment and the clients that are command lines.
 fn command_lines(facts: &Facts) -> String {
-    let data = facts.data;
+    let data = &facts.data;
     let (access_key, secret_key) = (shell_word(&facts.access_key), shell_word(&facts.secret_key));
     format!(
         r#"
@@ -66,8 +92,8 @@ Environment for the AWS CLI, s5cmd and the SDKs:
 export AWS_ACCESS_KEY_ID={access_key}
 export AWS_SECRET_ACCESS_KEY={secret_key}
 export AWS_REGION=us-east-1
-export AWS_ENDPOINT_URL=http://{data}
-export S3_ENDPOINT_URL=http://{data}
+export AWS_ENDPOINT_URL={data}
+export S3_ENDPOINT_URL={data}
 export AWS_REQUEST_CHECKSUM_CALCULATION=when_required
 export AWS_RESPONSE_CHECKSUM_VALIDATION=when_required
 
@@ -86,7 +112,7 @@ s5cmd cp 's3://demo/folder/*' ./copy/
 
 rclone (1.60 and older always send an ACL, and ACLs are not implemented: use a later one):
 
-export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CONFIG_CAIRN_ENDPOINT=http://{data}
+export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CONFIG_CAIRN_ENDPOINT={data}
 export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET_ACCESS_KEY={secret_key}
 export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
 export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
@@ -97,7 +123,7 @@ rclone copy ./folder cairn:demo/folder
 
 /// A program for presigned links. The shell takes nothing in it for its own: the delimiter is quoted.
 fn boto3(facts: &Facts) -> String {
-    let data = facts.data;
+    let data = &facts.data;
     let (access_key, secret_key) = (python_string(&facts.access_key), python_string(&facts.secret_key));
     format!(
         r#"
@@ -107,7 +133,7 @@ cat > cairn_presign.py <<'END'
 import sys
 import boto3
 from botocore.config import Config
-s3 = boto3.client("s3", endpoint_url="http://{data}", region_name="us-east-1",
+s3 = boto3.client("s3", endpoint_url="{data}", region_name="us-east-1",
     aws_access_key_id={access_key}, aws_secret_access_key={secret_key},
     config=Config(signature_version="s3v4", s3={{"addressing_style": "path"}},
                   request_checksum_calculation="when_required", response_checksum_validation="when_required"))
@@ -119,14 +145,14 @@ curl -o README.copy "$(python3 cairn_presign.py demo README.md)"
 }
 
 fn state(facts: &Facts) -> String {
-    let (management, token) = (facts.management, shell_word(&facts.token));
+    let (management, token) = (&facts.management, shell_word(&facts.token));
     let authorization = shell_word(&format!("Authorization: Bearer {}", facts.token));
     format!(
         r"
 State of the service:
 
-SERVICE_MANAGEMENT_TOKEN={token} cairn status --endpoint http://{management}
-curl -H {authorization} http://{management}/api/v1/system/info
+SERVICE_MANAGEMENT_TOKEN={token} cairn status --endpoint {management}
+curl -H {authorization} {management}/api/v1/system/info
 
 "
     )

@@ -8,6 +8,7 @@ mod budget;
 mod certificates;
 mod check;
 pub mod config;
+mod dev_certificate;
 mod dev_secrets;
 mod error;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::config::{CONFIG_FILE_VARIABLE, ConfigError, Environment, Layers, Problem, Settings, keys};
+use crate::dev_certificate;
 use crate::dev_secrets::{self, DevSecrets, DevSecretsError};
 
 /// What the command line of `serve` says.
@@ -15,6 +16,8 @@ pub struct ServeOptions {
     pub config: Option<PathBuf>,
     /// `--data-dir`.
     pub data_dir: Option<PathBuf>,
+    /// `--tls`: with [`Mode::Dev`], a certificate for this host is made if none is given.
+    pub dev_tls: bool,
 }
 
 /// How the service is run.
@@ -33,6 +36,8 @@ pub enum LoadError {
     Config(ConfigError),
     /// The secrets of `--dev`.
     DevSecrets(DevSecretsError),
+    /// The certificate of `--dev --tls`.
+    DevCertificate(String),
 }
 
 impl fmt::Display for LoadError {
@@ -40,6 +45,7 @@ impl fmt::Display for LoadError {
         match self {
             Self::Config(error) => error.fmt(out),
             Self::DevSecrets(error) => error.fmt(out),
+            Self::DevCertificate(error) => write!(out, "there is no certificate for --dev --tls: {error}"),
         }
     }
 }
@@ -57,7 +63,8 @@ impl From<ConfigError> for LoadError {
 /// # Errors
 /// When anything in it is wrong or missing; nothing has been started or opened then.
 pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Result<Settings, LoadError> {
-    load(options, environment, dev_secrets::ensure)
+    let made = Making { secrets: dev_secrets::ensure, certificate: options.dev_tls };
+    load(options, environment, made)
 }
 
 /// As [`load_settings`], but nothing is made: secrets of `--dev` that there are none of yet are made up and forgotten.
@@ -65,17 +72,19 @@ pub(crate) fn load_to_check(
     options: &ServeOptions,
     environment: &Environment,
 ) -> Result<Settings, LoadError> {
-    load(options, environment, dev_secrets::find)
+    let made = Making { secrets: dev_secrets::find, certificate: false };
+    load(options, environment, made)
 }
 
-/// Gives the secrets of `--dev`, for the data folder.
-type FindSecrets = fn(&Path) -> Result<DevSecrets, DevSecretsError>;
+/// What is made for `--dev` when it is not given.
+struct Making {
+    /// Gives the secrets, for the data folder.
+    secrets: fn(&Path) -> Result<DevSecrets, DevSecretsError>,
+    /// Whether there is to be a certificate.
+    certificate: bool,
+}
 
-fn load(
-    options: &ServeOptions,
-    environment: &Environment,
-    find_secrets: FindSecrets,
-) -> Result<Settings, LoadError> {
+fn load(options: &ServeOptions, environment: &Environment, making: Making) -> Result<Settings, LoadError> {
     let mut layers = Layers::default();
     if let Some(data_dir) = &options.data_dir {
         layers = layers.option(&keys::DATA_DIR, "--data-dir", &data_dir.to_string_lossy());
@@ -87,7 +96,7 @@ fn load(
     }
     match options.mode {
         Mode::Production => Ok(Settings::from_values(layers.finish()?)?),
-        Mode::Dev => load_dev(layers, find_secrets),
+        Mode::Dev => load_dev(layers, &making),
     }
 }
 
@@ -95,7 +104,7 @@ fn load(
 const DEV_DATA_DIR: &str = "./cairn-data";
 const DEV_S3_BIND: &str = "127.0.0.1:7600";
 
-fn load_dev(layers: Layers, find_secrets: FindSecrets) -> Result<Settings, LoadError> {
+fn load_dev(layers: Layers, making: &Making) -> Result<Settings, LoadError> {
     let mut layers =
         layers.default_value(&keys::DATA_DIR, DEV_DATA_DIR).default_value(&keys::S3_BIND, DEV_S3_BIND);
     layers.check()?;
@@ -104,7 +113,7 @@ fn load_dev(layers: Layers, find_secrets: FindSecrets) -> Result<Settings, LoadE
         return Ok(Settings::from_values(layers.finish()?)?);
     };
     let secrets = if layers.lacks_any(&dev_secrets::MADE_UP) {
-        find_secrets(&data_dir).map_err(LoadError::DevSecrets)?
+        (making.secrets)(&data_dir).map_err(LoadError::DevSecrets)?
     } else {
         DevSecrets::None
     };
@@ -117,7 +126,16 @@ fn load_dev(layers: Layers, find_secrets: FindSecrets) -> Result<Settings, LoadE
         }
         DevSecrets::Text(text) => layers = layers.text(Path::new(dev_secrets::DEV_SECRETS_FILE), &text),
     }
-    Ok(Settings { dev_secrets, ..Settings::from_values(layers.finish()?)? })
+    let mut dev_authority = None;
+    if making.certificate && layers.lacks_any(&[&keys::TLS_CERTIFICATE, &keys::TLS_KEY]) {
+        let made = dev_certificate::ensure(&data_dir).map_err(LoadError::DevCertificate)?;
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        layers = layers
+            .default_value(&keys::TLS_CERTIFICATE, &path(&made.pair.certificate))
+            .default_value(&keys::TLS_KEY, &path(&made.pair.key));
+        dev_authority = Some(made.authority);
+    }
+    Ok(Settings { dev_secrets, dev_authority, ..Settings::from_values(layers.finish()?)? })
 }
 
 /// With secrets that nobody chose, nobody else may connect.

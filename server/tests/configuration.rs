@@ -26,7 +26,7 @@ fn production(more: &[(&str, &str)]) -> Environment {
 }
 
 fn options(mode: Mode) -> ServeOptions {
-    ServeOptions { mode, config: None, data_dir: None }
+    ServeOptions { mode, config: None, data_dir: None, dev_tls: false }
 }
 
 fn load(environment: &Environment) -> Result<Settings, String> {

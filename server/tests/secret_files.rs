@@ -17,7 +17,7 @@ const REQUIRED: [(&str, &str); 4] = [
 ];
 
 fn load(variables: &[(String, String)]) -> Result<Settings, String> {
-    let options = ServeOptions { mode: Mode::Production, config: None, data_dir: None };
+    let options = ServeOptions { mode: Mode::Production, config: None, data_dir: None, dev_tls: false };
     let environment: Environment = variables.iter().cloned().collect();
     load_settings(&options, &environment).map_err(|error| error.to_string())
 }

@@ -14,7 +14,7 @@ This page is generated from the table of keys in `server/src/config/keys.rs`; a 
 Keys are read from a TOML file, named by `--config` or `SERVICE_CONFIG`, and from the environment. A variable goes before
 the file, the file before the default. Every key can be set by `SERVICE_<SECTION>_<KEY>`; some have a shorter variable, shown
 in its place. An empty variable counts as not set. Names that are not listed here, in the file or beginning with `SERVICE_` in the
-environment, end the start with an error that names them. `SERVICE_MANAGEMENT_TOKEN` is read by the command-line client only.
+environment, end the start with an error that names them. `SERVICE_MANAGEMENT_TOKEN` and `SERVICE_CA_CERTIFICATE` are read by the command-line client only.
 
 A secret or the root access key can stand in a file that a variable with `_FILE` at its end names, as
 `SERVICE_ROOT_SECRET_KEY_FILE=/run/secrets/root-secret-key`: its content, less one newline at the end, is the value. The file is

@@ -36,6 +36,8 @@ pub struct Settings {
     pub values: Values,
     /// The file that secrets of `--dev` came from, if any did.
     pub dev_secrets: Option<PathBuf>,
+    /// What clients are to trust with `--dev --tls`, when the certificate was made for it.
+    pub dev_authority: Option<PathBuf>,
 }
 
 /// Section `server`.
@@ -281,7 +283,17 @@ impl Settings {
             management_system_token: secrets.system_token,
             metrics_scrape_token: secrets.scrape_token,
         };
-        Ok(Self { server, storage, auth, audit, log, warnings, values, dev_secrets: None })
+        Ok(Self {
+            server,
+            storage,
+            auth,
+            audit,
+            log,
+            warnings,
+            values,
+            dev_secrets: None,
+            dev_authority: None,
+        })
     }
 }
 

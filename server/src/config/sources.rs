@@ -17,6 +17,9 @@ pub const CONFIG_FILE_VARIABLE: &str = "SERVICE_CONFIG";
 /// The token of the command-line client; known here so that it may stand in the environment of the server.
 pub const MANAGEMENT_TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
 
+/// The authority that the command-line client trusts; known here for the same reason.
+pub(super) const CA_CERTIFICATE_VARIABLE: &str = "SERVICE_CA_CERTIFICATE";
+
 const PREFIX: &str = "SERVICE_";
 /// A configuration file larger than this is some other file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -130,6 +133,7 @@ impl Layers {
         let known = |name: &str| {
             name == CONFIG_FILE_VARIABLE
                 || name == MANAGEMENT_TOKEN_VARIABLE
+                || name == CA_CERTIFICATE_VARIABLE
                 || variables().any(|variable| variable == name)
         };
         for name in environment.0.keys().map(|name| name.to_string_lossy()) {
