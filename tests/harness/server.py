@@ -6,6 +6,7 @@ import random
 import secrets
 import signal
 import socket
+import ssl
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -104,12 +105,17 @@ class Cairn:
     @property
     def endpoint(self) -> str:
         """The data plane's address as clients take it."""
-        return f"http://{LOOPBACK}:{self.s3_port}"
+        return f"{'https' if self.has_tls('S3') else 'http'}://{LOOPBACK}:{self.s3_port}"
 
     @property
     def management(self) -> str:
         """The management plane's address."""
-        return f"http://{LOOPBACK}:{self.api_port}"
+        return f"{'https' if self.has_tls('API') else 'http'}://{LOOPBACK}:{self.api_port}"
+
+    def has_tls(self, listener: str) -> bool:
+        """Whether a listener, `S3` or `API`, was told to speak TLS."""
+        configured = {"SERVICE_TLS_CERTIFICATE", f"SERVICE_TLS_{listener}_CERTIFICATE"} & self.extra.keys()
+        return bool(configured) and self.extra.get(f"SERVICE_TLS_{listener}_ENABLED") != "false"
 
     @property
     def admin(self) -> Management:
@@ -147,7 +153,12 @@ class Cairn:
 
     def ready_status(self) -> int | None:
         """The status of GET /ready, or None while nobody answers."""
-        connection = http.client.HTTPConnection(LOOPBACK, self.api_port, timeout=5)
+        if self.has_tls("API"):
+            # Whether the certificate is right is for tests that ask for it.
+            context = ssl._create_unverified_context()
+            connection = http.client.HTTPSConnection(LOOPBACK, self.api_port, timeout=5, context=context)
+        else:
+            connection = http.client.HTTPConnection(LOOPBACK, self.api_port, timeout=5)
         try:
             connection.request("GET", "/ready")
             return connection.getresponse().status
