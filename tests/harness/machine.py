@@ -87,12 +87,15 @@ class Machine:
         subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self.root], check=True)
         # Images for containers and build machines forbid packages to start services; a machine of its own does not.
         self.path("/usr/sbin/policy-rc.d").unlink(missing_ok=True)
+        # Else each installation of a package with a manual page indexes all of the host's.
+        self.path("/var/lib/man-db/auto-update").unlink(missing_ok=True)
         # systemd-nspawn divides the control group that it is started in; in one of its own it meets nobody else.
         self.group = unified_hierarchy() / f"cairn-test-{os.getpid()}-{time.monotonic_ns()}"
         self.group.mkdir()
         command = [
-            "sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), "systemd-nspawn", "--quiet", f"--directory={self.root}", "--machine=cairn-test", "--register=no", "--keep-unit",
-            "--private-network", "--console=pipe", "--link-journal=no",
+            "sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), "systemd-nspawn", "--quiet",
+            f"--directory={self.root}", "--machine=cairn-test", "--register=no", "--keep-unit", "--private-network",
+            "--console=pipe", "--link-journal=no",
             # Engines of containers give each one a keyring.
             "--system-call-filter=@keyring",
             *(f"--bind={host}:{inside}" for host, inside in self.binds.items()), "--boot", TARGET,

@@ -25,7 +25,9 @@ HERE = ["--cgroups=disabled", "--network=host", "--ulimit=nofile=4096:4096", "--
 # Keys of the compose file that say how it is built and started, and those that HERE replaces.
 NOT_OPTIONS = {"image", "build", "restart", "ulimits", "ports"}
 # What the error names.
-IO_URING_OPTIONS = ["--security-opt seccomp=seccomp.json", 'security_opt: ["seccomp=./seccomp.json"]', "SeccompProfile=", "localhostProfile:"]
+IO_URING_OPTIONS = [
+    "--security-opt seccomp=seccomp.json", 'security_opt: ["seccomp=./seccomp.json"]', "SeccompProfile=", "localhostProfile:",
+]
 
 
 def service() -> dict:
@@ -72,7 +74,7 @@ def machine() -> Iterator[Machine]:
     shutil.copytree(CONTAINER, share / "container")
     command = [CONTAINER / "rootfs", "--binary", BINARY, "--output", share / "build" / "rootfs"]
     subprocess.run(command, check=True)
-    subprocess.run([REPOSITORY / "packaging" / "make-credentials", share / "container" / "secrets"], check=True)
+    subprocess.run([REPOSITORY / "packaging" / "make-credentials", share / "container" / "secrets"], check=True, capture_output=True)
     for path in [share / "container" / "secrets", *(share / "container" / "secrets").iterdir()]:
         shutil.chown(path, 10001, 10001)
     default = subprocess.run([CONTAINER / "seccomp", "--default"], check=True, capture_output=True, text=True)
@@ -130,7 +132,8 @@ def test_the_profile_that_the_error_names_can_be_had_from_the_image(machine: Mac
 def test_the_compose_files_service_keeps_its_data_and_ends_in_good_order(machine: Machine):
     """Read-only, without capabilities, secrets from files: it becomes healthy; its successor has the same data."""
     client = (
-        "s3() { (printf 'user = %s:%s\\n' $(cat /srv/share/container/secrets/root-access-key /srv/share/container/secrets/root-secret-key)) |"
+        "cd /srv/share/container/secrets\n"
+        "s3() { printf 'user = %s:%s\\n' $(cat root-access-key root-secret-key) |"
         " curl --config - -fsS --aws-sigv4 aws:amz:us-east-1:s3 -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' \"$@\"; }\n"
     )
     machine.run("podman", "run", "--detach", "--name=first", *run_arguments(), "cairn")

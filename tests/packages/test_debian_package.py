@@ -13,6 +13,8 @@ from harness.machine import Machine
 from harness.server import BINARY, REPOSITORY, RUNS
 
 FIRST_OBJECT_SECONDS = 60
+# What /root/later.deb installs.
+LATER = "1.0.1~test"
 MARK = "<!-- The tests run these lines as they stand. -->"
 CREDENTIALS = "/etc/cairn/credentials"
 SECRETS = ["management-system-token", "master-key", "root-access-key", "root-secret-key"]
@@ -22,13 +24,13 @@ SLOW_UPLOAD = "0123456789" * 40_000
 SUDO = 'sudo() { "$@"; }\n'
 
 
-def documented_lines() -> str:
-    """The way to the first object as docs/installing.md has it."""
+def documented_lines(after: str) -> str:
+    """The shell's lines of docs/installing.md that come next after a text."""
     text = (REPOSITORY / "docs" / "installing.md").read_text()
-    return text.split(f"{MARK}\n```sh\n", 1)[1].split("```", 1)[0]
+    return text.split(after, 1)[1].split("```sh\n", 1)[1].split("```", 1)[0]
 
 
-CLIENT = "".join(line + "\n" for line in documented_lines().splitlines() if re.match(r"(user|s3)\(\)", line))
+CLIENT = "".join(line + "\n" for line in documented_lines(MARK).splitlines() if re.match(r"(user|s3)\(\)", line))
 
 
 def build_package(folder: Path, version: str) -> Path:
@@ -55,7 +57,6 @@ class Installed:
     """A machine on which somebody has followed the documentation to the first object."""
 
     machine: Machine
-    package: Path
     seconds: float
     output: str
 
@@ -79,9 +80,10 @@ def installed() -> Iterator[Installed]:
         package = build_package(folder, "1.0.0~test")
         target = machine.path("/root") / package.name
         target.write_bytes(package.read_bytes())
+        machine.path("/root/later.deb").write_bytes(later_version(package, LATER).read_bytes())
         begun = time.monotonic()
-        done = machine.shell(f"{SUDO}cd /root\n{documented_lines()}")
-        yield Installed(machine, package, time.monotonic() - begun, done.stdout)
+        done = machine.shell(f"{SUDO}cd /root\n{documented_lines(MARK)}")
+        yield Installed(machine, time.monotonic() - begun, done.stdout)
     finally:
         machine.close()
 
@@ -119,6 +121,68 @@ def test_secrets_and_data_are_readable_by_nobody_else(installed: Installed):
     assert "ready" in journal and not [name for name, secret in installed.secrets().items() if secret.strip() in journal]
 
 
+def test_nothing_that_the_service_does_is_forbidden_to_it(installed: Installed):
+    """Large objects, ranges, deletions, an inspection at a lower priority, verification: no call that the unit's filter refuses."""
+    machine = installed.machine
+    machine.shell(
+        f"{SUDO}{CLIENT}head -c 20000000 /dev/urandom > /root/large\n"
+        f"s3 --upload-file /root/large {S3}/photos/large\n"
+        f"s3 --range 7000000-7999999 {S3}/photos/large | cmp - <(tail -c +7000001 /root/large | head -c 1000000)\n"
+        f"s3 {S3}/photos/large | cmp - /root/large\n"
+        f"SERVICE_MANAGEMENT_TOKEN=$(cat {CREDENTIALS}/management-system-token); export SERVICE_MANAGEMENT_TOKEN\n"
+        f"cairn verify bucket photos\ncairn storage inspect\n"
+        f"s3 --request DELETE {S3}/photos/large"
+    )
+    journal = machine.run("journalctl", "--unit=cairn", "--no-pager").stdout
+    assert "Operation not permitted" not in journal and " WARN " not in journal and " ERROR " not in journal, journal
+
+
+def test_the_command_line_is_described_and_completed(installed: Installed):
+    """The manual page and the completions that the binary prints are where `man` and the shells look."""
+    machine = installed.machine
+    # Images for containers leave manual pages out when they unpack packages.
+    listed = machine.run("dpkg-query", "--listfiles", "cairn").stdout.splitlines()
+    assert "/usr/share/man/man1/cairn.1.gz" in listed
+    assert "/usr/share/zsh/vendor-completions/_cairn" in listed and "/usr/share/fish/vendor_completions.d/cairn.fish" in listed
+    machine.run("bash", "-n", "/usr/share/bash-completion/completions/cairn")
+
+
+def certificate(machine: Machine, serial: int) -> None:
+    """A new certificate for localhost and its key, where docs/installing.md has them."""
+    machine.shell(
+        f"{SUDO}cd /root\n"
+        f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -set_serial {serial} -subj /CN=localhost"
+        " -addext subjectAltName=DNS:localhost -keyout privkey.pem -out fullchain.pem 2>/dev/null\n"
+        f"{documented_lines('### TLS')}"
+    )
+
+
+def served_serial(machine: Machine) -> str:
+    """The serial number of the certificate that the data plane shows."""
+    command = "openssl s_client -connect 127.0.0.1:7600 -servername localhost < /dev/null 2>/dev/null | openssl x509 -noout -serial"
+    return machine.shell(command).stdout.strip()
+
+
+def test_a_reload_takes_a_new_certificate_and_keeps_the_process(installed: Installed):
+    """`systemctl reload` sends SIGHUP; systemd sees the service busy and ready again, and no connection is dropped for it."""
+    machine = installed.machine
+    certificate(machine, 17)
+    variables = ["SERVICE_TLS_CERTIFICATE=/etc/cairn/tls/certificate.pem", "SERVICE_TLS_KEY=/etc/cairn/tls/key.pem"]
+    machine.path("/etc/cairn/cairn.env").write_text("\n".join([*variables, "SERVICE_TLS_API_ENABLED=false\n"]))
+    machine.run("systemctl", "restart", "cairn")
+    assert served_serial(machine) == "serial=11"
+    process = machine.property("MainPID")
+    certificate(machine, 18)
+    machine.run("systemctl", "reload", "cairn")
+    give_up = time.monotonic() + 10
+    while served_serial(machine) != "serial=12":
+        assert time.monotonic() < give_up, machine.journal()
+    assert machine.property("MainPID") == process and machine.property("ActiveState") == "active"
+    assert machine.property("StatusText").startswith("Ready: S3 on")
+    machine.run("rm", "/etc/cairn/cairn.env")
+    machine.run("systemctl", "restart", "cairn")
+
+
 def test_a_drain_longer_than_the_units_limit_is_not_cut_off(installed: Installed):
     """The unit would kill it after one second; the service asks for its grace period, and a request of four seconds ends."""
     machine = installed.machine
@@ -145,10 +209,8 @@ def test_an_upgrade_restarts_the_service_and_keeps_everything(installed: Install
     configuration = machine.path("/etc/cairn/cairn.toml")
     configuration.write_text(configuration.read_text() + "# mine\n")
     secrets, process = installed.secrets(), machine.property("MainPID")
-    later = later_version(installed.package, "1.0.1~test")
-    machine.path("/root/later.deb").write_bytes(later.read_bytes())
     machine.run("dpkg", "--install", "/root/later.deb")
-    assert machine.run("dpkg-query", "--show", "--showformat=${Version}", "cairn").stdout == "1.0.1~test"
+    assert machine.run("dpkg-query", "--show", "--showformat=${Version}", "cairn").stdout == LATER
     assert machine.property("ActiveState") == "active" and machine.property("MainPID") != process
     assert installed.secrets() == secrets and configuration.read_text().endswith("# mine\n")
     assert installed.object("first") == machine.path("/etc/os-release").read_text()
@@ -193,7 +255,8 @@ def test_a_purge_without_data_leaves_nothing(installed: Installed):
     listed = machine.run("dpkg-query", "--listfiles", "cairn").stdout.splitlines()
     made = [name for name in listed if not machine.path(name).is_dir()]
     machine.run("dpkg", "--remove", "cairn")
-    machine.shell("rm -r /var/lib/cairn")
+    # The certificates are the operator's own: no purge would take them.
+    machine.run("rm", "-r", "/var/lib/cairn", "/etc/cairn/tls")
     machine.run("dpkg", "--purge", "cairn")
     known = [f"/etc/systemd/system/{name}" for name in ("cairn.service", "multi-user.target.wants/cairn.service")]
     known += ["/etc/cairn", "/var/lib/cairn", *made]
