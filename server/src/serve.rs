@@ -18,7 +18,7 @@ use cairn_observe::{AuditLog, install_panic_hook, start_logging};
 
 use crate::budget::{self, Budget};
 use crate::certificates::Certificates;
-use crate::config::{Environment, Settings};
+use crate::config::{Environment, Settings, keys};
 use crate::error::ServeError;
 use crate::guide;
 use crate::load::{Mode, ServeOptions, load_settings};
@@ -212,6 +212,14 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
         connections_max,
         "memory divided"
     );
+    let asked = settings.server.connections_max;
+    if connections_max < asked && settings.values.is_given(&keys::CONNECTIONS_MAX) {
+        tracing::warn!(
+            target: "service",
+            connections_max,
+            "too little memory for the {asked} of server.connections_max, which is lowered"
+        );
+    }
     Ok(budget)
 }
 

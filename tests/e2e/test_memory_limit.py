@@ -116,6 +116,13 @@ def test_a_limit_that_cannot_be_kept_ends_the_start(make_store: MakeStore, setti
     assert not store.data.exists()
 
 
+def test_connections_that_were_asked_for_and_do_not_fit_are_warned_of(make_store: MakeStore):
+    """The default gives way in silence, what somebody chose does not."""
+    store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_CONNECTIONS_MAX="5000").start()
+    assert "too little memory for the 5000 of server.connections_max" in store.output()
+    assert store.stop() == 0
+
+
 def test_the_least_limit_that_is_named_is_enough(make_store: MakeStore):
     """The refusal says how much is needed; with that it starts and serves."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="64MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2")
