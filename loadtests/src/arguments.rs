@@ -46,6 +46,7 @@ pub enum Command {
 #[expect(missing_docs, reason = "described where they are declared, in `workload_command!`")]
 pub struct Common {
     pub endpoint: String,
+    pub ca_certificate: Option<PathBuf>,
     pub bucket: String,
     pub access_key: Option<String>,
     pub secret_key: Option<Secret>,
@@ -94,6 +95,9 @@ macro_rules! workload_command {
             /// http://host:port of the server (default http://127.0.0.1:7600)
             #[argh(option, default = "String::from(\"http://127.0.0.1:7600\")")]
             endpoint: String,
+            /// authorities (PEM) to trust; an https endpoint needs it
+            #[argh(option)]
+            ca_certificate: Option<PathBuf>,
             /// bucket to work in
             #[argh(option)]
             bucket: String,
@@ -175,6 +179,7 @@ macro_rules! workload_command {
                 $(particular.$field = self.$field;)*
                 let common = Common {
                     endpoint: self.endpoint,
+                    ca_certificate: self.ca_certificate,
                     bucket: self.bucket,
                     access_key: self.access_key,
                     secret_key: self.secret_key,

@@ -1,12 +1,12 @@
 //! What surrounds a run: the bucket is made before `prepare`, and `clean` finds out which keys there are to delete.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::connection::{Connection, Sink};
 use crate::failure::{Failure, LoadError};
 use crate::plan::Plan;
 use crate::request::{Requests, Target};
+use crate::server::Server;
 use crate::xml;
 
 /// A page of 1000 keys of 1024 bytes, escaped, fits.
@@ -17,18 +17,18 @@ const DOCUMENT_BYTES_MAX: usize = 16 << 20;
 /// # Errors
 /// [`LoadError::Refused`] with the server's answer.
 pub fn create_bucket(plan: &Plan) -> Result<(), LoadError> {
-    create_bucket_at(plan.address, &plan.target, plan.timeout)
+    create_bucket_at(&plan.server, &plan.target, plan.timeout)
 }
 
 /// Makes the bucket of a target. That it exists is fine.
 ///
 /// # Errors
 /// [`LoadError::Refused`] with the server's answer.
-pub fn create_bucket_at(address: SocketAddr, target: &Target, timeout: Duration) -> Result<(), LoadError> {
+pub fn create_bucket_at(server: &Server, target: &Target, timeout: Duration) -> Result<(), LoadError> {
     let refused =
         |failure| LoadError::Refused { doing: format!("creating the bucket {}", target.bucket), failure };
     let (status, document) =
-        exchange_at((address, timeout), &mut Requests::new(target), "PUT", &[]).map_err(refused)?;
+        exchange_at((server, timeout), &mut Requests::new(target), "PUT", &[]).map_err(refused)?;
     if matches!(status, 200 | 409) { Ok(()) } else { Err(refused(status_failure(status, &document))) }
 }
 
@@ -77,16 +77,16 @@ fn exchange(
     method: &str,
     query: &[(&str, &str)],
 ) -> Result<(u16, String), Failure> {
-    exchange_at((plan.address, plan.timeout), requests, method, query)
+    exchange_at((&plan.server, plan.timeout), requests, method, query)
 }
 
 fn exchange_at(
-    (address, timeout): (SocketAddr, Duration),
+    (server, timeout): (&Server, Duration),
     requests: &mut Requests,
     method: &str,
     query: &[(&str, &str)],
 ) -> Result<(u16, String), Failure> {
-    let mut connection = Connection::open(address, timeout)?;
+    let mut connection = Connection::open(server, timeout)?;
     connection.send(requests.bucket(method, query).as_bytes(), None)?;
     let head = connection.read_head()?;
     let mut document = Vec::new();

@@ -4,7 +4,7 @@
 //! read into the same buffer, which is used again for the next. Bytes after a response are an error of the server.
 
 use std::io::{self, IoSlice, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_send_buffer_size;
@@ -12,6 +12,7 @@ use rustix::net::sockopt::set_socket_send_buffer_size;
 use crate::content::{Content, Position};
 use crate::failure::Failure;
 use crate::response::{Chunked, Framing, HEAD_BYTES_MAX, Head, parse_head};
+use crate::server::{Server, Stream};
 use crate::units::{ByteCount, index};
 
 /// Large enough that a large body costs few system calls, small enough to stay in a core's cache.
@@ -56,7 +57,7 @@ impl Sink<'_> {
 /// An open connection.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    stream: TcpStream,
+    stream: Stream,
     buffer: Vec<u8>,
     /// Bytes read and not yet used: `buffer[start..end]`.
     start: usize,
@@ -66,15 +67,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn open(address: SocketAddr, timeout: Duration) -> Result<Self, Failure> {
-        let connect = || -> io::Result<TcpStream> {
-            let stream = TcpStream::connect_timeout(&address, timeout)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(timeout))?;
-            stream.set_write_timeout(Some(timeout))?;
-            Ok(stream)
-        };
-        let stream = connect().map_err(|error| Failure::Connect(error.kind()))?;
+    pub(crate) fn open(server: &Server, timeout: Duration) -> Result<Self, Failure> {
+        let stream = server.connect(timeout).map_err(|error| Failure::Connect(error.kind()))?;
         Ok(Self { stream, buffer: vec![0; BUFFER_BYTES], start: 0, end: 0, parsed: None })
     }
 
@@ -85,18 +79,28 @@ impl Connection {
         if size == ByteCount(0) {
             return Ok(());
         }
-        set_socket_send_buffer_size(&self.stream, index(size.0))
+        set_socket_send_buffer_size(self.stream.socket(), index(size.0))
             .map_err(|error| Failure::Connect(io::Error::from(error).kind()))
     }
 
     /// The socket, to wait on.
-    pub(crate) const fn socket(&self) -> &TcpStream {
-        &self.stream
+    pub(crate) fn socket(&self) -> &TcpStream {
+        self.stream.socket()
     }
 
     /// Reads once, which does not block if the socket is readable, and says whether the response can now be read
     /// without waiting for the server. Also yes if it is larger than the buffer, or only its end will tell its length.
     pub(crate) fn is_ready(&mut self) -> Result<bool, Failure> {
+        // What TLS has taken from the socket no longer makes it readable.
+        while !self.is_ready_after_read()? {
+            if !self.stream.has_buffered() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn is_ready_after_read(&mut self) -> Result<bool, Failure> {
         if self.fill()? == 0 {
             return Ok(true);
         }
@@ -114,7 +118,7 @@ impl Connection {
     }
 
     /// Gives up the buffers and keeps the socket, for connections that are only held open.
-    pub(crate) fn into_stream(self) -> TcpStream {
+    pub(crate) fn into_stream(self) -> Stream {
         self.stream
     }
 
@@ -269,7 +273,7 @@ mod tests {
                 thread::yield_now();
             }
         });
-        Connection::open(address, Duration::from_secs(10)).unwrap()
+        Connection::open(&address.into(), Duration::from_secs(10)).unwrap()
     }
 
     fn read(connection: &mut Connection) -> Result<(u16, String), Failure> {

@@ -4,7 +4,6 @@
 //! answer is in `server.resident`, with `--server-pid`.
 
 use std::io::{self, Read};
-use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,6 +14,7 @@ use crate::failure::{Failure, LoadError, while_doing};
 use crate::plan::Plan;
 use crate::process::{Memory, resident_kib};
 use crate::request::Requests;
+use crate::server::Stream;
 
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 
@@ -66,8 +66,8 @@ pub fn idle(plan: &Plan) -> Result<IdleReport, LoadError> {
     Ok(IdleReport { opened: streams.len(), still_open, held_seconds, server_before_kib, server_held })
 }
 
-fn open(plan: &Plan, requests: &mut Requests) -> Result<TcpStream, Failure> {
-    let mut connection = Connection::open(plan.address, plan.timeout)?;
+fn open(plan: &Plan, requests: &mut Requests) -> Result<Stream, Failure> {
+    let mut connection = Connection::open(&plan.server, plan.timeout)?;
     if plan.touch {
         let query = [("list-type", "2"), ("max-keys", "1")];
         connection.send(requests.bucket("GET", &query).as_bytes(), None)?;
@@ -81,8 +81,8 @@ fn open(plan: &Plan, requests: &mut Requests) -> Result<TcpStream, Failure> {
 }
 
 /// A connection without bytes to read is open; the end of the stream or an error is not.
-fn is_open(stream: &mut TcpStream) -> io::Result<bool> {
-    stream.set_nonblocking(true)?;
+fn is_open(stream: &mut Stream) -> io::Result<bool> {
+    stream.socket().set_nonblocking(true)?;
     let state = stream.read(&mut [0]);
     Ok(matches!(state, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
 }

@@ -123,7 +123,7 @@ impl<'a> Lane<'a> {
 
     fn connect(&mut self, tally: &mut Tally) -> Result<Connection, Failure> {
         let plan = &self.shared.plan;
-        let connection = Connection::open(plan.address, plan.timeout)?;
+        let connection = Connection::open(&plan.server, plan.timeout)?;
         connection.set_send_buffer(plan.send_buffer)?;
         if std::mem::replace(&mut self.opened, true) {
             tally.reconnects += 1;

@@ -30,6 +30,7 @@ pub mod report;
 pub mod request;
 pub mod response;
 pub mod run;
+pub mod server;
 pub mod signature;
 mod sizes;
 pub mod table;

@@ -119,7 +119,7 @@ impl Upload<'_> {
     }
 
     fn connect(&self) -> Result<Connection, Failure> {
-        let connection = Connection::open(self.plan.address, self.plan.timeout)?;
+        let connection = Connection::open(&self.plan.server, self.plan.timeout)?;
         connection.set_send_buffer(self.plan.send_buffer)?;
         Ok(connection)
     }

@@ -9,6 +9,7 @@ use crate::failure::{LoadError, while_doing};
 use crate::key_space::KeySpace;
 use crate::operation::Operation;
 use crate::request::{Auth, Secret, Target};
+use crate::server::Server;
 use crate::sizes::Sizes;
 use crate::units::ByteCount;
 
@@ -111,8 +112,8 @@ pub struct Plan {
     pub workload: Workload,
     /// The name of the command.
     pub name: &'static str,
-    /// Address of the server.
-    pub address: SocketAddr,
+    /// The server.
+    pub server: Server,
     /// The endpoint as given.
     pub endpoint: String,
     /// Where and how requests go.
@@ -179,7 +180,7 @@ impl Plan {
         (common, own): (Common, Particular),
     ) -> Result<Self, LoadError> {
         check(&common, &own, workload)?;
-        let (host, address) = resolve(&common.endpoint)?;
+        let (host, server) = server(&common)?;
         let credentials = credentials(&common)?;
         let order_default = match workload {
             Workload::Repeat(Operation::Put) | Workload::EachOnce(_) => Order::Sequential,
@@ -198,7 +199,7 @@ impl Plan {
                 .min(connections),
             workload,
             name,
-            address,
+            server,
             endpoint: common.endpoint,
             target: Target {
                 host,
@@ -292,22 +293,43 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
     Ok(())
 }
 
-/// Host (as it is sent and signed) and address of `http://host:port`.
+/// Host, as it is sent and signed, and the server of these options.
+fn server(common: &Common) -> Result<(String, Server), LoadError> {
+    let Some(rest) = common.endpoint.strip_prefix("https://") else {
+        let (host, address) = resolve(&common.endpoint)?;
+        return Ok((host, address.into()));
+    };
+    let Some(authorities) = &common.ca_certificate else {
+        return Err(LoadError::Usage("an https endpoint needs --ca-certificate".to_owned()));
+    };
+    let (host, address) = host_and_address(&common.endpoint, rest, 443)?;
+    let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    let server = Server::with_tls(address, name.map_or(host.as_str(), |(name, _)| name), authorities)?;
+    Ok((host, server))
+}
+
+/// Host, as it is sent and signed, and address of `http://host:port`.
 pub(crate) fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError> {
     let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
-    let host = endpoint.strip_prefix("http://").ok_or_else(wrong)?.trim_end_matches('/');
+    host_and_address(endpoint, endpoint.strip_prefix("http://").ok_or_else(wrong)?, 80)
+}
+
+/// Host and address of what follows an endpoint's scheme, whose default port is left out of the host.
+fn host_and_address(endpoint: &str, rest: &str, port: u16) -> Result<(String, SocketAddr), LoadError> {
+    let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
+    let host = rest.trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
         return Err(wrong());
     }
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-    let with_port = if has_port { host.to_owned() } else { format!("{host}:80") };
+    let with_port = if has_port { host.to_owned() } else { format!("{host}:{port}") };
     let mut addresses =
         with_port.to_socket_addrs().map_err(while_doing(format!("looking up the address of {host}")))?;
     // Servers under test listen on IPv4 more often than not, and `localhost` has both.
     let all: Vec<SocketAddr> = addresses.by_ref().collect();
     let address = all.iter().find(|address| address.is_ipv4()).or(all.first()).copied();
     // HTTP leaves the default port out of `Host`, and the signature covers what is sent.
-    let host = host.strip_suffix(":80").unwrap_or(host).to_owned();
+    let host = host.strip_suffix(&format!(":{port}")).unwrap_or(host).to_owned();
     Ok((host, address.ok_or_else(wrong)?))
 }
 

@@ -13,7 +13,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
     Plan {
         workload,
         name: "test",
-        address: "127.0.0.1:1".parse().unwrap(),
+        server: "127.0.0.1:1".parse::<std::net::SocketAddr>().unwrap().into(),
         endpoint: "http://127.0.0.1:1".into(),
         target: Target {
             host: "127.0.0.1:1".into(),

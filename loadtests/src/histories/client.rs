@@ -327,7 +327,7 @@ impl Client {
     fn answered(&mut self, request: &[u8], method: &str) -> Answered {
         let connection = match self.connection.take() {
             Some(open) => self.connection.insert(open),
-            None => self.connection.insert(Connection::open(self.address, self.timeout)?),
+            None => self.connection.insert(Connection::open(&self.address.into(), self.timeout)?),
         };
         connection.send(request, None)?;
         let head = connection.read_head()?;

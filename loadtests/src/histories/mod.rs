@@ -96,7 +96,7 @@ pub fn run(command: &HistoriesCommand) -> Result<HistoriesReport, LoadError> {
         let message = "--clients times --operations is too much for so few --keys: histories of a key are too long to decide";
         return Err(LoadError::Usage(message.to_owned()));
     }
-    clean::create_bucket_at(address, &target, REQUEST_TIMEOUT)?;
+    clean::create_bucket_at(&address.into(), &target, REQUEST_TIMEOUT)?;
     let seed = command.seed.unwrap_or_else(|| mix(u64::from(std::process::id()) ^ nanoseconds()));
     let clients = u32::try_from(command.clients).unwrap_or(u32::MAX);
     let mut clients: Vec<Client> =
