@@ -32,7 +32,7 @@ pub use clock::{Synchronisation, clock_synchronisation};
 pub use drain::Drain;
 pub use executors::{ExecutorFailure, ExecutorIndex, Executors, start};
 pub use figures::{HandshakeEnd, PortFigures, PortReading, TimeoutPhase};
-pub use limits::Limits;
+pub use limits::{Limits, TLS_CONNECTION_BYTES};
 pub use listener::{Listener, bind};
 pub use probe::{StartError, probe, probe_io_uring, probe_kernel, probe_memlock};
 pub use server::serve;

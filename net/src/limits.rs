@@ -26,6 +26,9 @@ pub(crate) const CIPHER_READ_BYTES: usize = 4 * 16 * 1024 + RECORD_SLACK_BYTES;
 pub(crate) const RECORD_SLACK_BYTES: usize = 2048;
 /// Bytes sealed before they are sent: four records leave in one system call, and they are still in the processor's cache.
 pub(crate) const SEAL_BYTES: usize = 4 * 16 * 1024;
+/// What a connection with TLS can hold at most beside what it holds without: what is sealed and not taken by the client, a
+/// record that has come in part, what was read behind it, and the keys. An idle one takes far less.
+pub const TLS_CONNECTION_BYTES: usize = SEAL_BYTES + 2 * (16 * 1024 + RECORD_SLACK_BYTES) + 16 * 1024;
 /// Bytes of an unread request body that are read away to keep the connection; more than this and closing is cheaper.
 pub(crate) const DISCARD_BYTES_MAX: u64 = 256 * 1024;
 /// How long a connection that we close lingers, reading away what the client still sends: closing with unread bytes

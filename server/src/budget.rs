@@ -21,6 +21,8 @@ use std::num::NonZeroUsize;
 
 use cairn_engine::limits::{BLOCK_BYTES, BLOCKS_OF_SLOW_READER, BufferLimits, SLICES_MAX};
 
+use cairn_net::TLS_CONNECTION_BYTES;
+
 use crate::config::{Settings, bytes_text, keys};
 use crate::error::ServeError;
 use crate::memory::{self, SetBy};
@@ -60,6 +62,8 @@ pub(crate) struct Demand {
     pub(crate) slices: Wanted,
     /// `server.connections_max`.
     pub(crate) connections_max: usize,
+    /// What one of them can hold at most.
+    pub(crate) connection_bytes: u64,
     /// `storage.cache_bytes`.
     pub(crate) cache_bytes: Option<u64>,
 }
@@ -143,11 +147,13 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
         None => Wanted::AtMost(cores.clamp(SLICES_MIN, SLICES_MAX.into())),
     };
     let stored = cairn_engine::examine_store(&settings.server.data_dir)?;
+    let tls_bytes = if settings.server.tls.s3.is_some() { TLS_CONNECTION_BYTES as u64 } else { 0 };
     Ok(divide(&Demand {
         limit: configured.unwrap_or(usable.bytes),
         executors: settings.server.executors.map_or(Wanted::AtMost(cores), Wanted::Fixed),
         slices: stored.map_or_else(of_new_store, |store| Wanted::Fixed(store.slices.into())),
         connections_max: settings.server.connections_max,
+        connection_bytes: CONNECTION_BYTES + tls_bytes,
         cache_bytes: settings.storage.cache_bytes,
     })?)
 }
@@ -158,7 +164,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
 /// [`BudgetError`], with what would be enough.
 pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     let (executors, slices) = fewer_where_needed(demand);
-    let least = least(executors, slices);
+    let least = least(executors, slices, demand.connection_bytes);
     if demand.limit < least {
         return Err(BudgetError::TooSmall { limit: demand.limit, least, executors, slices });
     }
@@ -168,15 +174,17 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     if cache_bytes > most {
         return Err(BudgetError::CacheTooLarge { limit: demand.limit, cache_bytes, most });
     }
-    let rest =
-        spared(demand.limit) - fixed(executors, slices) - cache_bytes - CONNECTIONS_MIN * CONNECTION_BYTES;
+    let rest = spared(demand.limit)
+        - fixed(executors, slices)
+        - cache_bytes
+        - CONNECTIONS_MIN * demand.connection_bytes;
     let (count, highest) = (executors as u64, BufferLimits::default());
     let upload_bytes =
         (rest * 2 / FIFTHS / count).clamp(BufferLimits::MIN.upload_bytes, highest.upload_bytes);
     let read_ahead_bytes =
         (rest / FIFTHS / count).clamp(BufferLimits::MIN.read_ahead_bytes, highest.read_ahead_bytes);
     let left = rest.saturating_sub(count * (upload_bytes + read_ahead_bytes));
-    let connections = CONNECTIONS_MIN + left / CONNECTION_BYTES;
+    let connections = CONNECTIONS_MIN + left / demand.connection_bytes;
     let connections_max = demand.connections_max.min(usize::try_from(connections).unwrap_or(usize::MAX));
     let buffers = BufferLimits { upload_bytes, read_ahead_bytes };
     Ok(Budget { limit: demand.limit, executors, slices, cache_bytes, buffers, connections_max })
@@ -185,7 +193,7 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
 /// Executors and slices: those wanted, or as many as the limit is enough for where a default asked for more.
 fn fewer_where_needed(demand: &Demand) -> (usize, usize) {
     let (mut executors, mut slices) = (number(demand.executors), number(demand.slices));
-    while least(executors, slices) > demand.limit {
+    while least(executors, slices, demand.connection_bytes) > demand.limit {
         let may_be_fewer = |wanted, now: usize| matches!(wanted, Wanted::AtMost(_)) && now > 1;
         // The larger number first: what is stored lies in slices for good, and executors come and go.
         if may_be_fewer(demand.executors, executors)
@@ -220,9 +228,9 @@ const fn spared(limit: u64) -> u64 {
 }
 
 /// The least limit to run in, in whole MiB, with no cache.
-fn least(executors: usize, slices: usize) -> u64 {
+fn least(executors: usize, slices: usize, connection_bytes: u64) -> u64 {
     let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
-    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + CONNECTIONS_MIN * CONNECTION_BYTES;
+    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + CONNECTIONS_MIN * connection_bytes;
     let bytes = fixed(executors, slices) + buffers;
     (bytes * SPARE_PART).div_ceil(SPARE_PART - 1).next_multiple_of(MIB)
 }
@@ -247,6 +255,7 @@ mod tests {
             executors: Wanted::AtMost(4),
             slices: Wanted::AtMost(4),
             connections_max: 16_384,
+            connection_bytes: CONNECTION_BYTES,
             cache_bytes: None,
         }
     }
@@ -300,6 +309,17 @@ mod tests {
         assert!(divide(&Demand { limit: least - 1, ..fixed }).is_err());
         let stored = Demand { slices: Wanted::Fixed(8), ..many };
         assert_eq!(divide(&stored).unwrap().slices, 8, "a store keeps its slices");
+    }
+
+    #[test]
+    fn tls_leaves_room_for_fewer_connections() {
+        let plain = demand(512 * MIB);
+        let tls = Demand { connection_bytes: CONNECTION_BYTES + TLS_CONNECTION_BYTES as u64, ..plain };
+        let (plain, tls) = (divide(&plain).unwrap(), divide(&tls).unwrap());
+        assert!(
+            tls.connections_max >= 64 && tls.connections_max < plain.connections_max,
+            "{tls:?} {plain:?}"
+        );
     }
 
     #[test]
