@@ -7,7 +7,6 @@ import os
 import re
 import struct
 import subprocess
-import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -17,10 +16,10 @@ from pathlib import Path
 import requests
 
 from harness.browser import Browser, chromium
-from harness.server import BINARY, LOOPBACK, REPOSITORY, clean_environment, free_ports
+from harness.follower import Shell, blocks_of
+from harness.server import LOOPBACK, REPOSITORY, free_ports
 
 TUTORIAL = REPOSITORY / "docs" / "tutorial.md"
-BLOCK = re.compile(r"^```(\w+) ?(\S*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 START_SECONDS = 60.0
 POLL_SECONDS = 0.05
 CHOOSE_AND_UPLOAD = """async () => {
@@ -42,22 +41,13 @@ def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
 
 
-class Follower:
-    """A shell in an empty folder, and what it started."""
+class Follower(Shell):
+    """The tutorial's shell, and what was started in it."""
 
     def __init__(self, folder: Path):
-        self.folder = folder
+        super().__init__(folder, ["SERVICE_MANAGEMENT_TOKEN"])
         self.ports = dict(zip(("7600", "7601", "7602", "8000"), map(str, free_ports(4)), strict=True))
         self.started: list[subprocess.Popen] = []
-        self.exported: dict[str, str] = {}
-        tools = folder / "bin"
-        tools.mkdir(parents=True)
-        (tools / "cairn").symlink_to(BINARY)
-        (tools / "python3").symlink_to(sys.executable)
-        self.environment = clean_environment() | {
-            "PATH": f"{tools}:{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": str(folder),
-            "VIRTUAL_ENV": sys.prefix, "AWS_EC2_METADATA_DISABLED": "true",
-        }
         self.server = {
             "SERVICE_S3_BIND": f"{LOOPBACK}:{self.ports['7600']}", "SERVICE_API_BIND": f"{LOOPBACK}:{self.ports['7601']}",
             "SERVICE_CONSOLE_BIND": f"{LOOPBACK}:{self.ports['7602']}",
@@ -84,17 +74,6 @@ class Follower:
                 pass
             assert self.started[-1].poll() is None and time.monotonic() < give_up, command
             time.sleep(POLL_SECONDS)
-
-    def run(self, commands: str) -> str:
-        """Commands in the one shell of the tutorial: what they export stays."""
-        script = f"set -euo pipefail\n{commands}\nenv -0 > exported\n"
-        done = subprocess.run(
-            ["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False, timeout=120,
-        )
-        assert done.returncode == 0, f"{commands}\n{done.stdout}\n{done.stderr}"
-        exported = (self.folder / "exported").read_text().split("\0")
-        self.environment |= dict(line.split("=", 1) for line in exported if line.startswith("SERVICE_MANAGEMENT_TOKEN="))
-        return done.stdout
 
     def follow(self, language: str, name: str, text: str) -> None:
         """One block: a file when it has a name, else commands."""
@@ -132,7 +111,7 @@ def upload_by_hand(browser: Browser, page: str, picture: Path) -> dict:
 
 def test_the_tutorial_leads_from_nothing_to_a_picture_in_the_browser(run_folder: Path, tmp_path: Path):
     """Account, policy, CORS, presigned PUT from a page, listing, presigned GET; the picture that shows is the one chosen."""
-    blocks = BLOCK.findall(TUTORIAL.read_text())
+    blocks = blocks_of(TUTORIAL)
     assert len(blocks) >= 9
     with follower(run_folder / "tutorial") as shell, chromium(tmp_path / "browser") as browser:
         application = next(number for number, (_, name, _) in enumerate(blocks) if name == "application")

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from .certificate import NAME, make_certificate
 from .s3 import S3
 from .server import LOOPBACK, REPOSITORY, clean_environment, free_ports
 from .sigv4 import Credential
@@ -18,7 +19,6 @@ from .wire import Connection
 
 CONFIGURATIONS = REPOSITORY / "packaging" / "proxies"
 PROXIES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "haproxy": "haproxy.cfg"}
-NAME = "localhost"
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder.
@@ -26,20 +26,6 @@ NGINX_MAIN = """daemon off; master_process off; pid nginx.pid; error_log stderr;
 http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
 include cairn.conf; }
 """
-
-
-def make_certificate(folder: Path) -> Path:
-    """A certificate of its own for this host, the key beside it, and both in one file; the certificate's path."""
-    base = folder / "s3.example.com"
-    names = f"subjectAltName=DNS:{NAME},IP:{LOOPBACK}"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-         "-addext", names, "-keyout", f"{base}.key", "-out", f"{base}.crt"],
-        check=True, capture_output=True,
-    )
-    certificate = Path(f"{base}.crt")
-    Path(f"{base}.pem").write_text(certificate.read_text() + Path(f"{base}.key").read_text())
-    return certificate
 
 
 @dataclass
@@ -124,7 +110,6 @@ def command(kind: str, folder: Path, text: str) -> list[str]:
 @contextmanager
 def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]:
     """Runs a proxy in front of these ports of this host: data plane, management plane."""
-    folder.mkdir(parents=True)
     certificate = make_certificate(folder)
     ports = tuple(free_ports(2))
     arguments = command(kind, folder, configured(kind, folder, ports, upstream))

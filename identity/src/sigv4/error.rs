@@ -120,8 +120,9 @@ impl UnsupportedSigning {
             }
             Self::StreamingPayload => {
                 "Bodies signed chunk by chunk (aws-chunked, STREAMING-AWS4-HMAC-SHA256-PAYLOAD) are not \
-                 implemented. Switch chunked encoding off (chunkedEncodingEnabled(false) in the Java SDK), or \
-                 send x-amz-content-sha256 with the SHA-256 of the whole body or UNSIGNED-PAYLOAD."
+                 implemented. Switch chunked encoding off (chunkedEncodingEnabled(false) in the Java SDK), use \
+                 https with clients made with minio-go (mc, restic, warp), or send x-amz-content-sha256 with the \
+                 SHA-256 of the whole body or UNSIGNED-PAYLOAD."
             }
             Self::Asymmetric => {
                 "Signature Version 4A (AWS4-ECDSA-P256-SHA256) is not implemented. Set the signature version of \

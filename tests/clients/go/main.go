@@ -119,7 +119,11 @@ func (p *program) multipart() seen {
 	whole := must(os.ReadFile(p.file))
 	source := must(os.Open(p.file))
 	defer source.Close()
-	uploader := manager.NewUploader(p.client, func(u *manager.Uploader) { u.PartSize, u.Concurrency = partBytes, 3 })
+	uploader := manager.NewUploader(p.client, func(u *manager.Uploader) {
+		u.PartSize, u.Concurrency = partBytes, 3
+		// The uploader has a setting of its own, which does not follow the client's.
+		u.RequestChecksumCalculation = p.client.Options().RequestChecksumCalculation
+	})
 	managed := must(uploader.Upload(p.ctx, &s3.PutObjectInput{Bucket: p.bucket, Key: aws.String("managed"), Body: source}))
 	target := manager.NewWriteAtBuffer(nil)
 	downloader := manager.NewDownloader(p.client, func(d *manager.Downloader) { d.PartSize, d.Concurrency = partBytes, 3 })

@@ -1,7 +1,6 @@
 """A real tree of files, a bucket, and the settings that every client needs on the strict surface."""
 
 import contextlib
-import hashlib
 import os
 import random
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.folders import digests
 from harness.server import Cairn, clean_environment
 
 # The slice that ./test copies; CAIRN_TREE=full takes the whole toolchain, CAIRN_TREE=<folder> any other tree.
@@ -41,18 +41,6 @@ def chosen_files(source: Path) -> list[Path]:
             chosen.append(path)
             total += sizes[path]
     return chosen
-
-
-def digests(folder: Path) -> dict[str, tuple[int, str]]:
-    """Size and SHA-256 of every file under a folder, by relative path."""
-    found = {}
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                found[path.relative_to(folder).as_posix()] = (
-                    path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
-                )
-    return found
 
 
 @dataclass

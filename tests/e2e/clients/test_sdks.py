@@ -2,20 +2,15 @@
 
 import hashlib
 import json
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from harness.programs import SDK_PROGRAMS
 from harness.s3 import S3, md5_etag
 
-REPOSITORY = Path(__file__).resolve().parents[3]
-PROGRAMS = {
-    "javascript": ["node", str(REPOSITORY / "tests/clients/javascript/client.mjs")],
-    "go": [os.environ.get("CAIRN_GO_CLIENT", str(REPOSITORY / "tests/.tools/bin/go-client"))],
-}
 PART_BYTES = 5 << 20
 # Three parts, the last a short one.
 FILE = random.Random("file of the SDKs").randbytes(2 * PART_BYTES + 123_457)
@@ -33,7 +28,7 @@ def parts_etag(body: bytes) -> str:
     return f'"{hashlib.md5(b"".join(digests)).hexdigest()}-{len(digests)}"'
 
 
-@pytest.fixture(params=PROGRAMS)
+@pytest.fixture(params=SDK_PROGRAMS)
 def sdk(request: pytest.FixtureRequest) -> str:
     """Which of the two."""
     return request.param
@@ -47,7 +42,7 @@ def run(request: pytest.FixtureRequest, sdk: str, command, tmp_path: Path) -> Ru
             del command.environment[name]
     file = tmp_path / "file"
     file.write_bytes(FILE)
-    return lambda scenario, bucket: json.loads(command.must(*PROGRAMS[sdk], scenario, bucket, file))
+    return lambda scenario, bucket: json.loads(command.must(*SDK_PROGRAMS[sdk], scenario, bucket, file))
 
 
 def test_objects(run: Run, bucket: str):
@@ -108,5 +103,5 @@ def test_a_stream_of_javascript(command, s3: S3, bucket: str, tmp_path: Path, se
     """By default the checksum of a stream follows its body, which is refused and stores nothing; "when required" leaves it out."""
     command.environment["AWS_REQUEST_CHECKSUM_CALCULATION"] = setting
     (tmp_path / "file").write_bytes(FILE)
-    assert json.loads(command.must(*PROGRAMS["javascript"], "stream", bucket, tmp_path / "file")) == {"stream": outcome}
+    assert json.loads(command.must(*SDK_PROGRAMS["javascript"], "stream", bucket, tmp_path / "file")) == {"stream": outcome}
     assert s3.get(bucket, "k").status == (200 if outcome == "accepted" else 404)

@@ -1,0 +1,16 @@
+"""What is in a folder, to compare it with another."""
+
+import hashlib
+from pathlib import Path
+
+
+def digests(folder: Path) -> dict[str, tuple[int, str]]:
+    """Size and SHA-256 of every file under a folder, by relative path."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                found[path.relative_to(folder).as_posix()] = (
+                    path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
+                )
+    return found
