@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from .certificate import NAME, make_certificate
+from .certificates import Authority
 from .s3 import S3
 from .server import LOOPBACK, REPOSITORY, clean_environment, free_ports
 from .sigv4 import Credential
@@ -19,6 +19,7 @@ from .wire import Connection
 
 CONFIGURATIONS = REPOSITORY / "packaging" / "proxies"
 PROXIES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "haproxy": "haproxy.cfg"}
+NAME = "localhost"
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02
 # nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder.
@@ -35,6 +36,7 @@ class Proxy:
     kind: str
     port: int
     management_port: int
+    # Of the authority that clients trust.
     certificate: Path
 
     @property
@@ -110,7 +112,9 @@ def command(kind: str, folder: Path, text: str) -> list[str]:
 @contextmanager
 def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]:
     """Runs a proxy in front of these ports of this host: data plane, management plane."""
-    certificate = make_certificate(folder)
+    authority = Authority(folder)
+    pair = authority.issue("s3.example.com")
+    (folder / "s3.example.com.pem").write_text(pair.certificate.read_text() + pair.key.read_text())
     ports = tuple(free_ports(2))
     arguments = command(kind, folder, configured(kind, folder, ports, upstream))
     environment = clean_environment() | {"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}", "HOME": str(folder)}
@@ -119,7 +123,7 @@ def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]
         process = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         wait_listening(process, ports, log)
-        yield Proxy(kind, *ports, certificate)
+        yield Proxy(kind, *ports, authority.certificate)
     finally:
         # Caddy would wait for connections that clients keep.
         process.kill()

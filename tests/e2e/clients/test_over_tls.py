@@ -16,25 +16,31 @@ from minio.commonconfig import GOVERNANCE
 from minio.retention import Retention
 
 from harness.boto import PART_BYTES, WHEN_REQUIRED, random_bytes, refused
-from harness.certificate import NAME, make_certificate
+from harness.certificates import Authority
 from harness.folders import digests
 from harness.programs import MC, SDK_PROGRAMS
 from harness.server import Cairn
 
+NAME = "localhost"
 TRAILER = "Set request_checksum_calculation to when_required"
 
 
 @pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The server's."""
-    return make_certificate(tmp_path_factory.mktemp("certificate"))
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Whom the clients trust."""
+    return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
-def secure(make_module_store: Callable[..., Cairn], certificate: Path) -> Cairn:
+def certificate(authority: Authority) -> Path:
+    """The authority's."""
+    return authority.certificate
+
+
+@pytest.fixture(scope="module")
+def secure(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
     """Speaks TLS on the data plane."""
-    key = str(certificate.with_suffix(".key"))
-    return make_module_store(SERVICE_TLS_CERTIFICATE=str(certificate), SERVICE_TLS_KEY=key, SERVICE_TLS_API_ENABLED="false").start()
+    return make_module_store(**authority.issue("server").environment(), SERVICE_TLS_API_ENABLED="false").start()
 
 
 @pytest.fixture
