@@ -3,6 +3,7 @@
 
 mod signing;
 
+use cairn_engine::limits::BufferLimits;
 use cairn_engine::{Engine, Store, StoreOptions};
 use cairn_identity::RootCredential;
 use cairn_identity::directory::{Directory, DirectoryOptions, ExecutorCredentials};
@@ -70,6 +71,7 @@ impl Server {
             master_key: MASTER_KEY.to_vec(),
             cache_bytes: 4 << 20,
             reserve_bytes: 0,
+            buffers: BufferLimits::default(),
             reclaim_after: None,
             encryption_at_rest: false,
             clock: Arc::clone(&clock),
