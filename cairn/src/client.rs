@@ -231,11 +231,14 @@ impl Client {
             other => output::plain(&other.to_string()),
         };
         let mut text = if is_about_trust(error) {
-            format!(
-                "{} does not show that it is who it should be: {error_text}\n  \
-                 when its certificate is of an authority of your own, {CA_VARIABLE} names that authority's file (PEM)",
-                self.base
-            )
+            let remedy = if has_unknown_issuer(error) {
+                format!(
+                    "\n  {CA_VARIABLE} names a file (PEM) of the authority that signed it, if that is one of your own"
+                )
+            } else {
+                String::new()
+            };
+            format!("{} does not show that it is who it should be: {error_text}{remedy}", self.base)
         } else if never_left(error) {
             format!(
                 "{} cannot be reached: {error_text}\n  \
@@ -264,7 +267,13 @@ impl Client {
     /// For an answer that no management plane gives.
     pub(crate) fn stranger(&self, answer: &Answer) -> Failure {
         let (base, status) = (&self.base, answer.status);
-        let what = if answer.body.is_some() { "an unknown answer" } else { "no JSON" };
+        let own_words =
+            answer.body.as_ref().and_then(|body| body["error"]["message"].as_str()).map(output::plain);
+        let what = match &own_words {
+            Some(message) => message.as_ref(),
+            None if answer.body.is_some() => "an unknown answer",
+            None => "no JSON",
+        };
         Failure::Failed(format!(
             "{base} is not the management plane of a server: {what}, HTTP {}\n  \
              --endpoint must name the port of the management plane, 7601 unless SERVICE_API_BIND says otherwise",
@@ -285,6 +294,14 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
 /// Whether the server's certificate was not accepted.
 fn is_about_trust(error: &Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// Whether nobody that is trusted vouches for the server's certificate.
+fn has_unknown_issuer(error: &Error) -> bool {
+    matches!(
+        tls_error(error),
+        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))
+    )
 }
 
 /// Whether an error came before anything was sent.

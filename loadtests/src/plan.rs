@@ -316,7 +316,8 @@ pub(crate) fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError>
 
 /// Host and address of what follows an endpoint's scheme, whose default port is left out of the host.
 fn host_and_address(endpoint: &str, rest: &str, port: u16) -> Result<(String, SocketAddr), LoadError> {
-    let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
+    let wrong =
+        || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port or https://host:port"));
     let host = rest.trim_end_matches('/');
     if host.is_empty() || host.contains(['/', '?', '#', '@', ' ']) {
         return Err(wrong());

@@ -31,6 +31,8 @@ enum Next {
     Keep,
     /// Close, but let the client read what was sent.
     Linger,
+    /// Close: nothing was left to say.
+    Close,
     /// Close: there is nobody to be polite to, or a cut is the message.
     Cut,
 }
@@ -55,8 +57,10 @@ pub(crate) async fn run<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, pee
             Greeting::Failed => Next::Cut,
         },
     };
-    if end == Next::Linger {
-        linger(server, wire).await;
+    match end {
+        Next::Linger => linger(server, wire).await,
+        Next::Close => wire.say_goodbye(),
+        Next::Keep | Next::Cut => {}
     }
     // The ring may hold the socket for a moment longer than we do; the client is told now.
     wire.shut_down(Shutdown::Both);
@@ -79,7 +83,7 @@ async fn serve_requests<S: Service>(server: &Rc<Server<S>>, wire: &mut Wire, pee
                     end => return end,
                 }
             }
-            Err(NoHead::Silent) => return Next::Cut,
+            Err(NoHead::Silent) => return Next::Close,
             Err(NoHead::Refused(rejection)) => return refuse(server, wire, rejection).await,
         }
     }
@@ -269,6 +273,7 @@ async fn discard<S: Service>(server: &Server<S>, wire: &mut Wire, mut remaining:
 /// Says that nothing more will be sent, and reads away what still comes until the client closes too, within bounds:
 /// closing at once would reset the connection if bytes are unread, and the client could lose the response.
 async fn linger<S: Service>(server: &Server<S>, wire: &mut Wire) {
+    wire.say_goodbye();
     wire.shut_down(Shutdown::Write);
     wire.consume(wire.ahead().len());
     let mut read = 0_u64;

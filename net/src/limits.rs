@@ -24,6 +24,8 @@ pub(crate) const CIPHER_READ_BYTES: usize = 4 * 16 * 1024 + RECORD_SLACK_BYTES;
 /// By how much a read of ciphertext may be longer than the room for its plaintext: what four records have beside their
 /// content (at most 256 bytes in TLS 1.3, RFC 8446 section 5.2), and a short record behind them.
 pub(crate) const RECORD_SLACK_BYTES: usize = 2048;
+/// Bytes asked for at once during a handshake: a record, so that little of what follows it must be kept.
+pub(crate) const HANDSHAKE_READ_BYTES: usize = 16 * 1024 + RECORD_SLACK_BYTES;
 /// Bytes sealed before they are sent: four records leave in one system call, and they are still in the processor's cache.
 pub(crate) const SEAL_BYTES: usize = 4 * 16 * 1024;
 /// What a connection with TLS can hold at most beside what it holds without: what is sealed and not taken by the client, a
@@ -63,7 +65,7 @@ pub(crate) const IO_MEMORY_BYTES_MIN: u64 = 64 * 1024;
 pub struct Limits {
     /// Limits on a request head.
     pub head: HeadLimits,
-    /// Most connections open at once on the port, all executors together; further ones get 503 and are closed.
+    /// Most connections open at once on the port, all executors together; further ones get 503 and are closed, those with TLS without the 503.
     pub connections_max: usize,
     /// From the first byte of a head to its last.
     pub head_timeout: Duration,

@@ -16,6 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
 use rustls::crypto::ring::{Ticketer, default_provider};
+use rustls::server::NoServerSessionStorage;
 use rustls::sign::SingleCertAndKey;
 
 pub(crate) use handshake::{Greeting, greet};
@@ -70,5 +71,7 @@ fn config_for(pair: &Pair) -> Result<Arc<ServerConfig>, rustls::Error> {
         builder.with_cert_resolver(Arc::new(SingleCertAndKey::from(Arc::clone(&pair.certified))));
     config.alpn_protocols = vec![HTTP_1_1.to_vec()];
     config.ticketer = Ticketer::new()?;
+    // Tickets are all there is: sessions that the server keeps would be a memory for clients to fill.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
     Ok(Arc::new(config))
 }

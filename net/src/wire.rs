@@ -93,7 +93,8 @@ impl Wire {
         }
     }
 
-    fn poll_end_of_wait<T>(&self, context: &Context<'_>) -> Poll<Result<T, WireError>> {
+    /// Ready when the watch ends the wait; else the task is woken when it does.
+    pub(crate) fn poll_end_of_wait<T>(&self, context: &Context<'_>) -> Poll<Result<T, WireError>> {
         self.watch.poll_signal(context).map(|signal| match signal {
             Signal::Aborted => Err(WireError::Aborted),
             Signal::Expired | Signal::Quiet => Err(WireError::Expired),
@@ -246,7 +247,12 @@ impl Wire {
     /// Whether the client has closed its side or is gone. A client that has sent its next request already counts as there;
     /// with TLS, where a client sends a record before it closes, as long as it has not closed.
     pub(crate) fn is_closed_by_client(&self) -> bool {
-        if self.session.is_some() { self.socket.is_hung_up() } else { self.socket.is_at_end() }
+        if self.session.is_some() { self.is_hung_up() } else { self.socket.is_at_end() }
+    }
+
+    /// Whether the client has closed its side or is gone, whatever of what it sent is still unread.
+    pub(crate) fn is_hung_up(&self) -> bool {
+        self.socket.is_hung_up()
     }
 
     /// Caps what the kernel queues for this connection.
@@ -254,10 +260,17 @@ impl Wire {
         self.socket.limit_send_buffer(bytes);
     }
 
+    /// This end is no cut: all that was to be sent was sent. Only TLS can tell the client so.
+    pub(crate) fn say_goodbye(&mut self) {
+        if let Some(session) = &mut self.session {
+            session.say_goodbye();
+        }
+    }
+
     /// Closes one or both directions. That the client has gone already is no failure.
     pub(crate) fn shut_down(&mut self, how: Shutdown) {
         if let Some(session) = &mut self.session {
-            session.say_goodbye(&self.socket);
+            session.send_last_words(&self.socket);
         }
         self.socket.shut_down(how);
     }

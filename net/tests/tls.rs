@@ -196,6 +196,20 @@ fn a_client_can_tell_the_end_from_a_cut() {
     }
 }
 
+/// Every end of a connection said close_notify, also that of an answer that broke off: one without a length then looked whole.
+#[test]
+fn an_answer_that_broke_off_does_not_look_whole() {
+    let (server, _, certificate) = serve(Limits::default());
+    for version in BOTH {
+        let mut client = connect(&server, &Arc::new(trusting(&certificate, version)));
+        client.send("GET /broken-chunks HTTP/1.0\r\nHost: h\r\n\r\n");
+        let mut answer = Vec::new();
+        let error = client.stream.read_to_end(&mut answer).unwrap_err();
+        assert!(answer.len() > 1000, "what came before is there");
+        assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
+    }
+}
+
 #[test]
 fn a_record_that_was_changed_on_its_way_ends_the_connection() {
     let (server, _, certificate) = serve(Limits::default());

@@ -6,10 +6,11 @@
 //! can be used are there.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,11 +18,14 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cairn_admin::CertificateReading;
 use cairn_net::{HandshakeThreads, Pair, PairError, Tls};
 use cairn_observe::Plane;
+use rustix::fs::OFlags;
 
 use crate::config::{PairFiles, TlsSettings};
 
 /// How often the files are looked at.
 const LOOKS_APART: Duration = Duration::from_secs(1);
+/// How long who asks for a reload waits for its end.
+const RELOAD_PATIENCE: Duration = Duration::from_secs(5);
 /// A larger file is no certificate chain and no key.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// Executors for each thread that answers hellos: a busy server makes few handshakes, for its clients keep connections.
@@ -70,7 +74,11 @@ impl std::error::Error for CertificateError {}
 
 /// The certificates of all listeners. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Certificates(Arc<Vec<Presented>>);
+pub(crate) struct Certificates {
+    presented: Arc<Vec<Presented>>,
+    /// Asks the thread that looks at the files to read them; None when there are none.
+    reloads: Option<Sender<SyncSender<()>>>,
+}
 
 /// What one listener presents.
 struct Presented {
@@ -112,38 +120,48 @@ impl Certificates {
         if configured.iter().all(|(_, files)| files.is_none()) {
             return Ok(Self::default());
         }
-        let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
-            .map_err(CertificateError::Threads)?;
         let mut presented = Vec::with_capacity(configured.len());
         for (plane, files) in configured {
             if let Some(files) = files {
+                // Threads of their own: what comes at one plane's port must not keep operators from the other's.
+                let threads = HandshakeThreads::start(executors.div_ceil(EXECUTORS_PER_THREAD))
+                    .map_err(CertificateError::Threads)?;
                 presented.push(Presented::load(plane, files, &threads)?);
             }
         }
-        let certificates = Self(Arc::new(presented));
-        certificates.watch().map_err(CertificateError::Threads)?;
-        Ok(certificates)
+        let presented = Arc::new(presented);
+        let reloads = watch(&presented).map_err(CertificateError::Threads)?;
+        Ok(Self { presented, reloads: Some(reloads) })
     }
 
     /// What this plane's listeners present; None: it speaks plain HTTP.
     pub(crate) fn of(&self, plane: Plane) -> Option<Tls> {
-        self.0.iter().find(|presented| presented.plane == plane).map(|presented| presented.tls.clone())
+        self.presented
+            .iter()
+            .find(|presented| presented.plane == plane)
+            .map(|presented| presented.tls.clone())
     }
 
-    /// Reads all files again.
+    /// Has all files read again, and waits until they were, but for no longer than [`RELOAD_PATIENCE`]: who asks has other
+    /// signals to wait for, and a file system may hang.
     pub(crate) fn reload(&self) {
-        self.0.iter().for_each(|presented| presented.reload(presented.stamp()));
+        let Some(reloads) = &self.reloads else { return };
+        let (done, wait) = sync_channel(1);
+        if reloads.send(done).is_err() || wait.recv_timeout(RELOAD_PATIENCE).is_err() {
+            tracing::warn!(target: "service", "the certificates' files are still being read");
+        }
     }
 
     /// For the metrics.
     pub(crate) fn readings(&self) -> Vec<CertificateReading> {
-        self.0.iter().map(Presented::reading).collect()
+        self.presented.iter().map(Presented::reading).collect()
     }
 
     /// What `/ready` says of certificates that are not presented; it is public and names no file.
     pub(crate) fn notice(&self) -> Option<String> {
         let refused = |presented: &&Presented| presented.state().refusal.is_some();
-        let planes: Vec<_> = self.0.iter().filter(refused).map(|presented| presented.plane.name()).collect();
+        let planes: Vec<_> =
+            self.presented.iter().filter(refused).map(|presented| presented.plane.name()).collect();
         let text = || {
             let planes = planes.join(", ");
             format!(
@@ -152,18 +170,27 @@ impl Certificates {
         };
         (!planes.is_empty()).then(text)
     }
+}
 
-    fn watch(&self) -> io::Result<()> {
-        let presented = Arc::downgrade(&self.0);
-        let look = move || {
-            while let Some(all) = presented.upgrade() {
-                all.iter().for_each(Presented::look);
-                drop(all);
-                thread::park_timeout(LOOKS_APART);
+/// Starts the thread that looks at the files, and reads them when it is asked to.
+fn watch(presented: &Arc<Vec<Presented>>) -> io::Result<Sender<SyncSender<()>>> {
+    let (reloads, asked) = channel::<SyncSender<()>>();
+    let presented = Arc::clone(presented);
+    let look = move || {
+        loop {
+            match asked.recv_timeout(LOOKS_APART) {
+                Ok(done) => {
+                    presented.iter().for_each(|presented| presented.reload(presented.stamp()));
+                    // Who asked may have stopped waiting.
+                    let _ = done.send(());
+                }
+                Err(RecvTimeoutError::Timeout) => presented.iter().for_each(Presented::look),
+                Err(RecvTimeoutError::Disconnected) => return,
             }
-        };
-        thread::Builder::new().name("certificates".to_owned()).spawn(look).map(drop)
-    }
+        }
+    };
+    thread::Builder::new().name("certificates".to_owned()).spawn(look)?;
+    Ok(reloads)
 }
 
 impl Presented {
@@ -203,7 +230,7 @@ impl Presented {
     fn reload(&self, found: Stamp) {
         let loaded = load(&self.files);
         let mut state = self.state();
-        (state.read, state.changed) = (found, None);
+        state.changed = None;
         let plane = self.plane.name();
         let replaced = loaded.and_then(|Loaded { chain, pair }| {
             if chain == state.chain {
@@ -214,6 +241,7 @@ impl Presented {
         });
         match replaced {
             Ok(replaced) => {
+                state.read = found;
                 if let Some((chain, pair)) = replaced {
                     state.not_after = warn_of_validity(self.plane, &pair);
                     state.chain = chain;
@@ -225,13 +253,19 @@ impl Presented {
                 state.refusal = None;
             }
             Err(error) => {
+                // What could not be read now may be readable at the next look; what is no pair stays none.
+                if matches!(error, CertificateError::NoPair { .. }) {
+                    state.read = found;
+                }
                 let error = error.to_string();
-                state.refused += 1;
-                tracing::error!(
-                    target: "service", plane, error,
-                    "the changed certificate is not presented, the one before is"
-                );
-                state.refusal = Some(error);
+                if state.refusal.as_ref() != Some(&error) {
+                    state.refused += 1;
+                    tracing::error!(
+                        target: "service", plane, error,
+                        "the changed certificate is not presented, the one before is"
+                    );
+                    state.refusal = Some(error);
+                }
             }
         }
     }
@@ -268,7 +302,13 @@ fn load(files: &PairFiles) -> Result<Loaded, CertificateError> {
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    // Opening a pipe that nobody writes to would wait for ever.
+    let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(not_waiting).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
     }

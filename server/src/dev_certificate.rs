@@ -56,8 +56,9 @@ pub(crate) fn ensure(data_dir: &Path) -> Result<DevCertificate, String> {
 fn is_good(found: &DevCertificate, now: Duration) -> bool {
     let left = |end: i64| u64::try_from(end).unwrap_or(0).saturating_sub(now.as_secs());
     let pair = certificates::load_pair(&found.pair).ok();
-    let is_valid =
-        pair.and_then(|pair| pair.validity()).is_some_and(|range| left(range.end) > LEFT_MIN.as_secs());
+    let is_valid = pair
+        .and_then(|pair| pair.validity())
+        .is_some_and(|range| left(range.end) > LEFT_MIN.as_secs() && left(range.start) == 0);
     is_valid && found.authority.exists()
 }
 

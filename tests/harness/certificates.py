@@ -9,6 +9,7 @@ KEYS = {
     "ecdsa": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"],
     "ecdsa-p384": ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-384"],
     "rsa": ["-newkey", "rsa:2048"],
+    "rsa-4096": ["-newkey", "rsa:4096"],
     "ed25519": ["-newkey", "ed25519"],
 }
 

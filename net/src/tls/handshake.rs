@@ -14,6 +14,7 @@ use super::Tls;
 use super::session::{CipherBuffer, Session, feed};
 use crate::deadline::Phase;
 use crate::figures::{HandshakeEnd, TimeoutPhase};
+use crate::limits::{CLIENT_LOOK, HANDSHAKE_READ_BYTES};
 use crate::server::Server;
 use crate::service::Service;
 use crate::wire::{Wire, WireError};
@@ -92,8 +93,7 @@ async fn shake_hands<S: Service>(
         _ => return Err(NoSession::Refused),
     }
     let accepted = read_hello(server, wire).await?;
-    let answered = tls.threads.answer(accepted, tls.config()).await.ok_or(NoSession::Silent)?;
-    let mut connection = answered.map_err(|(_, alert)| refuse(wire, alert))?;
+    let mut connection = answer(wire, tls, accepted).await?;
     loop {
         while !wire.ahead().is_empty() && connection.is_handshaking() {
             take(&mut connection, wire)?;
@@ -111,6 +111,32 @@ async fn shake_hands<S: Service>(
         }
         read_more(&server.cipher_buffer, wire).await?;
     }
+}
+
+/// Waits for the answer to a hello, for as long as the client has and is there: a hello that nobody waits for any more is
+/// left out, so that those of clients that have gone hold up no others.
+async fn answer(
+    wire: &Wire,
+    tls: &Tls,
+    accepted: rustls::server::Accepted,
+) -> Result<ServerConnection, NoSession> {
+    let answered = async {
+        let answered = tls.threads.answer(accepted, tls.config()).await.ok_or(NoSession::Silent)?;
+        answered.map_err(|(_, alert)| refuse(wire, alert))
+    };
+    let expired = async {
+        Err(poll_fn(|context| wire.poll_end_of_wait::<()>(context))
+            .await
+            .err()
+            .map_or(NoSession::Silent, NoSession::from))
+    };
+    let gone = async {
+        while !wire.is_hung_up() {
+            glommio::timer::sleep(CLIENT_LOOK).await;
+        }
+        Err(NoSession::Silent)
+    };
+    futures_lite::future::or(answered, futures_lite::future::or(expired, gone)).await
 }
 
 /// Reads up to the end of the client's hello.
@@ -165,7 +191,7 @@ fn refuse(wire: &Wire, mut alert: rustls::server::AcceptedAlert) -> NoSession {
 async fn read_more(buffer: &CipherBuffer, wire: &mut Wire) -> Result<(), WireError> {
     poll_fn(|context| {
         let mut buffer = buffer.borrow_mut();
-        let count = ready!(wire.poll_read(context, &mut buffer))?;
+        let count = ready!(wire.poll_read(context, &mut buffer[..HANDSHAKE_READ_BYTES]))?;
         if count == 0 {
             return Poll::Ready(Err(WireError::Io(io::ErrorKind::UnexpectedEof.into())));
         }

@@ -53,7 +53,7 @@ impl Session {
         out: &mut [u8],
     ) -> Poll<io::Result<usize>> {
         let mut filled = self.open_kept(out)?;
-        while filled == 0 && !self.at_end && !out.is_empty() {
+        if filled == 0 && !self.at_end && !out.is_empty() {
             let buffer = Rc::clone(&self.buffer);
             let mut buffer = buffer.borrow_mut();
             let wanted = buffer.len().min(out.len() + RECORD_SLACK_BYTES);
@@ -62,6 +62,12 @@ impl Session {
             let mut rest = &buffer[..count];
             filled = self.open(&mut rest, out)?;
             self.incoming.extend_from_slice(rest);
+            if filled == 0 && !self.at_end {
+                // Records without content, or a part of one: others have their turn, and deadlines are looked at, before more
+                // of them is read.
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
         }
         Poll::Ready(Ok(filled))
     }
@@ -125,10 +131,16 @@ impl Session {
     }
 
     /// Tells the client that nothing more comes (close_notify, RFC 8446 section 6.1), so that it can tell this end from a
-    /// cut. Waits for nothing.
-    pub(crate) fn say_goodbye(&mut self, socket: &Socket) {
+    /// cut. It leaves with the last words.
+    pub(crate) fn say_goodbye(&mut self) {
         if !std::mem::replace(&mut self.said_goodbye, true) {
             self.connection.send_close_notify();
+        }
+    }
+
+    /// Sends what is still to be said, as far as there is room for it.
+    pub(crate) fn send_last_words(&mut self, socket: &Socket) {
+        if self.connection.wants_write() {
             send_if_there_is_room(&mut self.connection, socket);
         }
     }

@@ -65,7 +65,7 @@ keys! {
     SHUTDOWN_GRACE: "server.shutdown_grace_period_seconds", None, integer(1, 300), Some("30"), Built,
      "How long requests in flight may take to end after SIGTERM.";
     CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("16384"), Built,
-     "Most open connections to the data plane; further ones are answered 503 and closed. Lowered \
+     "Most open connections to the data plane; further ones are answered 503 and closed, with TLS closed without an answer. Lowered \
      at the start when the limit on open files or `server.memory_limit` is too low for it.";
     HEAD_TIMEOUT: "server.head_timeout_seconds", None, integer(1, 300), Some("15"), Built,
      "How long a client may take to send a request head.";
