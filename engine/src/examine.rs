@@ -5,11 +5,14 @@
 
 use crate::error::{OpenContext, OpenError};
 use crate::limits::UNIT_BYTES;
+use crate::slice::Slice;
+use crate::volume::volume_path;
 use crate::{store, superblock};
+use cairn_lmdb::UNMADE_MARKER;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is known of a store without opening it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +37,58 @@ pub fn examine_store(data_dir: &Path) -> Result<Option<StoreFacts>, OpenError> {
 /// [`OpenError::WrongMasterKey`], and as [`examine_store`].
 pub fn examine_master_key(data_dir: &Path, master_key: &[u8]) -> Result<(), OpenError> {
     superblock::verify_key(data_dir, master_key)
+}
+
+/// A file or folder of a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StorePart {
+    /// Where it is, or should be.
+    pub path: PathBuf,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+    /// Whether the store does not open without it.
+    pub is_required: bool,
+}
+
+/// The files and folders that are read and written when the store with these facts is opened, each before those in it.
+#[must_use]
+pub fn store_parts(data_dir: &Path, facts: StoreFacts) -> Vec<StorePart> {
+    let mut parts = vec![
+        StorePart { path: superblock::path(data_dir), is_folder: false, is_required: true },
+        StorePart { path: data_dir.join(store::LOCK_FILE), is_folder: false, is_required: false },
+    ];
+    environment_parts(&data_dir.join("control"), true, &mut parts);
+    for name in superblock::MADE_BY_OTHERS {
+        let folder = data_dir.join(name);
+        let is_made =
+            superblock::has_folder(name, facts.format_version) && !folder.join(UNMADE_MARKER).exists();
+        environment_parts(&folder, is_made, &mut parts);
+    }
+    let required = |path, is_folder| StorePart { path, is_folder, is_required: true };
+    parts.push(required(data_dir.join("slices"), true));
+    for folder in (0..facts.slices).map(|number| Slice::folder_of(data_dir, number)) {
+        parts.push(required(folder.clone(), true));
+        environment_parts(&folder.join("meta"), true, &mut parts);
+        parts.push(required(folder.join("volumes"), true));
+        let count = volume_count(&folder.join("volumes"));
+        parts.extend((0..count).map(|number| required(volume_path(&folder, number), false)));
+    }
+    parts
+}
+
+/// The folder of an LMDB environment and its files; LMDB makes the one of its locks when it is not there.
+fn environment_parts(folder: &Path, is_required: bool, parts: &mut Vec<StorePart>) {
+    parts.push(StorePart { path: folder.to_owned(), is_folder: true, is_required });
+    parts.push(StorePart { path: folder.join("data.mdb"), is_folder: false, is_required });
+    parts.push(StorePart { path: folder.join("lock.mdb"), is_folder: false, is_required: false });
+}
+
+/// Volumes in a slice's folder of them, at least the first, without which there is no slice. They are numbered from 0.
+fn volume_count(folder: &Path) -> u32 {
+    let volumes = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_volume = |name: &Path| name.extension().is_some_and(|extension| extension == "vol");
+    let count = volumes.filter(|entry| is_volume(Path::new(&entry.file_name()))).count();
+    u32::try_from(count).unwrap_or(u32::MAX).max(1)
 }
 
 /// Whether another process has the store in a folder open. The lock is held for a moment when nobody has it.

@@ -81,7 +81,8 @@ pub use engine::{Engine, PutObject};
 pub use error::{EngineError, OpenError};
 pub use events::{FoundWhile, StoreEvent, StoreObserver};
 pub use examine::{
-    StoreFacts, examine_direct_io, examine_file_system, examine_lock, examine_master_key, examine_store,
+    StoreFacts, StorePart, examine_direct_io, examine_file_system, examine_lock, examine_master_key,
+    examine_store, store_parts,
 };
 pub use figures::StoreFigures;
 pub use inspect::{Finding, FindingKind, Inspecting, Inspection};

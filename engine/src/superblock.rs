@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Format version that this program writes, and the latest that it reads. It reads all earlier ones:
 /// 1 had no versions, uploads and settings of buckets; 2 had no directory of accounts.
@@ -107,6 +107,16 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
     // lost later, the marker would say that nothing of value is here.
     remove_marker(folder)?;
     Ok(Some(superblock))
+}
+
+/// Where the file is.
+pub(crate) fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+/// Whether stores of a format have this folder of [`MADE_BY_OTHERS`] without a start of this program first.
+pub(crate) fn has_folder(name: &str, format_version: u32) -> bool {
+    name != IDENTITY || format_version >= IDENTITY_SINCE
 }
 
 /// What a store is, for tools that need no secrets of it; changes nothing. `None` when the folder holds no store.

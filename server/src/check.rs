@@ -16,7 +16,7 @@ use crate::config::{Environment, Settings};
 use crate::load::{LoadError, ServeOptions, load_to_check};
 
 /// How a check ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Verdict {
     /// As it should be.
     Ok,
@@ -62,6 +62,16 @@ impl Seen {
     /// What the start would say. Such a text names its remedy itself.
     fn refused(error: impl std::fmt::Display) -> Self {
         Self { verdict: Verdict::Failed, seen: error.to_string(), mend: None }
+    }
+
+    /// What two looks at the same thing saw: the worse verdict, and all that is to be mended.
+    fn and(self, other: Self) -> Self {
+        let mends: Vec<String> = self.mend.into_iter().chain(other.mend).collect();
+        Self {
+            verdict: self.verdict.max(other.verdict),
+            seen: format!("{}; {}", self.seen, other.seen),
+            mend: (!mends.is_empty()).then(|| mends.join("; ")),
+        }
     }
 
     fn named(self, name: &'static str) -> Checked {

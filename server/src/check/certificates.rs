@@ -1,5 +1,6 @@
 //! The certificates: whether they can be used, and for how long.
 
+use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Seen;
@@ -24,27 +25,50 @@ fn certificate(files: Option<&PairFiles>) -> Seen {
         Ok(pair) => pair,
         Err(error) => return Seen::refused(error),
     };
-    let shown = files.certificate.display();
-    if is_exposed(&files.key) {
-        let key = files.key.display();
-        let seen = format!("every user of this host can read {key}");
-        return Seen::warning(seen, format!("chmod o= {key}"));
-    }
-    let Some(validity) = pair.validity() else {
-        return Seen::ok(format!("{shown} can be used; it does not say for how long"));
-    };
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let days = validity.end.saturating_sub(now) / DAY_SECONDS;
+    let validity = pair.validity().map(|range| (range.start, range.end));
+    let seen = judge_validity(&files.certificate, validity, now);
+    if !is_exposed(&files.key) {
+        return seen;
+    }
+    let key = files.key.display();
+    seen.and(Seen::warning(format!("every user of this host can read {key}"), format!("chmod o= {key}")))
+}
+
+/// `validity` is the first and the last second, and `now` a second, all since 1970.
+fn judge_validity(certificate: &Path, validity: Option<(i64, i64)>, now: i64) -> Seen {
+    let shown = certificate.display();
+    let Some((start, end)) = validity else {
+        return Seen::ok(format!("{shown} can be used; it does not say for how long"));
+    };
+    let days = end.saturating_sub(now) / DAY_SECONDS;
     const RENEW: &str = "renew it; the running service takes the new files without a restart";
-    if now > validity.end {
-        Seen::warning(format!("{shown} has expired: clients will refuse it"), RENEW)
-    } else if now < validity.start {
+    if now > end {
+        Seen::failed(format!("{shown} has expired: clients will refuse it"), RENEW)
+    } else if now < start {
         let mend = "check the host's clock, and when the certificate was made for";
-        Seen::warning(format!("{shown} is not valid yet: clients will refuse it"), mend)
+        Seen::failed(format!("{shown} is not valid yet: clients will refuse it"), mend)
     } else if days < DAYS_LEFT_MIN {
         Seen::warning(format!("{shown} is valid for {days} more days"), RENEW)
     } else {
         Seen::ok(format!("{shown} is valid for {days} more days"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::Verdict;
+
+    #[test]
+    fn a_certificate_that_clients_refuse_fails_and_one_that_ends_soon_is_warned_of() {
+        const END: i64 = 400 * DAY_SECONDS;
+        let verdict = |now| judge_validity(Path::new("c.pem"), Some((DAY_SECONDS, END)), now).verdict;
+        assert_eq!(verdict(DAY_SECONDS - 1), Verdict::Failed);
+        assert_eq!(verdict(END - DAYS_LEFT_MIN * DAY_SECONDS), Verdict::Ok);
+        assert_eq!(verdict(END - DAYS_LEFT_MIN * DAY_SECONDS + 1), Verdict::Warning);
+        assert_eq!(verdict(END), Verdict::Warning);
+        assert_eq!(verdict(END + 1), Verdict::Failed);
     }
 }

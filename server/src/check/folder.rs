@@ -1,8 +1,11 @@
 //! The data folder: who may use it, what it lies on, direct I/O, and free space.
 
-use std::os::unix::fs::PermissionsExt;
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use cairn_engine::StorePart;
 use rustix::fs::{Access, access};
 
 use super::Seen;
@@ -10,8 +13,6 @@ use crate::config::{Settings, bytes_text};
 
 /// Permissions of all users.
 const OTHERS: u32 = 0o007;
-/// Files and folders of a store that must be read and written, where they are there.
-const OWN: [&str; 6] = ["superblock.json", "lock", "control/data.mdb", "audit", "identity", "slices"];
 /// One part in so many of the file system should stay free: writes grow slower, and devices too, when it is nearly full.
 const FREE_PART_GUIDANCE: u64 = 5;
 
@@ -30,52 +31,153 @@ const TMPFS: u64 = 0x0102_1994;
 const RAMFS: u64 = 0x8584_58F6;
 const OVERLAY: u64 = 0x794C_7630;
 
+/// What is found on the way to the data folder, from the root down.
+struct Way {
+    /// The data folder, or the last on the way that is there.
+    nearest: PathBuf,
+    end: End,
+}
+
+enum End {
+    /// At the data folder.
+    There(Metadata),
+    /// Nothing is there, and nothing stands in the way of making it.
+    Absent,
+    /// At something that lets nobody pass, or not this user.
+    Barred(Seen),
+}
+
+fn way(data_dir: &Path) -> Way {
+    let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
+    let mut nearest = PathBuf::from("/");
+    let mut last = None;
+    for path in absolute.ancestors().collect::<Vec<_>>().into_iter().rev() {
+        let is_link = match std::fs::symlink_metadata(path) {
+            Ok(found) => found.is_symlink(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Way { nearest, end: End::Absent },
+            Err(error) => {
+                let end = End::Barred(barred(&nearest, path, &error));
+                return Way { nearest, end };
+            }
+        };
+        match std::fs::metadata(path) {
+            Ok(found) => last = Some(found),
+            Err(error) if is_link => {
+                let seen =
+                    format!("{} is a symbolic link to what cannot be reached: {error}", path.display());
+                let mend = "make what it points to, or name another folder in server.data_dir";
+                return Way { nearest, end: End::Barred(Seen::failed(seen, mend)) };
+            }
+            Err(error) => return Way { nearest, end: End::Barred(barred(path, path, &error)) },
+        }
+        path.clone_into(&mut nearest);
+    }
+    Way { nearest, end: last.map_or(End::Absent, End::There) }
+}
+
+/// `by` does not let this user see what `path` is.
+fn barred(by: &Path, path: &Path, error: &std::io::Error) -> Seen {
+    let by = by.display();
+    match error.kind() {
+        ErrorKind::PermissionDenied => Seen::failed(
+            format!("{by} does not let this user pass: {error}"),
+            format!("let the user of the service pass: setfacl -m u:<user>:x {by}, or chmod o+x {by}"),
+        ),
+        ErrorKind::NotADirectory => {
+            Seen::failed(format!("{by} is no folder"), "name a folder in server.data_dir")
+        }
+        _ => Seen::refused(format!("{}: {error}", path.display())),
+    }
+}
+
 /// The data folder, or the nearest folder above it that is there.
 fn existing(data_dir: &Path) -> PathBuf {
-    let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
-    absolute.ancestors().find(|path| path.exists()).unwrap_or(Path::new("/")).to_owned()
+    way(data_dir).nearest
 }
 
 pub(super) fn permissions(settings: &Settings) -> Seen {
     let data_dir = &settings.server.data_dir;
     let shown = data_dir.display();
-    let found = existing(data_dir);
-    let used = Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK;
-    if !data_dir.exists() {
-        return match access(&found, used) {
-            Ok(()) => Seen::ok(format!("{shown} is not there yet and will be made")),
-            Err(error) => Seen::failed(
-                format!("{shown} is not there and cannot be made in {}: {error}", found.display()),
-                format!(
-                    "make it, and give it to the user of the service: install -d -m 700 -o <user> {shown}"
-                ),
-            ),
-        };
-    }
-    let metadata = match std::fs::metadata(data_dir) {
-        Ok(metadata) if metadata.is_dir() => metadata,
-        Ok(_) => return Seen::failed(format!("{shown} is no folder"), "name a folder in server.data_dir"),
-        Err(error) => return Seen::refused(format!("{shown}: {error}")),
-    };
-    let own = OWN.map(|name| data_dir.join(name));
-    for path in std::iter::once(data_dir).chain(own.iter().filter(|path| path.exists())) {
-        let wanted = if path.is_dir() { used } else { Access::READ_OK | Access::WRITE_OK };
-        if let Err(error) = access(path, wanted) {
-            return Seen::failed(
-                format!("{}: {error}", path.display()),
-                format!(
-                    "run this as the user of the service, or give it the folder: chown -R <user> {shown}"
-                ),
-            );
+    let Way { nearest, end } = way(data_dir);
+    let metadata = match end {
+        End::Barred(seen) => return seen,
+        End::Absent => return creatable(data_dir, &nearest),
+        End::There(metadata) if !metadata.is_dir() => {
+            return Seen::failed(format!("{shown} is no folder"), "name a folder in server.data_dir");
         }
+        End::There(metadata) => metadata,
+    };
+    let folder = StorePart { path: data_dir.clone(), is_folder: true, is_required: true };
+    // What is wrong with the superblock, the check of the store says.
+    let facts = cairn_engine::examine_store(data_dir).ok().flatten();
+    let parts = facts.map(|facts| cairn_engine::store_parts(data_dir, facts)).unwrap_or_default();
+    if let Some(fault) = [folder].iter().chain(&parts).find_map(|part| fault_of(part, data_dir)) {
+        return fault;
     }
+    let mut warnings = Vec::new();
     if metadata.permissions().mode() & OTHERS != 0 {
-        return Seen::warning(
-            format!("{shown} is open to every user of this host"),
-            format!("chmod o-rwx {shown}"),
-        );
+        let seen = format!("{shown} is open to every user of this host");
+        warnings.push(Seen::warning(seen, format!("chmod o-rwx {shown}")));
     }
-    Seen::ok(format!("{shown} can be read and written"))
+    if rustix::process::geteuid().is_root() {
+        warnings.extend(unknown_to_root(data_dir, &metadata, &parts));
+    }
+    let all = warnings.into_iter().reduce(Seen::and);
+    all.unwrap_or_else(|| Seen::ok(format!("{shown} can be read and written")))
+}
+
+/// Whether a folder that is not there could be made in the nearest that is.
+fn creatable(data_dir: &Path, nearest: &Path) -> Seen {
+    let (shown, above) = (data_dir.display(), nearest.display());
+    match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Seen::ok(format!("{shown} is not there yet and will be made")),
+        Err(error) => Seen::failed(
+            format!("{shown} is not there and cannot be made in {above}: {error}"),
+            format!("make it, and give it to the user of the service: install -d -m 700 -o <user> {shown}"),
+        ),
+    }
+}
+
+/// What keeps this process from using a part of the store.
+fn fault_of(part: &StorePart, data_dir: &Path) -> Option<Seen> {
+    let StorePart { path, is_folder, is_required } = part;
+    let (shown, folder) = (path.display(), data_dir.display());
+    let of_folder = if *is_folder { Access::EXEC_OK } else { Access::empty() };
+    let error =
+        match (std::fs::symlink_metadata(path), access(path, Access::READ_OK | Access::WRITE_OK | of_folder))
+        {
+            (_, Ok(())) => return None,
+            (Err(error), _) if error.kind() == ErrorKind::NotFound && !is_required => return None,
+            (Err(error), _) if error.kind() == ErrorKind::NotFound => {
+                return Some(Seen::failed(
+                    format!("{shown} is missing, and the store does not open without it"),
+                    format!("put it back, or restore all of {folder} from a backup"),
+                ));
+            }
+            (_, Err(error)) => error,
+        };
+    let mend =
+        format!("run this as the user of the service, or give it the folder: chown -R <user> {folder}");
+    Some(Seen::failed(format!("{shown}: {error}"), mend))
+}
+
+/// Root may do anything, which says nothing of what the user of the service may.
+fn unknown_to_root(data_dir: &Path, folder: &Metadata, parts: &[StorePart]) -> Option<Seen> {
+    let shown = data_dir.display();
+    let owner = folder.uid();
+    let owner_of = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
+    let other = parts.iter().find(|part| owner_of(&part.path).is_some_and(|uid| uid != owner));
+    match other {
+        Some(part) => Some(Seen::warning(
+            format!("{} belongs to another user than {shown}, whose user id is {owner}", part.path.display()),
+            format!("give all of it to the user of the service: chown -R <user> {shown}"),
+        )),
+        None if owner != 0 => Some(Seen::warning(
+            format!("checked as root, and {shown} belongs to the user id {owner}"),
+            "run this as the user of the service: runuser -u <user> -- cairn check",
+        )),
+        None => None,
+    }
 }
 
 pub(super) fn file_system(settings: &Settings) -> Seen {

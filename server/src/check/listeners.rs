@@ -22,11 +22,18 @@ fn listener(settings: &Settings, key: &Key, bind: &BindAddress) -> Seen {
         format!("{} ({address})", bind.text)
     };
     let Err(error) = TcpListener::bind(address) else { return Seen::ok(format!("{shown} is free")) };
-    // Whose port it is cannot be told; most likely it is that server's.
+    // Whose port it is cannot be told: that server may have another one.
     if error.kind() == ErrorKind::AddrInUse
         && cairn_engine::examine_lock(&settings.server.data_dir).unwrap_or(false)
     {
-        return Seen::ok(format!("{shown} is taken, and a server runs on this data folder"));
+        return Seen::warning(
+            format!(
+                "{shown} is taken; a server runs on this data folder, and it may be its port or another's"
+            ),
+            format!(
+                "see whose it is (`ss -ltnp`); if another program's, end that or set {source} to another port"
+            ),
+        );
     }
     let mend = match error.kind() {
         ErrorKind::AddrInUse => {
