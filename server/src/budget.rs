@@ -6,7 +6,7 @@
 //!        ├─ block cache      storage.cache_bytes, or a quarter of the limit
 //!        ├─ uploads          buffers of each executor: two fifths of the rest, at most 128 MiB each
 //!        ├─ reading ahead    of each executor: a fifth of the rest, at most 64 MiB each
-//!        └─ connections      what is left: so many connections as it is enough for
+//!        └─ connections      what is left: as many as it is enough for, of both planes; an eighth to the management plane
 //! ```
 //!
 //! The buffers of uploads and of reading ahead are bounded by the engine, the cache bounds itself, and what is left is
@@ -16,7 +16,6 @@
 //!
 //! Executors and slices that nobody configured are fewer where the limit is too small for one on every core.
 
-use std::fmt;
 use std::num::NonZeroUsize;
 
 use cairn_engine::limits::{BLOCK_BYTES, BLOCKS_OF_SLOW_READER, BufferLimits, SLICES_MAX};
@@ -26,6 +25,7 @@ use cairn_net::TLS_CONNECTION_BYTES;
 use crate::config::{Settings, bytes_text, keys};
 use crate::error::ServeError;
 use crate::memory::{self, SetBy};
+use crate::planes::MANAGEMENT_CONNECTIONS_MAX;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -46,6 +46,10 @@ const SLICE_BYTES: u64 = 4 * MIB;
 const CONNECTION_BYTES: u64 = BLOCKS_OF_SLOW_READER * BLOCK_BYTES as u64 + 24 * KIB;
 /// With fewer connections it is no server.
 const CONNECTIONS_MIN: u64 = 64;
+/// Operators, probes and scrapes need a few.
+const MANAGEMENT_CONNECTIONS_MIN: u64 = 16;
+/// The management plane has this part of what is left for connections beyond the least, up to its own maximum.
+const MANAGEMENT_PART: u64 = 8;
 /// A new store has at least so many slices where there is memory for them, so that its batches commit side by side.
 const SLICES_MIN: usize = 2;
 /// Shares of the buffers: of fifths, uploads have two and reading ahead one.
@@ -64,6 +68,8 @@ pub(crate) struct Demand {
     pub(crate) connections_max: usize,
     /// What one of them can hold at most.
     pub(crate) connection_bytes: u64,
+    /// What a connection of the management plane can hold at most.
+    pub(crate) management_connection_bytes: u64,
     /// `storage.cache_bytes`.
     pub(crate) cache_bytes: Option<u64>,
 }
@@ -87,6 +93,7 @@ pub(crate) struct Budget {
     /// Of each executor.
     pub(crate) buffers: BufferLimits,
     pub(crate) connections_max: usize,
+    pub(crate) management_connections_max: usize,
 }
 
 /// Why the memory is not enough.
@@ -98,29 +105,50 @@ pub(crate) enum BudgetError {
     CacheTooLarge { limit: u64, cache_bytes: u64, most: u64 },
 }
 
-impl fmt::Display for BudgetError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (limit_key, cache_key) = (keys::MEMORY_LIMIT.variable(), keys::CACHE_BYTES.variable());
+impl BudgetError {
+    /// The text for who configured it: `limit_by` is what set the limit, and `cache_by` the cache.
+    fn text(self, limit_by: &str, cache_by: &str) -> String {
         match self {
-            Self::TooSmall { limit, least, executors, slices } => write!(
-                out,
-                "{limit_key}: {} of memory are too little for {executors} executors and {slices} slices, which need at \
-                 least {}: raise the limit of the host or the container, or configure fewer executors",
-                mebibytes(*limit),
-                bytes_text(*least)
-            ),
-            Self::CacheTooLarge { limit, cache_bytes, most } => write!(
-                out,
-                "{cache_key}: a cache of {} does not fit into the {} of {limit_key}: at most {} do",
-                bytes_text(*cache_bytes),
-                mebibytes(*limit),
-                bytes_text(*most)
+            Self::TooSmall { limit, least, executors, slices } => {
+                let fewer = if executors > 1 { ", or configure fewer executors" } else { "" };
+                format!(
+                    "{limit_by}: {} of memory are too little for {} and {}, which need at least {}: raise the limit{fewer}",
+                    mebibytes(limit),
+                    counted(executors, "executor"),
+                    counted(slices, "slice"),
+                    bytes_text(least)
+                )
+            }
+            Self::CacheTooLarge { limit, cache_bytes, most } => format!(
+                "{cache_by}: a cache of {} does not fit into the memory of {} by {limit_by}: at most {} do",
+                bytes_text(cache_bytes),
+                mebibytes(limit),
+                bytes_text(most)
             ),
         }
     }
 }
 
-impl std::error::Error for BudgetError {}
+fn counted(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+/// What set the limit of the memory, for messages.
+pub(crate) fn limit_source(settings: &Settings) -> String {
+    match settings.server.memory_limit {
+        Some(_) => settings.values.source(&keys::MEMORY_LIMIT),
+        None => memory::usable().set_by.to_string(),
+    }
+}
+
+/// Slices of a new store where there is memory enough and nobody configured them.
+pub(crate) fn slices_of_new_store() -> usize {
+    cores().clamp(SLICES_MIN, SLICES_MAX.into())
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}
 
 /// Divides the memory that the host, the control group or the configuration allows, for the store that there is.
 ///
@@ -141,21 +169,25 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
             usable.set_by
         )));
     }
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     let of_new_store = || match settings.storage.slices {
         Some(slices) => Wanted::Fixed(slices.into()),
-        None => Wanted::AtMost(cores.clamp(SLICES_MIN, SLICES_MAX.into())),
+        None => Wanted::AtMost(slices_of_new_store()),
     };
     let stored = cairn_engine::examine_store(&settings.server.data_dir)?;
-    let tls_bytes = if settings.server.tls.s3.is_some() { TLS_CONNECTION_BYTES as u64 } else { 0 };
-    Ok(divide(&Demand {
+    let tls = &settings.server.tls;
+    let connection_bytes =
+        |has_tls: bool| CONNECTION_BYTES + if has_tls { TLS_CONNECTION_BYTES as u64 } else { 0 };
+    let divided = divide(&Demand {
         limit: configured.unwrap_or(usable.bytes),
-        executors: settings.server.executors.map_or(Wanted::AtMost(cores), Wanted::Fixed),
+        executors: settings.server.executors.map_or_else(|| Wanted::AtMost(cores()), Wanted::Fixed),
         slices: stored.map_or_else(of_new_store, |store| Wanted::Fixed(store.slices.into())),
         connections_max: settings.server.connections_max,
-        connection_bytes: CONNECTION_BYTES + tls_bytes,
+        connection_bytes: connection_bytes(tls.s3.is_some()),
+        management_connection_bytes: connection_bytes(tls.api.is_some()),
         cache_bytes: settings.storage.cache_bytes,
-    })?)
+    });
+    let cache_by = settings.values.source(&keys::CACHE_BYTES);
+    divided.map_err(|error| ServeError::Memory(error.text(&limit_source(settings), &cache_by)))
 }
 
 /// Divides the memory.
@@ -164,7 +196,7 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
 /// [`BudgetError`], with what would be enough.
 pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     let (executors, slices) = fewer_where_needed(demand);
-    let least = least(executors, slices, demand.connection_bytes);
+    let least = least(executors, slices, demand.connections_least());
     if demand.limit < least {
         return Err(BudgetError::TooSmall { limit: demand.limit, least, executors, slices });
     }
@@ -174,26 +206,47 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     if cache_bytes > most {
         return Err(BudgetError::CacheTooLarge { limit: demand.limit, cache_bytes, most });
     }
-    let rest = spared(demand.limit)
-        - fixed(executors, slices)
-        - cache_bytes
-        - CONNECTIONS_MIN * demand.connection_bytes;
+    let rest = spared(demand.limit) - fixed(executors, slices) - cache_bytes - demand.connections_least();
     let (count, highest) = (executors as u64, BufferLimits::default());
     let upload_bytes =
         (rest * 2 / FIFTHS / count).clamp(BufferLimits::MIN.upload_bytes, highest.upload_bytes);
     let read_ahead_bytes =
         (rest / FIFTHS / count).clamp(BufferLimits::MIN.read_ahead_bytes, highest.read_ahead_bytes);
     let left = rest.saturating_sub(count * (upload_bytes + read_ahead_bytes));
-    let connections = CONNECTIONS_MIN + left / demand.connection_bytes;
-    let connections_max = demand.connections_max.min(usize::try_from(connections).unwrap_or(usize::MAX));
+    let (connections_max, management_connections_max) = demand.connections(left);
     let buffers = BufferLimits { upload_bytes, read_ahead_bytes };
-    Ok(Budget { limit: demand.limit, executors, slices, cache_bytes, buffers, connections_max })
+    Ok(Budget {
+        limit: demand.limit,
+        executors,
+        slices,
+        cache_bytes,
+        buffers,
+        connections_max,
+        management_connections_max,
+    })
+}
+
+impl Demand {
+    /// What the least number of connections of both planes can hold.
+    const fn connections_least(&self) -> u64 {
+        connections_least(self.connection_bytes, self.management_connection_bytes)
+    }
+
+    /// Connections of the data plane and of the management plane, with so many bytes beyond the least.
+    fn connections(&self, left: u64) -> (usize, usize) {
+        let most = MANAGEMENT_CONNECTIONS_MAX as u64 - MANAGEMENT_CONNECTIONS_MIN;
+        let management = (left / MANAGEMENT_PART / self.management_connection_bytes).min(most);
+        let data = (left - management * self.management_connection_bytes) / self.connection_bytes;
+        let number = |more: u64, least: u64| usize::try_from(least + more).unwrap_or(usize::MAX);
+        let data = number(data, CONNECTIONS_MIN).min(self.connections_max);
+        (data, number(management, MANAGEMENT_CONNECTIONS_MIN))
+    }
 }
 
 /// Executors and slices: those wanted, or as many as the limit is enough for where a default asked for more.
 fn fewer_where_needed(demand: &Demand) -> (usize, usize) {
     let (mut executors, mut slices) = (number(demand.executors), number(demand.slices));
-    while least(executors, slices, demand.connection_bytes) > demand.limit {
+    while least(executors, slices, demand.connections_least()) > demand.limit {
         let may_be_fewer = |wanted, now: usize| matches!(wanted, Wanted::AtMost(_)) && now > 1;
         // The larger number first: what is stored lies in slices for good, and executors come and go.
         if may_be_fewer(demand.executors, executors)
@@ -227,13 +280,20 @@ const fn spared(limit: u64) -> u64 {
     limit - limit / SPARE_PART
 }
 
-/// The least limit to run in, in whole MiB, with no cache.
-fn least(executors: usize, slices: usize, connection_bytes: u64) -> u64 {
+const fn connections_least(connection_bytes: u64, management_connection_bytes: u64) -> u64 {
+    CONNECTIONS_MIN * connection_bytes + MANAGEMENT_CONNECTIONS_MIN * management_connection_bytes
+}
+
+/// The least limit to run in, in whole MiB, with no cache and this for connections.
+const fn least(executors: usize, slices: usize, connections_least: u64) -> u64 {
     let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
-    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + CONNECTIONS_MIN * connection_bytes;
+    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + connections_least;
     let bytes = fixed(executors, slices) + buffers;
     (bytes * SPARE_PART).div_ceil(SPARE_PART - 1).next_multiple_of(MIB)
 }
+
+/// The least limit that is enough for anything: one executor and one slice, without TLS.
+pub(crate) const LIMIT_BYTES_MIN: u64 = least(1, 1, connections_least(CONNECTION_BYTES, CONNECTION_BYTES));
 
 /// A number of bytes for people.
 pub(crate) fn mebibytes(bytes: u64) -> String {
@@ -249,6 +309,8 @@ const fn whole(bytes: u64) -> u64 {
 mod tests {
     use super::*;
 
+    const TLS: u64 = TLS_CONNECTION_BYTES as u64;
+
     fn demand(limit: u64) -> Demand {
         Demand {
             limit,
@@ -256,27 +318,38 @@ mod tests {
             slices: Wanted::AtMost(4),
             connections_max: 16_384,
             connection_bytes: CONNECTION_BYTES,
+            management_connection_bytes: CONNECTION_BYTES,
             cache_bytes: None,
         }
     }
 
     /// Everything that can be taken at once.
-    fn taken(budget: &Budget) -> u64 {
+    fn taken(budget: &Budget, demand: &Demand) -> u64 {
         let per_executor = budget.buffers.upload_bytes + budget.buffers.read_ahead_bytes;
         fixed(budget.executors, budget.slices)
             + budget.cache_bytes
             + budget.executors as u64 * per_executor
-            + budget.connections_max as u64 * CONNECTION_BYTES
+            + budget.connections_max as u64 * demand.connection_bytes
+            + budget.management_connections_max as u64 * demand.management_connection_bytes
     }
 
     #[test]
     fn the_parts_never_add_up_to_more_than_the_limit() {
         for mebibytes in (64..4096).step_by(13).chain([8192, 65_536, 1 << 20]) {
-            for executors in [1, 2, 7, 64] {
-                let demand = Demand { executors: Wanted::AtMost(executors), ..demand(mebibytes * MIB) };
+            for (executors, tls, management_tls) in
+                [(1, 0, 0), (2, TLS, 0), (2, 0, TLS), (7, TLS, TLS), (64, 0, 0), (64, TLS, TLS)]
+            {
+                let demand = Demand {
+                    executors: Wanted::AtMost(executors),
+                    connection_bytes: CONNECTION_BYTES + tls,
+                    management_connection_bytes: CONNECTION_BYTES + management_tls,
+                    ..demand(mebibytes * MIB)
+                };
                 let Ok(budget) = divide(&demand) else { continue };
-                assert!(taken(&budget) <= spared(demand.limit), "{budget:?}");
+                assert!(taken(&budget, &demand) <= spared(demand.limit), "{budget:?}");
                 assert!(budget.connections_max >= 64 && budget.executors >= 1 && budget.slices >= 1);
+                let management = budget.management_connections_max;
+                assert!((16..=MANAGEMENT_CONNECTIONS_MAX).contains(&management), "{budget:?}");
             }
         }
     }
@@ -285,6 +358,7 @@ mod tests {
     fn much_memory_changes_nothing_but_the_cache() {
         let budget = divide(&demand(64 << 30)).unwrap();
         assert_eq!((budget.executors, budget.slices, budget.connections_max), (4, 4, 16_384));
+        assert_eq!(budget.management_connections_max, MANAGEMENT_CONNECTIONS_MAX);
         assert_eq!((budget.cache_bytes, budget.buffers), (16 << 30, BufferLimits::default()));
     }
 
@@ -314,7 +388,7 @@ mod tests {
     #[test]
     fn tls_leaves_room_for_fewer_connections() {
         let plain = demand(512 * MIB);
-        let tls = Demand { connection_bytes: CONNECTION_BYTES + TLS_CONNECTION_BYTES as u64, ..plain };
+        let tls = Demand { connection_bytes: CONNECTION_BYTES + TLS, ..plain };
         let (plain, tls) = (divide(&plain).unwrap(), divide(&tls).unwrap());
         assert!(
             tls.connections_max >= 64 && tls.connections_max < plain.connections_max,
@@ -326,12 +400,32 @@ mod tests {
     fn a_cache_that_does_not_fit_is_refused_with_the_largest_that_does() {
         let asked = Demand { cache_bytes: Some(200 * MIB), ..demand(256 * MIB) };
         let error = divide(&asked).unwrap_err();
-        let BudgetError::CacheTooLarge { most, .. } = error else { panic!("{error}") };
-        assert!(error.to_string().contains(&bytes_text(most)), "{error}");
+        let BudgetError::CacheTooLarge { most, .. } = error else { panic!("{error:?}") };
+        let text = error.text("the control group", "storage.cache_bytes");
+        let (named, shown) = ("by the control group", bytes_text(most));
+        assert!(
+            text.starts_with("storage.cache_bytes: ") && text.contains(named) && text.contains(&shown),
+            "{text}"
+        );
         let fits = divide(&Demand { cache_bytes: Some(most), ..asked }).unwrap();
         assert_eq!(fits.cache_bytes, most);
-        assert!(taken(&fits) <= spared(fits.limit));
+        assert!(taken(&fits, &asked) <= spared(fits.limit));
         assert!(divide(&Demand { cache_bytes: Some(most + MIB), ..asked }).is_err());
         assert_eq!(divide(&Demand { cache_bytes: Some(0), ..asked }).unwrap().cache_bytes, 0);
+    }
+
+    /// The range of the key began below what any configuration could run in, and a refusal advised fewer executors than one.
+    #[test]
+    fn the_least_limit_of_the_key_is_enough_and_no_less_is() {
+        let one = Demand {
+            executors: Wanted::Fixed(1),
+            slices: Wanted::Fixed(1),
+            cache_bytes: Some(0),
+            ..demand(LIMIT_BYTES_MIN)
+        };
+        assert!(divide(&one).is_ok());
+        let text = divide(&Demand { limit: LIMIT_BYTES_MIN - 1, ..one }).unwrap_err().text("the host", "");
+        assert!(text.starts_with("the host: ") && text.contains("1 executor and 1 slice,"), "{text}");
+        assert!(!text.contains("fewer"), "{text}");
     }
 }

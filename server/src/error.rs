@@ -8,7 +8,6 @@ use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
 
-use crate::budget::BudgetError;
 use crate::certificates::CertificateError;
 use crate::load::LoadError;
 
@@ -85,12 +84,6 @@ impl From<LogStartError> for ServeError {
 impl From<StartError> for ServeError {
     fn from(error: StartError) -> Self {
         Self::Host(error)
-    }
-}
-
-impl From<BudgetError> for ServeError {
-    fn from(error: BudgetError) -> Self {
-        Self::Memory(error.to_string())
     }
 }
 

@@ -37,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) shutdown: Shutdown,
     /// What the limit on open files leaves of `server.connections_max`.
     pub(crate) connections_max: usize,
+    /// What that and the memory leave to the management plane.
+    pub(crate) management_connections_max: usize,
     pub(crate) verifications: Verifications,
     pub(crate) wrong_credentials: WrongCredentials,
     pub(crate) readiness: SubsystemChecks,
@@ -185,8 +187,7 @@ async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared)
 }
 
 async fn serve_management(listener: Listener, service: Rc<AdminService>, shared: &Shared) {
-    let most = shared.connections_max.min(MANAGEMENT_CONNECTIONS_MAX);
-    let limits = limits(&shared.settings, most);
+    let limits = limits(&shared.settings, shared.management_connections_max);
     cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
 }
 

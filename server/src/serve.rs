@@ -152,6 +152,7 @@ fn serve_store(
         settings,
         shutdown,
         connections_max,
+        management_connections_max: connections_max.min(budget.management_connections_max),
         verifications,
         wrong_credentials,
         readiness,
@@ -200,7 +201,8 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
 /// Divides the memory, and says how.
 fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
     let budget = budget::of_settings(settings)?;
-    let Budget { limit, executors, slices, cache_bytes, buffers, connections_max } = budget;
+    let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
+    let Budget { connections_max, management_connections_max, .. } = budget;
     tracing::info!(
         target: "service",
         limit,
@@ -210,6 +212,7 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
         read_ahead_bytes_per_executor = buffers.read_ahead_bytes,
         slices,
         connections_max,
+        management_connections_max,
         "memory divided"
     );
     let asked = settings.server.connections_max;

@@ -101,7 +101,7 @@ def test_a_small_server_stays_within_its_limit(make_store: MakeStore):
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"SERVICE_SERVER_MEMORY_LIMIT": "64MiB", "SERVICE_SERVER_EXECUTORS": "4"}, "SERVICE_SERVER_MEMORY_LIMIT"),
+        ({"SERVICE_SERVER_MEMORY_LIMIT": "72MiB", "SERVICE_SERVER_EXECUTORS": "4"}, "SERVICE_SERVER_MEMORY_LIMIT"),
         ({"SERVICE_SERVER_MEMORY_LIMIT": "8TiB"}, "SERVICE_SERVER_MEMORY_LIMIT"),
         ({"SERVICE_SERVER_MEMORY_LIMIT": "256MiB", "SERVICE_STORAGE_CACHE_BYTES": "250MiB"}, "SERVICE_STORAGE_CACHE_BYTES"),
     ],
@@ -125,7 +125,7 @@ def test_connections_that_were_asked_for_and_do_not_fit_are_warned_of(make_store
 
 def test_the_least_limit_that_is_named_is_enough(make_store: MakeStore):
     """The refusal says how much is needed; with that it starts and serves."""
-    store = make_store(SERVICE_SERVER_MEMORY_LIMIT="64MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2")
+    store = make_store(SERVICE_SERVER_MEMORY_LIMIT="72MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2")
     assert store.spawn().wait(20) == 1
     store.extra["SERVICE_SERVER_MEMORY_LIMIT"] = re.search(r"at least (\w+)", store.output())[1]
     store.start()

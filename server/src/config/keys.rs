@@ -5,6 +5,7 @@
 
 use super::key::Availability::{Built, NotBuilt};
 use super::key::{Key, Kind};
+use crate::budget::LIMIT_BYTES_MIN;
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
@@ -49,7 +50,7 @@ keys! {
      "The folder that holds everything stored. With `--dev` the default is `./cairn-data`.";
     EXECUTORS: "server.executors", None, integer(0, 1024), Some("0"), Built,
      "Executors, each pinned to a core; 0 means one for each core.";
-    MEMORY_LIMIT: "server.memory_limit", None, bytes(64 * MIB, 16 * TIB), None, Built,
+    MEMORY_LIMIT: "server.memory_limit", None, bytes(LIMIT_BYTES_MIN, 16 * TIB), None, Built,
      "Memory that the process may use, for the cache, buffers and connections together. When not set, what the host \
      or the control group allows, of either version. Where it is small, fewer connections are taken, and executors and \
      slices of a new store that are not configured are fewer than the cores.";
