@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -109,6 +110,25 @@ def test_large_bodies_go_both_ways(through: SecureS3, filled: str):
     body = random_bytes("large", 40 << 20)
     through.put(filled, "large", body)
     assert hashlib.sha256(through.get(filled, "large").body).digest() == hashlib.sha256(body).digest()
+
+
+def test_answers_are_not_compressed(through: SecureS3, filled: str):
+    """A page of HTML, which nginx compresses with Debian's http section, comes as it lies in the store."""
+    body = b"<p>again and again</p>" * 1000
+    etag = through.put(filled, "page.html", body, [("Content-Type", "text/html")]).get("etag")
+    got = through.get(filled, "page.html", [("Accept-Encoding", "gzip, deflate, br, zstd")])
+    assert (got.body, got.get("content-encoding"), got.get("content-length"), got.get("etag")) == (body, None, str(len(body)), etag)
+
+
+def test_haproxy_gives_up_root(tmp_path: Path):
+    """The configuration takes the place of Debian's, and once left out its user, group and root folder."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can become somebody else")
+    with proxy("haproxy", tmp_path / "haproxy", (1, 1)) as running:
+        process = Path("/proc") / str(running.process_id)
+        facts = dict(line.split(":\t", 1) for line in (process / "status").read_text().splitlines() if ":\t" in line)
+        assert "0" not in facts["Uid"].split() + facts["Gid"].split()
+        assert (process / "root").resolve() == Path("/var/lib/haproxy")
 
 
 def test_the_client_s_address_arrives_and_an_invented_one_does_not(front: Proxy, behind: Cairn):

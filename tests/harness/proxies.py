@@ -22,9 +22,10 @@ PROXIES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "haproxy": "haproxy.cfg"
 NAME = "localhost"
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02
-# nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder.
+# nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder, and what Debian's has there.
 NGINX_MAIN = """daemon off; master_process off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
 http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
+sendfile on; tcp_nopush on; default_type application/octet-stream; gzip on; ssl_prefer_server_ciphers on;
 include cairn.conf; }
 """
 
@@ -38,6 +39,7 @@ class Proxy:
     management_port: int
     # Of the authority that clients trust.
     certificate: Path
+    process_id: int
 
     @property
     def endpoint(self) -> str:
@@ -105,6 +107,8 @@ def command(kind: str, folder: Path, text: str) -> list[str]:
         # Its own administration would listen on a fixed port.
         configuration.write_text(text.replace("{\n", "{\n\tadmin off\n", 1))
         return ["caddy", "run", "--adapter", "caddyfile", "--config", str(configuration)]
+    if os.geteuid():
+        text = re.sub(r"(?m)^ *(chroot|user|group) .*\n", "", text)
     configuration.write_text(text)
     return ["haproxy", "-db", "-f", str(configuration)]
 
@@ -123,7 +127,7 @@ def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]
         process = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         wait_listening(process, ports, log)
-        yield Proxy(kind, *ports, authority.certificate)
+        yield Proxy(kind, *ports, authority.certificate, process.pid)
     finally:
         # Caddy would wait for connections that clients keep.
         process.kill()
