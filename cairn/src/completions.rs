@@ -17,8 +17,8 @@ use crate::usage::{Takes, Usage, takes, usages};
 #[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand, name = "completions", help_triggers("-h", "--help"))]
 pub(crate) struct Completions {
-    /// bash, zsh or fish
-    #[argh(positional)]
+    /// the shell
+    #[argh(positional, arg_name = "bash|zsh|fish")]
     shell: Shell,
 }
 

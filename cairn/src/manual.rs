@@ -6,6 +6,7 @@ use std::fmt::Write;
 use argh::{ArgsInfo, FlagInfo, FlagInfoKind, FromArgs, Optionality, PositionalInfo};
 use cairn_server::config::{ALL_KEYS, Availability, Key};
 
+use crate::agent::CA_VARIABLE;
 use crate::failure::Outcome;
 use crate::output;
 use crate::usage::{HELP, HELP_DESCRIPTION, Usage, usages};
@@ -113,6 +114,15 @@ fn tagged(text: &mut String, option: &FlagInfo<'_>) {
 fn environment(text: &mut String) {
     text.push_str(".SH ENVIRONMENT\n.TP\n.B SERVICE_MANAGEMENT_TOKEN\n");
     add(text, format_args!("{}\n", filled("The token that commands show to a running server.")));
+    add(
+        text,
+        format_args!(
+            ".TP\n.B {CA_VARIABLE}\n{}\n",
+            filled(
+                "A file of authorities, PEM, that commands trust in place of the host's own when the server speaks TLS."
+            )
+        ),
+    );
     text.push_str(".TP\n.B SERVICE_CONFIG\n");
     add(
         text,
@@ -216,6 +226,7 @@ mod tests {
             assert!(page.contains(&format!(".SS {}\n", escaped(&usage.words))), "{}", usage.words);
         }
         assert!(page.contains(".BR SERVICE_S3_BIND \" (server.s3_bind)\"\n"), "{page}");
+        assert!(page.contains(".B SERVICE_CA_CERTIFICATE\n"), "{page}");
         assert!(!page.contains("SERVICE_WEBHOOKS"), "nothing follows from these in this build");
         assert!(page.contains(".SH EXIT STATUS\n.TP\n.B 0\n"));
     }

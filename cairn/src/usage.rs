@@ -58,7 +58,16 @@ impl Usage {
         let files = self.info.positionals.iter().map(|positional| named(positional.name));
         files.into_iter().find(|takes| *takes != Takes::Other).unwrap_or(Takes::Other)
     }
+
+    /// The words that a positional argument takes, where those are all there are.
+    pub(crate) fn choices(&self) -> impl Iterator<Item = &'static str> {
+        let names = self.info.positionals.iter().map(|positional| positional.name);
+        names.filter(|name| name.contains(OR)).flat_map(|name| name.split(OR))
+    }
 }
+
+/// Stands between the words that an argument takes, in its name.
+const OR: char = '|';
 
 /// The option that every command has.
 pub(crate) const HELP: &str = "--help";
@@ -99,5 +108,7 @@ mod tests {
         assert!(serve.contains(&("--data-dir", Takes::Folder)), "{serve:?}");
         assert_eq!(usage("cairn policy create").positional(), Takes::File);
         assert_eq!(usage("cairn bucket create").positional(), Takes::Other);
+        assert_eq!(usage("cairn bucket create").choices().count(), 0);
+        assert_eq!(usage("cairn completions").choices().collect::<Vec<_>>(), ["bash", "zsh", "fish"]);
     }
 }

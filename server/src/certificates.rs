@@ -59,6 +59,10 @@ pub enum CertificateError {
 impl fmt::Display for CertificateError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Unreadable { path, error } if error.kind() == io::ErrorKind::PermissionDenied => {
+                let user = rustix::process::geteuid().as_raw();
+                write!(out, "{} cannot be read by the user id {user}: {error}", path.display())
+            }
             Self::Unreadable { path, error } => write!(out, "{} cannot be read: {error}", path.display()),
             Self::NoPair { files, error } => {
                 let (certificate, key) = (files.certificate.display(), files.key.display());

@@ -127,7 +127,9 @@ fn load_dev(layers: Layers, making: &Making) -> Result<Settings, LoadError> {
         DevSecrets::Text(text) => layers = layers.text(Path::new(dev_secrets::DEV_SECRETS_FILE), &text),
     }
     let mut dev_authority = None;
-    if making.certificate && layers.lacks_any(&[&keys::TLS_CERTIFICATE, &keys::TLS_KEY]) {
+    // One without the other is a mistake, that the check of all values names.
+    let has_no_pair = layers.lacks_any(&[&keys::TLS_CERTIFICATE]) && layers.lacks_any(&[&keys::TLS_KEY]);
+    if making.certificate && has_no_pair {
         let made = dev_certificate::ensure(&data_dir).map_err(LoadError::DevCertificate)?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         layers = layers

@@ -369,3 +369,17 @@ fn the_documentation_is_the_table() {
         "run with CAIRN_UPDATE_DOCS=1 and commit docs/configuration.md"
     );
 }
+
+/// The key of the certificate that is made was taken for one's own, and the refusal said that the two did not go together.
+#[test]
+fn a_certificate_without_its_key_is_refused_with_dev_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let certificate = folder.path().join("own.pem");
+    let options =
+        ServeOptions { data_dir: Some(folder.path().to_owned()), dev_tls: true, ..options(Mode::Dev) };
+    let refusal =
+        load_settings(&options, &production(&[("SERVICE_TLS_CERTIFICATE", certificate.to_str().unwrap())]));
+    let refusal = refusal.unwrap_err().to_string();
+    assert!(refusal.contains("SERVICE_TLS_KEY is not"), "{refusal}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is made");
+}

@@ -69,6 +69,39 @@ fn one_newline_at_the_end_is_removed_and_nothing_else() {
     );
 }
 
+/// A master key with the invisible byte opened no store for whoever typed the same key elsewhere.
+#[test]
+fn a_carriage_return_at_the_end_is_refused_and_nothing_of_the_value_repeated() {
+    let folder = TempDir::new().unwrap();
+    for end in ["\r\n", "\r"] {
+        let path = file(&folder, "key", format!("{CANARY}{end}").as_bytes());
+        let mut variables = root_secret_in(&path);
+        variables.retain(|(name, _)| name != "SERVICE_CREDENTIAL_MASTER_KEY" && !name.ends_with("_FILE"));
+        variables.push(("SERVICE_ROOT_SECRET_KEY".to_owned(), "root-secret-key-0123456789".to_owned()));
+        variables.push(("SERVICE_CREDENTIAL_MASTER_KEY_FILE".to_owned(), path.to_str().unwrap().to_owned()));
+        let refusal = load(&variables).unwrap_err();
+        assert!(refusal.contains("carriage return") && !refusal.contains(CANARY), "{refusal}");
+    }
+}
+
+#[test]
+fn a_configuration_file_with_secrets_that_everybody_can_read_is_warned_of() {
+    let folder = TempDir::new().unwrap();
+    let warnings = |text: &str, mode| {
+        let path = file(&folder, "cairn.toml", text.as_bytes());
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        let options =
+            ServeOptions { mode: Mode::Production, config: Some(path), data_dir: None, dev_tls: false };
+        let environment: Environment =
+            REQUIRED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        load_settings(&options, &environment).unwrap().warnings
+    };
+    let secret = "[observability]\nmetrics_scrape_token = \"scrape-token-0123456789\"\n";
+    assert!(warnings(secret, 0o644).iter().any(|warning| warning.contains("cairn.toml can be read")));
+    assert_eq!(warnings(secret, 0o640), Vec::<String>::new());
+    assert_eq!(warnings("[server]\nexecutors = 1\n", 0o644), Vec::<String>::new());
+}
+
 #[test]
 fn a_value_given_twice_is_refused_whatever_the_two_say() {
     let folder = TempDir::new().unwrap();

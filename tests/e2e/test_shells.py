@@ -77,6 +77,7 @@ def test_commands_and_options_are_offered(complete):
     assert sorted(complete("cairn", "bucket", "")) == ["create", "delete", "list", "show", "versioning"]
     assert complete("cairn", "service-account", "credential", "en") == ["enable"]
     assert complete("cairn", "bucket", "create", "photos", "--ob") == ["--object-lock"]
+    assert sorted(complete("cairn", "completions", "")) == ["bash", "fish", "zsh"]
     assert sorted(complete("cairn", "serve", "--d")) == ["--data-dir", "--dev"]
     assert complete("cairn", "token", "create", "--expires-in", "list", "--ro") == ["--role"]
     assert complete("cairn", "bucket", "create", "list", "--obj") == ["--object-lock"], "a bucket may be named list"

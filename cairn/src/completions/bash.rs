@@ -9,7 +9,8 @@ use crate::usage::{HELP, Takes, Usage};
 pub(super) fn script(usages: &[Usage]) -> String {
     let mut tables = String::new();
     for usage in usages {
-        let names: Vec<&str> = usage.info.commands.iter().map(|command| command.name).collect();
+        let names: Vec<&str> =
+            usage.info.commands.iter().map(|command| command.name).chain(usage.choices()).collect();
         let options: Vec<&str> = usage.options().map(|option| option.long).chain([HELP]).collect();
         let (words, names, options) = (&usage.words, names.join(" "), options.join(" "));
         // Writing to a string does not fail.

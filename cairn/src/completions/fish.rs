@@ -47,6 +47,9 @@ complete -c cairn -f
             let description = quoted(command.command.description);
             let _ = writeln!(text, "{rule} -a {} -d {description}", command.name);
         }
+        for word in usage.choices() {
+            let _ = writeln!(text, "{rule} -a {word}");
+        }
         for option in usage.options() {
             let value = match takes(option) {
                 Takes::Nothing => "",

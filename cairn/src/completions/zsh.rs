@@ -16,8 +16,10 @@ pub(super) fn script(usages: &[Usage]) -> String {
     let mut tables = String::new();
     for usage in usages {
         let below = usage.info.commands.iter();
-        let names: Vec<_> =
-            below.map(|command| described(command.name, command.command.description)).collect();
+        let names: Vec<_> = below
+            .map(|command| described(command.name, command.command.description))
+            .chain(usage.choices().map(|word| format!("'{word}'")))
+            .collect();
         let options = usage.options().map(|option| described(option.long, option.description));
         let options: Vec<_> = options.chain([described(HELP, HELP_DESCRIPTION)]).collect();
         // Writing to a string does not fail.

@@ -48,7 +48,8 @@ fn documented() -> Commands {
             } else if !word.starts_with('<') {
                 words.push(word);
             } else if !value_of_option {
-                own.insert(word.to_owned());
+                // In a table the bar is escaped.
+                own.insert(word.replace("\\|", "|"));
             }
             value_of_option = word.starts_with("--");
         }

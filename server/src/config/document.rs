@@ -18,7 +18,7 @@ environment, end the start with an error that names them. `SERVICE_MANAGEMENT_TO
 
 A secret or the root access key can stand in a file that a variable with `_FILE` at its end names, as
 `SERVICE_ROOT_SECRET_KEY_FILE=/run/secrets/root-secret-key`: its content, less one newline at the end, is the value. The file is
-a regular one of at most 4096 bytes of UTF-8; both variables at once, or two files for one key, end the start. It is read once, at
+a regular one of at most 4096 bytes of UTF-8 that does not end with a carriage return; both variables at once, or two files for one key, end the start. It is read once, at
 the start. In a container the secrets of the engine are such files. Under systemd, `%d` is the folder of the service's credentials:
 
 ```ini
@@ -27,7 +27,7 @@ LoadCredential=master-key:/etc/cairn/master-key
 Environment=SERVICE_CREDENTIAL_MASTER_KEY_FILE=%d/master-key
 ```
 
-Outside `/run`, a file that every user of the host can read or write brings a warning in the log.
+Outside `/run`, such a file, or a TOML file with secrets in it, that every user of the host can read or write brings a warning in the log.
 
 Secrets are shown as `<redacted>` wherever the configuration is shown, and no error repeats a value.
 

@@ -20,7 +20,7 @@ const FILE_BYTES_MAX: u64 = 4096;
 const OTHERS: u32 = 0o006;
 /// Where containers and systemd keep what is meant for one service. Its files are readable by all who see them, as those
 /// of `podman secret` are, and nobody else sees them.
-const OWN_MOUNTS: &str = "/run/";
+const OWN_MOUNTS: &str = "/run";
 
 /// A value from a file.
 pub(super) struct FromFile {
@@ -70,12 +70,28 @@ pub(super) fn read(variable: &str, file: &OsStr) -> Result<FromFile, Problem> {
     if text.is_empty() {
         return Err(wrong("is empty".to_owned()));
     }
-    let exposed = found.mode() & OTHERS != 0 && !path.starts_with(OWN_MOUNTS);
-    let warning = exposed.then(|| {
-        let path = path.display();
-        format!("{variable}: {path} can be read or written by every user of this host; chmod o-rw {path}")
-    });
+    // It cannot be seen, and whoever sets the value by other means will leave it out.
+    if text.ends_with('\r') {
+        return Err(wrong(
+            "ends with a carriage return, as files from Windows do; remove it (sed -i 's/\\r$//')".to_owned(),
+        ));
+    }
+    let warning = exposure(path, found.mode()).map(|exposed| format!("{variable}: {exposed}"));
     Ok(FromFile { text, warning })
+}
+
+/// What to tell the operator of a file with secrets and these permissions, if others can use it.
+pub(super) fn exposure(path: &Path, mode: u32) -> Option<String> {
+    if mode & OTHERS == 0 {
+        return None;
+    }
+    // As the system knows it: `/var/run` is a link to `/run`.
+    let resolved = std::fs::canonicalize(path);
+    if resolved.as_deref().unwrap_or(path).starts_with(OWN_MOUNTS) {
+        return None;
+    }
+    let path = path.display();
+    Some(format!("{path} can be read or written by every user of this host; chmod o-rw {path}"))
 }
 
 /// What to call the value in messages.
@@ -91,5 +107,22 @@ pub(super) fn check_one(plain: &[String], files: &[String]) -> Result<(), Proble
             Err(Problem::GivenTwice { first: first.clone(), second: second.clone() })
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_one_service_sees_is_known_by_every_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret");
+        std::fs::write(&secret, "x").unwrap();
+        assert!(exposure(&secret, 0o600).is_none());
+        assert!(exposure(&secret, 0o644).is_some());
+        let run = folder.path().join("run");
+        std::os::unix::fs::symlink("/run", &run).unwrap();
+        assert!(exposure(&run.join("."), 0o755).is_none() && exposure(Path::new("/run/x"), 0o644).is_none());
     }
 }

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use super::key::{Availability, Key};
+use super::key::{Availability, Key, Kind};
 use super::keys::ALL_KEYS;
 use super::problem::{ConfigError, Problem};
 use super::secret_file;
@@ -162,8 +163,13 @@ impl Layers {
     /// Adds what a TOML file says. Unknown sections and keys are problems.
     #[must_use]
     pub fn file(mut self, path: &Path) -> Self {
-        match read_file(path).and_then(|text| parse_file(path, &text)) {
-            Ok(table) => self.table(table),
+        match read_file(path).and_then(|(text, mode)| Ok((parse_file(path, &text)?, mode))) {
+            Ok((table, mode)) => {
+                if holds_secrets(&table) {
+                    self.warnings.extend(secret_file::exposure(path, mode));
+                }
+                self.table(table);
+            }
             Err(problem) => self.problems.push(problem),
         }
         self
@@ -284,13 +290,23 @@ impl Layers {
     }
 }
 
-fn read_file(path: &Path) -> Result<String, Problem> {
+/// The text of a configuration file, and its permissions.
+fn read_file(path: &Path) -> Result<(String, u32), Problem> {
     let unreadable = |error| Problem::Unreadable { path: PathBuf::from(path), error };
-    let size = std::fs::metadata(path).map_err(unreadable)?.len();
-    if size > FILE_BYTES_MAX {
+    let found = std::fs::metadata(path).map_err(unreadable)?;
+    if found.len() > FILE_BYTES_MAX {
         return Err(unreadable(std::io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes"))));
     }
-    std::fs::read_to_string(path).map_err(unreadable)
+    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    Ok((text, found.mode()))
+}
+
+/// Whether any key that is never shown stands in the file.
+fn holds_secrets(table: &toml::Table) -> bool {
+    ALL_KEYS.iter().filter(|key| key.kind == Kind::Secret).any(|key| {
+        let (section, name) = key.name.split_once('.').unwrap_or((key.name, ""));
+        table.get(section).and_then(|content| content.get(name)).is_some()
+    })
 }
 
 fn parse_file(path: &Path, text: &str) -> Result<toml::Table, Problem> {
