@@ -23,7 +23,7 @@ the start. In a container the secrets of the engine are such files. Under system
 
 ```ini
 [Service]
-LoadCredential=master-key:/etc/cairn/master-key
+LoadCredential=master-key:/etc/cairn/credentials/master-key
 Environment=SERVICE_CREDENTIAL_MASTER_KEY_FILE=%d/master-key
 ```
 
