@@ -1,5 +1,6 @@
 """Attacks Debian's package on a machine with a real systemd: first hour, confinement, long drains, upgrade, removal, purge."""
 
+import json
 import re
 import subprocess
 import time
@@ -80,7 +81,9 @@ def installed() -> Iterator[Installed]:
     try:
         machine.boot()
         package = build_package(folder, "1.0.0~test")
-        target = machine.path("/root") / package.name
+        # Where the lines above these ones have put it.
+        target = machine.path("/root/target/debian") / package.name
+        target.parent.mkdir(parents=True)
         target.write_bytes(package.read_bytes())
         machine.path("/root/later.deb").write_bytes(later_version(package, LATER).read_bytes())
         begun = time.monotonic()
@@ -137,6 +140,25 @@ def test_nothing_that_the_service_does_is_forbidden_to_it(installed: Installed):
     )
     journal = machine.run("journalctl", "--unit=cairn", "--no-pager").stdout
     assert "Operation not permitted" not in journal and " WARN " not in journal and " ERROR " not in journal, journal
+
+
+def test_a_check_sees_what_the_service_sees(installed: Installed):
+    """The unit's credentials, limits and drop-ins, which a shell has not; before a start and while the server runs."""
+    machine = installed.machine
+    check = "/usr/lib/cairn/check"
+    machine.shell(
+        "mkdir -p /run/systemd/system/cairn.service.d\n"
+        "printf '[Service]\\nLimitNOFILE=2000\\n' > /run/systemd/system/cairn.service.d/files.conf\nsystemctl daemon-reload"
+    )
+    running = json.loads(machine.run(check, "--json").stdout)
+    machine.run("systemctl", "stop", "cairn")
+    stopped = json.loads(machine.run(check, "--json").stdout)
+    assert (running["failed"], stopped["failed"]) == (0, 0)
+    assert "2000 may be open" in machine.run(check).stdout
+    machine.run("mv", f"{CREDENTIALS}/root-secret-key", "/root/")
+    assert machine.run(check, check=False).returncode != 0
+    machine.run("mv", "/root/root-secret-key", CREDENTIALS)
+    machine.shell("rm /run/systemd/system/cairn.service.d/files.conf\nsystemctl daemon-reload\nsystemctl start cairn")
 
 
 def test_the_command_line_is_described_and_completed(installed: Installed):
@@ -242,17 +264,43 @@ def test_a_purge_never_takes_data_nor_the_key_that_opens_it(installed: Installed
 
 
 def test_no_second_master_key_is_made_beside_a_store(installed: Installed):
-    """A wrong key would only hide that the right one is lost; the installation says which file is missing."""
+    """A wrong key would only hide that the right one is lost; the installation says which file is missing.
+
+    Nor is one made when the store lies in another folder, or on a disk that is not mounted: only a first installation makes one.
+    """
     machine = installed.machine
-    machine.run("dpkg", "--remove", "cairn")
     machine.run("mv", f"{CREDENTIALS}/master-key", "/root/")
-    done = machine.run("dpkg", "--install", "/root/later.deb")
-    assert f"{CREDENTIALS}/master-key is missing" in done.stderr
-    assert not machine.path(f"{CREDENTIALS}/master-key").exists() and machine.property("ActiveState") != "active"
+    for moved in (False, True):
+        machine.run("dpkg", "--remove", "cairn")
+        if moved:
+            machine.run("mv", "/var/lib/cairn", "/srv/cairn")
+        done = machine.run("dpkg", "--install", "/root/later.deb")
+        assert f"{CREDENTIALS}/master-key is missing" in done.stderr
+        assert not machine.path(f"{CREDENTIALS}/master-key").exists() and machine.property("ActiveState") != "active"
 
 
-def test_a_purge_without_data_leaves_nothing(installed: Installed):
-    """No file of the package, and none that its scripts have made; the log and the user stay."""
+def test_a_purge_keeps_the_key_of_a_store_in_another_folder(installed: Installed):
+    """The data folder was moved as the documentation says. A purge that looked at /var/lib/cairn alone took the only master key."""
+    machine = installed.machine
+    machine.run("mv", "/root/master-key", CREDENTIALS)
+    machine.path("/etc/cairn/cairn.toml").write_text('[server]\ndata_dir = "/srv/cairn"\n')
+    machine.shell(
+        "mkdir -p /etc/systemd/system/cairn.service.d\n"
+        "printf '[Unit]\\nRequiresMountsFor=/srv/cairn\\n[Service]\\nReadWritePaths=/srv/cairn\\n' > /etc/systemd/system/cairn.service.d/override.conf\n"
+        "systemctl daemon-reload\nsystemctl restart cairn"
+    )
+    assert installed.object("first") == machine.path("/etc/os-release").read_text()
+    key = installed.secrets()["master-key"]
+    purged = machine.run("dpkg", "--purge", "cairn").stdout
+    assert f"{CREDENTIALS}/master-key" in purged and "not of the package, and stays: /etc/cairn/tls/key.pem" in purged
+    assert installed.secrets() == {"master-key": key}
+    machine.run("rm", "-r", "/etc/systemd/system/cairn.service.d")
+    machine.run("dpkg", "--install", "/root/later.deb")
+    assert installed.secrets()["master-key"] == key
+
+
+def test_a_purge_leaves_nothing_but_the_key(installed: Installed):
+    """No file of the package, and none that its scripts have made; the log and the user stay, and so does the master key."""
     machine = installed.machine
     listed = machine.run("dpkg-query", "--listfiles", "cairn").stdout.splitlines()
     made = [name for name in listed if not machine.path(name).is_dir()]
@@ -260,6 +308,8 @@ def test_a_purge_without_data_leaves_nothing(installed: Installed):
     # The certificates are the operator's own: no purge would take them.
     machine.run("rm", "-r", "/var/lib/cairn", "/etc/cairn/tls")
     machine.run("dpkg", "--purge", "cairn")
+    machine.run("rm", f"{CREDENTIALS}/master-key")
+    machine.run("rmdir", CREDENTIALS, "/etc/cairn")
     known = [f"/etc/systemd/system/{name}" for name in ("cairn.service", "multi-user.target.wants/cairn.service")]
     known += ["/etc/cairn", "/var/lib/cairn", *made]
     assert len(made) > 10 and [name for name in known if machine.run("test", "-e", name, check=False).returncode == 0] == []

@@ -1,6 +1,7 @@
 """Attacks the packaging files themselves: the unit against systemd's own checks, the examples against each other and the docs."""
 
 import configparser
+import json
 import re
 import subprocess
 from pathlib import Path
@@ -13,11 +14,6 @@ PACKAGING = REPOSITORY / "packaging"
 UNIT = PACKAGING / "systemd" / "cairn.service"
 # systemd counts in tenths: 1.5 of 10. What is left is the network, /proc and the one user.
 EXPOSURE_MAX = 15
-# podman-systemd.unit(5) of 4.7, as far as it is used.
-QUADLET_KEYS = {
-    "Image", "Notify", "SeccompProfile", "NoNewPrivileges", "DropCapability", "ReadOnly", "Tmpfs", "Ulimit", "PodmanArgs", "Volume",
-    "PublishPort", "Environment", "Secret", "HealthCmd", "HealthInterval", "HealthTimeout", "HealthStartPeriod", "HealthRetries",
-}
 
 
 def assignments(path: Path) -> list[tuple[str, str, str]]:
@@ -65,6 +61,37 @@ def test_each_secret_of_the_unit_is_one_that_the_installation_makes():
     assert {value.split("=%d/")[1] for value in variables} == made
 
 
+def make_credentials(*arguments: object) -> subprocess.CompletedProcess:
+    """Runs the script that makes the secrets."""
+    return subprocess.run([PACKAGING / "make-credentials", *arguments], capture_output=True, text=True)
+
+
+def test_secrets_that_somebody_must_put_back_are_told(tmp_path: Path):
+    """An empty master key and a link to a disk that is not mounted are left alone, the others are made, and again on the next run."""
+    (tmp_path / "master-key").touch()
+    (tmp_path / "root-secret-key").symlink_to(tmp_path / "unmounted" / "key")
+    for _ in range(2):
+        done = make_credentials(tmp_path)
+        assert done.returncode == 3
+        assert "master-key is empty" in done.stderr and "root-secret-key is a link to a file that is not there" in done.stderr
+    assert (tmp_path / "master-key").read_bytes() == b"" and not (tmp_path / "root-secret-key").exists()
+    assert (tmp_path / "root-access-key").stat().st_size > 0 and (tmp_path / "management-system-token").stat().st_size > 0
+
+
+def test_a_master_key_is_not_made_where_none_is_wanted(tmp_path: Path):
+    """Neither on an upgrade nor beside a store; a first run makes it, and a second one leaves it."""
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "superblock.json").touch()
+    for arguments in (["--no-master-key", tmp_path / "etc"], [tmp_path / "etc", data]):
+        done = make_credentials(*arguments)
+        assert done.returncode == 3 and "master-key is missing" in done.stderr and not (tmp_path / "etc/master-key").exists()
+    assert make_credentials(tmp_path / "etc").returncode == 0
+    key = (tmp_path / "etc/master-key").read_text()
+    again = make_credentials("--no-master-key", tmp_path / "etc", data)
+    assert (again.returncode, (tmp_path / "etc/master-key").read_text()) == (0, key) and len(key) == 65
+
+
 def test_the_configuration_example_shows_keys_and_defaults_that_exist():
     """Each line with its mark of a comment taken away, against the table of docs/configuration.md."""
     text = (PACKAGING / "debian/cairn.toml").read_text()
@@ -81,10 +108,8 @@ def test_the_configuration_example_shows_keys_and_defaults_that_exist():
 
 def test_the_quadlet_has_the_options_of_the_compose_file():
     """Two ways to run one image: what one confines, the other does not open."""
-    quadlet = assignments(PACKAGING / "container/cairn.container")
-    keys = {key for section, key, _ in quadlet if section == "Container"}
-    assert keys == QUADLET_KEYS
-    values = [value for section, _, value in quadlet if section == "Container"]
+    quadlet = [(key, value) for section, key, value in assignments(PACKAGING / "container/cairn.container") if section == "Container"]
+    values = [value for _, value in quadlet]
     service = yaml.safe_load((PACKAGING / "container/compose.yaml").read_text())["services"]["cairn"]
     for name, limit in service["ulimits"].items():
         assert f"{name}={limit}:{limit}" in values
@@ -92,6 +117,15 @@ def test_the_quadlet_has_the_options_of_the_compose_file():
         assert port in values
     for name, file in service["environment"].items():
         assert f"{name}={file.replace('/run/secrets/', '/run/secrets/cairn-')}" in values
+    assert service["security_opt"] == ["seccomp=./seccomp.json", "no-new-privileges:true"]
+    assert {("SeccompProfile", "/etc/cairn/seccomp.json"), ("NoNewPrivileges", "true")} <= set(quadlet)
+    assert [("DropCapability", name.lower()) for name in service["cap_drop"]] == [pair for pair in quadlet if pair[0] == "DropCapability"]
+    assert service["read_only"] is True and ("ReadOnly", "true") in quadlet and "AddCapability" not in dict(quadlet)
+    assert {value.split(",")[0] for key, value in quadlet if key == "Secret"} == {f"cairn-{name}" for name in service["secrets"]}
+    check = service["healthcheck"]
+    assert ("HealthCmd", json.dumps(check["test"][1:])) in quadlet
+    for ours, theirs in {"HealthInterval": "interval", "HealthTimeout": "timeout", "HealthStartPeriod": "start_period", "HealthRetries": "retries"}.items():
+        assert (ours, str(check[theirs])) in quadlet
     assert service["tmpfs"][0] in values and f"--stop-timeout={service['stop_grace_period'].removesuffix('s')}" in values
 
 
