@@ -1,4 +1,4 @@
-"""Clients that are programs of their own: those around the AWS SDKs under tests/clients, and mc."""
+"""Clients that are programs of their own: those around the AWS SDKs under tests/clients, mc and warp."""
 
 import os
 
@@ -9,4 +9,5 @@ SDK_PROGRAMS = {
     "javascript": ["node", str(REPOSITORY / "tests/clients/javascript/client.mjs")],
     "go": [os.environ.get("CAIRN_GO_CLIENT", str(TOOLS / "go-client"))],
 }
+WARP = os.environ.get("CAIRN_WARP", str(TOOLS / "warp"))
 MC = os.environ.get("CAIRN_MC", str(TOOLS / "mc"))

@@ -1,8 +1,9 @@
-"""Clients that speak another dialect over TLS: restic, mc and minio-py need it; the AWS SDKs put their checksum behind the body."""
+"""Clients that speak another dialect over TLS: restic, mc, warp and minio-py need it; the AWS SDKs put their checksum behind the body."""
 
 import hashlib
 import io
 import json
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ from minio.retention import Retention
 from harness.boto import PART_BYTES, WHEN_REQUIRED, random_bytes, refused
 from harness.certificates import Authority
 from harness.folders import digests
-from harness.programs import MC, SDK_PROGRAMS
+from harness.programs import MC, SDK_PROGRAMS, WARP
 from harness.server import Cairn
 
 NAME = "localhost"
@@ -225,3 +226,33 @@ def test_s5cmd_and_rclone(over_tls, folder: Path, certificate: Path, tmp_path: P
     over_tls.environment |= {"RCLONE_S3_ENDPOINT": over_tls.environment["AWS_ENDPOINT_URL"], "RCLONE_CA_CERT": str(certificate)}
     over_tls.must("rclone", "copy", folder, ":s3:trees-tls/rclone")
     over_tls.must("rclone", "check", "--download", folder, ":s3:trees-tls/rclone")
+
+
+def warp(secure: Cairn, folder: Path, *arguments: str) -> subprocess.CompletedProcess:
+    """One benchmark of warp, which takes any certificate."""
+    command = [
+        WARP, *arguments, "--host", f"{NAME}:{secure.s3_port}", "--tls", "--insecure", "--access-key", secure.secrets.root_access_key,
+        "--secret-key", secure.secrets.root_secret_key, "--bucket", "warp", "--noclear", "--duration", "1s", "--concurrent", "2",
+        "--no-color", "--benchdata", str(folder / arguments[0]),
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder)
+
+
+WARP_BENCHMARKS = [
+    ("get", "--objects", "20", "--obj.size", "64KiB"), ("put", "--obj.size", "64KiB"), ("stat", "--objects", "20", "--obj.size", "1KiB"),
+    ("list", "--objects", "20", "--obj.size", "1KiB"), ("mixed", "--objects", "20", "--obj.size", "16KiB"),
+    ("multipart", "--parts", "3", "--part.size", "5MiB"), ("versioned", "--objects", "10", "--obj.size", "1KiB"),
+]
+
+
+@pytest.mark.parametrize("benchmark", WARP_BENCHMARKS, ids=lambda benchmark: benchmark[0])
+def test_warp_measures_without_an_error(secure: Cairn, tmp_path: Path, benchmark: tuple[str, ...]):
+    done = warp(secure, tmp_path, *benchmark)
+    output = done.stdout + done.stderr
+    assert done.returncode == 0 and "ERROR" not in output and "Errors:" not in output, output[-3000:]
+    assert list(tmp_path.glob(f"{benchmark[0]}*")), "what it has measured is kept"
+
+
+def test_warp_is_told_that_many_keys_are_not_deleted_at_once(secure: Cairn, tmp_path: Path):
+    done = warp(secure, tmp_path, "delete", "--objects", "20", "--batch", "2", "--obj.size", "1KiB")
+    assert "DeleteObjects is not implemented" in done.stdout + done.stderr
