@@ -31,7 +31,8 @@ use crate::superblock::{self, StoreId, Superblock};
 use cairn_model::{BucketName, Clock, ObjectKey};
 use futures_channel::oneshot;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
@@ -132,7 +133,8 @@ impl Store {
     pub(crate) fn open_on(files: Files, options: StoreOptions) -> Result<Arc<Self>, OpenError> {
         let data_dir = &options.data_dir;
         superblock::refuse_later_format(data_dir)?;
-        std::fs::create_dir_all(data_dir).doing("creating", data_dir)?;
+        // What is stored is for nobody else on the host; a folder that is there stays as open as its owner made it.
+        DirBuilder::new().recursive(true).mode(0o700).create(data_dir).doing("creating", data_dir)?;
         ignore_file_size_signal();
         refuse_network_file_system(data_dir)?;
         let lock = lock(data_dir)?;

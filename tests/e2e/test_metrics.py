@@ -6,11 +6,13 @@ import re
 import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import requests
 import yaml
 
+from harness.certificates import Authority
 from harness.damage import find_bytes, flip_bit, read, volumes
 from harness.management import bearer
 from harness.metrics import (
@@ -311,12 +313,20 @@ def documented() -> dict[str, tuple[str, set[str], str]]:
     return {name: (kind, set(re.findall(r"`(\w+)`", labels)), told) for name, kind, labels, told in rows}
 
 
-def test_the_docs_list_every_metric_as_it_is(measured: Cairn):
-    """Name, type, labels and help of each; nothing more and nothing less."""
-    busy(measured)
-    seen = scrape(measured)
+def shown(seen: Scrape) -> dict[str, tuple[str, set[str], str]]:
+    """Type, labels and help by name, as a scrape has them."""
     told = dict(re.findall(r"^# HELP (\w+) (.*)$", seen.text, re.MULTILINE))
-    assert documented() == {name: (kind, seen.labels_of(name), told[name]) for name, kind in seen.families.items()}
+    return {name: (kind, seen.labels_of(name), told[name]) for name, kind in seen.families.items()}
+
+
+def test_the_docs_list_every_metric_as_it_is(measured: Cairn, make_store, tmp_path: Path):
+    """Name, type, labels and help of each; nothing more and nothing less. Those of TLS are there where it is on."""
+    busy(measured)
+    authority = Authority(tmp_path)
+    secure = make_store(**authority.issue("metrics").environment(), SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
+    of_tls = {name: row for name, row in shown(scrape(secure, authority.certificate)).items() if name.startswith("service_tls_")}
+    assert len(of_tls) == 4
+    assert documented() == shown(scrape(measured)) | of_tls
 
 
 def assert_known(expression: str) -> None:

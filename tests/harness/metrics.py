@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import requests
 from prometheus_client.parser import text_string_to_metric_families
@@ -65,10 +66,10 @@ class Scrape:
         return {label for own, its in self.values if own in names for label, _ in its} - {"le"}
 
 
-def scrape(store: Cairn) -> Scrape:
-    """GET /metrics."""
+def scrape(store: Cairn, authority: Path | None = None) -> Scrape:
+    """GET /metrics; with TLS, trusting the authority of that file."""
     headers = {"Authorization": f"Bearer {SCRAPE_TOKEN}"}
-    response = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT)
+    response = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT, verify=str(authority) if authority else None)
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     return Scrape(response.text)
