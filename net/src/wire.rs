@@ -87,6 +87,15 @@ impl Wire {
             None => self.socket.poll_read(context, out),
             Some(session) => session.poll_read(&mut self.socket, context, out),
         };
+        self.or_end_of_wait(polled, context)
+    }
+
+    /// What was polled for, or else the end of the wait.
+    fn or_end_of_wait(
+        &self,
+        polled: Poll<io::Result<usize>>,
+        context: &Context<'_>,
+    ) -> Poll<Result<usize, WireError>> {
         match polled {
             Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
             Poll::Pending => self.poll_end_of_wait(context),
@@ -110,9 +119,23 @@ impl Wire {
             self.consume(count);
             return Ok(count);
         }
+        let (result, has_waited) = self.paced(pace, |wire, context| wire.poll_read(context, out)).await;
+        if !has_waited {
+            // A client that sends faster than its bytes are used never makes us wait; the others want their turn.
+            glommio::yield_if_needed().await;
+        }
+        result
+    }
+
+    /// Waits for one read or write, as long as the client's pace allows; also says whether there was anything to wait for.
+    async fn paced(
+        &mut self,
+        pace: &mut Pace,
+        mut poll: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<Result<usize, WireError>>,
+    ) -> (Result<usize, WireError>, bool) {
         let mut began = None;
         let result = poll_fn(|context| {
-            let polled = self.poll_read(context, out);
+            let polled = poll(self, context);
             if polled.is_pending() && began.is_none() {
                 began = Some(self.begin_wait(pace));
             }
@@ -120,11 +143,7 @@ impl Wire {
         })
         .await;
         self.end_wait(began, pace, *result.as_ref().unwrap_or(&0));
-        if began.is_none() {
-            // A client that sends faster than its bytes are used never makes us wait; the others want their turn.
-            glommio::yield_if_needed().await;
-        }
-        result
+        (result, began.is_some())
     }
 
     /// Arms the watch for one wait of a paced transfer. Waits are timed by real instants: they are rare next to the
@@ -205,20 +224,11 @@ impl Wire {
         pace: &mut Pace,
         mut poll_write: impl FnMut(&mut Self, &mut Context<'_>) -> Poll<io::Result<usize>>,
     ) -> Result<usize, WireError> {
-        let mut began = None;
-        let result = poll_fn(|context| {
-            let polled = match poll_write(self, context) {
-                Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
-                Poll::Pending => self.poll_end_of_wait(context),
-            };
-            if polled.is_pending() && began.is_none() {
-                began = Some(self.begin_wait(pace));
-            }
-            polled
-        })
-        .await;
-        self.end_wait(began, pace, *result.as_ref().unwrap_or(&0));
-        result
+        let poll = |wire: &mut Self, context: &mut Context<'_>| {
+            let polled = poll_write(wire, context);
+            wire.or_end_of_wait(polled, context)
+        };
+        self.paced(pace, poll).await.0
     }
 
     /// Sends some of what a session under way has to send. Ready also when the watch ends the wait.
@@ -227,10 +237,8 @@ impl Wire {
         context: &mut Context<'_>,
         session: &mut rustls::ServerConnection,
     ) -> Poll<Result<usize, WireError>> {
-        match crate::tls::poll_send(session, &mut self.socket, context) {
-            Poll::Ready(result) => Poll::Ready(result.map_err(WireError::Io)),
-            Poll::Pending => self.poll_end_of_wait(context),
-        }
+        let polled = crate::tls::poll_send(session, &mut self.socket, context);
+        self.or_end_of_wait(polled, context)
     }
 
     /// What a session that has failed still has to say, as far as there is room for it.
