@@ -153,23 +153,24 @@ fn by_plane(now: &Snapshot<'_>, value: fn(&PortReading) -> u64) -> Vec<Sample> {
     ports.map(|(plane, port)| Sample::labelled("plane", plane.name(), Whole(value(port)))).collect()
 }
 
+/// A count of one plane, by one more label.
+fn of_plane_by(plane: Plane, label: &'static str, name: &str, count: u64) -> Sample {
+    Sample { labels: vec![("plane", plane.name().to_owned()), (label, name.to_owned())], value: Whole(count) }
+}
+
 fn client_timeouts(now: &Snapshot<'_>) -> Vec<Sample> {
     let of_port = |(plane, port): &(Plane, PortReading)| {
         let plane = *plane;
-        TimeoutPhase::ALL.into_iter().zip(port.timeouts).map(move |(phase, count)| Sample {
-            labels: vec![("plane", plane.name().to_owned()), ("phase", phase.name().to_owned())],
-            value: Whole(count),
-        })
+        let phases = TimeoutPhase::ALL.into_iter().zip(port.timeouts);
+        phases.map(move |(phase, count)| of_plane_by(plane, "phase", phase.name(), count))
     };
     now.ports.iter().flat_map(of_port).collect()
 }
 
 fn tls_handshakes(now: &Snapshot<'_>) -> Vec<Sample> {
     let of_port = |plane: Plane, port: &PortReading| {
-        HandshakeEnd::ALL.into_iter().zip(port.handshakes).map(move |(end, count)| Sample {
-            labels: vec![("plane", plane.name().to_owned()), ("outcome", end.name().to_owned())],
-            value: Whole(count),
-        })
+        let ends = HandshakeEnd::ALL.into_iter().zip(port.handshakes);
+        ends.map(move |(end, count)| of_plane_by(plane, "outcome", end.name(), count))
     };
     let has_tls = |plane: &Plane| now.certificates.iter().any(|certificate| certificate.plane == *plane);
     let ports = now.ports.iter().filter(|(plane, _)| has_tls(plane));
@@ -185,11 +186,8 @@ fn by_certificate(now: &Snapshot<'_>, value: fn(&CertificateReading) -> Option<u
 
 fn certificate_reloads(now: &Snapshot<'_>) -> Vec<Sample> {
     let of_certificate = |certificate: &CertificateReading| {
-        let plane = certificate.plane;
-        [("replaced", certificate.replaced), ("refused", certificate.refused)].map(|(result, count)| Sample {
-            labels: vec![("plane", plane.name().to_owned()), ("result", result.to_owned())],
-            value: Whole(count),
-        })
+        [("replaced", certificate.replaced), ("refused", certificate.refused)]
+            .map(|(result, count)| of_plane_by(certificate.plane, "result", result, count))
     };
     now.certificates.iter().flat_map(of_certificate).collect()
 }
