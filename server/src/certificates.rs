@@ -6,9 +6,9 @@
 //! can be used are there.
 
 use std::fmt;
-use std::fs::OpenOptions;
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,9 +18,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use cairn_admin::CertificateReading;
 use cairn_net::{HandshakeThreads, Pair, PairError, Tls};
 use cairn_observe::Plane;
-use rustix::fs::OFlags;
 
 use crate::config::{PairFiles, TlsSettings};
+use crate::small_file::{self, SmallFileError};
 
 /// How often the files are looked at.
 const LOOKS_APART: Duration = Duration::from_secs(1);
@@ -305,18 +305,11 @@ fn load(files: &PairFiles) -> Result<Loaded, CertificateError> {
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    // Opening a pipe that nobody writes to would wait for ever.
-    let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(not_waiting).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no file"));
-    }
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")));
-    }
-    Ok(bytes)
+    small_file::read(path, FILE_BYTES_MAX).map(|(bytes, _)| bytes).map_err(|error| match error {
+        SmallFileError::Io(error) => error,
+        SmallFileError::NotRegular => io::Error::other("it is no file"),
+        SmallFileError::TooLarge => io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes")),
+    })
 }
 
 fn stamp(files: &PairFiles) -> Stamp {
@@ -341,13 +334,40 @@ fn warn_of_exposed_key(key: &Path) {
 /// Tells of a certificate that is not valid now; gives until when it is.
 fn warn_of_validity(plane: Plane, pair: &Pair) -> Option<i64> {
     let validity = pair.validity()?;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let plane = plane.name();
-    if now > validity.end {
-        tracing::warn!(target: "service", plane, "the certificate has expired: clients will refuse it");
-    } else if now < validity.start {
-        tracing::warn!(target: "service", plane, "the certificate is not valid yet: clients will refuse it");
+    if let Some(fault) = fault_of_validity(&validity, unix_now()) {
+        tracing::warn!(target: "service", plane = plane.name(), "the certificate {}", fault.text());
     }
     Some(validity.end)
+}
+
+/// Why clients refuse a certificate at some time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ValidityFault {
+    Expired,
+    NotYetValid,
+}
+
+impl ValidityFault {
+    /// What is to be said of the certificate.
+    pub(crate) const fn text(self) -> &'static str {
+        match self {
+            Self::Expired => "has expired: clients will refuse it",
+            Self::NotYetValid => "is not valid yet: clients will refuse it",
+        }
+    }
+}
+
+/// Whether a certificate that is valid from the first to the last of these seconds is not so at `now`; all since 1970.
+pub(crate) fn fault_of_validity(validity: &Range<i64>, now: i64) -> Option<ValidityFault> {
+    if now > validity.end {
+        Some(ValidityFault::Expired)
+    } else {
+        (now < validity.start).then_some(ValidityFault::NotYetValid)
+    }
+}
+
+/// The seconds since 1970.
+pub(crate) fn unix_now() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    i64::try_from(now).unwrap_or(i64::MAX)
 }

@@ -24,6 +24,7 @@ mod quote;
 mod serve;
 mod shutdown;
 mod signals;
+mod small_file;
 mod subsystems;
 mod supervisor;
 

@@ -53,9 +53,8 @@ pub(crate) fn serve(
         Certificates::load(&settings.server.tls, EXECUTORS).map_err(ServeError::Certificate)?;
     let listeners = planes::bind(settings, EXECUTORS, &certificates)?;
     let shutdown = Shutdown::new(EXECUTORS);
-    let certificates_again = certificates.clone();
-    let reload = move || certificates_again.reload();
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone(), reload)
+    let grace = settings.server.shutdown_grace_period;
+    signals::watch(shutdown.data.clone(), grace, supervisor.clone(), certificates)
         .map_err(ServeError::Signals)?;
     let connections_max = host::connections_possible(settings.server.connections_max);
     tracing::error!(target: "service", reason, "the store is not opened: every request is refused");

@@ -134,9 +134,8 @@ fn serve_store(
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
     let shutdown = Shutdown::new(executors);
-    let certificates_again = certificates.clone();
-    let reload = move || certificates_again.reload();
-    signals::watch(shutdown.data.clone(), settings.server.shutdown_grace_period, supervisor.clone(), reload)
+    let grace = settings.server.shutdown_grace_period;
+    signals::watch(shutdown.data.clone(), grace, supervisor.clone(), certificates.clone())
         .map_err(ServeError::Signals)?;
 
     let connections_max = host::connections_possible(budget.connections_max);

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT: the first begins the drain, the second ends the process at once. SIGHUP: what can be read again is.
+//! SIGTERM and SIGINT: the first begins the drain, the second ends the process at once. SIGHUP: the certificates are read again.
 //!
 //! Who ends a process often signals it and its process group, one right after the other (`timeout` of coreutils does);
 //! two signals within [`SAME_REQUEST`] are therefore one.
@@ -12,6 +12,7 @@ use cairn_observe::flush_logs;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::certificates::Certificates;
 use crate::supervisor::Supervisor;
 
 /// What a shell reports of a process that a signal ended: this plus the signal's number.
@@ -27,14 +28,14 @@ pub(crate) fn watch(
     drain: Drain,
     grace: Duration,
     supervisor: Supervisor,
-    reload: impl Fn() + Send + 'static,
+    certificates: Certificates,
 ) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let wait = move || {
         let mut first: Option<Instant> = None;
         for signal in signals.forever() {
             match first {
-                _ if signal == SIGHUP => supervisor.reload(&reload),
+                _ if signal == SIGHUP => supervisor.reload(|| certificates.reload()),
                 None => {
                     first = Some(Instant::now());
                     let grace_period_seconds = grace.as_secs();

@@ -1,10 +1,10 @@
 //! The certificates: whether they can be used, and for how long.
 
+use std::ops::Range;
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::Seen;
-use crate::certificates::{is_exposed, load_pair};
+use crate::certificates::{ValidityFault, fault_of_validity, is_exposed, load_pair, unix_now};
 use crate::config::{PairFiles, Settings};
 
 const DAY_SECONDS: i64 = 86_400;
@@ -25,10 +25,7 @@ fn certificate(files: Option<&PairFiles>) -> Seen {
         Ok(pair) => pair,
         Err(error) => return Seen::refused(error),
     };
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let now = i64::try_from(now).unwrap_or(i64::MAX);
-    let validity = pair.validity().map(|range| (range.start, range.end));
-    let seen = judge_validity(&files.certificate, validity, now);
+    let seen = judge_validity(&files.certificate, pair.validity(), unix_now());
     if !is_exposed(&files.key) {
         return seen;
     }
@@ -37,18 +34,19 @@ fn certificate(files: Option<&PairFiles>) -> Seen {
 }
 
 /// `validity` is the first and the last second, and `now` a second, all since 1970.
-fn judge_validity(certificate: &Path, validity: Option<(i64, i64)>, now: i64) -> Seen {
+fn judge_validity(certificate: &Path, validity: Option<Range<i64>>, now: i64) -> Seen {
     let shown = certificate.display();
-    let Some((start, end)) = validity else {
+    let Some(validity) = validity else {
         return Seen::ok(format!("{shown} can be used; it does not say for how long"));
     };
-    let days = end.saturating_sub(now) / DAY_SECONDS;
+    let days = validity.end.saturating_sub(now) / DAY_SECONDS;
     const RENEW: &str = "renew it; the running service takes the new files without a restart";
-    if now > end {
-        Seen::failed(format!("{shown} has expired: clients will refuse it"), RENEW)
-    } else if now < start {
-        let mend = "check the host's clock, and when the certificate was made for";
-        Seen::failed(format!("{shown} is not valid yet: clients will refuse it"), mend)
+    if let Some(fault) = fault_of_validity(&validity, now) {
+        let mend = match fault {
+            ValidityFault::Expired => RENEW,
+            ValidityFault::NotYetValid => "check the host's clock, and when the certificate was made for",
+        };
+        Seen::failed(format!("{shown} {}", fault.text()), mend)
     } else if days < DAYS_LEFT_MIN {
         Seen::warning(format!("{shown} is valid for {days} more days"), RENEW)
     } else {
@@ -64,7 +62,7 @@ mod tests {
     #[test]
     fn a_certificate_that_clients_refuse_fails_and_one_that_ends_soon_is_warned_of() {
         const END: i64 = 400 * DAY_SECONDS;
-        let verdict = |now| judge_validity(Path::new("c.pem"), Some((DAY_SECONDS, END)), now).verdict;
+        let verdict = |now| judge_validity(Path::new("c.pem"), Some(DAY_SECONDS..END), now).verdict;
         assert_eq!(verdict(DAY_SECONDS - 1), Verdict::Failed);
         assert_eq!(verdict(END - DAYS_LEFT_MIN * DAY_SECONDS), Verdict::Ok);
         assert_eq!(verdict(END - DAYS_LEFT_MIN * DAY_SECONDS + 1), Verdict::Warning);

@@ -4,13 +4,12 @@
 //! one newline at its end, which editors and `echo` put there. No message repeats anything of the content.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::key::{Key, Kind};
 use super::problem::Problem;
+use crate::small_file::{self, SmallFileError};
 
 /// What the name of a variable ends with whose value is the name of a file.
 pub(super) const SUFFIX: &str = "_FILE";
@@ -51,18 +50,15 @@ pub(super) fn read(variable: &str, file: &OsStr) -> Result<FromFile, Problem> {
         path: PathBuf::from(path),
         reason,
     };
-    let unreadable = |error: io::Error| wrong(format!("cannot be read: {error}"));
-    let found = std::fs::metadata(path).map_err(unreadable)?;
-    // Opening a pipe that nobody writes to would wait for ever.
-    if !found.is_file() {
-        return Err(wrong("is not a regular file".to_owned()));
-    }
-    let mut content = Vec::new();
-    let opened = File::open(path).map_err(unreadable)?;
-    opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > FILE_BYTES_MAX {
-        return Err(wrong(format!("has more than {FILE_BYTES_MAX} bytes, so that it is no secret")));
-    }
+    let (content, found) = small_file::read(path, FILE_BYTES_MAX).map_err(|error| {
+        wrong(match error {
+            SmallFileError::Io(error) => format!("cannot be read: {error}"),
+            SmallFileError::NotRegular => "is not a regular file".to_owned(),
+            SmallFileError::TooLarge => {
+                format!("has more than {FILE_BYTES_MAX} bytes, so that it is no secret")
+            }
+        })
+    })?;
     let mut text = String::from_utf8(content).map_err(|_| wrong("is not UTF-8".to_owned()))?;
     if text.ends_with('\n') {
         text.pop();
