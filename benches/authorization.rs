@@ -1,8 +1,10 @@
-//! Authentication and authorization of a GET, as root and as a service account among 10 000 accounts and 10 000 policies: the
-//! difference is what policies cost a request. The first group has the part alone in which they differ.
+//! Benchmarks authentication and authorization of a GET among 10 000 accounts.
 //!
-//! The directory is made for the run, a durable change for each account and policy: with `TMPDIR` on a disk in memory that
-//! takes seconds.
+//! Each as root and as a service account, with 10 000 policies. The difference is the cost of policies. The first group
+//! has only the part that differs.
+//!
+//! The directory is created for the run, with a durable change for each account and policy. With `TMPDIR` in memory that takes
+//! seconds.
 
 use cairn_identity::directory::{AccountId, Directory, DirectoryOptions, ExecutorCredentials, PolicyId};
 use cairn_identity::policy::{Action, Policy, Resource};
@@ -17,7 +19,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 const ACCOUNTS: usize = 10_000;
-/// Policies that the account with many has; each of the others has one.
+/// Number of policies of the account with many policies; each of the others has one.
 const MANY: usize = 1000;
 /// 2013-05-24T00:00:00Z.
 const NOW: Timestamp = Timestamp(1_369_353_600_000);
@@ -32,7 +34,7 @@ fn hmac(key: &[u8], text: &str) -> Vec<u8> {
     mac.finalize().into_bytes().to_vec()
 }
 
-/// The `Authorization` header of a GET of the key (AWS: "Create a signed AWS API request").
+/// Returns the `Authorization` header of a GET of the key (AWS: "Create a signed AWS API request").
 fn sign(access_key: &str, secret_key: &str, path: &str) -> String {
     let names = "host;x-amz-content-sha256;x-amz-date";
     let canonical = format!(
@@ -55,7 +57,7 @@ fn open(folder: &Path) -> Arc<Directory> {
     let options = DirectoryOptions {
         folder: folder.to_owned(),
         store: [1; 16],
-        master_key: b"a master key of the benchmark".to_vec(),
+        master_key: b"a master key of the benchmark".to_vec().into(),
         root_access_key: "ROOT".to_owned(),
         clock: Arc::new(SystemClock),
     };
@@ -72,7 +74,7 @@ fn add_policy(directory: &Directory, number: usize) -> PolicyId {
     block_on(directory.create_policy(policy)).expect("kept").id
 }
 
-/// An account with its keys.
+/// Creates an account with its keys.
 type Keys = (AccountId, String, String);
 
 fn add_account(directory: &Directory, name: String) -> Keys {

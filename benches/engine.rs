@@ -1,4 +1,4 @@
-//! The engine's hot pieces: commits by batch size, inline and volume reads, block checks, list merge.
+//! The engine's hot paths: commits by batch size, reads from the record, the cache and the device, block checks, list merges.
 
 use cairn_benches::Bench;
 use cairn_engine::{ListObjects, block_check};
@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Durable puts, as many at once as the batch is large. Each round writes new keys.
+/// Durable puts, with as many concurrent puts as the batch size. Each round writes new keys.
 fn commits(criterion: &mut Criterion) {
     for (what, size) in [("inline 4 KiB", 4096), ("volume 64 KiB", 65_536)] {
         let mut group = criterion.benchmark_group(format!("durable puts, {what}"));
@@ -27,7 +27,7 @@ fn commits(criterion: &mut Criterion) {
     }
 }
 
-/// Reads of one object: inline from the map, from the cache, and from the device.
+/// Reads of one object: inline from the record, from the cache, and from the device.
 fn reads(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("reads");
     for (what, size, cache) in [
@@ -52,7 +52,7 @@ fn block_checks(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A page of 1000 among 20 000 keys, and the 100 folders that they make.
+/// A page of 1000 of 20 000 keys, and a page of their 100 common prefixes.
 fn lists(criterion: &mut Criterion) {
     let bench = Bench::new(0);
     let bytes = Rc::new(vec![7u8; 100]);

@@ -1,10 +1,10 @@
-//! Parsing request heads, and making response heads.
+//! Parsing request heads and building response heads.
 
 use cairn_http1::{HeadLimits, parse_head};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
 
-/// What an SDK sends with a GET.
+/// The head that an SDK sends with a GET.
 const SDK_GET: &[u8] = b"GET /bucket/folder/object-00000042 HTTP/1.1\r\nHost: 127.0.0.1:7600\r\n\
 Accept-Encoding: identity\r\nUser-Agent: Boto3/1.44 md/Botocore#1.44 ua/2.1 os/linux lang/python\r\n\
 X-Amz-Content-SHA256: e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\r\n\

@@ -1,6 +1,6 @@
-//! What it costs to note a request and a duration: alone, among many kinds of requests, and beside a thread that does the same.
+//! The cost of recording a request and a duration: alone, with many kinds of requests, and concurrently with another thread.
 
-use cairn_model::Durations;
+use cairn_model::DurationHistogram;
 use cairn_observe::{Plane, RequestOutcome, RequestRecord, log_request};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::hint::black_box;
@@ -15,6 +15,8 @@ const fn record(operation: &'static str) -> RequestRecord<'static> {
         method: "GET",
         addresses: None,
         route: "/{bucket}/{key}",
+        principal: None,
+        resource: None,
         operation,
         status: 200,
         latency: Duration::from_micros(70),
@@ -25,12 +27,12 @@ const fn record(operation: &'static str) -> RequestRecord<'static> {
     }
 }
 
-/// Kinds of requests that a busy server of every operation sees.
+/// Number of kinds of requests on a busy server.
 const KINDS: usize = 64;
 
 fn requests(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("metrics");
-    // No log was started, so a request is counted and no line is written.
+    // The log is not started, so a request is counted but no line is written.
     let one = record("GetObject");
     group.bench_function("a request", |bencher| bencher.iter(|| log_request(black_box(&one))));
 
@@ -57,9 +59,9 @@ fn requests(criterion: &mut Criterion) {
     stop.store(true, Ordering::Relaxed);
     other.join().expect("it counts until it is told to stop");
 
-    let durations = Durations::default();
+    let durations = DurationHistogram::default();
     let time = Duration::from_micros(130);
-    group.bench_function("a duration", |bencher| bencher.iter(|| durations.note_time(black_box(time))));
+    group.bench_function("a duration", |bencher| bencher.iter(|| durations.record_duration(black_box(time))));
     group.finish();
 }
 

@@ -1,4 +1,4 @@
-//! Verifying signatures with a cached signing key, on the published examples of AWS ("Signature Version 4 examples").
+//! Benchmarks signature verification with the examples that AWS publishes.
 
 use cairn_identity::{Authenticator, RootCredential, SignedRequest};
 use cairn_model::Timestamp;

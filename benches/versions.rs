@@ -1,5 +1,5 @@
-//! Versions and parts: keys with many versions beside keys with one, pages of versions beside pages of keys, completions
-//! by the number of parts, copies.
+//! Versions and parts: keys with many versions and with one, pages of versions and of keys, completions by number of parts,
+//! copies.
 
 use cairn_benches::Bench;
 use cairn_engine::{
@@ -22,7 +22,7 @@ fn versioned(bench: &Bench) {
     changed.expect("versioning");
 }
 
-/// The current version of a key with one version among a hundred thousand such, and of one with as many versions.
+/// The current version of a key with one version among 100 000 such keys, and of a key with 100 000 versions.
 fn current_versions(criterion: &mut Criterion) {
     let bench = Bench::new(0);
     versioned(&bench);
@@ -51,7 +51,7 @@ fn current_versions(criterion: &mut Criterion) {
     });
 }
 
-/// Pages of 1000 among 20 000 keys: of keys, and of versions.
+/// Pages of 1000 of 20 000 keys: of keys, and of versions.
 fn pages(criterion: &mut Criterion) {
     let bench = Bench::new(0);
     versioned(&bench);
@@ -75,7 +75,7 @@ fn pages(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A completion, durable, by the number of its parts: they are small here, which it does not look at.
+/// A durable completion by the number of its parts. The parts are small, because their size does not matter.
 fn completions(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("completions by parts");
     for parts in [10u16, 1000, 10_000] {
@@ -95,7 +95,7 @@ fn completions(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// An upload with that many parts of 20 000 bytes, ready to be completed.
+/// Returns an upload with this many parts of 20 000 bytes, ready to be completed.
 async fn uploaded(bench: &Bench, key: ObjectKey, parts: u16) -> CompleteUpload {
     let (engine, bucket) = (bench.engine(), bench.bucket());
     let upload = engine.create_upload(bucket, &key, NewUpload::default()).await.expect("begins").id;
@@ -139,7 +139,9 @@ fn copies(criterion: &mut Criterion) {
             bench.run(async {
                 let (engine, bucket) = (bench.engine(), bench.bucket());
                 let source = engine.open_whole(bucket, &Bench::key(0), None).expect("opens");
-                engine.copy_payload(source, bucket, &Bench::key(1)).await.expect("copies");
+                let permit = engine.admit_copy("bench", bucket, &Bench::key(1), SIZE).await;
+                let mut permit = permit.expect("is admitted");
+                engine.copy_payload(&mut permit, source, bucket, &Bench::key(1)).await.expect("copies");
             });
         });
     });

@@ -1,9 +1,12 @@
-"""Fixtures that every suite shares: one server for most tests, own stores for those that stop, kill or damage one."""
+"""Fixtures that every suite shares: one server for most tests, own stores for those that stop, kill or damage one.
+
+With CI=true a skipped test fails, unless CAIRN_ALLOW_SKIPS=1 is set: a machine that cannot run a test says nothing about it.
+"""
 
 import itertools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,13 +14,38 @@ import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client
+from harness.diagnosis import describe_running_servers
 from harness.management import Management
 from harness.s3 import S3
 from harness.server import RUNS, Cairn, ServerError
 from harness.sigv4 import Credential
 
 FOREIGN_ENDPOINT = "S3_TEST_ENDPOINT"
+SKIPS_FAIL = os.environ.get("CI") == "true" and os.environ.get("CAIRN_ALLOW_SKIPS") != "1"
 _bucket_numbers = itertools.count(1)
+
+
+def failed_if_skipped(report: pytest.TestReport | pytest.CollectReport) -> pytest.TestReport | pytest.CollectReport:
+    """The report of a test or a module, as a failure when it was skipped and must not be."""
+    if report.skipped and SKIPS_FAIL:
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which is a failure with CI=true: {report.longrepr}"
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Judges a test that was skipped by a mark, by a fixture, or in the middle, and explains a failure."""
+    report = failed_if_skipped((yield))
+    if report.failed and report.when == "call":
+        report.sections.append(("running servers", describe_running_servers()))
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """Judges a module that was skipped while it was imported."""
+    return failed_if_skipped((yield))
 
 
 @pytest.fixture(scope="session")

@@ -1,51 +1,51 @@
-//! One request as the handlers of routes see it: who asks, the path's names, the query, the body, the store.
+//! An admitted request as handlers see it: caller, path, query, body, and access to the store.
 
 use cairn_engine::{Bucket, Engine, Store};
 use cairn_http1::{RequestHead, decode};
 use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey, VersionName};
-use cairn_net::{Abandoned, BodyError, Drain, RequestBody};
-use http::StatusCode;
+use cairn_net::{CancelReason, RequestBody};
+use cairn_observe::AuditLog;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::future::{Future, pending};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::access::Caller;
-use crate::audit::{ReadTrail, Trail};
+use crate::access::{AuditContext, Caller, ReadAudit};
+use crate::context::AdminContext;
 use crate::error::AdminError;
-use crate::limits::{BODY_BYTES_MAX, JSON_MESSAGE_BYTES_MAX};
-use crate::query::Parameters;
-use crate::routes::Segments;
-use crate::service::AdminService;
+use crate::request::body::{parse_json, read_body};
+use crate::request::names::{bucket_name, object_key, version_name};
+use crate::request::path::Segments;
+use crate::request::query::Parameters;
 
-/// A request that was let in.
+/// An admitted request.
 pub(crate) struct Call<'a, 'b> {
-    /// The plane on this executor.
-    pub(crate) service: &'a AdminService,
-    /// Who asks; `None` on routes that ask nobody.
+    /// What the requests of this executor share.
+    pub(crate) context: &'a AdminContext,
+    /// The caller; `None` for operations without one.
     pub(crate) caller: Option<&'a Caller>,
-    /// What the audit trail needs of the request.
-    pub(crate) trail: &'a Trail<'a>,
+    /// The properties of the request that audit records contain.
+    pub(crate) audit: &'a AuditContext<'a>,
     /// The request's head.
     pub(crate) head: &'a RequestHead,
-    /// What the variable segments of its path stand for.
+    /// Values of the variable segments of the path.
     pub(crate) segments: Segments<'a>,
-    /// `None` when a head is tried without a connection.
+    /// `None` in tests without a connection.
     pub(crate) body: Option<&'a mut RequestBody<'b>>,
 }
 
 impl Call<'_, '_> {
-    /// The engine of this executor.
+    /// Returns the engine of this executor.
     ///
     /// # Errors
-    /// `NOT_READY` when there is no store to serve.
+    /// `NOT_READY` when no store is open.
     pub(crate) fn engine(&self) -> Result<&Rc<Engine>, AdminError> {
-        self.service.options.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        self.context.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
     }
 
-    /// The store.
+    /// Returns the store.
     ///
     /// # Errors
     /// As [`Self::engine`].
@@ -53,29 +53,40 @@ impl Call<'_, '_> {
         Ok(self.engine()?.store())
     }
 
-    /// The directory of accounts.
+    /// Returns the directory of accounts.
     ///
     /// # Errors
-    /// `NOT_READY` when there is no store to serve.
+    /// `NOT_READY` when no store is open.
     pub(crate) fn directory(&self) -> Result<&Arc<Directory>, AdminError> {
-        self.service.options.directory.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        self.context.directory.as_ref().ok_or(AdminError::NotReady("the store is not open"))
     }
 
-    /// Who asks, on a route that lets nobody in who is not known.
+    /// Returns the audit trail.
+    ///
+    /// # Errors
+    /// `NOT_READY` when no store is open.
+    pub(crate) fn audit_log(&self) -> Result<&Arc<AuditLog>, AdminError> {
+        self.context.audit.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+    }
+
+    /// Returns the caller.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED` for an operation without a caller.
     pub(crate) fn caller(&self) -> Result<&Caller, AdminError> {
         self.caller.ok_or(AdminError::Unauthenticated)
     }
 
-    /// What `{name}` of the path stands for, decoded.
+    /// Returns the value of the path segment `{name}`, decoded.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` for a broken escape.
+    /// `INVALID_REQUEST` for an invalid percent-encoding.
     pub(crate) fn segment(&self, name: &str) -> Result<Cow<'_, str>, AdminError> {
-        let sent = self.segments.get(name).ok_or(AdminError::Internal)?;
-        decode(sent).map_err(|error| AdminError::invalid(format!("the path: {error}")))
+        let sent = self.segments.get(name).expect("handlers ask only for segments of their route's pattern");
+        decode(sent).map_err(|error| AdminError::invalid(format!("the path is invalid: {error}")))
     }
 
-    /// The name of the bucket that the path names.
+    /// Returns the bucket name of the path.
     ///
     /// # Errors
     /// `INVALID_BUCKET_NAME`.
@@ -83,7 +94,7 @@ impl Call<'_, '_> {
         bucket_name(&self.segment("bucket")?)
     }
 
-    /// The bucket that the path names.
+    /// Returns the bucket of the path.
     ///
     /// # Errors
     /// `INVALID_BUCKET_NAME`, `BUCKET_NOT_FOUND`.
@@ -91,7 +102,7 @@ impl Call<'_, '_> {
         self.store()?.bucket(&self.bucket_name()?).ok_or(AdminError::BucketNotFound)
     }
 
-    /// The key that the path names.
+    /// Returns the object key of the path.
     ///
     /// # Errors
     /// `INVALID_REQUEST`.
@@ -99,154 +110,115 @@ impl Call<'_, '_> {
         object_key(&self.segment("key")?)
     }
 
-    /// The version that the query's parameter `version_id` names, which is the only one it may have.
+    /// Returns the version of the query parameter `version_id`. No other parameter is allowed.
     ///
     /// # Errors
-    /// `INVALID_REQUEST`; `VERSION_NOT_FOUND` for what is the id of no version.
+    /// `INVALID_REQUEST`; `VERSION_NOT_FOUND` when no version can have this id.
     pub(crate) fn version(&self) -> Result<Option<VersionName>, AdminError> {
         const VERSION: &str = "version_id";
         self.parameters(&[VERSION])?.text(VERSION).map(version_name).transpose()
     }
 
-    /// For what fails when the answer has begun.
-    pub(crate) fn read_trail(&self) -> ReadTrail {
-        ReadTrail::new(self.trail, self.service.options.audit.as_ref())
+    /// Returns the audit for reads that fail after the response has begun.
+    pub(crate) fn read_audit(&self) -> ReadAudit {
+        ReadAudit::new(self.audit, self.context.audit.as_ref())
     }
 
-    /// The query, which may have the `known` parameters only.
+    /// Parses the query. Only the `known` parameters are allowed.
     ///
     /// # Errors
     /// `INVALID_REQUEST`.
     pub(crate) fn parameters(&self, known: &[&str]) -> Result<Parameters, AdminError> {
-        Parameters::read(self.head.query(), known)
+        Parameters::parse(self.head.query(), known)
     }
 
-    /// No query parameter may be there.
+    /// Validates that the query has no parameters.
     ///
     /// # Errors
-    /// `INVALID_REQUEST`.
+    /// `INVALID_REQUEST` when there is one.
     pub(crate) fn no_parameters(&self) -> Result<(), AdminError> {
         self.parameters(&[]).map(drop)
     }
 
-    /// The body as JSON.
+    /// Reads and parses the JSON body.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` when it is none of this form, `PAYLOAD_TOO_LARGE`.
+    /// `INVALID_REQUEST` when it is invalid; `PAYLOAD_TOO_LARGE`.
     pub(crate) async fn json<T: DeserializeOwned>(&mut self) -> Result<T, AdminError> {
-        let bytes = self.bytes().await?;
-        parsed(&bytes)
+        let bytes = self.body_bytes().await?;
+        parse_json(&bytes)
     }
 
-    /// The body as JSON; the default when it is empty.
+    /// Reads and parses the JSON body. Returns the default when it is empty.
     ///
     /// # Errors
     /// As [`Self::json`].
     pub(crate) async fn optional_json<T: DeserializeOwned + Default>(&mut self) -> Result<T, AdminError> {
-        let bytes = self.bytes().await?;
+        let bytes = self.body_bytes().await?;
         if bytes.is_empty() {
             return Ok(T::default());
         }
-        parsed(&bytes)
+        parse_json(&bytes)
     }
 
-    /// There must be no body.
+    /// Validates that there is no body.
     ///
     /// # Errors
     /// `INVALID_REQUEST` when there is one.
     pub(crate) async fn no_body(&mut self) -> Result<(), AdminError> {
-        if self.bytes().await?.is_empty() {
+        if self.body_bytes().await?.is_empty() {
             Ok(())
         } else {
-            Err(AdminError::invalid("the route takes no body"))
+            Err(AdminError::invalid("this route takes no request body"))
         }
     }
 
-    async fn bytes(&mut self) -> Result<Vec<u8>, AdminError> {
-        let Some(body) = self.body.as_deref_mut() else { return Ok(Vec::new()) };
-        let length = usize::try_from(body.remaining()).unwrap_or(usize::MAX);
-        if length > BODY_BYTES_MAX {
-            let message = format!("the body has more than {BODY_BYTES_MAX} bytes");
-            return Err(AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message));
-        }
-        let mut bytes = vec![0; length];
-        let mut read = 0;
-        while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            match body.read(rest).await {
-                Ok(count) if count > 0 => read += count,
-                Err(error) => return Err(unread(&error)),
-                Ok(_) => return Err(AdminError::invalid("the body could not be read to its end")),
-            }
-        }
-        // Nothing is read of a body whose length is not declared; asking for more says so.
-        if length == 0 && body.read(&mut [0]).await.is_err() {
-            let message = "the body must have a Content-Length".to_owned();
-            return Err(AdminError::Invalid(StatusCode::LENGTH_REQUIRED, message));
-        }
+    /// Reads the body. Then checks that the caller's token still exists.
+    ///
+    /// # Errors
+    /// `PAYLOAD_TOO_LARGE`, errors of the connection, and those of [`Self::authenticate_again`].
+    pub(crate) async fn body_bytes(&mut self) -> Result<Vec<u8>, AdminError> {
+        let bytes = match self.body.as_deref_mut() {
+            Some(body) => read_body(body).await?,
+            None => Vec::new(),
+        };
+        self.authenticate_again()?;
         Ok(bytes)
     }
 
-    /// Does `work` as long as somebody waits for it: it is dropped when the client goes or the service begins to stop.
-    pub(crate) async fn while_wanted<T>(
+    /// Checks before a change is made that the caller's token still exists. Reading a body or copying an object can take
+    /// hours, and the token may be deleted meanwhile. Without a change of the directory this is one atomic load.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`.
+    pub(crate) fn authenticate_again(&self) -> Result<(), AdminError> {
+        let Some(Caller { token: Some(token), directory_version, .. }) = self.caller else { return Ok(()) };
+        let directory = self.directory()?;
+        if directory.version() == *directory_version || directory.has_token(*token) {
+            Ok(())
+        } else {
+            Err(AdminError::Unauthenticated)
+        }
+    }
+
+    /// Runs `work` until it ends, the client disconnects, or the service begins to stop. Then `work` is dropped.
+    ///
+    /// # Errors
+    /// Those of `work`; `CLIENT_GONE`; `NOT_READY` when the service is stopping.
+    pub(crate) async fn until_disconnect<T>(
         &self,
         work: impl Future<Output = Result<T, AdminError>>,
     ) -> Result<T, AdminError> {
-        let drain: &Drain = &self.service.options.drain;
-        let given_up = async {
+        let cancelled = async {
             match &self.body {
-                Some(body) => Err(match body.abandoned(drain).await {
-                    Abandoned::ClientGone => AdminError::ClientGone,
-                    Abandoned::Draining => AdminError::NotReady("the service is shutting down"),
+                Some(body) => Err(match body.cancelled(&self.context.drain).await {
+                    CancelReason::ClientDisconnected => AdminError::ClientDisconnected,
+                    CancelReason::Draining => AdminError::NotReady("the service is shutting down"),
                 }),
                 None => pending().await,
             }
         };
-        futures_lite::future::or(work, given_up).await
+        // Checked first, so that nothing is done for a client that sends requests and does not wait.
+        futures_lite::future::or(cancelled, work).await
     }
-}
-
-fn parsed<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, AdminError> {
-    crate::json::parse(bytes).map_err(|error| {
-        let text = error.to_string();
-        let shown = &text[..text.floor_char_boundary(JSON_MESSAGE_BYTES_MAX)];
-        let more = if shown.len() < text.len() { " …" } else { "" };
-        AdminError::invalid(format!("the body: {shown}{more}"))
-    })
-}
-
-/// What a body that could not be read is answered with.
-pub(crate) fn unread(error: &BodyError) -> AdminError {
-    match error {
-        BodyError::TimedOut => {
-            AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time".to_owned())
-        }
-        _ => AdminError::invalid("the body could not be read to its end"),
-    }
-}
-
-/// A bucket's name, checked.
-///
-/// # Errors
-/// `INVALID_BUCKET_NAME`, with the rule that is broken.
-pub(crate) fn bucket_name(text: &str) -> Result<BucketName, AdminError> {
-    BucketName::parse(text).map_err(|error| AdminError::InvalidBucketName(error.rule))
-}
-
-/// A version's id.
-///
-/// # Errors
-/// `INVALID_REQUEST` when there is none; `VERSION_NOT_FOUND` for what is the id of no version.
-pub(crate) fn version_name(text: &str) -> Result<VersionName, AdminError> {
-    if text.is_empty() {
-        return Err(AdminError::invalid("version_id must not be empty"));
-    }
-    VersionName::parse(text).ok_or(AdminError::VersionNotFound)
-}
-
-/// An object's key, checked.
-///
-/// # Errors
-/// `INVALID_REQUEST`.
-pub(crate) fn object_key(text: &str) -> Result<ObjectKey, AdminError> {
-    ObjectKey::parse(text).map_err(|_| AdminError::invalid("an object key has 1 to 1024 bytes of UTF-8"))
 }

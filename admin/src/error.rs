@@ -1,91 +1,97 @@
-//! Refusals of the management plane: one enum, and the one place that gives each its status and code.
+//! Errors of the management plane, with their status, code and message.
 
 use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
 use http::StatusCode;
 
-/// Why a request is refused.
+/// Why a request failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum AdminError {
-    /// There is no such route.
+    /// No route has this path.
     NotFound,
-    /// The route exists, for other methods: the value of `Allow`.
+    /// The path has routes for other methods only: the value of `Allow`.
     MethodNotAllowed(String),
-    /// No credential, or one that is not right. Which of the two is not said.
+    /// The credential is missing or wrong. Clients are not told which.
     Unauthenticated,
-    /// The caller's role does not have the route.
+    /// `/metrics` without its token: whether one is configured.
+    NotScraper { is_configured: bool },
+    /// The caller's role may not call the operation.
     Forbidden,
-    /// A browser sent its stored root credential along with a request of another site's page.
+    /// A browser added its stored root credential to a request from another site's page.
     CrossSite,
-    /// The request could not be understood; the status says in which way.
+    /// The request is invalid: a status of class 4xx, and what is wrong.
     Invalid(StatusCode, String),
-    /// `after_time` and `after_id` that no page gave: what is wrong with them.
+    /// `after_time` and `after_id` do not come from a page of audit events: what is wrong.
     InvalidAuditCursor(&'static str),
-    /// A bucket name that is none: the rule that it breaks.
+    /// An invalid bucket name: the rule that it breaks.
     InvalidBucketName(&'static str),
-    /// No bucket of the name.
+    /// No bucket has this name.
     BucketNotFound,
-    /// No object of the key.
+    /// No object has this key.
     ObjectNotFound,
-    /// No version of the id.
+    /// No version has this id.
     VersionNotFound,
-    /// No service account of the id.
+    /// No unfinished upload has this id.
+    UploadNotFound,
+    /// No service account has this id.
     AccountNotFound,
-    /// The account has no credential of the id.
+    /// The account has no credential with this id.
     CredentialNotFound,
-    /// No policy of the id.
+    /// No policy has this id.
     PolicyNotFound,
-    /// No management token of the id.
+    /// No management token has this id.
     TokenNotFound,
-    /// A service account of the name is there.
+    /// A service account with this name exists.
     AccountAlreadyExists,
-    /// The policy is attached to accounts: a sentence that says to how many.
+    /// The policy is attached to accounts: a message with their number.
     PolicyInUse(String),
-    /// There are as many as may be: a sentence that says of what.
+    /// The maximum number of entries of one kind exists: a message that names the kind.
     LimitReached(String),
-    /// A bucket of the name is there.
+    /// A bucket with this name exists.
     BucketAlreadyExists,
-    /// The bucket holds something.
-    BucketNotEmpty,
-    /// The bucket's settings do not allow it: which, and why.
+    /// The bucket is not empty: what it holds.
+    BucketNotEmpty(String),
+    /// The bucket's settings do not allow the change: the reason.
     InvalidBucketState(&'static str),
-    /// The version is locked.
+    /// The version is protected by object lock.
     ObjectLocked,
-    /// The bucket's quota would be passed.
+    /// The change would exceed the bucket's quota.
     QuotaExceeded,
-    /// The bucket holds more than the quota would allow.
+    /// The bucket already holds more than the new quota allows.
     QuotaBelowUsage,
-    /// A precondition of the request does not hold (RFC 9110 section 13).
+    /// A precondition of the request failed (RFC 9110 section 13).
     PreconditionFailed,
-    /// The range lies past the end of so many bytes.
+    /// The range begins after the end of the object: its size in bytes.
     RangeNotSatisfiable(u64),
-    /// The object's content is none that is shown: why.
+    /// The object has no preview: the reason.
     UnsupportedMediaType(&'static str),
     /// No space is left on the device.
     StorageFull,
-    /// As many as may run at once are running.
+    /// The maximum number of such requests is already running: which.
     TooManyRequests(&'static str),
-    /// The client has closed the connection: whatever is answered, nobody reads it. Stands in the log.
-    ClientGone,
-    /// The service cannot take the request now.
+    /// The client has closed the connection. No one reads the response; the code appears in the request log.
+    ClientDisconnected,
+    /// The service cannot handle the request now: the reason.
     NotReady(&'static str),
-    /// A defect; the log has the particulars, under the same request id.
+    /// An internal error. The log has the details under the same request id.
     Internal,
 }
 
 impl AdminError {
-    /// A request that says something wrong.
+    /// Returns the error for an invalid request, with status 400.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::Invalid(StatusCode::BAD_REQUEST, message.into())
     }
 
+    /// Returns the HTTP status.
     pub(crate) const fn status(&self) -> StatusCode {
         match self {
             Self::NotFound
             | Self::BucketNotFound
             | Self::ObjectNotFound
             | Self::VersionNotFound
+            | Self::UploadNotFound
             | Self::AccountNotFound
             | Self::CredentialNotFound
             | Self::PolicyNotFound
@@ -96,7 +102,7 @@ impl AdminError {
             | Self::AccountAlreadyExists
             | Self::PolicyInUse(_)
             | Self::LimitReached(_)
-            | Self::BucketNotEmpty
+            | Self::BucketNotEmpty(_)
             | Self::InvalidBucketState(_)
             | Self::QuotaExceeded
             | Self::QuotaBelowUsage => StatusCode::CONFLICT,
@@ -106,18 +112,19 @@ impl AdminError {
             Self::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unauthenticated => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated | Self::NotScraper { .. } => StatusCode::UNAUTHORIZED,
             Self::Invalid(status, _) => *status,
-            Self::NotReady(_) | Self::ClientGone => StatusCode::SERVICE_UNAVAILABLE,
+            Self::NotReady(_) | Self::ClientDisconnected => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
         }
     }
 
+    /// Returns the code in the JSON body (specification, "Errors").
     pub(crate) const fn code(&self) -> &'static str {
         match self {
             Self::NotFound => "NOT_FOUND",
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
-            Self::Unauthenticated => "UNAUTHENTICATED",
+            Self::Unauthenticated | Self::NotScraper { .. } => "UNAUTHENTICATED",
             Self::Forbidden | Self::CrossSite => "FORBIDDEN",
             Self::AccountNotFound => "SERVICE_ACCOUNT_NOT_FOUND",
             Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
@@ -127,7 +134,7 @@ impl AdminError {
             Self::PolicyInUse(_) => "POLICY_IN_USE",
             Self::LimitReached(_) => "LIMIT_REACHED",
             Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
-            Self::BucketNotEmpty => "BUCKET_NOT_EMPTY",
+            Self::BucketNotEmpty(_) => "BUCKET_NOT_EMPTY",
             Self::InvalidBucketState(_) => "INVALID_BUCKET_STATE",
             Self::PreconditionFailed => "PRECONDITION_FAILED",
             Self::RangeNotSatisfiable(_) => "RANGE_NOT_SATISFIABLE",
@@ -143,61 +150,71 @@ impl AdminError {
             Self::BucketNotFound => "BUCKET_NOT_FOUND",
             Self::ObjectNotFound => "OBJECT_NOT_FOUND",
             Self::VersionNotFound => "VERSION_NOT_FOUND",
+            Self::UploadNotFound => "UPLOAD_NOT_FOUND",
             Self::TooManyRequests(_) => "TOO_MANY_REQUESTS",
             Self::NotReady(_) => "NOT_READY",
-            Self::ClientGone => "CLIENT_GONE",
+            Self::ClientDisconnected => "CLIENT_GONE",
             Self::Internal => "INTERNAL_ERROR",
         }
     }
 
+    /// Returns the message for people.
     pub(crate) fn message(&self) -> String {
         match self {
-            Self::NotFound => "there is no such route".to_owned(),
-            Self::MethodNotAllowed(allow) => format!("this route takes {allow}"),
+            Self::NotFound => "the route does not exist".to_owned(),
+            Self::MethodNotAllowed(allow) => format!("this route accepts only {allow}"),
             Self::Unauthenticated => {
-                "a management token (Authorization: Bearer) or the root credential (HTTP Basic) is needed"
+                "authentication is required: send a management token (Authorization: Bearer) or the root credential (HTTP Basic)"
+                    .to_owned()
+            }
+            Self::NotScraper { is_configured: true } => {
+                "/metrics accepts only the scrape token (observability.metrics_scrape_token) as a bearer token; one is configured"
+                    .to_owned()
+            }
+            Self::NotScraper { is_configured: false } => {
+                "/metrics accepts only the scrape token as a bearer token, and none is configured: set observability.metrics_scrape_token (SERVICE_METRICS_SCRAPE_TOKEN), and restart; with another token, GET /api/v1/system/metrics has the same figures as JSON"
                     .to_owned()
             }
             Self::Invalid(_, message) => message.clone(),
-            Self::ClientGone => "the client has closed the connection".to_owned(),
+            Self::ClientDisconnected => "the client has closed the connection".to_owned(),
             Self::CrossSite => {
-                "a page of another site sent this with the stored root credential; pages send a management token".to_owned()
+                "a page of another site sent this request with the stored root credential; pages must send a management token".to_owned()
             }
-            Self::Forbidden => "the role of this credential does not allow it".to_owned(),
-            Self::BucketAlreadyExists => "a bucket of this name exists already".to_owned(),
-            Self::BucketNotEmpty => {
-                "the bucket is not empty: it holds objects, versions, delete markers or unfinished uploads"
-                    .to_owned()
-            }
-            Self::PreconditionFailed => "a precondition of the request does not hold".to_owned(),
+            Self::Forbidden => "the role of this credential does not allow this operation".to_owned(),
+            Self::BucketAlreadyExists => "a bucket with this name already exists".to_owned(),
+            Self::BucketNotEmpty(contents) => format!("the bucket is not empty: it holds {contents}"),
+            Self::PreconditionFailed => "a precondition of the request failed".to_owned(),
             Self::RangeNotSatisfiable(size) => {
-                format!("the range lies outside of the object, which has {size} bytes")
+                format!("the range is outside the object, which has {size} bytes")
             }
-            Self::ObjectLocked => "the version is locked by a retention or a legal hold".to_owned(),
-            Self::QuotaExceeded => "the bucket's quota would be passed".to_owned(),
-            Self::QuotaBelowUsage => "the bucket holds more than this quota allows".to_owned(),
+            Self::ObjectLocked => "the version is protected by a retention period or a legal hold".to_owned(),
+            Self::QuotaExceeded => "the change would exceed the bucket's quota".to_owned(),
+            Self::QuotaBelowUsage => "the bucket already holds more than this quota allows".to_owned(),
             Self::StorageFull => "no space is left on the device".to_owned(),
-            Self::AccountNotFound => "service account was not found".to_owned(),
-            Self::CredentialNotFound => "credential was not found".to_owned(),
-            Self::PolicyNotFound => "policy was not found".to_owned(),
-            Self::TokenNotFound => "management token was not found".to_owned(),
-            Self::AccountAlreadyExists => "a service account of this name exists already".to_owned(),
+            Self::AccountNotFound => "the service account does not exist".to_owned(),
+            Self::CredentialNotFound => "the credential does not exist".to_owned(),
+            Self::PolicyNotFound => "the policy does not exist".to_owned(),
+            Self::TokenNotFound => "the management token does not exist".to_owned(),
+            Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
             Self::PolicyInUse(message) | Self::LimitReached(message) => message.clone(),
-            Self::BucketNotFound => "bucket was not found".to_owned(),
+            Self::BucketNotFound => "the bucket does not exist".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
+            Self::UploadNotFound => {
+                "the upload does not exist: it was never begun, or was completed or aborted".to_owned()
+            }
             Self::InvalidAuditCursor(message)
             | Self::InvalidBucketName(message)
             | Self::InvalidBucketState(message)
             | Self::UnsupportedMediaType(message)
             | Self::TooManyRequests(message)
             | Self::NotReady(message) => (*message).to_owned(),
-            Self::Internal => "the service failed; its log has this request id".to_owned(),
+            Self::Internal => "an internal error occurred; the server log has the details under this request id".to_owned(),
         }
     }
 }
 
-/// What the engine refused or failed. The cause of a failure goes to the log.
+/// Maps errors of the engine. The cause of an internal error is logged.
 impl From<EngineError> for AdminError {
     fn from(error: EngineError) -> Self {
         match error {
@@ -206,22 +223,27 @@ impl From<EngineError> for AdminError {
                 Self::ObjectNotFound
             }
             EngineError::NoSuchVersion => Self::VersionNotFound,
+            EngineError::NoSuchUpload => Self::UploadNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,
-            EngineError::BucketNotEmpty => Self::BucketNotEmpty,
+            EngineError::BucketNotEmpty => {
+                Self::BucketNotEmpty("objects, versions, delete markers or unfinished uploads".to_owned())
+            }
             EngineError::InvalidBucketState => {
-                Self::InvalidBucketState("the bucket's object lock does not allow it")
+                Self::InvalidBucketState("the bucket's object lock does not allow this change")
             }
             EngineError::PreconditionFailed => Self::PreconditionFailed,
             EngineError::PayloadTooLarge => Self::Invalid(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                format!("an object of more than {PAYLOAD_BYTES_MAX} bytes cannot be written in one piece"),
+                format!("an object of more than {PAYLOAD_BYTES_MAX} bytes cannot be written in one upload"),
             ),
-            EngineError::Conflict => Self::NotReady("the bucket is just being deleted; try again"),
+            EngineError::Conflict => Self::NotReady("the bucket is being deleted; try again"),
             EngineError::ObjectLocked => Self::ObjectLocked,
             EngineError::QuotaExceeded => Self::QuotaExceeded,
             EngineError::QuotaBelowUsage => Self::QuotaBelowUsage,
             EngineError::StorageFull => Self::StorageFull,
-            EngineError::Overloaded => Self::NotReady("too many changes are waiting"),
+            EngineError::Overloaded => {
+                Self::NotReady("too many changes or copies are waiting; try again later")
+            }
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => {
                 tracing::error!(target: "service", %error, "a management request failed");
@@ -231,7 +253,7 @@ impl From<EngineError> for AdminError {
     }
 }
 
-/// What the directory of accounts refused or failed. The cause of a failure goes to the log.
+/// Maps errors of the directory of accounts. The cause of an internal error is logged.
 impl From<DirectoryError> for AdminError {
     fn from(error: DirectoryError) -> Self {
         match error {

@@ -1,45 +1,35 @@
 //! The management plane (port 7601): health, readiness, and the routes below `/api/v1`.
 //!
-//! [`routes`] is the one table of routes: method, path pattern, roles, operation, handler. A request goes, in
-//! [`service`]'s `answer`, through request id, route, authentication, role, handler and audit record, in that order.
-//! What is not in the table does not exist.
+//! [`routes`] is the only table of routes: method, path pattern, roles, operation name, handler. What is not in the
+//! table does not exist. [`service`] takes each request through request id, route, authentication, role, handler and
+//! audit record, in that order.
 //!
-//! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/api.md` has what those
-//! leave open.
+//! Shapes, codes and statuses follow the specification's "Management API" sections; `docs/management-api.md` documents
+//! what those leave open.
+//!
+//! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`,
+//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `context`, `call`, `handlers`, `routes`,
+//! `service`.
 #![forbid(unsafe_code)]
 
 mod access;
-mod accounts;
-mod audit;
-mod buckets;
 mod call;
-mod credentials;
-mod errand;
+mod context;
 mod error;
-mod exposition;
-mod failures;
-mod json;
+mod handlers;
+mod health;
 mod limits;
-mod listing;
 mod metrics;
-mod objects;
-mod openapi;
-mod policies;
-mod process;
-mod proof;
-mod query;
-mod readiness;
+mod operation;
 mod reply;
+mod request;
 mod routes;
 mod service;
-mod storage;
-mod system;
-mod tokens;
-mod verify;
+mod verification;
 
 pub use access::ManagementCredentials;
-pub use failures::WrongCredentials;
-pub use metrics::{CertificateReading, CertificateReadings, MetricSources};
-pub use readiness::{Looking, Readiness, SubsystemChecks, SubsystemState, Subsystems};
-pub use service::{AdminOptions, AdminService};
-pub use verify::Verifications;
+pub use context::AdminContext;
+pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
+pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};
+pub use service::AdminService;
+pub use verification::Verifications;

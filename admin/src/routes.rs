@@ -1,5 +1,4 @@
-//! The table of routes. A route exists when it stands here, and nowhere else: method, path, who may call it, the
-//! operation's name, what answers it.
+//! The table of routes: method, path, permission, operation name, handler. A route exists only if it is a row of it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,54 +8,30 @@ use http::Method;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::reply::Reply;
-use crate::{
-    accounts, audit, buckets, credentials, metrics, objects, openapi, policies, storage, system, tokens,
-    verify,
+use crate::handlers::{
+    accounts, audit_events, buckets, compaction, credentials, metrics, objects, openapi, policies, storage,
+    system, tokens, verify,
 };
+use crate::operation::{Access, Operation};
+use crate::reply::Reply;
+use crate::request::path::{Segments, match_path};
 
-/// Who may call a route.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Access {
-    /// Everybody (specification, "Unauthenticated").
-    Public,
-    /// Whoever has the scrape token, and nobody else (specification, "Metrics").
-    Scraper,
-    /// Callers with one of these roles.
-    Roles(&'static [Role]),
-}
-
-/// Every role.
+/// All roles.
 const ALL: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin, Role::Auditor]);
-/// Who looks after what is stored: changes of it, and looks into objects.
+/// Operations that change stored data, or read the content of objects.
 const STORAGE: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin]);
-/// Who decides whom the service knows.
+/// Operations that change service accounts, policies and tokens.
 const SYSTEM: Access = Access::Roles(&[Role::SystemAdmin]);
-/// Who may see whom the service knows and what was done.
+/// Operations that show service accounts, policies and audit events.
 const OVERSIGHT: Access = Access::Roles(&[Role::SystemAdmin, Role::Auditor]);
 
-impl Access {
-    /// Whether callers of this role are let in.
-    pub(crate) fn admits(self, role: Role) -> bool {
-        matches!(self, Self::Roles(roles) if roles.contains(&role))
-    }
-}
-
-/// What answers a route.
+/// Answers the requests of a route.
 pub(crate) type Handler =
     for<'a, 'b> fn(Call<'a, 'b>) -> Pin<Box<dyn Future<Output = Result<Reply, AdminError>> + 'a>>;
 
 /// One route.
 pub(crate) struct Route {
-    /// GET stands for HEAD too.
-    pub(crate) method: Method,
-    /// A segment in braces stands for one segment of the path, a last `{key}` for all the rest.
-    pub(crate) path: &'static str,
-    pub(crate) access: Access,
-    /// The operation's name in the audit trail and in the API's description.
-    pub(crate) operation: &'static str,
-    /// Whether carrying it out leaves a record in the audit trail: every change does.
-    pub(crate) is_recorded: bool,
+    pub(crate) operation: Operation,
     pub(crate) handler: Handler,
 }
 
@@ -67,48 +42,100 @@ macro_rules! handler {
     };
 }
 
-const fn get(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
-    Route { method: Method::GET, path, access, operation, is_recorded: false, handler }
+const fn get(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
+    Route {
+        operation: Operation {
+            name,
+            method: Method::GET,
+            path,
+            access,
+            is_recorded: false,
+            is_data_read: false,
+        },
+        handler,
+    }
 }
 
-const fn post(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
-    Route { method: Method::POST, path, access, operation, is_recorded: true, handler }
+const fn post(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
+    Route {
+        operation: Operation {
+            name,
+            method: Method::POST,
+            path,
+            access,
+            is_recorded: true,
+            is_data_read: false,
+        },
+        handler,
+    }
 }
 
-const fn put(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
-    Route { method: Method::PUT, path, access, operation, is_recorded: true, handler }
+const fn put(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
+    Route {
+        operation: Operation {
+            name,
+            method: Method::PUT,
+            path,
+            access,
+            is_recorded: true,
+            is_data_read: false,
+        },
+        handler,
+    }
 }
 
-const fn delete(path: &'static str, access: Access, operation: &'static str, handler: Handler) -> Route {
-    Route { method: Method::DELETE, path, access, operation, is_recorded: true, handler }
+const fn delete(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
+    Route {
+        operation: Operation {
+            name,
+            method: Method::DELETE,
+            path,
+            access,
+            is_recorded: true,
+            is_data_read: false,
+        },
+        handler,
+    }
 }
 
 impl Route {
-    /// For a POST that changes nothing.
+    /// Returns the route without audit records, for a POST that changes nothing.
     const fn unrecorded(mut self) -> Self {
-        self.is_recorded = false;
+        self.operation.is_recorded = false;
+        self
+    }
+
+    /// Returns the route as one that reads objects or lists them.
+    const fn data_read(mut self) -> Self {
+        self.operation.is_data_read = true;
         self
     }
 }
 
-/// Every route of the management plane.
+/// `GET /api/v1/openapi.json`: needs the table that it is a row of.
+async fn openapi_document(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    openapi::document(&call, ROUTES.iter().map(|route| &route.operation))
+}
+
+/// All routes of the management plane.
 pub(crate) static ROUTES: &[Route] = &[
     get("/health", Access::Public, "get_health", handler!(system::health)),
     get("/ready", Access::Public, "get_readiness", handler!(system::ready)),
     get("/metrics", Access::Scraper, "scrape_metrics", handler!(metrics::text)),
-    get("/api/v1/openapi.json", ALL, "get_openapi", handler!(openapi::document)),
+    get("/api/v1/openapi.json", ALL, "get_openapi", handler!(openapi_document)),
     get("/api/v1/system/info", ALL, "get_system_info", handler!(system::system_info)),
     get("/api/v1/system/metrics", ALL, "get_metrics", handler!(metrics::json)),
     get("/api/v1/auth/session", ALL, "get_session", handler!(system::session)),
     get("/api/v1/buckets", ALL, "list_buckets", handler!(buckets::list)),
     post("/api/v1/buckets", STORAGE, "create_bucket", handler!(buckets::create)),
     get("/api/v1/buckets/{bucket}", ALL, "get_bucket", handler!(buckets::get)),
+    get("/api/v1/buckets/{bucket}/contents", ALL, "get_bucket_contents", handler!(buckets::contents)),
     delete("/api/v1/buckets/{bucket}", STORAGE, "delete_bucket", handler!(buckets::delete)),
     get("/api/v1/buckets/{bucket}/versioning", ALL, "get_versioning", handler!(buckets::versioning)),
     put("/api/v1/buckets/{bucket}/versioning", STORAGE, "set_versioning", handler!(buckets::set_versioning)),
     put("/api/v1/buckets/{bucket}/quota", STORAGE, "set_quota", handler!(buckets::set_quota)),
-    get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)),
-    get("/api/v1/buckets/{bucket}/object/{key}", ALL, "get_object", handler!(objects::metadata)),
+    get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)).data_read(),
+    get("/api/v1/buckets/{bucket}/object/{key}", ALL, "get_object", handler!(objects::metadata)).data_read(),
     put("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "upload_object", handler!(objects::put)),
     delete("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "delete_object", handler!(objects::delete)),
     get(
@@ -116,24 +143,39 @@ pub(crate) static ROUTES: &[Route] = &[
         STORAGE,
         "download_object",
         handler!(objects::content),
-    ),
+    )
+    .data_read(),
     get(
         "/api/v1/buckets/{bucket}/object-preview/{key}",
         STORAGE,
         "preview_object",
         handler!(objects::preview),
-    ),
+    )
+    .data_read(),
     get(
         "/api/v1/buckets/{bucket}/object-versions",
         ALL,
         "list_object_versions",
         handler!(objects::list_versions),
-    ),
+    )
+    .data_read(),
     delete(
         "/api/v1/buckets/{bucket}/object-versions/{key}",
         STORAGE,
         "delete_object_version",
         handler!(objects::delete_version),
+    ),
+    get(
+        "/api/v1/buckets/{bucket}/multipart-uploads",
+        ALL,
+        "list_multipart_uploads",
+        handler!(objects::list_uploads),
+    ),
+    delete(
+        "/api/v1/buckets/{bucket}/multipart-uploads/{key}",
+        STORAGE,
+        "abort_multipart_upload",
+        handler!(objects::abort_upload),
     ),
     post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy)),
     post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore)),
@@ -190,7 +232,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/management-tokens", SYSTEM, "list_management_tokens", handler!(tokens::list)),
     post("/api/v1/management-tokens", SYSTEM, "create_management_token", handler!(tokens::create)),
     delete("/api/v1/management-tokens/{id}", SYSTEM, "delete_management_token", handler!(tokens::delete)),
-    get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit::events)),
+    get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit_events::events)),
     get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
         .unrecorded(),
@@ -199,149 +241,87 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/storage/usage", ALL, "get_storage_usage", handler!(storage::usage)),
     get("/api/v1/storage/inspect", ALL, "inspect_storage", handler!(storage::inspect)),
     post("/api/v1/storage/repair", STORAGE, "repair_storage", handler!(storage::repair)),
+    get("/api/v1/storage/compact", ALL, "get_compaction", handler!(compaction::status)),
+    post("/api/v1/storage/compact", STORAGE, "compact_storage", handler!(compaction::begin)),
 ];
 
-/// Most variable segments of a path.
-const SEGMENTS_MAX: usize = 2;
-
-/// What the variable segments of a path stand for, as sent: percent-encoded.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub(crate) struct Segments<'p> {
-    named: [(&'static str, &'p str); SEGMENTS_MAX],
-    count: usize,
-}
-
-impl<'p> Segments<'p> {
-    /// The segment that stands for `{name}`.
-    pub(crate) fn get(&self, name: &str) -> Option<&'p str> {
-        self.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
-    }
-
-    /// All of them, in order of the path, with their names.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &'p str)> {
-        self.named.into_iter().take(self.count)
-    }
-
-    fn push(&mut self, name: &'static str, value: &'p str) -> Option<()> {
-        *self.named.get_mut(self.count)? = (name, value);
-        self.count += 1;
-        Some(())
-    }
-}
-
-/// What a method and path lead to.
+/// Result of a lookup.
 pub(crate) struct Match<'p> {
-    /// The pattern, also of a route that does not take the method; empty when there is none.
+    /// The path pattern, even if its routes do not have the method; empty when no pattern matches.
     pub(crate) pattern: &'static str,
     pub(crate) route: Result<(&'static Route, Segments<'p>), AdminError>,
 }
 
-/// Finds the route of a request. `path` is as sent: no fixed segment has a character that would need encoding.
+/// Finds the route of a request. `path` is as sent.
 pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Match<'p> {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     let mut pattern = "";
     let mut allow = Vec::new();
-    for (route, segments) in ROUTES.iter().filter_map(|route| Some((route, fit(route.path, path)?))) {
-        pattern = route.path;
-        if route.method == *method {
+    let matching = ROUTES.iter().filter_map(|route| Some((route, match_path(route.operation.path, path)?)));
+    for (route, segments) in matching {
+        pattern = route.operation.path;
+        if route.operation.method == *method {
             return Match { pattern, route: Ok((route, segments)) };
         }
-        allow.push(route.method.as_str());
-        if route.method == Method::GET {
+        allow.push(route.operation.method.as_str());
+        if route.operation.method == Method::GET {
             allow.push(Method::HEAD.as_str());
         }
     }
-    let refusal =
+    let error =
         if allow.is_empty() { AdminError::NotFound } else { AdminError::MethodNotAllowed(allow.join(", ")) };
-    Match { pattern, route: Err(refusal) }
-}
-
-/// The name of a variable segment of a pattern.
-fn variable(wanted: &'static str) -> Option<&'static str> {
-    wanted.strip_prefix('{')?.strip_suffix('}')
-}
-
-/// The names of the variable segments of a pattern, in order.
-pub(crate) fn variables(pattern: &'static str) -> impl Iterator<Item = &'static str> {
-    pattern.split('/').filter_map(variable)
-}
-
-/// Holds a path against a pattern. No variable segment is empty.
-fn fit<'p>(pattern: &'static str, path: &'p str) -> Option<Segments<'p>> {
-    let mut segments = Segments::default();
-    let (mut patterns, mut rest) = (pattern.split('/').peekable(), Some(path));
-    while let Some(wanted) = patterns.next() {
-        let left = rest?;
-        if wanted == "{key}" && patterns.peek().is_none() {
-            segments.push("key", left)?;
-            return (!left.is_empty()).then_some(segments);
-        }
-        let (segment, behind) =
-            left.split_once('/').map_or((left, None), |(segment, behind)| (segment, Some(behind)));
-        rest = behind;
-        match variable(wanted) {
-            Some(name) if !segment.is_empty() => segments.push(name, segment)?,
-            None if wanted == segment => {}
-            _ => return None,
-        }
-    }
-    rest.is_none().then_some(segments)
+    Match { pattern, route: Err(error) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Map, Value};
 
-    #[test]
-    fn no_route_stands_twice_and_only_health_is_public() {
-        for (index, route) in ROUTES.iter().enumerate() {
-            let before = &ROUTES[..index];
-            let same = |other: &&Route| other.path == route.path && other.method == route.method;
-            assert!(!before.iter().any(|other| same(&other)), "{}", route.path);
-            assert!(!before.iter().any(|other| other.operation == route.operation), "{}", route.operation);
-            let is_health = matches!(route.path, "/health" | "/ready");
-            assert_eq!(route.access == Access::Public, is_health, "{}", route.path);
-            let is_scrape = route.path == "/metrics";
-            assert_eq!(route.access == Access::Scraper, is_scrape, "{}", route.path);
-            assert!(is_health || is_scrape || route.path.starts_with("/api/v1/"), "{}", route.path);
-        }
-    }
-
-    /// What the roles are for. The whole matrix is walked against a running server by the end-to-end tests.
-    #[test]
-    fn the_system_s_administrator_may_all_and_an_auditor_changes_nothing() {
-        for route in ROUTES.iter().filter(|route| matches!(route.access, Access::Roles(_))) {
-            assert!(route.access.admits(Role::SystemAdmin), "{}", route.operation);
-            let may_change = route.access.admits(Role::Auditor) && route.method != Method::GET;
-            assert!(!may_change, "{}", route.operation);
-        }
+    fn operations() -> impl Iterator<Item = &'static Operation> {
+        ROUTES.iter().map(|route| &route.operation)
     }
 
     #[test]
-    fn a_key_is_all_the_rest_of_a_path_and_other_variables_one_segment() {
-        let segments = |pattern, path| {
-            fit(pattern, path).map(|found| found.iter().map(|(_, value)| value).collect::<Vec<_>>())
-        };
-        let object = "/v/{bucket}/{key}";
-        assert_eq!(segments(object, "/v/b/k"), Some(vec!["b", "k"]));
-        assert_eq!(segments(object, "/v/b/k/l//%2F/"), Some(vec!["b", "k/l//%2F/"]));
-        assert_eq!(segments(object, "/v/b//"), Some(vec!["b", "/"]));
-        assert_eq!(segments("/v/{bucket}", "/v/b"), Some(vec!["b"]));
-        assert_eq!(segments("/v/{id}/w/{other_id}", "/v/1/w/2"), Some(vec!["1", "2"]));
-        assert_eq!(segments("/v", "/v"), Some(vec![]));
-        assert_eq!(fit(object, "/v/b/k").and_then(|found| found.get("key")), Some("k"));
-        for (pattern, path) in [
-            (object, "/v/b"),
-            (object, "/v/b/"),
-            (object, "/v//k"),
-            (object, "/w/b/k"),
-            ("/v/{bucket}", "/v/"),
-            ("/v/{bucket}", "/v/b/"),
-            ("/v/{id}/w/{other_id}", "/v/1/w/"),
-            ("/v", "/v/"),
-            ("/v", "v"),
-        ] {
-            assert_eq!(segments(pattern, path), None, "{pattern} {path}");
+    fn routes_are_unique_and_only_health_is_public() {
+        for (index, operation) in operations().enumerate() {
+            let Operation { name, path, .. } = operation;
+            let is_same = |other: &Operation| other.path == *path && other.method == operation.method;
+            assert!(!operations().take(index).any(is_same), "{path}");
+            assert!(!operations().take(index).any(|other| other.name == *name), "{name}");
+            let is_health = matches!(*path, "/health" | "/ready");
+            assert_eq!(operation.access == Access::Public, is_health, "{path}");
+            let is_scrape = *path == "/metrics";
+            assert_eq!(operation.access == Access::Scraper, is_scrape, "{path}");
+            assert!(is_health || is_scrape || path.starts_with("/api/v1/"), "{path}");
+        }
+    }
+
+    /// The end-to-end tests try every role on every route of a running server.
+    #[test]
+    fn system_admin_may_do_everything_and_auditor_changes_nothing() {
+        for operation in operations().filter(|operation| matches!(operation.access, Access::Roles(_))) {
+            assert!(operation.access.admits(Role::SystemAdmin), "{}", operation.name);
+            let may_change = operation.access.admits(Role::Auditor) && operation.method != Method::GET;
+            assert!(!may_change, "{}", operation.name);
+        }
+    }
+
+    #[test]
+    fn openapi_document_has_every_route_and_resolves_every_reference() {
+        let document = openapi::describe(operations());
+        let described: usize = document["paths"]
+            .as_object()
+            .map_or(0, |paths| paths.values().filter_map(Value::as_object).map(Map::len).sum());
+        assert_eq!((described, openapi::DESCRIPTIONS.len()), (ROUTES.len(), ROUTES.len()));
+        let text = document.to_string();
+        let schemas = document["components"]["schemas"].as_object().expect("schemas");
+        for name in schemas.keys() {
+            assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "schema {name} is unused");
+        }
+        for reference in text.split("#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap_or_default();
+            assert!(schemas.contains_key(name), "schema {name} is missing");
         }
     }
 }

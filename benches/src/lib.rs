@@ -1,7 +1,7 @@
-//! A store in a folder of its own and an executor to use it on, for the benchmarks beside this folder.
+//! A temporary store and an executor for the benchmarks.
 //!
-//! `cargo bench -p cairn-benches` runs them all; `-- <filter>` some. The store lies under the target folder, so on a real
-//! disk: commits in a memory file system would measure nothing.
+//! `cargo bench -p cairn-benches` runs all of them; `-- <filter>` some. The store is inside the crate's folder and not in a
+//! memory file system, where commits would cost nothing.
 
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A store, an engine on it, a bucket, and the executor that they live on.
+/// A store, its engine, a bucket, and the executor that they run on.
 pub struct Bench {
     executor: LocalExecutor,
     engine: Rc<Engine>,
@@ -27,7 +27,7 @@ impl Bench {
     /// Opens a new store with two slices and a cache of `cache_bytes`.
     ///
     /// # Panics
-    /// When the machine cannot run the engine at all.
+    /// If the machine cannot run the engine.
     #[must_use]
     #[expect(clippy::expect_used, reason = "a benchmark that cannot start has nothing to report")]
     pub fn new(cache_bytes: u64) -> Self {
@@ -35,7 +35,7 @@ impl Bench {
         let options = StoreOptions {
             data_dir: folder.path().to_owned(),
             slices: Some(2),
-            master_key: b"the master key of the benchmarks".to_vec(),
+            master_key: b"the master key of the benchmarks".to_vec().into(),
             cache_bytes,
             buffers: BufferLimits::default(),
             reserve_bytes: 0,
@@ -55,32 +55,32 @@ impl Bench {
         Self { executor, engine, bucket, _folder: folder }
     }
 
-    /// The key with this number.
+    /// Returns the key with this number.
     ///
     /// # Panics
-    /// Never: the text is a key.
+    /// Never: the text is a valid key.
     #[must_use]
     #[expect(clippy::expect_used, reason = "the text is a key")]
     pub fn key(number: u64) -> ObjectKey {
         ObjectKey::parse(&format!("folder-{:03}/object-{number:08}", number % 100)).expect("a key")
     }
 
-    /// The engine.
+    /// Returns the engine.
     #[must_use]
     pub fn engine(&self) -> &Rc<Engine> {
         &self.engine
     }
 
-    /// The bucket.
+    /// Returns the bucket.
     #[must_use]
     pub fn bucket(&self) -> &Arc<Bucket> {
         &self.bucket
     }
 
-    /// Puts the objects of these numbers at the same time and waits for all.
+    /// Puts the objects with these numbers concurrently and waits for all.
     ///
     /// # Panics
-    /// When a put fails.
+    /// If a put fails.
     pub fn put_all(&self, numbers: std::ops::Range<u64>, bytes: &Rc<Vec<u8>>) {
         self.put_each(numbers, bytes);
     }
@@ -100,23 +100,23 @@ impl Bench {
         });
     }
 
-    /// Puts one object again and again, at the same time, and waits for all.
+    /// Puts one object several times concurrently and waits for all.
     ///
     /// # Panics
-    /// When a put fails.
+    /// If a put fails.
     pub fn put_again(&self, number: u64, times: u64, bytes: &Rc<Vec<u8>>) {
         self.put_each((0..times).map(|_| number), bytes);
     }
 
-    /// Runs a future on the bench's executor.
+    /// Runs a future on the executor.
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         self.executor.run(future)
     }
 
-    /// Reads an object to its end; returns its bytes' number.
+    /// Reads an object to its end. Returns the number of bytes.
     ///
     /// # Panics
-    /// When the read fails.
+    /// If the read fails.
     #[must_use]
     #[expect(clippy::expect_used, reason = "a benchmark whose reads fail has nothing to report")]
     pub fn get(&self, number: u64) -> usize {
@@ -157,7 +157,7 @@ async fn put(
 /// Writes a payload for a key.
 ///
 /// # Errors
-/// As [`Engine::write_payload`].
+/// As those of [`Engine::write_payload`].
 pub async fn stage(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,

@@ -1,38 +1,21 @@
 //! The `cairn` binary: the server, and the command-line client of its management plane.
 //!
-//! Commands are nouns with verbs, or single verbs; each noun has its file. Exit codes: 0 done (for `status`: ready, for
-//! `check`, `storage inspect` and `verify`: nothing was found), 1 failed, 2 wrong usage, 3 no server answered.
+//! Commands are nouns with verbs, or single verbs; each has a file in `commands`. Exit codes: 0 success (for `status`: ready;
+//! for `check`, `storage inspect` and `verify`: no problems found), 1 failure, 2 wrong usage, 3 no response from a server.
 #![forbid(unsafe_code)]
 
-mod agent;
-mod arguments;
-mod audit;
-mod bucket;
-mod check;
 mod client;
-mod compact;
-mod completions;
-mod credential;
+mod commands;
+mod environment;
 mod failure;
-mod manual;
-mod names;
 mod output;
-mod policy;
 mod quantity;
-mod quota;
-mod serve;
-mod service_account;
-mod status;
-mod storage;
-mod table;
-mod token;
-mod usage;
-mod verify;
+mod terminal;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use arguments::Cairn;
+use commands::Cairn;
 use failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
@@ -46,21 +29,21 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Outcome {
-    // A name that is not text would become another one.
+    // A lossy conversion would change a name.
     let arguments: Result<Vec<String>, _> = std::env::args_os().skip(1).map(OsString::into_string).collect();
     let arguments =
         arguments.map_err(|wrong| Failure::WrongUsage(format!("{} is not UTF-8", wrong.display())))?;
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments::parse(&arguments) {
+    match commands::parse(&arguments) {
         Err(exit) if exit.status.is_ok() => output::print(&exit.output),
         Err(exit) => {
             let text = exit.output.trim_end();
-            Err(Failure::WrongUsage(format!("{text}\n  the same command with --help shows its usage")))
+            Err(Failure::WrongUsage(format!("{text}\n  run the same command with --help to see its usage")))
         }
         Ok(Cairn { version: true, .. }) => output::print(concat!("cairn ", env!("CARGO_PKG_VERSION"), "\n")),
         Ok(Cairn { command: Some(command), .. }) => command.run(),
         Ok(Cairn { command: None, .. }) => {
-            Err(Failure::WrongUsage("a command is needed; `cairn --help` lists them".to_owned()))
+            Err(Failure::WrongUsage("a command is required; `cairn --help` lists them".to_owned()))
         }
     }
 }

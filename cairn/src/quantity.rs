@@ -1,8 +1,8 @@
-//! Sizes and durations as people write them.
+//! Parses and formats sizes, counts and durations.
 
 use std::str::FromStr;
 
-/// Units of sizes, the largest first of each kind: powers of 1024, and of 1000.
+/// Units of sizes: powers of 1024, then powers of 1000, each with the largest first.
 const UNITS: [(&str, u64); 10] = [
     ("PiB", 1 << 50),
     ("TiB", 1 << 40),
@@ -15,22 +15,22 @@ const UNITS: [(&str, u64); 10] = [
     ("MB", 1_000_000),
     ("KB", 1000),
 ];
-/// How many of them count in 1024.
+/// How many of the units are powers of 1024.
 const BINARY_UNITS: usize = 5;
 /// Units of durations.
 const DURATION_UNITS: [(&str, u64); 4] = [("d", 24 * 3600), ("h", 3600), ("m", 60), ("s", 1)];
-/// What takes a limit away.
+/// Removes a limit.
 const UNLIMITED: &str = "unlimited";
 
-/// A limit in bytes: a size, or none.
+/// A limit in bytes; `None` means unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ByteLimit(pub(crate) Option<u64>);
 
-/// A limit in numbers: a count, or none.
+/// A limit on a number; `None` means unlimited.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CountLimit(pub(crate) Option<u64>);
 
-/// A time span.
+/// A duration in whole seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Duration {
     pub(crate) seconds: u64,
@@ -74,19 +74,26 @@ impl FromStr for CountLimit {
     }
 }
 
-/// A number of bytes in the largest unit of 1024 that fits, exact where it comes out even, else with the number.
+/// Formats a number of bytes in the largest binary unit that fits, with the exact number.
 pub(crate) fn bytes_text(bytes: u64) -> String {
     match UNITS[..BINARY_UNITS].iter().find(|(_, unit)| *unit <= bytes) {
         None => format!("{bytes} B"),
-        Some((name, unit)) if bytes.is_multiple_of(*unit) => format!("{} {name}", bytes / unit),
+        Some((name, unit)) if bytes.is_multiple_of(*unit) => {
+            format!("{} {name} ({bytes} bytes)", bytes / unit)
+        }
         Some((name, unit)) => {
             let tenths = u128::from(bytes) * 10 / u128::from(*unit);
-            format!("{}.{} {name} ({bytes})", tenths / 10, tenths % 10)
+            format!("{}.{} {name} ({bytes} bytes)", tenths / 10, tenths % 10)
         }
     }
 }
 
-/// Digits and a unit, or digits alone.
+/// Formats a number of things, with the plural of their name.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Parses digits and a unit, or digits alone.
 fn scaled<'u>(text: &str, units: impl IntoIterator<Item = &'u (&'u str, u64)>) -> Option<u64> {
     let digits = text.trim_end_matches(|character: char| !character.is_ascii_digit());
     let unit = text[digits.len()..].trim_start();
@@ -98,7 +105,7 @@ fn scaled<'u>(text: &str, units: impl IntoIterator<Item = &'u (&'u str, u64)>) -
     number(digits)?.checked_mul(factor)
 }
 
-/// Digits and nothing else.
+/// Parses digits and nothing else.
 fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
@@ -108,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_exactly_or_refused() {
+    fn sizes_are_parsed_exactly_or_refused() {
         for (text, bytes) in [
             ("0", 0),
             ("4096", 4096),
@@ -132,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_seconds_unless_they_have_a_unit() {
+    fn durations_without_a_unit_are_seconds() {
         for (text, seconds) in
             [("900", 900), ("90s", 90), ("15m", 900), ("12h", 43_200), ("7d", 604_800), ("0", 0)]
         {
@@ -144,10 +151,10 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_shown_short_and_never_rounded_unseen() {
+    fn rounded_sizes_are_shown_with_the_exact_number() {
         assert_eq!(bytes_text(0), "0 B");
-        assert_eq!(bytes_text(10 << 30), "10 GiB");
-        assert_eq!(bytes_text(1536), "1.5 KiB (1536)");
-        assert_eq!(bytes_text(u64::MAX), "16383.9 PiB (18446744073709551615)");
+        assert_eq!(bytes_text(10 << 30), "10 GiB (10737418240 bytes)");
+        assert_eq!(bytes_text(1536), "1.5 KiB (1536 bytes)");
+        assert_eq!(bytes_text(u64::MAX), "16383.9 PiB (18446744073709551615 bytes)");
     }
 }

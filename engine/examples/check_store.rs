@@ -1,7 +1,7 @@
-//! Opens a stopped store, inspects all of it, and reads and checks every payload.
+//! Checks a stopped store: inspects its metadata, and reads and checks every payload.
 //!
-//! `check_store <data-dir>`, with the master key in `SERVICE_CREDENTIAL_MASTER_KEY`. Prints one line of JSON; exits with 1 when
-//! anything was found.
+//! `check_store <data-dir>`, with the master key in `SERVICE_CREDENTIAL_MASTER_KEY`. Prints one line of JSON and exits with 1
+//! when something is wrong.
 
 use cairn_engine::limits::{BufferLimits, UNIT_BYTES};
 use cairn_engine::{Engine, Finding, ListVersions, Store, StoreOptions, VersionPosition};
@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     let options = StoreOptions {
         data_dir: folder.into(),
         slices: None,
-        master_key: key.into_bytes(),
+        master_key: key.into_bytes().into(),
         cache_bytes: 0,
         buffers: BufferLimits::default(),
         reserve_bytes: 0,
@@ -44,11 +44,11 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let on_it = Arc::clone(&store);
+    let opened = Arc::clone(&store);
     let read = LocalExecutorBuilder::new(Placement::Unbound)
         .io_memory(1 << 20)
         .spawn(move || async move {
-            match Engine::open(on_it).await {
+            match Engine::open(opened).await {
                 Ok(engine) => read_all(&engine).await,
                 Err(error) => vec![error.to_string()],
             }
@@ -73,13 +73,13 @@ fn main() -> ExitCode {
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// A finding in one line.
+/// Describes a finding in one line.
 fn describe(finding: &Finding) -> String {
     let name = |part: &Option<String>| part.as_ref().map_or(String::new(), |part| format!(" {part}"));
     format!("{}{}{}: {}", finding.kind.name(), name(&finding.bucket), name(&finding.key), finding.detail)
 }
 
-/// Reads every version of every object; names those that fail.
+/// Reads every version of every object; returns descriptions of those that fail.
 async fn read_all(engine: &Rc<Engine>) -> Vec<String> {
     let mut damaged = Vec::new();
     for bucket in engine.store().buckets() {

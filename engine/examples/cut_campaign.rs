@@ -1,7 +1,7 @@
-//! Cuts the power of simulated stores and checks what is left: `cut_campaign [--cuts N] [--seed S] [--folder F]`.
+//! Runs a campaign of simulated power cuts: `cut_campaign [--cuts N] [--seed S] [--folder F]`.
 //!
-//! The folder takes the stores' metadata for as long as each lives; `/dev/shm` is fast. Prints one line; exits with 1 when
-//! something acknowledged was lost, torn or leaked, with the seed that repeats it. Needs the feature `simulation`.
+//! The folder holds the metadata of the stores; in memory (`/dev/shm`, the default) the campaign is fast. Prints what was done
+//! and exits with 1 when something acknowledged was lost, torn or leaked. The seed repeats the campaign.
 
 use cairn_engine::simulation::campaign::{CampaignOptions, run};
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         eprintln!("usage: cut_campaign [--cuts N] [--seed S] [--folder F]");
         return ExitCode::from(2);
     };
-    let begun = Instant::now();
+    let started = Instant::now();
     let report = match run(&options) {
         Ok(report) => report,
         Err(error) => {
@@ -23,31 +23,31 @@ fn main() -> ExitCode {
         }
     };
     println!(
-        "{} cuts ({} torn) at {} moments of {} lives ({} sealing), {} changes acknowledged, {} objects read meanwhile, \
+        "{} cuts ({} torn) at {} points of {} sessions ({} encrypting), {} changes acknowledged, {} objects read meanwhile, \
          {} flushes, {} growth steps, {} holes punched, \
          seed {}, {} s",
         report.cuts,
         report.torn,
-        report.moments,
-        report.lives,
-        report.sealed,
+        report.cut_points,
+        report.sessions,
+        report.encrypted_sessions,
         report.acknowledged,
         report.reads,
         report.flushes,
         report.growths,
         report.punches,
         options.seed,
-        begun.elapsed().as_secs(),
+        started.elapsed().as_secs(),
     );
-    match report.finding {
+    match report.violation {
         None => {
-            // A finding leaves its store for whoever looks into it.
+            // After a violation the folder is kept for examination.
             let _ = std::fs::remove_dir_all(&options.folder);
             println!("0 acknowledged changes lost, 0 torn, 0 units leaked");
             ExitCode::SUCCESS
         }
-        Some(finding) => {
-            eprintln!("FOUND: {finding}");
+        Some(violation) => {
+            eprintln!("FOUND: {violation}");
             ExitCode::FAILURE
         }
     }

@@ -1,8 +1,9 @@
-//! Works at the edge of quotas and checks that none is passed and nothing drifts:
-//! `quota_campaign [--operations N] [--seed S] [--folder F]`.
+//! Runs the quota campaign: no quota exceeded, no counter drifts.
 //!
-//! The folder takes the store, and is removed in the end. Prints one line; exits with 1 when a limit was passed or a counter
-//! is wrong.
+//! Usage: `quota_campaign [--operations N] [--seed S] [--folder F]`.
+//!
+//! The folder holds the store and is removed at the end. Prints what was done and exits with 1 when a limit was exceeded or a
+//! counter is wrong.
 
 #[path = "../tests/quota/campaign.rs"]
 mod campaign;
@@ -12,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// Operations after which all is compared and the store is opened anew.
+/// Operations after which everything is compared and the store is opened again.
 const ROUND: u64 = 250_000;
 
 #[expect(clippy::print_stdout, clippy::print_stderr, reason = "a command-line tool")]
@@ -25,33 +26,33 @@ fn main() -> ExitCode {
         eprintln!("{}: {error}", options.folder.display());
         return ExitCode::from(2);
     }
-    let begun = Instant::now();
+    let started = Instant::now();
     let report = run(&options);
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     println!(
-        "{} operations, {:.0} a second, {} refused for a quota and {} removals; limits set {} times, {} of those refused; \
-         {} looks, {} comparisons, drift {} objects, {} bytes; seed {}, {seconds:.0} s",
+        "{} operations, {:.0} per second, {} and {} removals refused because of a quota; limits set {} times, {} of those \
+         refused; {} checks of limits, {} comparisons, drift {} objects, {} bytes; seed {}, {seconds:.0} s",
         report.operations,
         report.operations as f64 / seconds,
         report.refused,
-        report.kept,
+        report.refused_removals,
         report.limits_set,
         report.limits_refused,
-        report.looks,
+        report.limit_checks,
         report.comparisons,
         report.drift_objects,
         report.drift_bytes,
         options.seed,
     );
-    match report.finding {
+    match report.violation {
         None => {
-            // A finding leaves its store for whoever looks into it.
+            // After a violation the folder is kept for examination.
             let _ = std::fs::remove_dir_all(&options.folder);
-            println!("no limit was passed, no counter drifted");
+            println!("no limit was exceeded, no counter drifted");
             ExitCode::SUCCESS
         }
-        Some(finding) => {
-            eprintln!("FOUND: {finding}");
+        Some(violation) => {
+            eprintln!("FOUND: {violation}");
             ExitCode::FAILURE
         }
     }

@@ -1,56 +1,56 @@
-//! What requests to the engine, and opening a store, can fail with.
+//! Errors of requests to the engine and of opening a store.
 
 use cairn_model::{Timestamp, VersionName};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why the engine refused or failed a request. Nothing of a failed request has happened.
+/// Why a request failed. A failed request has changed nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EngineError {
-    /// There is no such bucket.
+    /// The bucket does not exist.
     NoSuchBucket,
-    /// There is a bucket of this name.
+    /// A bucket with this name exists.
     BucketAlreadyExists,
-    /// The bucket holds something.
+    /// The bucket is not empty.
     BucketNotEmpty,
-    /// A concurrent change is under way, for example the deletion of the bucket: the client may try again.
+    /// A conflicting change is in progress, for example the deletion of the bucket. The client may retry.
     Conflict,
-    /// There is no such object.
+    /// The object does not exist.
     NoSuchKey,
-    /// There is no such version of the object.
+    /// The object has no such version.
     NoSuchVersion,
-    /// What was asked for is a delete marker.
+    /// The requested version is a delete marker.
     DeleteMarker {
         /// The marker.
         version: VersionName,
-        /// When it was made.
+        /// When it was created.
         last_modified: Timestamp,
     },
-    /// The version is locked, or its retention may not be changed so.
+    /// The version is locked, or its retention forbids the change.
     ObjectLocked,
-    /// The bucket has no object lock, or has it and therefore keeps versioning.
+    /// The bucket lacks Object Lock, or has it and cannot suspend versioning.
     InvalidBucketState,
-    /// A quota would be passed.
+    /// The change would exceed a quota.
     QuotaExceeded,
-    /// A quota would lie below what the bucket holds.
+    /// The new quota is below the bucket's usage.
     QuotaBelowUsage,
-    /// There is no such multipart upload.
+    /// The multipart upload does not exist.
     NoSuchUpload,
-    /// The upload has no such part, or another one under this number.
+    /// The upload has no part with this number, or a different one.
     InvalidPart(u16),
     /// A condition of the request does not hold.
     PreconditionFailed,
-    /// The key's encoded form does not fit a metadata key: only keys with hundreds of NUL bytes.
+    /// The encoded key is too long for a metadata key. Only keys with hundreds of NUL bytes are.
     KeyTooLong,
-    /// The payload is larger than one payload may be.
+    /// The payload exceeds the limit for one payload.
     PayloadTooLarge,
-    /// No space for payload or metadata, or less than the reserve.
+    /// No space is left for payload or metadata, or less than the reserve.
     StorageFull,
-    /// More changes wait than the queue holds.
+    /// Too many changes are waiting, or too many concurrent removals interfered.
     Overloaded,
-    /// A record or a block failed its check. Logged where it was found.
+    /// A record or a block failed its check. Already logged.
     Corrupt(String),
-    /// The device failed, or the slice was stopped after a failure. Logged where it was found.
+    /// The device failed, or the slice was stopped after a failure. Already logged.
     Io(String),
     /// The store is closing.
     ShuttingDown,
@@ -60,15 +60,15 @@ impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchBucket => f.write_str("the bucket does not exist"),
-            Self::BucketAlreadyExists => f.write_str("the bucket exists already"),
+            Self::BucketAlreadyExists => f.write_str("the bucket already exists"),
             Self::BucketNotEmpty => f.write_str("the bucket is not empty"),
             Self::Conflict => f.write_str("a conflicting change is in progress"),
             Self::NoSuchKey => f.write_str("the object does not exist"),
             Self::NoSuchVersion => f.write_str("the version does not exist"),
             Self::DeleteMarker { version, .. } => write!(f, "version {version} is a delete marker"),
             Self::ObjectLocked => f.write_str("the version is locked"),
-            Self::InvalidBucketState => f.write_str("the bucket's object lock does not allow it"),
-            Self::QuotaExceeded => f.write_str("the bucket's quota would be passed"),
+            Self::InvalidBucketState => f.write_str("the bucket's Object Lock setting does not allow it"),
+            Self::QuotaExceeded => f.write_str("the bucket's quota would be exceeded"),
             Self::QuotaBelowUsage => f.write_str("the bucket holds more than the quota"),
             Self::NoSuchUpload => f.write_str("the multipart upload does not exist"),
             Self::InvalidPart(number) => write!(f, "the upload has no such part {number}"),
@@ -76,7 +76,7 @@ impl fmt::Display for EngineError {
             Self::KeyTooLong => f.write_str("the key is too long"),
             Self::PayloadTooLarge => f.write_str("the payload is too large"),
             Self::StorageFull => f.write_str("no space is left"),
-            Self::Overloaded => f.write_str("too many changes are waiting"),
+            Self::Overloaded => f.write_str("too many changes or copies are waiting"),
             Self::Corrupt(what) => write!(f, "stored data failed its check: {what}"),
             Self::Io(what) => write!(f, "storage failure: {what}"),
             Self::ShuttingDown => f.write_str("the store is closing"),
@@ -96,24 +96,18 @@ impl From<cairn_lmdb::Error> for EngineError {
     }
 }
 
-impl From<crate::codec::InvalidRecord> for EngineError {
-    fn from(error: crate::codec::InvalidRecord) -> Self {
-        Self::Corrupt(format!("a record has {}", error.0))
-    }
-}
-
-/// Why a store did not open. The text says what to do about it.
+/// Why a store did not open. The message says what to do.
 #[derive(Debug)]
 pub enum OpenError {
-    /// Another process has the data folder.
+    /// Another process uses the data folder.
     Locked(PathBuf),
-    /// The master key is not the one that the store was made with.
+    /// The master key is not the one that the store was created with.
     WrongMasterKey,
-    /// The store was made by a later program.
+    /// The store was created by a later version of the program.
     FormatTooNew {
-        /// Format version found.
+        /// Format version of the store.
         found: u32,
-        /// Latest version that this program knows.
+        /// Latest format version that this program supports.
         known: u32,
     },
     /// A file is missing, damaged or belongs to another store.
@@ -123,20 +117,20 @@ pub enum OpenError {
         /// What is wrong with it.
         what: String,
     },
-    /// The data folder lies on a file system that cannot keep the promises.
+    /// The data folder is on a file system that cannot guarantee durability.
     UnsuitableFileSystem {
         /// The data folder.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         what: &'static str,
     },
-    /// The operating system refused.
+    /// The operating system returned an error.
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// Its answer.
+        /// The system's error.
         error: std::io::Error,
     },
 }
@@ -148,11 +142,11 @@ impl fmt::Display for OpenError {
                 write!(f, "another process is using the data folder {}: stop it, or choose another folder", path.display())
             }
             Self::WrongMasterKey => f.write_str(
-                "the credential master key is not the one this store was made with: start with the original key",
+                "the credential master key is not the one that this store was created with: start with the original key",
             ),
             Self::FormatTooNew { found, known } => write!(
                 f,
-                "the store has format version {found}, this program knows up to {known}: start a newer program"
+                "the store has format version {found}, but this program supports up to version {known}: use a newer program"
             ),
             Self::Damaged { path, what } => {
                 write!(f, "{}: {what}; nothing was changed: restore the file from a backup", path.display())
@@ -167,7 +161,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// Gives I/O errors of opening their file and their purpose.
+/// Adds the operation and the path to errors while opening a store.
 pub(crate) trait OpenContext<T> {
     fn doing(self, doing: &'static str, path: &std::path::Path) -> Result<T, OpenError>;
 }

@@ -1,20 +1,21 @@
-//! What must hold of the decoders of stored forms for any bytes: the bodies of the fuzz targets in `fuzz/`, which
-//! `cargo test` runs on the kept corpora and on mutations of them.
+//! Fuzz target bodies for the decoders of on-disk formats.
+//!
+//! `fuzz/` runs them under libFuzzer; `cargo test` runs them on the saved corpora and on mutations of these.
 
-use crate::bucket_record::{self, BUCKET_RECORD_VERSION};
-use crate::extent::{Extent, push_extent};
-use crate::free_map::{CHUNK_UNITS, runs_of_record};
-use crate::keys;
-use crate::part_record::{PART_RECORD_VERSION, PartRecord};
-use crate::record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
-use crate::upload_record::{self, UPLOAD_RECORD_VERSION};
+use crate::format::bucket_record::{self, BUCKET_RECORD_VERSION};
+use crate::format::extent::{Extent, push_extent};
+use crate::format::free_map::{CHUNK_UNITS, runs_of_record};
+use crate::format::keys;
+use crate::format::object_record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
+use crate::format::part_record::{PART_RECORD_VERSION, PartRecord};
+use crate::format::upload_record::{self, UPLOAD_RECORD_VERSION};
 use cairn_lmdb::Record;
 use cairn_model::UploadId;
 
-/// What a fuzz target calls with its input; it panics when a property does not hold.
+/// A fuzz target body. It panics when a property is violated.
 pub type Body = fn(&[u8]);
 
-/// The bodies of this crate, by the names of their targets.
+/// The bodies of this crate, by target name.
 pub const BODIES: &[(&str, Body)] = &[
     ("object_record", object_record),
     ("upload_records", upload_records),
@@ -22,16 +23,18 @@ pub const BODIES: &[(&str, Body)] = &[
     ("free_map_chunk", free_map_chunk),
 ];
 
-/// The body of an object record, behind a byte that is added to its version: what decodes encodes to a record that
-/// decodes to the same, its head says the same as the whole, and no later version is read.
+/// Object records: a first byte is added to the version, the rest is the body.
+///
+/// A record that decodes must encode to a record that decodes to the same. Its head must agree with the whole record. Later
+/// versions must be rejected.
 ///
 /// # Panics
-/// When a property does not hold.
+/// When a property is violated.
 pub fn object_record(data: &[u8]) {
     let Some((&later, body)) = data.split_first() else { return };
     let version = OBJECT_RECORD_VERSION.wrapping_add(later);
     let Ok(record) = ObjectRecord::decode(version, body) else { return };
-    assert!(version <= OBJECT_RECORD_VERSION, "a version of the future was read");
+    assert!(version <= OBJECT_RECORD_VERSION, "a later version was accepted");
     let head = RecordHead::decode(version, body).expect("the whole was decoded");
     assert_eq!((head.size, head.sequence), (record.info.size, record.info.version.0));
     let mut encoded = Vec::new();
@@ -40,11 +43,12 @@ pub fn object_record(data: &[u8]) {
     assert!(again == record);
 }
 
-/// The bodies of upload, part and bucket records, behind a byte that is their version: what decodes encodes to a record
-/// that decodes to the same.
+/// Upload, part and bucket records: a first byte is the version, the rest is the body.
+///
+/// A record that decodes must encode to a record that decodes to the same.
 ///
 /// # Panics
-/// When a property does not hold.
+/// When a property is violated.
 pub fn upload_records(data: &[u8]) {
     let Some((&version, body)) = data.split_first() else { return };
     let id = UploadId(7);
@@ -70,7 +74,7 @@ pub fn upload_records(data: &[u8]) {
 /// A key as stored, and as sent: one encoding for each key, in the order of the keys.
 ///
 /// # Panics
-/// When a property does not hold.
+/// When a property is violated.
 pub fn object_key(data: &[u8]) {
     if let Some((bucket, key, sequence)) = keys::decode(data) {
         let versions = keys::versions_of(bucket, &key);
@@ -98,7 +102,7 @@ pub fn object_key(data: &[u8]) {
 /// A chunk of the free map: its runs lie in it, touch nowhere, and cover exactly the units whose bits are set.
 ///
 /// # Panics
-/// When a property does not hold.
+/// When a property is violated.
 pub fn free_map_chunk(data: &[u8]) {
     let Some((head, body)) = data.split_first_chunk::<6>() else { return };
     let [version, volume, chunk @ ..] = *head;
@@ -106,7 +110,7 @@ pub fn free_map_chunk(data: &[u8]) {
     // Whole chunks are long for a fuzzer: what is missing repeats what is there.
     let whole: Vec<u8> = body.iter().copied().cycle().take(CHUNK_UNITS as usize / 8).collect();
     let bits = if body.is_empty() { body } else { &whole };
-    let Ok(runs) = runs_of_record(version, volume, chunk, bits) else { return };
+    let Ok(runs) = runs_of_record(version, (volume, chunk), bits) else { return };
     let owned: u32 = bits.iter().map(|byte| byte.count_ones()).sum();
     assert_eq!(runs.iter().map(|run| run.units).sum::<u32>(), owned);
     let mut joined: Vec<Extent> = Vec::new();
@@ -120,5 +124,5 @@ pub fn free_map_chunk(data: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/slice.rs"]
-mod slice;
+#[path = "../../fuzz/short_run.rs"]
+mod short_run;

@@ -1,108 +1,96 @@
 //! The storage engine: slices, volumes, blocks, commits and lists. It knows no HTTP.
 //!
-//! A [`Store`] is what all threads share: the slices with their metadata (LMDB) and volumes (direct I/O), one committer
-//! and one keeper thread for each slice, the buckets, the cache of checked blocks. An [`Engine`] is the store as one
-//! executor uses it: its own files on its own ring.
+//! A [`Store`] is shared by all threads: the slices with their metadata (LMDB) and volumes (direct I/O), one committer and
+//! one maintenance thread per slice, the buckets, and the cache of checked blocks. An [`Engine`] is the store as one executor
+//! uses it, with files of its own on its own ring.
 //!
-//! Promises: an acknowledged change is on the device, payload before metadata; every byte that is read was checked
-//! against the check made when it was written; a reader sees one version, whole, whatever happens meanwhile.
+//! Promises: an acknowledged change is on the device, payload before metadata. Every byte that is read is compared with the
+//! check that was computed when it was written. A reader sees one version, whole, whatever happens in the meantime.
 //!
-//! Disk assumptions: a flush that returns has made all completed writes durable; a sector of 512 bytes is written whole
-//! or not at all; nothing else writes to the data folder.
+//! Assumptions about the disk: a flush that returns has made all completed writes durable. A sector of 512 bytes is written
+//! completely or not at all. Nothing else writes to the data folder.
 
-mod allocation;
-mod batch;
-mod block;
-mod bucket;
-mod bucket_record;
-mod cache;
-mod changes;
-mod codec;
-mod committer;
-mod compact;
-mod control;
-mod copy;
-mod disk;
-mod engine;
+// The layers, from bottom to top: a folder imports only from those above it in this list.
+mod counters;
 mod error;
-mod events;
-mod examine;
-mod expiry;
-mod extent;
-mod figures;
-mod files;
-#[cfg(test)]
-mod fragmentation;
-mod free_map;
-mod free_runs;
+mod fault_reports;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
-mod hasher;
-mod health;
-mod inspect;
-mod keeper;
-mod keys;
 pub mod limits;
-mod list;
-mod lock;
 mod md5;
-mod merge;
-mod multipart;
-mod object;
-mod open;
-mod pace;
-mod part_record;
-mod proof;
-mod queue;
-mod reader;
-mod reclaim;
-mod record;
-mod repair;
-mod scrub;
-mod seal;
+
+mod types;
+
+mod format;
+
+mod fault;
+
+mod device;
+
+mod space;
+
+mod slice;
+
+mod commit;
+
+mod maintenance;
+
+mod store;
+
+mod executor;
+
+mod read;
+
+mod write;
+
+mod list;
+
+mod api;
+
+mod check;
+
 #[cfg(feature = "simulation")]
 pub mod simulation;
-mod slice;
-mod space;
-mod store;
-mod superblock;
-mod upload;
-mod upload_budget;
-mod upload_record;
-mod verify;
-mod volume;
-mod writer;
 
-pub use block::block_check;
-pub use bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
+pub use api::engine::Engine;
 pub use cairn_lmdb::Compaction;
-pub use compact::{CompactError, compact_store};
-pub use engine::{Engine, PutObject};
+pub use check::inspect::{Finding, FindingKind, Inspecting, Inspection};
+pub use check::repair::{Repair, RepairMode};
+pub use check::scrub::ScrubOptions;
+pub use check::verifier::VerifiedVersion;
+pub use check::verify::BucketVerification;
 pub use error::{EngineError, OpenError};
-pub use events::{FoundWhile, StoreEvent, StoreObserver};
-pub use examine::{
-    StoreFacts, StorePart, examine_direct_io, examine_file_system, examine_lock, examine_master_key,
-    examine_store, store_parts,
-};
-pub use figures::StoreFigures;
-pub use inspect::{Finding, FindingKind, Inspecting, Inspection};
-pub use lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+pub use executor::copy_queue::CopyPermit;
+pub use executor::memory_budget::Recall;
+pub use fault_reports::{FaultObserver, FoundWhile, StoreFault};
+pub use format::block::block_check;
+pub use format::scrub_record::{ScrubRecord, VerifyPosition};
+pub use format::signing_key::SigningKey;
+pub use format::superblock::{FORMAT_VERSION, StoreFacts, StoreId};
 pub use md5::{Md5, md5_digest};
-pub use object::{
+pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
+pub use slice::command::{CompleteUpload, PutObject, PutPart};
+pub use slice::staged::StagedPayload;
+pub use store::compact::{CompactError, compact_store};
+pub use store::compaction::{CompactionStatus, OtherEnvironment};
+pub use store::metrics::StoreMetrics;
+pub use store::preflight::{
+    StorePart, preflight_direct_io, preflight_file_system, preflight_lock, preflight_master_key,
+    preflight_store, store_parts,
+};
+pub use store::scrub_status::ScrubStatus;
+pub use store::verify_progress::{VerificationStatus, VerifyProgress};
+pub use store::{Store, StoreOptions, StoreUsage};
+pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
+pub use types::disk_state::DiskState;
+pub use types::object::{
     Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome, EtagMatch,
     ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion, ObjectInfo, PartRun,
     PutOutcome, VersionPosition, VersionsPage, WriteCondition,
 };
-pub use proof::ProofKey;
-pub use reader::{OpenObject, PayloadChunk, PayloadReader};
-pub use repair::{Repair, RepairMode};
-pub use scrub::{ScrubOptions, ScrubRecord, ScrubStatus};
-pub use store::{Store, StoreOptions, StoreUsage};
-pub use superblock::{FORMAT_VERSION, StoreId};
-pub use upload::{
-    CompleteUpload, ListUploads, ListedUpload, NewUpload, PartInfo, PartsPage, PutPart, UploadChecksum,
-    UploadInfo, UploadPosition, UploadsPage, composite_etag,
+pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+pub use types::upload::{
+    ListUploads, ListedUpload, NewUpload, PartInfo, PartsPage, UploadChecksum, UploadInfo, UploadPosition,
+    UploadsPage, composite_etag,
 };
-pub use upload_budget::Recall;
-pub use verify::{BucketVerification, VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress};
-pub use writer::{PayloadWriter, StagedPayload};
+pub use write::writer::PayloadWriter;

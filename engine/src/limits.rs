@@ -1,34 +1,34 @@
-//! Every size, depth and count that the engine limits itself to, with the reason.
+//! All limits of the engine: sizes, depths, counts and intervals, with reasons.
 
+use cairn_model::u64_of;
 use std::time::Duration;
 
-/// In a simulation volumes, pools and payload forms are scaled down, so that small stores grow, fill and take every form.
+/// Scales a limit down in simulations, so that small stores grow, fill up and use every form of payload.
 const fn scaled(real: u64, simulated: u64) -> u64 {
     if cfg!(feature = "simulation") { simulated } else { real }
 }
 
-/// Bytes of a unit: the smallest piece of a volume that is handed out, and the alignment of all direct I/O.
-/// Devices want 512 or 4096; 4096 suits both.
+/// Bytes of a unit: the unit of allocation, and the alignment of direct I/O. Devices require 512 or 4096; 4096 suits both.
 pub const UNIT_BYTES: u64 = 4096;
 
-/// Bytes of a block: the piece of a payload that has a check of its own, and the unit of caching. A ranged read
-/// reads and checks no more than this beside what was asked for.
+/// Bytes of a block: the unit of checks and of caching. A ranged read reads and checks at most this much more than it returns
+/// at each end.
 pub const BLOCK_BYTES: usize = 64 * 1024;
 
 /// Units of a whole block.
 pub(crate) const BLOCK_UNITS: u64 = BLOCK_BYTES as u64 / UNIT_BYTES;
 
-/// Payloads up to this size live in the record's tail and go through group commit alone.
+/// Payloads up to this size are stored in the metadata with their record (inline).
 pub const INLINE_BYTES_MAX: u64 = 16 * 1024;
 
 /// Largest single payload (AWS: 5 GiB for one PUT).
 pub const PAYLOAD_BYTES_MAX: u64 = 5 << 30;
 
-/// Up to this many bytes of block checks stand in the record; more go behind the payload as table pages. They serve
-/// payloads of up to 16 MiB, sealed ones of up to 8 MiB, and keep records off the long runs of pages that LMDB finds slowly.
+/// Most bytes of block checks in a record; more are stored in table pages. Enough for payloads of 16 MiB, or 8 MiB sealed.
+/// Larger records would need runs of overflow pages, which LMDB finds slowly.
 pub(crate) const INLINE_CHECK_BYTES_MAX: usize = if cfg!(feature = "simulation") { 32 } else { 2048 };
 
-/// Bytes that one write to a volume carries.
+/// Bytes of one write to a volume.
 pub(crate) const WRITE_BYTES: usize = 256 * 1024;
 
 /// The first buffer of a payload is smaller, so that many slow uploads do not hold much memory each.
@@ -37,18 +37,18 @@ pub(crate) const FIRST_WRITE_BYTES: usize = BLOCK_BYTES;
 /// Writes of one payload that may be in flight while the next buffer fills.
 pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 4;
 
-/// Memory that the buffers of one executor may take. More than the default gains nothing.
+/// Memory limits for the buffers of one executor. More than the default gains nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferLimits {
-    /// Bytes of upload buffers that it hands out before further uploads wait (TCP then slows the clients).
+    /// Bytes of upload buffers. Beyond it, uploads wait, and TCP slows the clients down.
     pub upload_bytes: u64,
-    /// Bytes that all its readers may hold ahead of what they are sending. Beyond that each goes block by block.
+    /// Bytes that all readers together may prefetch. Beyond it, each reads block by block.
     pub read_ahead_bytes: u64,
 }
 
 impl BufferLimits {
-    /// With less, one upload or download alone would be slow: three times what an upload has under way, and what four
-    /// readers read ahead.
+    /// The minimum: three times what one upload has in flight, and what four readers prefetch. With less, a single upload or
+    /// download would be slow.
     pub const MIN: Self = Self { upload_bytes: 4 << 20, read_ahead_bytes: 2 << 20 };
 }
 
@@ -58,103 +58,141 @@ impl Default for BufferLimits {
     }
 }
 
-/// Most blocks that a reader holds for a client that does not read, however many such clients there are: the one that is
-/// being sent and the next.
+/// Blocks that a reader holds for a client that does not read: the one being sent and the next one.
 pub const BLOCKS_OF_SLOW_READER: u64 = 2;
 
-/// How long a buffer may fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Nobody is held to
-/// it while there is memory for all, which by default is enough for 2048 uploads of an executor at once.
+/// How long a buffer may take to fill while other uploads wait for memory: 16 KiB/s with the smallest buffers. Not applied
+/// while there is enough memory, which by default suffices for 2048 concurrent uploads per executor.
 pub(crate) const FILL_PATIENCE: Duration = Duration::from_secs(4);
 
-/// How often an upload that waits for memory looks for buffers that have been filling for too long.
+/// How often an upload that waits for memory recalls buffers that have been filling for too long.
 pub(crate) const RECALL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Space reserved for the beginning of a payload; later reservations double what there is, so that an upload which is
-/// announced but never sent keeps little space from others. The length of the shortest piece of a large payload.
+/// Bytes of a payload's first reservation. Later ones double it, so that an upload that is announced but never sent reserves
+/// little space. Equal to the shortest piece of a large payload.
 pub(crate) const FIRST_RESERVATION_BYTES: u64 = LONG_PIECE_UNITS * UNIT_BYTES;
 
-/// Pieces of a large payload have at least this many units (1 MiB) as long as a volume can grow; in a full store they
-/// may be single blocks.
+/// Fewest units of a large payload's piece (1 MiB), as long as a volume can grow. In a full store pieces may be single blocks.
 pub(crate) const LONG_PIECE_UNITS: u64 = scaled(1 << 20, 128 << 10) / UNIT_BYTES;
 
-/// Extents that a payload may have: what the record's field holds.
+/// Most extents of a payload: the limit of the record's field.
 pub(crate) const EXTENTS_MAX: usize = 65_535;
 
-/// Blocks that a reader has under way ahead of the one being sent ...
+/// Blocks that a reader prefetches.
 pub(crate) const READ_AHEAD_BLOCKS: u64 = scaled(8, 2);
-/// ... and that one of its reads from the device fetches together.
+/// Most blocks of one read from the device.
 pub(crate) const READ_RUN_BLOCKS: u64 = scaled(4, 1);
-/// A copy has nobody to send to: longer reads and more of them keep the device at work ...
+/// Blocks that a copy prefetches: more than a reader, because no client slows it down.
 pub(crate) const COPY_AHEAD_BLOCKS: u64 = scaled(48, 2);
-/// ... (1 MiB each).
+/// Most blocks of one read of a copy (1 MiB).
 pub(crate) const COPY_RUN_BLOCKS: u64 = scaled(16, 1);
-/// Bytes that a copy moves before other tasks have their turn: some 0.1 ms.
-pub(crate) const COPY_TURN_BYTES: usize = 4 * BLOCK_BYTES;
+/// Bytes that a copy moves before it yields: about 0.1 ms of work.
+pub(crate) const COPY_YIELD_BYTES: usize = 4 * BLOCK_BYTES;
+/// Copies that run at a time on an executor. Two keep a device busy; with more, other requests only wait longer.
+pub(crate) const COPIES_MAX: usize = 4;
+/// Copies of one client that run at a time on an executor, so that another client's copy can always begin.
+pub(crate) const COPIES_PER_CLIENT_MAX: usize = 2;
+/// Copies that wait on an executor. A waiting copy takes some kilobytes, and its connection.
+pub(crate) const COPIES_WAITING_MAX: usize = 1024;
+/// Copies of one client that wait on an executor: more than clients send at a time.
+pub(crate) const COPIES_WAITING_PER_CLIENT_MAX: usize = 128;
+/// Bytes that a copy moves in its turn while others wait.
+pub(crate) const COPY_TURN_BYTES: usize = 64 << 20;
+/// Bytes that a copy moves between two rests: long enough to measure how fast the device is.
+pub(crate) const COPY_PACE_BYTES: usize = 16 * BLOCK_BYTES;
 
-/// Longest run that is asked of the allocator at once, in units (64 MiB). Larger payloads take several.
+/// Most units of one allocation (64 MiB). Larger payloads take several.
 pub(crate) const EXTENT_UNITS_MAX: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
 
-/// Payloads up to this size prefer space that was written before, where a flush needs no journal commit.
+/// Payloads up to this size prefer written space, where a flush needs no journal commit of the file system.
 pub(crate) const SMALL_PAYLOAD_BYTES: u64 = 128 * 1024;
 
-/// Written free space of a slice that the keeper keeps ready for small payloads, in units (64 MiB) ...
+/// Units of written free space that the maintainer keeps ready for small payloads (64 MiB).
 pub(crate) const WRITTEN_POOL_UNITS: u64 = scaled(64 << 20, 512 << 10) / UNIT_BYTES;
-/// ... and the level below which it writes more.
+/// The maintainer writes more below this level.
 pub(crate) const WRITTEN_POOL_LOW_UNITS: u64 = WRITTEN_POOL_UNITS / 2;
 
-/// A slice grows in steps of a quarter of what it has allocated, but at least and at most this many bytes. It keeps as much
-/// free when it gives space back, so that giving back and growing do not take turns.
+/// Least bytes of a growth step, which is a quarter of the slice's allocated space. Reclamation leaves one step of free space,
+/// so that reclamation and growth do not alternate.
 pub(crate) const GROWTH_BYTES_MIN: u64 = scaled(64 << 20, 512 << 10);
-/// See [`GROWTH_BYTES_MIN`].
+/// Most bytes of a growth step; see [`GROWTH_BYTES_MIN`].
 pub(crate) const GROWTH_BYTES_MAX: u64 = 1 << 30;
-/// The keeper grows a volume ahead of need when less than this many units are free (32 MiB).
+/// The maintainer grows a volume when fewer units are free (32 MiB).
 pub(crate) const FREE_LOW_UNITS: u64 = scaled(32 << 20, 128 << 10) / UNIT_BYTES;
 
-/// Less than this is not worth giving back (64 MiB).
+/// Bytes of volumes that all slices of a new store have together, and so of the payloads that fit before a volume grows.
+/// Small, because most new stores belong to somebody who tries the program.
+const UNUSED_VOLUME_BYTES: u64 = scaled(8 << 20, GROWTH_BYTES_MIN * SLICES_MAX as u64);
+
+/// Returns the bytes of the first volume of a slice of a new store.
+pub(crate) fn first_volume_bytes(slices: u16) -> u64 {
+    let block = u64_of(BLOCK_BYTES);
+    let share = UNUSED_VOLUME_BYTES / u64::from(slices) / block * block;
+    share.clamp(2 * block, GROWTH_BYTES_MIN)
+}
+
+/// With less free space in its volumes (8 MiB), a slice that cannot grow counts as full.
+pub(crate) const ROOM_LOW_UNITS: u64 = scaled(8 << 20, 64 << 10) / UNIT_BYTES;
+/// Disk space counts as low when less than this part of the file system, in percent, is free above the reserve. Above 85 %,
+/// large objects get more extents, and an operator needs time to react.
+pub(crate) const LOW_PERCENT: u64 = 15;
+/// Disk space no longer counts as low when this part is free.
+pub(crate) const LOW_PERCENT_END: u64 = 17;
+
+/// Least units worth returning to the file system (64 MiB).
 pub(crate) const RECLAIM_UNITS_MIN: u64 = scaled(64 << 20, 256 << 10) / UNIT_BYTES;
-/// Longest run that is given back at once (64 MiB): the file system keeps writers of the volume waiting meanwhile.
+/// Most units of one hole (64 MiB): punching a hole blocks writers of the volume.
 pub(crate) const RECLAIM_PIECE_UNITS_MAX: u64 = (64 << 20) / UNIT_BYTES;
-/// Shortest run that is given back (1 MiB): short ones would scatter the volume over the disk, and small payloads use
-/// them up.
+/// Fewest units of one hole (1 MiB). Shorter runs would fragment the volume, and small payloads use them.
 pub(crate) const RECLAIM_PIECE_UNITS_MIN: u64 = LONG_PIECE_UNITS;
-/// Giving back takes no more than one part in this many of the time.
+/// Reclamation takes at most this fraction (one in so many) of the time.
 pub(crate) const RECLAIM_DUTY: u32 = if cfg!(feature = "simulation") { 1 } else { 10 };
-/// Runs that one growth step allocates again: with more, and shorter, ones the file grows at its end instead.
+/// Most holes that one growth step allocates again. If more would be needed, the file grows at its end instead.
 pub(crate) const REUSED_HOLES_MAX: u64 = 8;
 
-/// Largest volume file; the next volume follows it. Far below ext4's 16 TiB.
+/// Most bytes of a volume, far below ext4's limit of 16 TiB. After that, a new volume is created.
 pub(crate) const VOLUME_BYTES_MAX: u64 = scaled(1 << 40, 1 << 20);
 
-/// Changes that the committer takes into one transaction.
-pub(crate) const BATCH_JOBS_MAX: usize = 512;
+/// Most changes of one transaction.
+pub(crate) const BATCH_COMMANDS_MAX: usize = 512;
 
-/// Part records that one transaction looks at or removes before what still waits goes to the next: their pages, and those of
-/// the free map, stay far below what LMDB lets a transaction change, and other changes wait for milliseconds.
+/// Part records that one transaction may read or remove before it ends. Bounds its dirty pages far below LMDB's limit, and
+/// other changes wait only milliseconds.
 pub(crate) const BATCH_PARTS_MAX: usize = 20_000;
 
 /// Highest part number (AWS: "Multipart upload limits").
 pub const PART_NUMBER_MAX: u16 = 10_000;
 
-/// Largest object that parts may make (5 TiB).
+/// Largest multipart object (5 TiB).
 pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
 
-/// Bytes of inline payloads that the committer takes into one transaction.
+/// Most bytes of inline payloads in one transaction.
 pub(crate) const BATCH_INLINE_BYTES_MAX: usize = 2 << 20;
 
-/// Written space that a slice's metadata file has behind its last page when a transaction begins: more than a batch can
-/// use, whose changes dirty a few pages each beside their inline payloads.
+/// Least written space after the last page of a slice's metadata file when a transaction begins. More than a batch can use:
+/// each change dirties a few pages in addition to its inline payload.
 pub(crate) const METADATA_HEADROOM_MIN: u64 = scaled(16 << 20, 1 << 20);
-/// On a full disk deletes go on while there is this much headroom, puts only while there is [`METADATA_HEADROOM_MIN`].
+/// Headroom that the committer makes for the first change of a slice, so that this change does not wait for long.
+pub(crate) const METADATA_HEADROOM_FIRST: u64 = METADATA_HEADROOM_MIN + scaled(4 << 20, 256 << 10);
+/// Least headroom for deletes on a full disk. Puts need [`METADATA_HEADROOM_MIN`].
 pub(crate) const METADATA_HEADROOM_FOR_DELETES: u64 = scaled(4 << 20, 256 << 10);
-/// Headroom that the keeper restores while others commit ...
+/// Headroom that the maintainer restores.
 pub(crate) const METADATA_HEADROOM: u64 = scaled(48 << 20, 3 << 20);
-/// ... when it has fallen below this.
+/// The maintainer restores the headroom below this level.
 pub(crate) const METADATA_HEADROOM_LOW: u64 = scaled(32 << 20, 2 << 20);
 
-/// Changes that may wait for a committer before further ones are refused.
-pub(crate) const QUEUE_JOBS_MAX: usize = 65_536;
+/// Headroom that all unused slices of a store have together (34 MiB). With two slices, each has what a transaction needs.
+const UNUSED_HEADROOM: u64 = scaled(34 << 20, METADATA_HEADROOM * SLICES_MAX as u64);
 
-/// Slices of a store: more mean smaller batches.
+/// Returns the headroom that the maintainer gives to a slice that has never been used.
+pub(crate) fn unused_headroom(slices: u16) -> u64 {
+    (UNUSED_HEADROOM / u64::from(slices)).min(METADATA_HEADROOM)
+}
+
+/// Most changes that wait for a committer. Further ones are refused.
+pub(crate) const QUEUE_COMMANDS_MAX: usize = 65_536;
+
+/// Most slices of a store. More slices mean smaller groups per commit.
 pub const SLICES_MAX: u16 = 64;
 
 /// Address space of a slice's metadata map.
@@ -162,71 +200,87 @@ pub(crate) const SLICE_MAP_BYTES: usize = 1 << 39;
 /// Address space of the control environment's map.
 pub(crate) const CONTROL_MAP_BYTES: usize = 1 << 34;
 
-/// Longest encoded key in LMDB with pages of 4096 bytes; longer object keys (only with hundreds of NUL bytes) are
+/// Longest encoded key in LMDB with pages of 4096 bytes. Only object keys with hundreds of NUL bytes exceed it; they are
 /// refused.
 pub(crate) const ENCODED_KEY_BYTES_MAX: usize = 1900;
 
-/// How often the keeper looks at the file system's free space.
+/// How often the maintainer checks the free space of the file system.
 pub(crate) const SPACE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How often the keeper looks at the readers of the metadata.
+/// Tests in a row that a device must pass after a failed flush before the slice is recovered.
+pub(crate) const RECOVERY_TESTS: u32 = 3;
+/// Time between two tests. It doubles after each failed test or recovery.
+pub(crate) const RECOVERY_PAUSE_MIN: Duration = Duration::from_secs(1);
+/// Longest time between two tests.
+pub(crate) const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// A compaction rests this many times as long as its last step took, so that the device's flushes are left to commits.
+pub(crate) const COMPACTION_REST_FACTOR: u32 = 1;
+/// Longest rest of a compaction, however slow the device is.
+pub(crate) const COMPACTION_REST_MAX: Duration = Duration::from_secs(1);
+
+/// How often the maintainer checks the readers of the metadata.
 pub(crate) const READERS_CHECK_INTERVAL: Duration = Duration::from_secs(10);
-/// A read transaction on metadata that has been open for longer is warned of: nothing in the engine needs as much, and the
-/// metadata file grows while it lasts.
+/// Age of a read transaction that causes a warning: the metadata file grows while it is open, and nothing in the engine needs
+/// so long.
 pub(crate) const READ_AGE_MAX: Duration = Duration::from_secs(30);
 
-/// Seeks and steps of a list's cursors; a page ends early after so many, so that one list cannot hold an executor (or
-/// freed metadata pages) for long. A page of 1000 keys takes 1000, one of 1000 folders 1000 in each slice.
+/// Most reads and seeks for one page of a list. The page then ends early, so that it occupies neither the executor nor freed
+/// metadata pages for long. A page of 1000 keys takes 1000; a page of 1000 common prefixes takes 1000 in each slice.
 pub(crate) const LIST_STEPS_MAX: usize = 10_000;
 
-/// Shares of the executor that background reading (verification, scrub) gets; requests have 1000.
+/// Shares of the task queue for background reads; requests have 1000.
 pub(crate) const BACKGROUND_SHARES: usize = 20;
 
-/// Blocks that background reading fetches at once in an idle store.
+/// Most blocks of one background read in an idle store.
 pub(crate) const BACKGROUND_RUN_BLOCKS: u64 = 4;
 
-/// The store counts as busy for so long after a request began.
+/// The store counts as busy for this long after a request began.
 pub(crate) const BACKGROUND_BUSY: Duration = Duration::from_millis(200);
 
-/// Beside requests background reading rests so many times as long as its last read took: it has a tenth of the device's
-/// time at most ...
+/// In a busy store, a background reader rests this many times as long as its last read took. So it uses at most a tenth of
+/// the device's time.
 pub(crate) const BACKGROUND_REST_FACTOR: u32 = 9;
-/// ... but at least so long, for a fast device answers a read sooner than a processor's caches recover from it ...
+/// Shortest rest: with a fast device, the processor's caches take longer to recover than the read took.
 pub(crate) const BACKGROUND_REST_MIN: Duration = Duration::from_millis(2);
-/// ... and at most so long, however slow the device is.
+/// Longest rest, however slow the device is.
 pub(crate) const BACKGROUND_REST_MAX: Duration = Duration::from_secs(1);
 
-/// Records whose keys a walk over a slice takes from one snapshot.
+/// Keys that a walk over a slice reads from one snapshot.
 pub(crate) const WALK_PAGE_RECORDS: usize = 256;
 
-/// Findings of one version that are written out; the rest is counted.
+/// Most findings listed for one version. Further ones are counted.
 pub(crate) const FINDINGS_OF_VERSION_MAX: usize = 16;
 
-/// Damaged versions that one verification of a bucket lists; the rest is counted.
+/// Most damaged versions listed by one verification of a bucket. Further ones are counted.
 pub const CORRUPT_VERSIONS_MAX: usize = 1000;
 
-/// Records that an inspection examines when it is not told otherwise (specification: "storage inspect").
+/// Default for the most records that an inspection reads (specification: "storage inspect").
 pub const INSPECTION_ENTRIES_DEFAULT: u64 = 100_000;
-/// Most records that one inspection may be told to examine.
+/// Largest configurable number of records for one inspection.
 pub const INSPECTION_ENTRIES_MAX: u64 = 1_000_000_000;
-/// Records that an inspection reads from one snapshot: a few milliseconds, in which freed pages are kept.
+/// Records that an inspection reads from one snapshot: a few milliseconds, during which freed pages cannot be reused.
 pub(crate) const INSPECTION_SEGMENT_RECORDS: u64 = 4096;
-/// Findings that an inspection writes down; the others are counted.
+/// Most findings listed by an inspection. Further ones are counted.
 pub const FINDINGS_MAX: usize = 1000;
-/// Changes of records that are written down for an inspection between two of its snapshots: far more than are committed in
-/// that time, completions of thousands of parts apart, and some 20 MB with keys of ordinary length.
+/// Most changes logged for an inspection between two of its snapshots: about 20 MB with keys of ordinary length. Far more
+/// than are usually committed in that time, except for completions of thousands of parts.
 pub(crate) const FOLLOWED_CHANGES_MAX: usize = 65_536;
-/// Orphaned runs of one slice that one repair removes; the next repair finds the others.
+/// Most orphaned runs of one slice that one repair frees. The next repair finds the others.
 pub(crate) const REPAIRED_RUNS_MAX: usize = 65_536;
-/// Orphaned runs that one change of the free map removes ...
+/// Most orphaned runs freed by one change.
 pub(crate) const REPAIR_RUNS_PER_CHANGE: usize = 256;
-/// ... and units (256 MiB): the chunks that it touches stay a small part of a transaction.
+/// Most units freed by one change (256 MiB), so that it stays a small part of a transaction.
 pub(crate) const REPAIR_UNITS_PER_CHANGE: u64 = (256 << 20) / UNIT_BYTES;
-/// How often the scrub saves its place: what a restart verifies again at most.
+/// How often the scrub saves its position: at most this much work is repeated after a restart.
 pub(crate) const SCRUB_SAVE_INTERVAL: Duration = Duration::from_secs(10);
-/// How often the scrub looks whether the next pass is due.
+/// How often the scrub checks whether the next pass is due.
 pub(crate) const SCRUB_LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// How often abandoned uploads are looked for.
+/// How often abandoned uploads are searched for.
 pub(crate) const UPLOAD_EXPIRY_INTERVAL: Duration = Duration::from_secs(3600);
-/// How long the scrub waits after a failure that says nothing of the stored data.
+/// How long the scrub waits after a failure that says nothing about the stored data.
 pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);
+
+/// Most lookups for opening one version. Each attempt fails only if space was freed within the microseconds since its
+/// snapshot began, so the limit is reached only under a load that frees space without pause.
+pub(crate) const OPEN_ATTEMPTS_MAX: usize = 1000;

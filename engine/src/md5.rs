@@ -1,12 +1,14 @@
-//! MD5 (RFC 1321), several streams side by side.
+//! MD5 (RFC 1321), one stream or eight at once.
 //!
-//! S3's entity tag is an MD5, and one stream of MD5 is a chain of dependent steps: 0.6 GB/s a core, below disk and network.
-//! Eight streams, one in each 32-bit lane of an AVX2 register, take little longer than one. So an executor hashes the
-//! buffers of its uploads together ([`update_lanes`]); a lone stream, or a processor without AVX2, takes the plain path.
+//! Eight streams use the lanes of AVX2 registers.
 //!
-//! MD5 is no security here: it is what the protocol calls the tag. Block checks guard the bytes.
+//! The entity tag of S3 is an MD5. One MD5 stream is a chain of dependent steps: about 0.6 GB/s per core, slower than disk and
+//! network. Eight streams, one per 32-bit lane of an AVX2 register, take little longer than one. Therefore an executor hashes
+//! the buffers of its uploads together ([`update_lanes`]). A single stream, or a processor without AVX2, uses scalar code.
+//!
+//! MD5 provides no security here. The protocol requires it as the tag; block checks protect the bytes.
 
-/// Lanes of [`update_lanes`].
+/// Most lanes of [`update_lanes`].
 pub(crate) const LANES: usize = 8;
 /// Bytes of an MD5 block.
 pub(crate) const MD5_BLOCK_BYTES: usize = 64;
@@ -216,7 +218,7 @@ pub(crate) struct Lane<'a> {
     pub(crate) bytes: &'a [u8],
 }
 
-/// Whether [`update_lanes`] gains anything here.
+/// Whether [`update_lanes`] is faster than separate updates on this processor.
 pub(crate) fn lanes_pay() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::is_x86_feature_detected!("avx2");
@@ -224,8 +226,9 @@ pub(crate) fn lanes_pay() -> bool {
     return false;
 }
 
-/// Takes the same number of bytes into every lane (at most [`LANES`]): as many whole blocks as the shortest has.
-/// Returns that number of bytes. Every stream must stand at a block's beginning.
+/// Adds the same number of bytes to every lane (at most [`LANES`]): all whole blocks of the shortest lane.
+///
+/// Returns that number. Every stream must be at a block boundary.
 pub(crate) fn update_lanes(lanes: &mut [Lane<'_>]) -> usize {
     let blocks = lanes.iter().map(|lane| lane.bytes.len() / MD5_BLOCK_BYTES).min().unwrap_or(0);
     let bytes = blocks * MD5_BLOCK_BYTES;
@@ -246,7 +249,7 @@ pub(crate) fn update_lanes(lanes: &mut [Lane<'_>]) -> usize {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    //! Eight blocks of eight streams at a time: transposed, so that register n holds word n of all streams.
+    //! Processes one block of eight streams at a time, transposed: register n holds word n of all streams.
 
     use super::{K, LANES, Lane, MD5_BLOCK_BYTES};
     use std::arch::x86_64::{
@@ -262,7 +265,7 @@ mod avx2 {
         _mm256_or_si256(_mm256_slli_epi32::<LEFT>(x), _mm256_srli_epi32::<RIGHT>(x))
     }
 
-    /// Rows to columns: register n of the result holds word n of each of the eight rows.
+    /// Transposes eight rows: register n of the result holds word n of each row.
     #[target_feature(enable = "avx2")]
     fn transpose(r: [__m256i; 8]) -> [__m256i; 8] {
         let t = [
@@ -317,7 +320,7 @@ mod avx2 {
         words
     }
 
-    /// The words of one half of a block of each lane.
+    /// Loads one half of a block of each lane.
     #[target_feature(enable = "avx2")]
     fn gather(halves: [Option<&[u8; 32]>; LANES]) -> [__m256i; 8] {
         transpose(halves.map(|half| half.map_or(_mm256_setzero_si256(), |bytes| load(bytes))))
@@ -355,7 +358,7 @@ mod avx2 {
         }
     }
 
-    /// Takes the first `blocks` blocks of every lane in.
+    /// Adds the first `blocks` blocks of every lane.
     #[target_feature(enable = "avx2")]
     pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
         let mut state = [_mm256_setzero_si256(); 4];
@@ -415,7 +418,7 @@ mod tests {
     }
 
     proptest! {
-        /// Lanes of different lengths and histories give what each stream alone gives.
+        /// Lanes of different lengths and states give the same digests as separate streams.
         #[test]
         fn lanes_do_not_disturb_one_another(
             streams in prop::collection::vec((0usize..5, prop::collection::vec(any::<u8>(), 0..700)), 1..9),

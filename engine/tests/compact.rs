@@ -1,30 +1,28 @@
-//! Compaction of a stopped store: metadata becomes smaller, and the store is the same.
+//! Compaction of a stopped and of a running store: files shrink, and the contents stay the same.
 
-mod support;
-
+use crate::support::{content, folder, get, key, name, on_executor, options, put};
 use cairn_engine::{
-    BucketSettings, CompactError, DeleteOptions, Engine, OpenError, Store, StoreOptions, WriteCondition,
-    compact_store,
+    Bucket, BucketSettings, CompactError, CompactionStatus, DeleteOptions, Engine, EngineError, OpenError,
+    Store, StoreOptions, WriteCondition, compact_store,
 };
 use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
-use support::{content, folder, get, key, name, on_executor, options, put};
 
-/// Objects of the largest size that lives in metadata: 40 MiB of them.
+/// Number of objects of the largest inline size, 40 MiB in total.
 const OBJECTS: u64 = 2560;
 const OBJECT_BYTES: usize = 16 * 1024;
-/// One in so many is left.
-const LEFT: u64 = 64;
+/// One in so many objects is kept.
+const KEPT_ONE_IN: u64 = 64;
 
 fn with_engine<F: Future<Output = ()> + 'static>(
     folder: &Path,
     body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
 ) {
     let store = Store::open(StoreOptions { slices: Some(1), ..options(folder) }).expect("the store opens");
-    let on_it = Arc::clone(&store);
+    let opened = Arc::clone(&store);
     on_executor(move || async move {
-        body(Engine::open(on_it).await.expect("the engine opens")).await;
+        body(Engine::open(opened).await.expect("the engine opens")).await;
     });
     assert_eq!(store.inspect(u64::MAX).expect("reads").findings, []);
     let usage = store.usage();
@@ -40,52 +38,48 @@ fn metadata_bytes(folder: &Path) -> u64 {
     std::fs::metadata(folder.join("slices/00/meta/data.mdb")).expect("a file").len()
 }
 
-/// Changes of many objects, which share commits.
-async fn all<F: Future<Output = ()> + 'static>(change: impl Fn(u64) -> F) {
+/// Changes all objects concurrently, so that the changes share commits.
+async fn change_all<F: Future<Output = ()> + 'static>(change: impl Fn(u64) -> F) {
     let tasks: Vec<_> = (0..OBJECTS).map(|object| glommio::spawn_local(change(object))).collect();
     for task in tasks {
         task.await;
     }
 }
 
+/// Deletes all objects but one in [`KEPT_ONE_IN`].
+async fn delete_most(engine: &Rc<Engine>, bucket: &Arc<Bucket>) {
+    change_all(|object| {
+        let (engine, bucket) = (Rc::clone(engine), Arc::clone(bucket));
+        async move {
+            if object % KEPT_ONE_IN != 0 {
+                let object = key(&object.to_string());
+                engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
+            }
+        }
+    })
+    .await;
+}
+
 #[test]
-fn the_metadata_of_a_mass_deletion_comes_back_and_the_store_is_the_same() {
+fn compaction_shrinks_the_metadata_after_a_mass_deletion() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
             engine.store().create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
-        all(|object| {
-            let (engine, bucket) = (Rc::clone(&engine), Arc::clone(&bucket));
-            async move {
-                let bytes = content(object, OBJECT_BYTES);
-                put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
-                    .await
-                    .expect("put");
-            }
-        })
-        .await;
-        all(|object| {
-            let (engine, bucket) = (Rc::clone(&engine), Arc::clone(&bucket));
-            async move {
-                if object % LEFT != 0 {
-                    let object = key(&object.to_string());
-                    engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
-                }
-            }
-        })
-        .await;
+        put_all(&engine, &bucket, 0).await;
+        delete_most(&engine, &bucket).await;
     });
     let before = metadata_bytes(folder.path());
     let mut environments = 0;
     compact_store(folder.path(), |_, _| environments += 1).expect("compacts");
     assert_eq!(environments, 2);
     let after = metadata_bytes(folder.path());
-    // What deletions need on a full disk is kept: 48 MiB of headroom.
+    // The headroom that deletions need on a full disk remains: 48 MiB.
     assert!(before > 72 << 20 && after < 52 << 20, "{before} {after}");
     with_engine(folder.path(), |engine| async move {
         let bucket = engine.store().bucket(&name("compact")).expect("there");
-        assert_eq!(bucket.usage().objects, OBJECTS / LEFT);
-        for object in (0..OBJECTS).step_by(usize::try_from(LEFT).expect("small")) {
+        assert_eq!(bucket.usage().objects, OBJECTS / KEPT_ONE_IN);
+        for object in (0..OBJECTS).step_by(cairn_model::usize_of(KEPT_ONE_IN)) {
             let (_, bytes) =
                 get(&engine, &bucket, &key(&object.to_string()), 0..u64::MAX).await.expect("reads");
             assert!(bytes == content(object, OBJECT_BYTES));
@@ -95,11 +89,11 @@ fn the_metadata_of_a_mass_deletion_comes_back_and_the_store_is_the_same() {
 }
 
 #[test]
-fn a_store_in_use_and_a_folder_without_one_are_refused() {
+fn open_store_and_folder_without_a_store_are_not_compacted() {
     let folder = folder();
     let none = compact_store(folder.path(), |_, _| {}).expect_err("no store");
     assert!(matches!(none, CompactError::NoStore(_)), "{none}");
-    assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none(), "nothing was made");
+    assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none(), "nothing was created");
     let store = Store::open(options(folder.path())).expect("opens");
     let refused = compact_store(folder.path(), |_, _| {}).expect_err("in use");
     assert!(matches!(refused, CompactError::Open(OpenError::Locked(_))), "{refused}");
@@ -108,4 +102,110 @@ fn a_store_in_use_and_a_folder_without_one_are_refused() {
     let mut environments = 0;
     compact_store(folder.path(), |_, _| environments += 1).expect("compacts");
     assert_eq!(environments, 4);
+}
+
+/// Puts `OBJECTS` inline objects, concurrently.
+async fn put_all(engine: &Rc<Engine>, bucket: &Arc<cairn_engine::Bucket>, seed: u64) {
+    change_all(|object| {
+        let (engine, bucket) = (Rc::clone(engine), Arc::clone(bucket));
+        async move {
+            let bytes = content(object + seed, OBJECT_BYTES);
+            put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
+                .await
+                .expect("put");
+        }
+    })
+    .await;
+}
+
+/// Waits for the end of a compaction and returns its result.
+async fn compaction_ends(store: &Arc<Store>) -> CompactionStatus {
+    loop {
+        let status = store.compaction();
+        if status.finished_at.is_some() {
+            return status;
+        }
+        glommio::timer::sleep(std::time::Duration::from_millis(5)).await;
+    }
+}
+
+/// Objects are overwritten, deleted, read and listed while the store is compacted, and inspected at the end.
+#[test]
+fn running_store_is_compacted_while_it_is_used() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let store = Arc::clone(engine.store());
+        let bucket = store.create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        put_all(&engine, &bucket, 0).await;
+        delete_most(&engine, &bucket).await;
+        let before = store.usage().metadata_bytes;
+        store.begin_compaction(Vec::new()).expect("begins");
+        let second = store.begin_compaction(Vec::new()).expect_err("one at a time");
+        assert_eq!(second, EngineError::Overloaded);
+        let (mut round, mut kept) = (0u64, std::collections::BTreeMap::new());
+        while store.compaction().finished_at.is_none() || round < 40 {
+            round += 1;
+            let object = round * KEPT_ONE_IN % OBJECTS;
+            let bytes = content(round + 1_000_000, 3000);
+            put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
+                .await
+                .expect("put");
+            kept.insert(object, round + 1_000_000);
+            let (_, read) =
+                get(&engine, &bucket, &key(&object.to_string()), 0..u64::MAX).await.expect("reads");
+            assert!(read == bytes, "a read after the put");
+        }
+        let status = compaction_ends(&store).await;
+        assert_eq!(status.error, None);
+        assert_eq!(status.environments_done, status.environments);
+        assert!(status.pause_max < std::time::Duration::from_secs(1), "{status:?}");
+        assert!(store.usage().metadata_bytes < before / 8, "{status:?}");
+        for object in (0..OBJECTS).step_by(cairn_model::usize_of(KEPT_ONE_IN)) {
+            let (_, read) =
+                get(&engine, &bucket, &key(&object.to_string()), 0..u64::MAX).await.expect("reads");
+            let expected =
+                kept.get(&object).map_or_else(|| content(object, OBJECT_BYTES), |seed| content(*seed, 3000));
+            assert!(read == expected, "{object}");
+        }
+        assert_eq!(bucket.usage().objects, OBJECTS / KEPT_ONE_IN);
+    });
+    assert!(metadata_bytes(folder.path()) < 60 << 20);
+    // The file that the next start finds has everything.
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().bucket(&name("compact")).expect("there");
+        assert_eq!(bucket.usage().objects, OBJECTS / KEPT_ONE_IN);
+        get(&engine, &bucket, &key("0"), 0..u64::MAX).await.expect("reads");
+    });
+}
+
+#[test]
+fn empty_volume_is_truncated_and_grows_again() {
+    const BYTES: usize = 160 << 20;
+    let folder = folder();
+    let volume = folder.path().join("slices/00/volumes/000000.vol");
+    let length = move || std::fs::metadata(&volume).expect("a file").len();
+    with_engine(folder.path(), move |engine| async move {
+        let store = Arc::clone(engine.store());
+        let bucket = store.create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        let bytes = content(1, BYTES);
+        put(&engine, &bucket, &key("large"), &bytes, WriteCondition::default()).await.expect("put");
+        let full = length();
+        assert!(full > 160 << 20);
+        store.begin_compaction(Vec::new()).expect("begins");
+        assert_eq!(compaction_ends(&store).await.volume_bytes_freed, 0, "the volume is not empty");
+        engine.delete_object(&bucket, &key("large"), DeleteOptions::default()).await.expect("deleted");
+        store.begin_compaction(Vec::new()).expect("begins");
+        let status = compaction_ends(&store).await;
+        assert_eq!(status.error, None);
+        assert!(status.volume_bytes_freed > 160 << 20, "{status:?}");
+        assert!(length() < full / 2, "{}", length());
+        put(&engine, &bucket, &key("large"), &bytes, WriteCondition::default()).await.expect("put");
+        let (_, read) = get(&engine, &bucket, &key("large"), 0..u64::MAX).await.expect("reads");
+        assert!(read == bytes);
+    });
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine.store().bucket(&name("compact")).expect("there");
+        let (_, read) = get(&engine, &bucket, &key("large"), 0..u64::MAX).await.expect("reads");
+        assert!(read == content(1, BYTES));
+    });
 }

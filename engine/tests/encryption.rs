@@ -1,22 +1,20 @@
-//! Encryption at rest through the engine's public surface: what the disk holds, what comes back, what damage does.
+//! Encryption at rest: what the disk holds, what is read, and what damage does.
 
-mod support;
-
+use crate::support::{content, etag, folder, get, key, name, options, put, with_engine, with_engine_on};
 use cairn_engine::{BucketSettings, EngineError, StoreOptions, WriteCondition};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use support::{content, etag, folder, get, key, name, options, put, with_engine, with_engine_on};
 
-/// Inline, one block, many, checks in the record's list up to its edge, and in a table of several pages.
+/// Inline payloads, one block, many blocks, the largest list of checks in a record, check tables of several pages.
 const SIZES: [usize; 10] =
     [0, 1, 16_384, 16_385, 65_537, (1 << 20) + 3, 8 << 20, (8 << 20) + 1, 17 << 20, (40 << 20) + 5];
 
-fn sealing(folder: &Path) -> StoreOptions {
+fn encrypting(folder: &Path) -> StoreOptions {
     StoreOptions { encryption_at_rest: true, ..options(folder) }
 }
 
-/// Puts an object of each size under `prefix`.
+/// Puts an object of each size; its key begins with `prefix`.
 fn put_sizes(options: StoreOptions, prefix: &'static str) {
     with_engine_on(options, move |engine| async move {
         let bucket = match engine.store().bucket(&name("sizes")) {
@@ -32,7 +30,7 @@ fn put_sizes(options: StoreOptions, prefix: &'static str) {
     });
 }
 
-/// Reads what [`put_sizes`] put, whole and in ranges across blocks.
+/// Reads the objects of [`put_sizes`], whole and in ranges across blocks.
 fn compare_sizes(options: StoreOptions, prefix: &'static str, encrypted: bool) {
     with_engine_on(options, move |engine| async move {
         let bucket = engine.store().bucket(&name("sizes")).expect("still there");
@@ -59,7 +57,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// How many files of the store hold these bytes.
+/// Returns how many files of the store contain these bytes.
 fn files_with(folder: &Path, wanted: &[u8]) -> usize {
     let holds = |path: &PathBuf| {
         let bytes = std::fs::read(path).expect("reads");
@@ -69,24 +67,24 @@ fn files_with(folder: &Path, wanted: &[u8]) -> usize {
 }
 
 #[test]
-fn what_is_turned_on_seals_new_payloads_and_leaves_the_old_readable_and_back() {
+fn encryption_can_be_turned_on_and_off() {
     let folder = folder();
     put_sizes(options(folder.path()), "before");
-    put_sizes(sealing(folder.path()), "sealed");
+    put_sizes(encrypting(folder.path()), "sealed");
     put_sizes(options(folder.path()), "after");
-    for options in [options(folder.path()), sealing(folder.path())] {
+    for options in [options(folder.path()), encrypting(folder.path())] {
         for (prefix, encrypted) in [("before", false), ("sealed", true), ("after", false)] {
             let again =
-                StoreOptions { encryption_at_rest: options.encryption_at_rest, ..sealing(folder.path()) };
+                StoreOptions { encryption_at_rest: options.encryption_at_rest, ..encrypting(folder.path()) };
             compare_sizes(again, prefix, encrypted);
         }
     }
 }
 
 #[test]
-fn no_file_of_the_store_holds_what_was_sealed() {
-    // The same search must find what was not sealed, or it shows nothing.
-    for (options, expected) in [(options as fn(&Path) -> StoreOptions, true), (sealing, false)] {
+fn no_file_contains_encrypted_plaintext() {
+    // The same search must find plaintext without encryption, or it proves nothing.
+    for (options, expected) in [(options as fn(&Path) -> StoreOptions, true), (encrypting, false)] {
         let folder = folder();
         with_engine_on(options(folder.path()), |engine| async move {
             let bucket =
@@ -103,7 +101,7 @@ fn no_file_of_the_store_holds_what_was_sealed() {
     }
 }
 
-/// Where these bytes, ciphertext of the caller's finding, lie in the store.
+/// Returns the file and offset of these bytes.
 fn find(folder: &Path, wanted: &[u8]) -> (PathBuf, u64) {
     for path in files(folder) {
         let bytes = std::fs::read(&path).expect("reads");
@@ -114,21 +112,21 @@ fn find(folder: &Path, wanted: &[u8]) -> (PathBuf, u64) {
     panic!("not in the store");
 }
 
-/// The units of volumes that changed between two looks are where the payload was written.
+/// Returns the contents of all volumes.
 fn volumes(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let volumes = files(folder).into_iter().filter(|path| path.extension().is_some_and(|e| e == "vol"));
     volumes.map(|path| (path.clone(), std::fs::read(&path).expect("reads"))).collect()
 }
 
 fn put_one(folder: &Path, object: &'static str, seed: u64) {
-    with_engine_on(sealing(folder), move |engine| async move {
+    with_engine_on(encrypting(folder), move |engine| async move {
         let bucket = engine.store().bucket(&name("damage")).expect("made before");
         let bytes = content(seed, 200_000);
         put(&engine, &bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put");
     });
 }
 
-/// First bytes of the units that a put changed.
+/// Returns the contents of the units that `body` changed.
 fn written_by(folder: &Path, body: impl FnOnce()) -> Vec<Vec<u8>> {
     let before = volumes(folder);
     body();
@@ -142,14 +140,14 @@ fn written_by(folder: &Path, body: impl FnOnce()) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn a_flipped_bit_of_a_sealed_payload_is_found_and_the_rest_still_read() {
+fn flipped_bit_damages_only_its_encrypted_block() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
     });
     let path = folder.path().to_owned();
     let units = written_by(folder.path(), || put_one(&path, "a", 1));
-    // 200 000 bytes are 49 units; the last is not full.
+    // 200 000 bytes take 49 units; the last one is not full.
     assert_eq!(units.len(), 49);
     let (volume, offset) = find(folder.path(), &units[20]);
     let mut byte = [0u8];
@@ -171,9 +169,9 @@ fn a_flipped_bit_of_a_sealed_payload_is_found_and_the_rest_still_read() {
     });
 }
 
-/// A CRC tells chance from intent only; a tag under a key of its own does both.
+/// A CRC detects accidents only. The authentication tag under the payload's own key also detects blocks that were moved.
 #[test]
-fn a_sealed_block_is_not_taken_for_another_of_the_same_or_another_payload() {
+fn moved_encrypted_block_is_detected() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
@@ -181,10 +179,10 @@ fn a_sealed_block_is_not_taken_for_another_of_the_same_or_another_payload() {
     let path = folder.path().to_owned();
     let first = written_by(folder.path(), || put_one(&path, "a", 1));
     let second = written_by(folder.path(), || put_one(&path, "b", 1));
-    assert_ne!(first[..48], second[..48], "the same content is sealed under another key");
+    assert_ne!(first[..48], second[..48], "the same content is encrypted with another key");
     let (volume, at) = find(folder.path(), &first[0]);
     let file = OpenOptions::new().read(true).write(true).open(volume).expect("opens");
-    // Block 1 of the same payload over block 0.
+    // Overwrite block 0 with block 1 of the same payload.
     file.write_all_at(&first[16..32].concat(), at).expect("writes");
     with_engine(folder.path(), |engine| async move {
         let bucket = engine.store().bucket(&name("damage")).expect("there");

@@ -1,7 +1,6 @@
-//! Multipart uploads, copies and quotas through the engine's surface.
+//! Multipart uploads, copies and quotas.
 
-mod support;
-
+use crate::support::{content, copy, folder, get, key, name, options, put, with_engine, with_engine_on};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
     ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
@@ -12,7 +11,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use support::{content, folder, get, key, name, options, put, with_engine, with_engine_on};
 
 const MIB: usize = 1 << 20;
 
@@ -20,8 +18,8 @@ async fn bucket(engine: &Rc<Engine>) -> Arc<Bucket> {
     engine.store().create_bucket(&name("uploads"), BucketSettings::default()).await.expect("made")
 }
 
-async fn begin(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &ObjectKey) -> UploadId {
-    engine.create_upload(bucket, object, NewUpload::default()).await.expect("begun").id
+async fn create_upload(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &ObjectKey) -> UploadId {
+    engine.create_upload(bucket, object, NewUpload::default()).await.expect("created").id
 }
 
 async fn part(
@@ -66,13 +64,13 @@ fn inspect(store: &Store) {
     assert!(found.complete && found.is_clean(), "{found:?}");
 }
 
-fn parts_make_the_object(encryption_at_rest: bool) {
+fn check_assembled_object(encryption_at_rest: bool) {
     let folder = folder();
     let options = StoreOptions { encryption_at_rest, ..options(folder.path()) };
     with_engine_on(options, move |engine| async move {
         let (bucket, object) = (bucket(&engine).await, key("a"));
-        let upload = begin(&engine, &bucket, &object).await;
-        // Several blocks, some of another size, a gap in the numbers, an inline one at the end.
+        let upload = create_upload(&engine, &bucket, &object).await;
+        // Parts of several blocks, of different sizes, with gaps between the numbers; the last part is inline.
         let sizes = [3 * MIB, 3 * MIB, 200_001, 2 * MIB, 10_000];
         let bytes: Vec<_> = (0..).zip(sizes).map(|(seed, size)| content(seed, size)).collect();
         let numbers = [1, 2, 4, 9, 10_000];
@@ -124,7 +122,7 @@ fn parts_make_the_object(encryption_at_rest: bool) {
         while let Some(piece) = open.next().await.expect("a reader keeps what it reads") {
             read.extend_from_slice(piece.as_ref());
         }
-        assert!(read == whole, "an overwrite tore a read");
+        assert!(read == whole, "a read was torn by an overwrite");
         drop(open);
         inspect(engine.store());
         let gone = engine.complete_upload(completion(&bucket, &object, upload, &named)).await;
@@ -133,21 +131,21 @@ fn parts_make_the_object(encryption_at_rest: bool) {
 }
 
 #[test]
-fn parts_make_an_object_that_reads_as_one() {
-    parts_make_the_object(false);
+fn parts_make_one_object() {
+    check_assembled_object(false);
 }
 
 #[test]
-fn sealed_parts_make_an_object_that_reads_as_one() {
-    parts_make_the_object(true);
+fn encrypted_parts_make_one_object() {
+    check_assembled_object(true);
 }
 
 #[test]
-fn replaced_and_aborted_parts_give_their_space_back() {
+fn replaced_and_aborted_parts_free_their_space() {
     with_engine(folder().path(), |engine| async move {
         let (bucket, object) = (bucket(&engine).await, key("a"));
         let before = engine.store().usage().free_volume_bytes;
-        let upload = begin(&engine, &bucket, &object).await;
+        let upload = create_upload(&engine, &bucket, &object).await;
         for seed in 0..3 {
             let bytes = content(seed, MIB);
             part(&engine, &bucket, &object, upload, (1, &bytes)).await.expect("uploaded");
@@ -174,10 +172,10 @@ fn replaced_and_aborted_parts_give_their_space_back() {
 }
 
 #[test]
-fn a_completion_that_is_refused_changes_nothing() {
+fn refused_completion_changes_nothing() {
     with_engine(folder().path(), |engine| async move {
         let (bucket, object) = (bucket(&engine).await, key("a"));
-        let upload = begin(&engine, &bucket, &object).await;
+        let upload = create_upload(&engine, &bucket, &object).await;
         part(&engine, &bucket, &object, upload, (1, b"one")).await.expect("uploaded");
         put(&engine, &bucket, &object, b"there", WriteCondition::default()).await.expect("put");
         let before = bucket.usage();
@@ -190,7 +188,7 @@ fn a_completion_that_is_refused_changes_nothing() {
             let refused = engine.complete_upload(completion(&bucket, &object, upload, parts)).await;
             assert_eq!(refused.map(|_| ()), Err(expected));
         }
-        let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
+        let absent = WriteCondition::if_absent();
         let named = completion(&bucket, &object, upload, &[(1, b"one")]);
         let refused = engine.complete_upload(CompleteUpload { condition: absent, ..named }).await;
         assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed));
@@ -203,7 +201,7 @@ fn a_completion_that_is_refused_changes_nothing() {
     });
 }
 
-/// A clock that the test sets.
+/// A clock that the test sets, in milliseconds.
 #[derive(Default)]
 struct TestClock(AtomicU64);
 
@@ -214,20 +212,20 @@ impl Clock for TestClock {
 }
 
 #[test]
-fn only_uploads_that_are_too_old_expire_and_their_space_comes_back() {
+fn only_old_uploads_expire() {
     let (folder, clock) = (folder(), Arc::new(TestClock::default()));
     let options = StoreOptions { clock: Arc::<TestClock>::clone(&clock), ..options(folder.path()) };
     with_engine_on(options, move |engine| async move {
         let bucket = bucket(&engine).await;
         let day = Duration::from_secs(86_400);
         for n in 0..300 {
-            // More than a page in each slice, all on the first day.
-            begin(&engine, &bucket, &key(&format!("old {n}"))).await;
+            // More than a page of the expiry in each slice, all on the first day.
+            create_upload(&engine, &bucket, &key(&format!("old {n}"))).await;
         }
-        let upload = begin(&engine, &bucket, &key("old 1")).await;
+        let upload = create_upload(&engine, &bucket, &key("old 1")).await;
         part(&engine, &bucket, &key("old 1"), upload, (1, &content(1, MIB))).await.expect("uploaded");
         clock.0.store(4 * 86_400_000, Ordering::Relaxed);
-        let young = begin(&engine, &bucket, &key("young")).await;
+        let young = create_upload(&engine, &bucket, &key("young")).await;
         clock.0.store(8 * 86_400_000, Ordering::Relaxed);
         assert_eq!(engine.expire_uploads_now(8 * day, &|| false).await, Ok(0));
         assert_eq!(engine.expire_uploads_now(7 * day, &|| false).await, Ok(301));
@@ -238,14 +236,14 @@ fn only_uploads_that_are_too_old_expire_and_their_space_comes_back() {
 }
 
 #[test]
-fn uploads_are_listed_in_order_of_key_and_begin() {
+fn uploads_are_listed_by_key_and_creation() {
     with_engine(folder().path(), |engine| async move {
         let bucket = bucket(&engine).await;
-        let mut begun = Vec::new();
+        let mut created = Vec::new();
         for object in ["b/1", "a", "a", "b/2", "c"] {
-            begun.push((object, begin(&engine, &bucket, &key(object)).await));
+            created.push((object, create_upload(&engine, &bucket, &key(object)).await));
         }
-        begun.sort_unstable();
+        created.sort_unstable();
         let (mut listed, mut after) = (Vec::new(), None);
         loop {
             let list = ListUploads { prefix: b"", delimiter: None, after, max: 2 };
@@ -256,7 +254,7 @@ fn uploads_are_listed_in_order_of_key_and_begin() {
                 break;
             }
         }
-        let expected: Vec<_> = begun.iter().map(|(object, id)| ((*object).to_owned(), *id)).collect();
+        let expected: Vec<_> = created.iter().map(|(object, id)| ((*object).to_owned(), *id)).collect();
         assert_eq!(listed, expected);
         let after = Some(UploadPosition::AfterKey(b"a".to_vec()));
         let list = ListUploads { prefix: b"", delimiter: Some(b"/"), after, max: 10 };
@@ -266,7 +264,7 @@ fn uploads_are_listed_in_order_of_key_and_begin() {
 }
 
 #[test]
-fn a_copy_has_the_bytes_of_its_source_and_a_life_of_its_own() {
+fn copy_is_independent_of_its_source() {
     with_engine(folder().path(), |engine| async move {
         let bucket = bucket(&engine).await;
         for size in [0, 100, 100_000, 20 * MIB] {
@@ -274,13 +272,13 @@ fn a_copy_has_the_bytes_of_its_source_and_a_life_of_its_own() {
             put(&engine, &bucket, &key("from"), &bytes, WriteCondition::default()).await.expect("put");
             let source = engine.open_whole(&bucket, &key("from"), None).expect("opens");
             let etag = source.info.etag;
-            let payload = engine.copy_payload(source, &bucket, &key("to")).await.expect("copied");
-            assert_eq!(payload.md5(), etag.md5, "the digest is not computed again");
-            copied(&engine, &bucket, payload).await;
+            let payload = copy(&engine, source, &bucket, &key("to")).await;
+            assert_eq!(payload.md5(), etag.md5, "the MD5 of the source is reused");
+            put_copy(&engine, &bucket, payload).await;
             engine.delete_object(&bucket, &key("from"), DeleteOptions::default()).await.expect("deleted");
             assert!(get(&engine, &bucket, &key("to"), 0..u64::MAX).await.expect("read").1 == bytes);
         }
-        let upload = begin(&engine, &bucket, &key("from")).await;
+        let upload = create_upload(&engine, &bucket, &key("from")).await;
         let bytes = [content(1, 5 * MIB), content(2, 300)];
         let named = [(1, bytes[0].as_slice()), (2, &bytes[1])];
         for part_bytes in named {
@@ -288,15 +286,15 @@ fn a_copy_has_the_bytes_of_its_source_and_a_life_of_its_own() {
         }
         engine.complete_upload(completion(&bucket, &key("from"), upload, &named)).await.expect("completed");
         let source = engine.open_whole(&bucket, &key("from"), None).expect("opens");
-        let payload = engine.copy_payload(source, &bucket, &key("to")).await.expect("copied");
-        assert_eq!(payload.md5(), md5_digest(&bytes.concat()), "of parts it is computed");
-        copied(&engine, &bucket, payload).await;
+        let payload = copy(&engine, source, &bucket, &key("to")).await;
+        assert_eq!(payload.md5(), md5_digest(&bytes.concat()), "the MD5 of a source in parts is computed");
+        put_copy(&engine, &bucket, payload).await;
         assert!(get(&engine, &bucket, &key("to"), 0..u64::MAX).await.expect("read").1 == bytes.concat());
         inspect(engine.store());
     });
 }
 
-async fn copied(engine: &Rc<Engine>, bucket: &Arc<Bucket>, payload: cairn_engine::StagedPayload) {
+async fn put_copy(engine: &Rc<Engine>, bucket: &Arc<Bucket>, payload: cairn_engine::StagedPayload) {
     let put = PutObject {
         bucket: Arc::clone(bucket),
         key: key("to"),
@@ -310,7 +308,7 @@ async fn copied(engine: &Rc<Engine>, bucket: &Arc<Bucket>, payload: cairn_engine
 }
 
 #[test]
-fn a_quota_is_held_against_current_objects_at_put_and_completion() {
+fn quota_limits_current_objects() {
     with_engine(folder().path(), |engine| async move {
         let bucket = bucket(&engine).await;
         let limit = |bytes, objects| BucketChange::Quota(Quota { bytes, objects });
@@ -327,14 +325,12 @@ fn a_quota_is_held_against_current_objects_at_put_and_completion() {
         assert_eq!(write("b", 41).await, Err(EngineError::QuotaExceeded));
         write("b", 40).await.expect("fits exactly");
         assert_eq!(write("c", 0).await, Err(EngineError::QuotaExceeded), "a third object");
-        write("a", 60).await.expect("an overwrite takes the place of what it replaces");
+        write("a", 60).await.expect("an overwrite counts instead of what it replaces");
         let lower = engine.store().change_bucket(&bucket, limit(Some(99), None)).await;
         assert_eq!(lower, Err(EngineError::QuotaBelowUsage));
 
-        let upload = begin(&engine, &bucket, &key("a")).await;
-        part(&engine, &bucket, &key("a"), upload, (1, &[2; 61]))
-            .await
-            .expect("parts are not held against it");
+        let upload = create_upload(&engine, &bucket, &key("a")).await;
+        part(&engine, &bucket, &key("a"), upload, (1, &[2; 61])).await.expect("parts do not count");
         let refused = engine.complete_upload(completion(&bucket, &key("a"), upload, &[(1, &[2; 61])])).await;
         assert_eq!(refused.map(|_| ()), Err(EngineError::QuotaExceeded));
         engine.delete_object(&bucket, &key("b"), DeleteOptions::default()).await.expect("deleted");
@@ -347,10 +343,10 @@ fn a_quota_is_held_against_current_objects_at_put_and_completion() {
     });
 }
 
-/// The first form of quotas asked nobody when a version was removed: a removed delete marker brought its object back, over any
-/// limit, and so did a removed small version in front of a large one.
+/// Removals of versions did not check the quota. The removal of a delete marker restored its object beyond any limit, and so
+/// did the removal of a small version above a large one.
 #[test]
-fn a_removal_that_brings_back_more_than_the_quota_allows_is_refused_and_changes_nothing() {
+fn removal_that_restores_more_than_the_quota_is_refused() {
     with_engine(folder().path(), |engine| async move {
         let bucket = bucket(&engine).await;
         let change = |change| engine.store().change_bucket(&bucket, change);

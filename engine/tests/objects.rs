@@ -1,15 +1,13 @@
-//! Objects through the engine's public surface, on real LMDB and direct I/O.
+//! Puts, gets and deletes of objects in buckets without versioning.
 
-mod support;
-
+use crate::support::{content, etag, folder, get, key, name, options, put, until, with_engine};
 use cairn_engine::{BucketSettings, DeleteOptions, EngineError, EtagMatch, Store, Usage, WriteCondition};
-use support::{content, etag, folder, get, key, name, options, put, until, with_engine};
 
 const SIZES: [usize; 12] =
     [0, 1, 4096, 16_384, 16_385, 65_536, 65_537, 262_144, 1 << 20, (1 << 20) + 3, 17 << 20, (70 << 20) + 1];
 
 #[test]
-fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
+fn payloads_read_whole_and_in_ranges_after_restarts() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
@@ -46,14 +44,14 @@ fn payloads_of_all_sizes_come_back_whole_and_in_ranges_also_after_a_restart() {
     }
 }
 
-/// Bytes in the volumes that are owned or reserved.
+/// Returns the bytes in the volumes that are owned or reserved.
 fn used(engine: &cairn_engine::Engine) -> u64 {
     let usage = engine.store().usage();
     usage.volume_bytes - usage.free_volume_bytes
 }
 
 #[test]
-fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none() {
+fn overwrites_deletes_and_dropped_writers_free_their_space() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
@@ -66,7 +64,7 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
                 .await
                 .expect("put");
         }
-        // The keeper holds a little space while it writes ahead.
+        // The maintainer reserves a little space while it preallocates.
         until("twelve overwrites take no more than one object", || used(&engine) <= with_one).await;
         let mut writer = engine.write_payload(&bucket, &object, 40 << 20).await.expect("begins");
         for _ in 0..5 {
@@ -76,17 +74,17 @@ fn overwritten_and_deleted_space_is_given_back_and_a_dropped_writer_takes_none()
         drop(writer);
         let gone = engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         assert!(gone.existed);
-        until("all space is given back", || used(&engine) <= with_one - (30 << 20) - 4096).await;
+        until("all space is free", || used(&engine) <= with_one - (30 << 20) - 4096).await;
         assert_eq!(bucket.usage(), Usage::default());
     });
     with_engine(folder.path(), |engine| async move {
-        until("only the header of each volume is taken", || used(&engine) == 3 * 4096).await;
+        until("only the headers of the volumes are in use", || used(&engine) == 3 * 4096).await;
     });
 }
 
-/// A reader is in the middle of an object when it is overwritten and then deleted, and other payloads want the space.
+/// An object is overwritten and deleted in the middle of a read, and other payloads need space.
 #[test]
-fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
+fn reader_sees_one_version_despite_overwrites() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
@@ -116,13 +114,13 @@ fn a_reader_sees_one_version_whole_whatever_happens_meanwhile() {
 }
 
 #[test]
-fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
+fn exactly_one_of_many_conditional_creations_succeeds() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
             engine.store().create_bucket(&name("conditions"), BucketSettings::default()).await.expect("made");
         let object = key("once");
-        let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
+        let absent = WriteCondition::if_absent();
         let mut tasks = Vec::new();
         for writer in 0..40u64 {
             let (engine, bucket, object, absent) =
@@ -182,7 +180,7 @@ fn conditions_are_decided_in_the_commit_and_exactly_one_creation_wins() {
 }
 
 #[test]
-fn a_bucket_goes_only_when_it_is_empty_and_its_name_can_be_used_again() {
+fn only_empty_buckets_are_deleted_and_names_are_reusable() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let store = engine.store().clone();
@@ -195,18 +193,17 @@ fn a_bucket_goes_only_when_it_is_empty_and_its_name_can_be_used_again() {
         assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::BucketNotEmpty));
         engine.delete_object(&bucket, &key("k"), DeleteOptions::default()).await.expect("deleted");
         store.delete_bucket(&name("gone")).await.expect("deleted");
-        let late = put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await;
-        assert_eq!(late, Err(EngineError::NoSuchBucket));
+        let refused = put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await;
+        assert_eq!(refused, Err(EngineError::NoSuchBucket));
         assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::NoSuchBucket));
         let again = store.create_bucket(&name("gone"), BucketSettings::default()).await.expect("made");
         assert_eq!(get(&engine, &again, &key("k"), 0..1).await.map(|_| ()), Err(EngineError::NoSuchKey));
     });
 }
 
-/// One bit of a volume flips while the service is stopped: the object that holds it is never served with it, all others
-/// are unharmed.
+/// A bit of a volume flips while the store is closed. The damaged block is not served; all others are.
 #[test]
-fn a_flipped_bit_in_a_volume_is_never_served() {
+fn flipped_bit_in_a_volume_is_never_served() {
     use std::os::unix::fs::FileExt as _;
     let folder = folder();
     let expected = [content(1, 300_000), content(2, 300_000)];
@@ -218,7 +215,7 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
             put(&engine, &bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
         }
     });
-    // Finds a piece of the first object in the volumes.
+    // Find a block of the first object in the volumes.
     let mut planted = false;
     for slice in 0..3 {
         let path = folder.path().join(format!("slices/{slice:02}/volumes/000000.vol"));
@@ -240,7 +237,7 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
         let damaged = get(&engine, &bucket, &key("a"), 0..300_000).await;
         assert!(matches!(damaged, Err(EngineError::Corrupt(_))), "{:?}", damaged.map(|_| ()));
         assert!(engine.store().corruptions() > 0);
-        let (_, before) = get(&engine, &bucket, &key("a"), 0..131_072).await.expect("whole blocks in front");
+        let (_, before) = get(&engine, &bucket, &key("a"), 0..131_072).await.expect("the blocks before it");
         assert!(before == expected[0][..131_072]);
         let (_, other) = get(&engine, &bucket, &key("b"), 0..300_000).await.expect("whole");
         assert!(other == expected[1]);
@@ -248,7 +245,7 @@ fn a_flipped_bit_in_a_volume_is_never_served() {
 }
 
 #[test]
-fn a_second_opening_and_another_master_key_are_refused() {
+fn second_process_and_wrong_master_key_are_refused() {
     let folder = folder();
     let store = Store::open(options(folder.path())).expect("opens");
     let second = Store::open(options(folder.path())).map(|_| ()).expect_err("locked");
@@ -256,7 +253,7 @@ fn a_second_opening_and_another_master_key_are_refused() {
     store.close();
     drop(store);
     let mut wrong = options(folder.path());
-    wrong.master_key = b"another key that is long enough too".to_vec();
+    wrong.master_key = b"another key that is long enough too".to_vec().into();
     let refused = Store::open(wrong).map(|_| ()).expect_err("another key");
     assert!(refused.to_string().contains("master key"), "{refused}");
     Store::open(options(folder.path())).expect("opens with its own key").close();

@@ -1,7 +1,6 @@
-//! Space that goes back to the file system, and comes again: figures, the device's view, restarts.
+//! Tests of space reclamation against what the file system reports.
 
-mod support;
-
+use crate::support::{content, folder, get, key, name, on_executor, options, put, until, with_engine_on};
 use cairn_engine::{
     BucketSettings, DeleteOptions, Engine, EngineError, Store, StoreOptions, StoreUsage, WriteCondition,
 };
@@ -10,13 +9,12 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use support::{content, folder, get, key, name, on_executor, options, put, until};
 
-/// Short enough to wait for, and long against the writes of a test that must not lose space in between.
+/// Short enough to wait for, and long compared with the writes of a test, during which no space may be given back.
 const RECLAIM_AFTER: Duration = Duration::from_millis(200);
 const MIB: u64 = 1 << 20;
 
-/// Runs `body` on a store of one slice; returns the figures of the closed store.
+/// Runs `body` on a store with one slice; returns the usage of the closed store.
 fn with_engine<F: Future<Output = ()> + 'static>(
     folder: &Path,
     reclaim_after: Option<Duration>,
@@ -24,16 +22,16 @@ fn with_engine<F: Future<Output = ()> + 'static>(
 ) -> StoreUsage {
     let options = StoreOptions { slices: Some(1), reclaim_after, ..options(folder) };
     let store = Store::open(options).expect("the store opens");
-    let on_it = Arc::clone(&store);
+    let opened = Arc::clone(&store);
     on_executor(move || async move {
-        body(Engine::open(on_it).await.expect("the engine opens")).await;
+        body(Engine::open(opened).await.expect("the engine opens")).await;
     });
     assert_eq!(store.inspect(u64::MAX).expect("reads").findings, []);
     store.close();
     store.usage()
 }
 
-/// Bytes that the volumes take on the disk, as the file system counts them.
+/// Returns the bytes that the volumes occupy on the disk, according to the file system.
 fn bytes_on_disk(folder: &Path) -> u64 {
     let volumes = std::fs::read_dir(folder.join("slices/00/volumes")).expect("a folder");
     volumes.map(|entry| entry.and_then(|entry| entry.metadata()).expect("a file").blocks() * 512).sum()
@@ -43,9 +41,9 @@ fn spaces(usage: &StoreUsage) -> [u64; 3] {
     [usage.volume_bytes, usage.free_volume_bytes, usage.reclaimed_bytes]
 }
 
-/// A refused CreateBucket counted nowhere: on a full disk that clients only made buckets on, the alert stayed silent.
+/// A refused CreateBucket was not counted. When clients only created buckets on a full disk, the alert was never raised.
 #[test]
-fn a_bucket_refused_for_want_of_space_is_counted_as_a_refused_write_is() {
+fn bucket_refused_on_a_full_disk_is_counted() {
     let folder = folder();
     let without_space = StoreOptions { reserve_bytes: u64::MAX, ..options(folder.path()) };
     let store = Store::open(without_space).expect("the store opens");
@@ -58,13 +56,13 @@ fn a_bucket_refused_for_want_of_space_is_counted_as_a_refused_write_is() {
     for bucket in ["one", "two"] {
         assert_eq!(create(bucket), Err(EngineError::StorageFull));
     }
-    assert_eq!(store.figures().refused_full, 2);
+    assert_eq!(store.metrics().refused_full, 2);
     store.close();
 }
 
-/// A mass deletion left the volumes as large as they had ever been: the disk stayed full.
+/// After a mass deletion the volumes kept their largest size, so the disk stayed full.
 #[test]
-fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole() {
+fn mass_deletion_gives_space_back_to_the_file_system() {
     let folder = folder();
     let path = folder.path().to_owned();
     with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
@@ -84,22 +82,22 @@ fn a_mass_deletion_makes_the_store_smaller_on_the_disk_and_what_stays_is_whole()
         }
         let mut usage = engine.store().usage();
         let held = usage.volume_bytes - usage.free_volume_bytes;
-        until("what is kept is a growth step and a little more", || {
+        until("no more than a growth step and a little more stays free", || {
             usage = engine.store().usage();
             usage.volume_bytes < held + 170 * MIB
         })
         .await;
-        // The metadata of the file system itself is counted too.
+        // The file system counts its own metadata too.
         assert!(bytes_on_disk(&path) < usage.volume_bytes + MIB, "{} {usage:?}", bytes_on_disk(&path));
         let (_, kept) = get(&engine, &bucket, &key("7"), 0..u64::MAX).await.expect("reads");
         assert!(kept == content(7, 32 << 20));
     });
 }
 
-/// The free map knows owned and free. Which free space is allocated, only the file system knows: a restart that took holes
-/// for allocated space would promise space that a full disk does not have.
+/// The free map has no record of which free space is allocated; only the file system knows. A restart that took holes for
+/// allocated space would promise space that a full disk does not have.
 #[test]
-fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_file_grows() {
+fn restart_finds_holes_and_uses_them_before_growing() {
     let folder = folder();
     let before = with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
         let bucket =
@@ -114,7 +112,7 @@ fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_
             let object = key(&object.to_string());
             engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
         }
-        until("most of it is given back", || engine.store().usage().reclaimed_bytes > 100 * MIB).await;
+        until("most of the space is given back", || engine.store().usage().reclaimed_bytes > 100 * MIB).await;
     });
     let path = folder.path().join("slices/00/volumes/000000.vol");
     let length = std::fs::metadata(&path).expect("a file").len();
@@ -129,5 +127,27 @@ fn a_restart_finds_every_kind_of_free_space_again_and_holes_are_used_before_the_
         }
         assert_eq!(std::fs::metadata(path).expect("a file").len(), length, "holes are used first");
         assert!(engine.store().usage().reclaimed_bytes < before.reclaimed_bytes);
+    });
+}
+
+/// A copy of 5 GiB into a store with 3 GiB of space wrote 3 GiB before it was refused.
+#[test]
+fn payload_that_cannot_fit_is_refused_before_its_first_byte() {
+    let folder = folder();
+    let store = Store::open(options(folder.path())).expect("the store opens");
+    futures_lite::future::block_on(store.create_bucket(&name("full"), BucketSettings::default()))
+        .expect("made");
+    store.close();
+    drop(store);
+    let full = StoreOptions { reserve_bytes: u64::MAX, ..options(folder.path()) };
+    with_engine_on(full, |engine| async move {
+        let bucket = engine.store().bucket(&name("full")).expect("there");
+        let refused = engine.write_payload(&bucket, &key("k"), 1 << 30).await;
+        assert_eq!(refused.err(), Some(EngineError::StorageFull));
+        let refused = engine.admit_copy("client", &bucket, &key("k"), 1 << 30).await;
+        assert_eq!(refused.err(), Some(EngineError::StorageFull));
+        assert_eq!(engine.store().usage().reserved_bytes, 0);
+        // There is free space within the volumes.
+        engine.admit_copy("client", &bucket, &key("k"), 64 << 10).await.map(drop).expect("fits");
     });
 }

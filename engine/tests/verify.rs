@@ -1,7 +1,6 @@
-//! Verification: a bit turned over on the device is found, wherever it is, and nothing else is called damaged.
+//! Verification and scrubbing: a flipped bit on the device is found wherever it is, and nothing else is reported as damaged.
 
-mod support;
-
+use crate::support::{content, folder, get, key, name, put, with_engine};
 use cairn_engine::{
     BucketSettings, BucketVerification, DeleteOptions, Engine, EngineError, ScrubOptions, VerificationStatus,
     VerifiedVersion, VerifyPosition, VerifyProgress, WriteCondition,
@@ -11,10 +10,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use support::{content, folder, get, key, name, put, with_engine};
 
 const BLOCK_BYTES: usize = 65_536;
-/// A payload whose checks fill more than one page of a check table.
+/// Bytes of a payload whose checks fill more than one page of a check table.
 const TABLED_BYTES: usize = 600 * BLOCK_BYTES + 77;
 const SIZES: [usize; 7] = [0, 10, 16_384, 16_385, 200_000, 1 << 20, TABLED_BYTES];
 
@@ -40,7 +38,7 @@ async fn verify_one(engine: &Rc<Engine>, size: usize) -> Result<VerifiedVersion,
     engine.verify_object(&bucket, &key(&format!("object {size}")), None, &Arc::default()).await
 }
 
-/// The places in volumes at which a unit begins with these bytes.
+/// Returns the volumes and offsets of the units that begin with these bytes.
 fn find_unit(store: &Path, wanted: &[u8]) -> Vec<(PathBuf, u64)> {
     let mut places = Vec::new();
     for slice in std::fs::read_dir(store.join("slices")).expect("slices") {
@@ -55,14 +53,14 @@ fn find_unit(store: &Path, wanted: &[u8]) -> Vec<(PathBuf, u64)> {
     places
 }
 
-/// The places in the metadata at which these bytes stand. LMDB keeps earlier copies of its pages: there may be several.
+/// Returns where the metadata contains these bytes. LMDB keeps earlier copies of its pages, so there may be several places.
 fn find_in_metadata(store: &Path, wanted: &[u8]) -> Vec<(PathBuf, u64)> {
     let mut places = Vec::new();
     for slice in std::fs::read_dir(store.join("slices")).expect("slices") {
         let path = slice.expect("a slice").path().join("meta").join("data.mdb");
         let bytes = std::fs::read(&path).expect("reads");
         for (page, start) in bytes.chunks(4096).zip((0..).step_by(4096)) {
-            // Most of the file was only written ahead.
+            // Most of the file is preallocated and still zero.
             if page.iter().any(|byte| *byte != 0) {
                 let found = (0..).zip(page.windows(wanted.len())).filter(|(_, window)| *window == wanted);
                 places.extend(found.map(|(at, _): (u64, _)| (path.clone(), start + at)));
@@ -85,7 +83,7 @@ fn flip(path: &Path, at: u64, bit: u32) {
 }
 
 #[test]
-fn a_sound_bucket_is_found_sound_block_by_block() {
+fn undamaged_bucket_is_verified_block_by_block() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         put_all(&engine).await;
@@ -111,10 +109,10 @@ fn a_sound_bucket_is_found_sound_block_by_block() {
     });
 }
 
-/// Verification that asked the cache would call an object sound whose blocks were cached before the device lost them; one
-/// that filled it would push out what clients read.
+/// Verification from the cache would miss damage to blocks that were cached before. Verification that fills the cache would
+/// evict the blocks that clients read.
 #[test]
-fn the_device_is_read_and_the_cache_is_neither_asked_nor_filled() {
+fn verification_bypasses_the_cache() {
     let folder = folder();
     let store = folder.path().to_owned();
     with_engine(folder.path(), |engine| async move {
@@ -130,12 +128,12 @@ fn the_device_is_read_and_the_cache_is_neither_asked_nor_filled() {
         flip(&places[0].0, places[0].1, 3);
         let one = verify_one(&engine, 200_000).await.expect("verifies");
         assert_eq!((one.status, one.detail.as_deref()), (VerificationStatus::Corrupt, Some("block 1")));
-        assert_eq!(one.blocks_checked, 4, "the blocks behind the damage are checked too");
+        assert_eq!(one.blocks_checked, 4, "the blocks after the damage are checked too");
     });
 }
 
 #[test]
-fn a_flipped_bit_in_any_block_is_found_and_the_others_are_unharmed() {
+fn flipped_bit_in_any_block_is_found() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move { put_all(&engine).await });
     for (size, at, detail) in [
@@ -154,10 +152,10 @@ fn a_flipped_bit_in_any_block_is_found_and_the_others_are_unharmed() {
             (unit, find_unit(folder.path(), &bytes[unit..size.min(unit + 4096)]))
         };
         assert!(!places.is_empty(), "size {size}");
-        let turn = |places: &[(PathBuf, u64)]| {
+        let flip_all = |places: &[(PathBuf, u64)]| {
             places.iter().for_each(|(path, offset)| flip(path, offset + (at - start) as u64, 5));
         };
-        turn(&places);
+        flip_all(&places);
         with_engine(folder.path(), move |engine| async move {
             let all = verify_all(&engine).await;
             assert_eq!((all.versions_verified, all.corrupt_versions), (7, 1), "{all:?}");
@@ -167,18 +165,18 @@ fn a_flipped_bit_in_any_block_is_found_and_the_others_are_unharmed() {
             assert_eq!(engine.store().corruptions(), 1, "one finding counts once");
             let bucket = engine.store().bucket(&name("verified")).expect("still there");
             let served = get(&engine, &bucket, &key(&format!("object {size}")), 0..u64::MAX).await;
-            assert!(matches!(served, Err(EngineError::Corrupt(_))), "and it is not served");
+            assert!(matches!(served, Err(EngineError::Corrupt(_))), "the damage must not be served");
         });
-        turn(&places);
+        flip_all(&places);
     }
     with_engine(folder.path(), |engine| async move {
-        assert_eq!(verify_all(&engine).await.corrupt_versions, 0, "healed");
+        assert_eq!(verify_all(&engine).await.corrupt_versions, 0, "the bits were flipped back");
     });
 }
 
-/// The checks of a large payload lie in pages of their own; one bit there makes up to 511 blocks unprovable.
+/// The checks of a large payload are stored in pages of a check table. A flipped bit there affects up to 511 blocks.
 #[test]
-fn a_flipped_bit_in_a_check_table_is_one_finding() {
+fn flipped_bit_in_a_check_table_is_one_finding() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move { put_all(&engine).await });
     let bytes = content(TABLED_BYTES as u64 + 1, TABLED_BYTES);
@@ -199,10 +197,10 @@ fn a_flipped_bit_in_a_check_table_is_one_finding() {
 }
 
 #[test]
-fn a_damaged_record_is_found_and_the_walk_goes_on() {
+fn verification_continues_after_a_damaged_record() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move { put_all(&engine).await });
-    let etag = support::etag(&content(200_001, 200_000));
+    let etag = crate::support::etag(&content(200_001, 200_000));
     let places = find_in_metadata(folder.path(), &etag.md5);
     places.iter().for_each(|(path, offset)| flip(path, *offset, 1));
     with_engine(folder.path(), |engine| async move {
@@ -214,7 +212,7 @@ fn a_damaged_record_is_found_and_the_walk_goes_on() {
 }
 
 #[test]
-fn a_volume_that_ends_too_early_is_missing_data_not_corruption() {
+fn truncated_volume_is_reported_as_missing_data() {
     let folder = folder();
     let store = folder.path().to_owned();
     with_engine(folder.path(), |engine| async move {
@@ -230,7 +228,7 @@ fn a_volume_that_ends_too_early_is_missing_data_not_corruption() {
 }
 
 #[test]
-fn pages_of_a_verification_cover_every_version_once() {
+fn verification_in_pages_covers_every_version_once() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let bucket =
@@ -258,9 +256,9 @@ fn pages_of_a_verification_cover_every_version_once() {
     });
 }
 
-/// What is overwritten and deleted under a verification is no damage: what it reads is pinned.
+/// Verification pins what it reads, so concurrent overwrites and deletes must not appear as damage.
 #[test]
-fn changes_meanwhile_do_not_look_like_damage() {
+fn concurrent_changes_are_not_damage() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         put_all(&engine).await;
@@ -295,7 +293,7 @@ fn changes_meanwhile_do_not_look_like_damage() {
 const SCRUB: ScrubOptions =
     ScrubOptions { interval: std::time::Duration::from_secs(24 * 3600), bytes_per_second: u64::MAX };
 
-/// Scrubs until the store says that a pass has ended or `versions` were verified.
+/// Scrubs until a pass has completed or so many versions were verified.
 async fn scrub_until(engine: &Rc<Engine>, versions: u64) {
     let store = Arc::clone(engine.store());
     engine
@@ -306,18 +304,18 @@ async fn scrub_until(engine: &Rc<Engine>, versions: u64) {
 }
 
 #[test]
-fn a_scrub_goes_on_after_a_restart_and_verifies_every_version_once() {
+fn scrub_continues_after_a_restart() {
     let folder = folder();
     let bytes = SIZES.iter().sum::<usize>() as u64;
     with_engine(folder.path(), |engine| async move {
         put_all(&engine).await;
         scrub_until(&engine, 3).await;
         let record = engine.store().scrub().record();
-        assert_eq!((record.versions, record.completed.0), (3, 0), "broken off");
+        assert_eq!((record.versions, record.completed.0), (3, 0), "the pass was interrupted");
         assert!(record.started.0 > 0 && !engine.store().scrub().is_running());
     });
     with_engine(folder.path(), move |engine| async move {
-        assert_eq!(engine.store().scrub().record().versions, 3, "kept");
+        assert_eq!(engine.store().scrub().record().versions, 3, "the record survives a restart");
         scrub_until(&engine, u64::MAX).await;
         let record = engine.store().scrub().record();
         assert_eq!((record.versions, record.bytes, record.corrupt), (7, bytes, 0));
@@ -327,9 +325,9 @@ fn a_scrub_goes_on_after_a_restart_and_verifies_every_version_once() {
     with_engine(folder.path(), |engine| async move {
         let before = engine.store().scrub().record();
         assert!(before.completed.0 > 0);
-        // A whole pass is behind: the next is not due.
-        let looked = std::cell::Cell::new(0);
-        let stopping = move || looked.replace(looked.get() + 1) > 1;
+        // A whole pass has completed. The next one is not due yet.
+        let polls = std::cell::Cell::new(0);
+        let stopping = move || polls.replace(polls.get() + 1) > 1;
         engine.scrub(SCRUB, stopping).await;
         assert_eq!(engine.store().scrub().record(), before);
         assert_eq!(engine.store().scrub().total().versions(), 0);
@@ -337,7 +335,7 @@ fn a_scrub_goes_on_after_a_restart_and_verifies_every_version_once() {
 }
 
 #[test]
-fn a_scrub_finds_damage_and_goes_on() {
+fn scrub_counts_damage_and_continues() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move { put_all(&engine).await });
     let bytes = content(200_001, 200_000);
@@ -351,21 +349,21 @@ fn a_scrub_finds_damage_and_goes_on() {
         assert_eq!(engine.store().corruptions(), 1);
         assert_eq!(record.last_corrupt, 1);
     });
-    what_the_last_pass_found_is_known_while_the_next_is_under_way(folder.path());
+    check_last_result_during_the_next_pass(folder.path());
 }
 
-/// With the next pass its count began at 0 again, so that the alarm ended by itself, and the damage was still there.
-fn what_the_last_pass_found_is_known_while_the_next_is_under_way(folder: &Path) {
+/// The next pass reset the count to 0, so the alarm ended although the damage remained.
+fn check_last_result_during_the_next_pass(folder: &Path) {
     with_engine(folder, |engine| async move {
         let at_once = ScrubOptions { interval: std::time::Duration::ZERO, ..SCRUB };
         let store = Arc::clone(engine.store());
         engine.scrub(at_once, move || store.scrub().total().versions() >= 1).await;
         let record = engine.store().scrub().record();
-        assert_eq!((record.versions, record.last_corrupt), (1, 1), "broken off");
+        assert_eq!((record.versions, record.last_corrupt), (1, 1), "the pass was interrupted");
         assert!(record.started.0 > 0);
     });
     with_engine(folder, |engine| async move {
         let record = engine.store().scrub().record();
-        assert_eq!((record.versions, record.last_corrupt), (1, 1), "kept");
+        assert_eq!((record.versions, record.last_corrupt), (1, 1), "the record survives a restart");
     });
 }

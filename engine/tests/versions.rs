@@ -1,7 +1,6 @@
-//! Versions, delete markers and locks through the engine's surface.
+//! Versions, delete markers, object locks and bucket settings.
 
-mod support;
-
+use crate::support::{folder, get_version, key, name, put, with_engine};
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DefaultRetention, DeleteOptions, DeleteOutcome, Engine,
     EngineError, ListObjects, ListVersions, ListedVersion, ObjectLock, Retention, RetentionMode,
@@ -11,12 +10,11 @@ use cairn_model::{ObjectKey, Timestamp, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::Mutex;
-use support::{folder, get_version, key, name, put, with_engine};
 
 const ENABLED: BucketChange = BucketChange::Versioning(Versioning::Enabled);
 const SUSPENDED: BucketChange = BucketChange::Versioning(Versioning::Suspended);
 
-/// A date in the far future, and one that has passed.
+/// A date in the far future, and one in the past.
 const LATER: Timestamp = Timestamp(4_000_000_000_000);
 const EARLIER: Timestamp = Timestamp(1_000_000_000_000);
 
@@ -59,7 +57,7 @@ async fn read(
 fn versions(engine: &Engine, bucket: &Arc<Bucket>) -> Vec<ListedVersion> {
     let (mut all, mut after) = (Vec::new(), None);
     loop {
-        // One version a page: every place to go on is tried.
+        // One version per page, so that the list continues at every possible position.
         let list = ListVersions { prefix: b"", delimiter: None, after, max: 1 };
         let page = engine.list_versions(bucket, &list).expect("lists");
         all.extend(page.versions);
@@ -77,7 +75,7 @@ fn keys(engine: &Engine, bucket: &Arc<Bucket>, delimiter: Option<&[u8]>) -> (Vec
 }
 
 #[test]
-fn every_write_makes_a_version_and_a_delete_hides_them_behind_a_marker() {
+fn delete_marker_hides_older_versions() {
     with_engine(folder().path(), |engine| async move {
         let (bucket, object) = (versioned(&engine).await, key("a"));
         let first = write(&engine, &bucket, &object, b"one").await;
@@ -117,7 +115,7 @@ fn every_write_makes_a_version_and_a_delete_hides_them_behind_a_marker() {
 }
 
 #[test]
-fn a_suspended_bucket_replaces_its_null_version_and_no_other() {
+fn suspended_versioning_replaces_only_the_null_version() {
     with_engine(folder().path(), |engine| async move {
         let bucket =
             engine.store().create_bucket(&name("nulls"), BucketSettings::default()).await.expect("made");
@@ -151,7 +149,7 @@ fn a_suspended_bucket_replaces_its_null_version_and_no_other() {
 }
 
 #[test]
-fn lists_show_what_is_visible_and_pages_of_versions_go_on_where_they_ended() {
+fn lists_skip_deleted_objects_and_continue_between_versions() {
     with_engine(folder().path(), |engine| async move {
         let bucket = versioned(&engine).await;
         for object in ["dir/a", "dir/b", "gone/a", "z"] {
@@ -176,7 +174,7 @@ fn lists_show_what_is_visible_and_pages_of_versions_go_on_where_they_ended() {
         let page = engine.list_versions(&bucket, &list).expect("lists");
         assert_eq!((page.common_prefixes.len(), page.versions.len()), (2, 3));
 
-        // The marker that a page ended with is gone when the next begins: what is newest then is shown as the latest.
+        // The delete marker at the end of a page is removed before the next page: the version that is newest now is the latest.
         let newest = listed[0].clone();
         let after = Some(VersionPosition::AfterVersion(b"dir/a".to_vec(), newest.name));
         delete(&engine, &bucket, &key("dir/a"), Some(newest.name)).await;
@@ -187,7 +185,7 @@ fn lists_show_what_is_visible_and_pages_of_versions_go_on_where_they_ended() {
 }
 
 #[test]
-fn a_locked_version_is_not_removed_by_anything() {
+fn locked_version_cannot_be_removed() {
     with_engine(folder().path(), |engine| async move {
         let (bucket, object) = (locked(&engine).await, key("a"));
         let version = write(&engine, &bucket, &object, b"kept").await;
@@ -223,7 +221,7 @@ fn a_locked_version_is_not_removed_by_anything() {
 }
 
 #[test]
-fn a_default_retention_is_stamped_on_what_has_none_of_its_own() {
+fn default_retention_applies_to_versions_without_one() {
     with_engine(folder().path(), |engine| async move {
         let (bucket, object) = (locked(&engine).await, key("a"));
         let (mode, period) = (RetentionMode::Governance, RetentionPeriod::Days(1));
@@ -233,7 +231,7 @@ fn a_default_retention_is_stamped_on_what_has_none_of_its_own() {
         let info = engine.head_object(&bucket, &object, None).expect("there");
         let until = Timestamp(info.last_modified.0 + 86_400_000);
         assert_eq!(info.lock, ObjectLock { retention: Some(Retention { mode, until }), legal_hold: None });
-        // One that has ended still is its own.
+        // An expired retention counts as one too.
         let ended = Some(Retention { mode, until: EARLIER });
         engine.set_retention(&bucket, &object, None, ended, true).await.expect("set");
         assert_eq!(engine.head_object(&bucket, &object, None).expect("there").lock.retention, ended);
@@ -241,7 +239,7 @@ fn a_default_retention_is_stamped_on_what_has_none_of_its_own() {
 }
 
 #[test]
-fn settings_and_versions_are_there_after_a_restart() {
+fn settings_and_versions_survive_a_restart() {
     let folder = folder();
     let written = Arc::new(Mutex::new(None));
     let before = Arc::clone(&written);

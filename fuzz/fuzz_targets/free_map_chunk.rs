@@ -1,4 +1,4 @@
-//! `free_map_chunk`: see `engine/src/fuzz.rs` for what must hold.
+//! `free_map_chunk`: see `engine/src/fuzz.rs` for the properties that must hold.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_engine::fuzz::free_map_chunk(data));

@@ -1,4 +1,4 @@
-//! `http_date`: see `http1/src/fuzz.rs` for what must hold.
+//! `http_date`: see `http1/src/fuzz.rs` for the properties that must hold.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_http1::fuzz::dates(data));

@@ -1,4 +1,4 @@
-//! `policy`: see `identity/src/fuzz.rs` for what must hold.
+//! `policy`: see `identity/src/fuzz.rs` for the properties that must hold.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| cairn_identity::fuzz::policy(data));

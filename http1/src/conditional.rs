@@ -1,34 +1,33 @@
-//! Conditional requests (RFC 9110 section 13): which of go on, 304 and 412 the preconditions of a read decide, and
-//! whether `If-Range` lets a range stand.
+//! Evaluates the preconditions of conditional requests and `If-Range` (RFC 9110 section 13).
 //!
-//! Pure: the caller gives the validators of the current representation. Entity tags are compared with or without
-//! their quotes, as S3 clients send both. A date that cannot be read counts as absent.
+//! The caller passes the validators of the current representation. Entity tags are compared with or without their
+//! quotes, because S3 clients send both. An invalid date counts as absent.
 
 use crate::date::parse_http_date;
 use crate::head::RequestHead;
 use crate::syntax::trim_ows;
 
-/// What is known of the current representation.
+/// The validators of the current representation.
 #[derive(Clone, Copy, Debug)]
 pub struct Validators<'a> {
     /// Its strong entity tag, with or without quotes.
     pub etag: &'a str,
-    /// When it was last modified, in whole seconds since the Unix epoch (HTTP dates are no finer).
+    /// When it was last modified, in whole seconds since the Unix epoch, the resolution of HTTP dates.
     pub last_modified_seconds: u64,
 }
 
-/// What the preconditions decide.
+/// The result of evaluating preconditions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// All hold: answer as if there were none.
+    /// All of them hold: answer as if there were none.
     Proceed,
     /// 304: the client's copy is current.
     NotModified,
-    /// 412.
+    /// 412: a precondition does not hold.
     PreconditionFailed,
 }
 
-/// The four preconditions of a request, as sent. Also serves `x-amz-copy-source-if-*`: fill it by hand.
+/// The four preconditions of a request, as sent. Construct it directly for `x-amz-copy-source-if-*`.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Conditions<'a> {
     /// `If-Match`.
@@ -42,7 +41,7 @@ pub struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    /// The preconditions of a request.
+    /// Returns the preconditions of a request.
     #[must_use]
     pub fn of(head: &'a RequestHead) -> Self {
         Self {
@@ -53,7 +52,7 @@ impl<'a> Conditions<'a> {
         }
     }
 
-    /// Whether there is none, the usual case.
+    /// Returns whether there are none, the usual case.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.if_match.is_none()
@@ -62,9 +61,9 @@ impl<'a> Conditions<'a> {
             && self.if_unmodified_since.is_none()
     }
 
-    /// Decides for a GET or HEAD of an existing representation, in the order of RFC 9110 section 13.2.2: `If-Match`,
-    /// else `If-Unmodified-Since`; then `If-None-Match`, else `If-Modified-Since`. `If-Match` compares strongly,
-    /// `If-None-Match` weakly.
+    /// Evaluates the preconditions of a GET or HEAD of an existing representation, in the order of RFC 9110 section
+    /// 13.2.2: `If-Match`, or else `If-Unmodified-Since`; then `If-None-Match`, or else `If-Modified-Since`. `If-Match`
+    /// compares strongly, `If-None-Match` weakly.
     #[must_use]
     pub fn evaluate(&self, current: &Validators<'_>) -> Verdict {
         let modified_after = |value: &[u8]| {
@@ -97,20 +96,24 @@ pub enum Comparison {
     Weak,
 }
 
-/// Whether a list of entity tags, as sent in `If-Match` or `If-None-Match`, names `etag` (strong, with or without
-/// quotes). `*` names everything that exists.
+/// Returns whether a list of entity tags, as sent in `If-Match` or `If-None-Match`, contains `etag`, which is strong
+/// and may be quoted. `*` matches every existing representation.
 #[must_use]
 pub fn entity_tag_matches(list: &[u8], etag: &str, comparison: Comparison) -> bool {
     let etag = unquoted(etag.as_bytes());
-    trim_ows(list) == b"*"
-        || EntityTags { rest: list }
-            .any(|tag| (comparison == Comparison::Weak || !tag.weak) && tag.opaque == etag)
+    trim_ows(list) == b"*" || entity_tags(list, comparison).any(|tag| tag == etag)
 }
 
-/// Whether `If-Range` lets the range stand (RFC 9110 section 13.1.5): absent, the very same strong tag, or the very
-/// same date.
+/// Returns the tags of a list, as sent in `If-Match` or `If-None-Match`, that can match a strong tag, without quotes.
+pub fn entity_tags(list: &[u8], comparison: Comparison) -> impl Iterator<Item = &[u8]> {
+    let tags = EntityTags { rest: list };
+    tags.filter(move |tag| comparison == Comparison::Weak || !tag.weak).map(|tag| tag.opaque)
+}
+
+/// Returns whether `If-Range` allows the range (RFC 9110 section 13.1.5): it is absent, or it is exactly the same
+/// strong tag or date.
 #[must_use]
-pub fn if_range_holds(value: Option<&[u8]>, current: &Validators<'_>) -> bool {
+pub fn if_range_matches(value: Option<&[u8]>, current: &Validators<'_>) -> bool {
     let Some(value) = value.map(trim_ows) else { return true };
     if let Some(date) = parse_http_date(value) {
         return u64::try_from(date).is_ok_and(|date| date == current.last_modified_seconds);
@@ -126,7 +129,7 @@ struct EntityTag<'a> {
     opaque: &'a [u8],
 }
 
-/// The tags of a list. A quoted tag may hold commas; an unquoted one ends at the next comma.
+/// Iterates over the tags of a list. A quoted tag may contain commas; an unquoted one ends at the next comma.
 struct EntityTags<'a> {
     rest: &'a [u8],
 }
@@ -179,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn without_conditions_all_proceeds() {
+    fn without_conditions_the_request_proceeds() {
         assert!(Conditions::default().is_empty());
         assert_eq!(verdict(Conditions::default()), Verdict::Proceed);
     }
@@ -203,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_matching_tag_overrules_the_date() {
+    fn a_matching_tag_overrides_the_date() {
         let conditions = Conditions {
             if_match: Some(b"\"abc\""),
             if_unmodified_since: Some(BEFORE),
@@ -222,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_decide_by_the_second() {
+    fn dates_are_compared_by_the_second() {
         let since = |date| Conditions { if_modified_since: Some(date), ..Default::default() };
         assert_eq!(verdict(since(SAME)), Verdict::NotModified);
         assert_eq!(verdict(since(BEFORE)), Verdict::Proceed);
@@ -232,36 +235,36 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_dates_are_ignored() {
+    fn invalid_dates_are_ignored() {
         let junk: Option<&[u8]> = Some(b"yesterday");
         assert_eq!(verdict(Conditions { if_modified_since: junk, ..Default::default() }), Verdict::Proceed);
         assert_eq!(verdict(Conditions { if_unmodified_since: junk, ..Default::default() }), Verdict::Proceed);
     }
 
     #[test]
-    fn a_failed_precondition_wins_over_not_modified() {
+    fn a_failed_precondition_overrides_not_modified() {
         let conditions =
             Conditions { if_match: Some(b"\"x\""), if_none_match: Some(b"\"abc\""), ..Default::default() };
         assert_eq!(verdict(conditions), Verdict::PreconditionFailed);
     }
 
     #[test]
-    fn if_range_needs_the_very_same_validator() {
-        assert!(if_range_holds(None, &CURRENT));
-        assert!(if_range_holds(Some(b"\"abc\""), &CURRENT));
-        assert!(if_range_holds(Some(b"abc"), &CURRENT));
-        assert!(if_range_holds(Some(SAME), &CURRENT));
-        assert!(!if_range_holds(Some(BEFORE), &CURRENT));
-        assert!(!if_range_holds(Some(b"W/\"abc\""), &CURRENT));
-        assert!(!if_range_holds(Some(b"\"x\""), &CURRENT));
-        assert!(!if_range_holds(Some(b""), &CURRENT));
+    fn if_range_needs_exactly_the_same_validator() {
+        assert!(if_range_matches(None, &CURRENT));
+        assert!(if_range_matches(Some(b"\"abc\""), &CURRENT));
+        assert!(if_range_matches(Some(b"abc"), &CURRENT));
+        assert!(if_range_matches(Some(SAME), &CURRENT));
+        assert!(!if_range_matches(Some(BEFORE), &CURRENT));
+        assert!(!if_range_matches(Some(b"W/\"abc\""), &CURRENT));
+        assert!(!if_range_matches(Some(b"\"x\""), &CURRENT));
+        assert!(!if_range_matches(Some(b""), &CURRENT));
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_judged_without_panic(list in prop::collection::vec(any::<u8>(), 0..60)) {
+        fn any_bytes_are_evaluated_without_panic(list in prop::collection::vec(any::<u8>(), 0..60)) {
             let _ = entity_tag_matches(&list, "abc", Comparison::Weak);
-            let _ = if_range_holds(Some(&list), &CURRENT);
+            let _ = if_range_matches(Some(&list), &CURRENT);
         }
     }
 }

@@ -1,33 +1,33 @@
-//! Dates on the wire: IMF-fixdate out, the three HTTP forms in (RFC 9110 section 5.6.7), ISO 8601 for XML and JSON.
+//! Formats and parses dates: the three forms of HTTP (RFC 9110 section 5.6.7), ISO 8601 and RFC 3339.
 //!
-//! Pure calendar arithmetic on the proleptic Gregorian calendar, in UTC; no clock, no time zone database.
+//! Pure arithmetic on the proleptic Gregorian calendar in UTC, without a clock or a time zone database.
 
 const SECONDS_PER_DAY: u64 = 86_400;
 const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-/// The last second that four digits of a year can name: 9999-12-31T23:59:59Z. Later instants are shown as this one.
+/// The last second of a year with four digits: 9999-12-31T23:59:59Z. Later times are formatted as this one.
 const SECONDS_MAX: u64 = 253_402_300_799;
-/// Two-digit years below this are of this century (RFC 9110 asks for "not more than 50 years in the future"; a fixed
-/// pivot keeps the function pure, and the form has been obsolete since 1995).
+/// Two-digit years below this mean 20xx. RFC 9110 asks for "not more than 50 years in the future". A fixed pivot keeps
+/// the function pure, and the form has been obsolete since 1995.
 const CENTURY_PIVOT: i64 = 70;
 
-/// A date in the form that HTTP sends: `Sun, 06 Nov 1994 08:49:37 GMT`, always 29 bytes of ASCII. Format it once a
-/// second and keep it.
+/// A date as HTTP sends it: `Sun, 06 Nov 1994 08:49:37 GMT`, always 29 bytes of ASCII. Format it once a second and
+/// reuse it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HttpDate([u8; 29]);
 
 impl HttpDate {
-    /// The 29 bytes.
+    /// Returns the 29 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The same as text.
+    /// Returns the date as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.0).unwrap_or_default()
+        std::str::from_utf8(&self.0).expect("an HTTP date is ASCII")
     }
 }
 
@@ -43,14 +43,14 @@ impl std::fmt::Display for HttpDate {
     }
 }
 
-/// The IMF-fixdate of `seconds` since the Unix epoch.
+/// Formats `seconds` since the Unix epoch as an IMF-fixdate.
 #[must_use]
 pub fn http_date(seconds: u64) -> HttpDate {
     let seconds = seconds.min(SECONDS_MAX);
     let days = seconds / SECONDS_PER_DAY;
     let (year, month, day) = civil_from_days(days);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
-    // The epoch was a Thursday, the fourth day of a week that begins with Monday.
+    // The epoch was a Thursday, the fourth day of a week that begins on Monday.
     text[0..3].copy_from_slice(WEEKDAYS[index((days + 3) % 7)]);
     put_digits(&mut text[5..7], day);
     text[8..11].copy_from_slice(MONTHS[index(month - 1)]);
@@ -59,7 +59,7 @@ pub fn http_date(seconds: u64) -> HttpDate {
     HttpDate(text)
 }
 
-/// `milliseconds` since the Unix epoch as ISO 8601 with milliseconds and `Z`: `2026-11-21T05:00:00.000Z`.
+/// Formats `milliseconds` since the Unix epoch as ISO 8601 with milliseconds and `Z`: `2026-11-21T05:00:00.000Z`.
 #[must_use]
 pub fn iso8601_millis(milliseconds: u64) -> String {
     let seconds = (milliseconds / 1000).min(SECONDS_MAX);
@@ -73,8 +73,8 @@ pub fn iso8601_millis(milliseconds: u64) -> String {
     text.iter().copied().map(char::from).collect()
 }
 
-/// The seconds since the Unix epoch (negative before it) that an HTTP date names, in any of its three forms. None:
-/// not a date, which RFC 9110 section 13.1.3 asks to ignore.
+/// Parses an HTTP date in any of its three forms. Returns seconds since the Unix epoch, negative before it, or `None`
+/// for an invalid date, which RFC 9110 section 13.1.3 asks to ignore.
 #[must_use]
 pub fn parse_http_date(value: &[u8]) -> Option<i64> {
     if !value.is_ascii() {
@@ -83,7 +83,7 @@ pub fn parse_http_date(value: &[u8]) -> Option<i64> {
     parse_imf_fixdate(value).or_else(|| parse_rfc850(value)).or_else(|| parse_asctime(value))
 }
 
-/// `Sun, 06 Nov 1994 08:49:37 GMT`
+/// Parses `Sun, 06 Nov 1994 08:49:37 GMT`.
 fn parse_imf_fixdate(value: &[u8]) -> Option<i64> {
     if value.len() != 29 || !value.ends_with(b" GMT") || &value[3..5] != b", " {
         return None;
@@ -96,8 +96,8 @@ fn parse_imf_fixdate(value: &[u8]) -> Option<i64> {
     seconds_of(date, clock(&value[17..25])?)
 }
 
-/// Reads a time of RFC 3339 as milliseconds since the Unix epoch. What is finer than a millisecond is rounded up; what lies
-/// before the epoch is the epoch.
+/// Parses a time of RFC 3339. Returns milliseconds since the Unix epoch. Fractions of a millisecond are rounded up, and
+/// times before the epoch become the epoch.
 #[must_use]
 pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
     let (date, rest) = text.as_bytes().split_first_chunk::<10>()?;
@@ -114,11 +114,11 @@ pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
     let mut millis = 0;
     if let Some((b'.', fraction)) = rest.split_first() {
         let count = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let (digits, behind) = fraction.split_at(count);
+        let (digits, after) = fraction.split_at(count);
         let (kept, finer) = digits.split_at(count.min(3));
         let scale = [0, 100, 10, 1].get(kept.len()).copied().filter(|scale| *scale > 0)?;
         millis = number(kept)? * scale + i64::from(finer.iter().any(|digit| *digit != b'0'));
-        rest = behind;
+        rest = after;
     }
     let offset = match rest {
         b"Z" | b"z" => 0,
@@ -132,7 +132,7 @@ pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
     Some(u64::try_from((seconds - offset) * 1000 + millis).unwrap_or(0))
 }
 
-/// `Sunday, 06-Nov-94 08:49:37 GMT`
+/// Parses `Sunday, 06-Nov-94 08:49:37 GMT`.
 fn parse_rfc850(value: &[u8]) -> Option<i64> {
     let comma = value.iter().position(|&byte| byte == b',')?;
     let (name, rest) = value.split_at(comma);
@@ -148,7 +148,7 @@ fn parse_rfc850(value: &[u8]) -> Option<i64> {
     seconds_of((year, month(&rest[5..8])?, number(&rest[2..4])?), clock(&rest[12..20])?)
 }
 
-/// `Sun Nov  6 08:49:37 1994`
+/// Parses `Sun Nov  6 08:49:37 1994`.
 fn parse_asctime(value: &[u8]) -> Option<i64> {
     if value.len() != 24 || [3, 7, 10, 19].iter().any(|&at| value[at] != b' ') {
         return None;
@@ -162,7 +162,7 @@ fn weekday(name: &[u8]) -> Option<usize> {
     WEEKDAYS.iter().position(|day| day.as_slice() == name)
 }
 
-/// 1 to 12.
+/// Parses the name of a month. Returns 1 to 12.
 fn month(name: &[u8]) -> Option<i64> {
     let index = MONTHS.iter().position(|month| month.as_slice() == name)?;
     i64::try_from(index + 1).ok()
@@ -174,7 +174,7 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-/// `08:49:37` as seconds of the day. A leap second counts as the last second of its minute.
+/// Parses `08:49:37`. Returns the second of the day. A leap second counts as the last second of its minute.
 fn clock(text: &[u8]) -> Option<i64> {
     if text[2] != b':' || text[5] != b':' {
         return None;
@@ -199,8 +199,8 @@ const fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since the epoch of a date of the Gregorian calendar. Years are counted from March, so that the leap day is
-/// the last of its year, in eras of 400 years, which all have the same number of days (146 097).
+/// Returns the days from the epoch to a date of the Gregorian calendar. Years are counted from March, so that the leap
+/// day is the last of its year, in eras of 400 years, which all have the same number of days (146 097).
 const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -214,7 +214,7 @@ const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
 /// Days from 1 March of year 0 to the Unix epoch.
 const DAYS_TO_EPOCH: u64 = 719_468;
 
-/// Year, month (1 to 12) and day (1 to 31) of the day that lies `days` after the epoch.
+/// Returns year, month (1 to 12) and day (1 to 31) of the day that is `days` after the epoch.
 const fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let days = days + DAYS_TO_EPOCH;
     let era = days / 146_097;
@@ -228,9 +228,9 @@ const fn civil_from_days(days: u64) -> (u64, u64, u64) {
     (year, month, day)
 }
 
-/// As an index; the values are below 12.
+/// Converts the number of a weekday or month to an index.
 fn index(small: u64) -> usize {
-    usize::try_from(small).unwrap_or_default()
+    usize::try_from(small).expect("weekdays and months are below 12")
 }
 
 fn put_clock(out: &mut [u8], second_of_day: u64) {
@@ -239,10 +239,10 @@ fn put_clock(out: &mut [u8], second_of_day: u64) {
     put_digits(&mut out[6..8], second_of_day % 60);
 }
 
-/// Writes the last digits of `number`, as many as `out` has room for.
+/// Writes the last `out.len()` decimal digits of `number`.
 fn put_digits(out: &mut [u8], mut number: u64) {
     for digit in out.iter_mut().rev() {
-        *digit = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        *digit = b'0' + u8::try_from(number % 10).expect("a decimal digit is below 10");
         number /= 10;
     }
 }
@@ -253,7 +253,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_three_forms_of_the_rfc_name_one_instant() {
+    fn all_three_http_forms_are_parsed() {
         for text in
             ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"]
         {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_of_the_calendar() {
+    fn the_limits_of_the_calendar_are_formatted_and_parsed() {
         assert_eq!(http_date(0).as_str(), "Thu, 01 Jan 1970 00:00:00 GMT");
         assert_eq!(http_date(951_782_400).as_str(), "Tue, 29 Feb 2000 00:00:00 GMT");
         assert_eq!(http_date(u64::MAX).as_str(), "Fri, 31 Dec 9999 23:59:59 GMT");
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_date_is_none() {
+    fn invalid_dates_are_none() {
         for text in [
             "",
             "now",
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_rfc_3339_are_read_in_any_zone_and_nothing_else_is() {
+    fn rfc_3339_times_are_parsed_in_any_zone() {
         let five = 1_795_237_200_000;
         for (text, expected) in [
             ("2026-11-21T05:00:00Z", five),
@@ -334,22 +334,22 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(seconds in 0..=SECONDS_MAX) {
+        fn a_formatted_date_parses_to_itself(seconds in 0..=SECONDS_MAX) {
             prop_assert_eq!(parse_http_date(http_date(seconds).as_bytes()), i64::try_from(seconds).ok());
         }
 
         #[test]
-        fn iso_dates_sort_as_their_instants(one in 0..=SECONDS_MAX * 1000, two in 0..=SECONDS_MAX * 1000) {
+        fn iso_dates_sort_by_time(one in 0..=SECONDS_MAX * 1000, two in 0..=SECONDS_MAX * 1000) {
             prop_assert_eq!(one.cmp(&two), iso8601_millis(one).cmp(&iso8601_millis(two)));
         }
 
         #[test]
-        fn any_bytes_are_read_without_panic(value in prop::collection::vec(any::<u8>(), 0..40)) {
+        fn any_bytes_are_parsed_without_panic(value in prop::collection::vec(any::<u8>(), 0..40)) {
             let _ = parse_http_date(&value);
         }
 
         #[test]
-        fn any_text_like_a_date_is_read_without_panic(value in "[A-Za-z]{3,9},? ?[0-9 A-Za-z:,-]{15,26}( GMT)?") {
+        fn any_text_like_a_date_is_parsed_without_panic(value in "[A-Za-z]{3,9},? ?[0-9 A-Za-z:,-]{15,26}( GMT)?") {
             let _ = parse_http_date(value.as_bytes());
         }
     }

@@ -1,19 +1,19 @@
-//! `Content-Disposition: attachment` with a file name (RFC 6266, RFC 8187).
+//! Formats `Content-Disposition: attachment` with a file name (RFC 6266, RFC 8187).
 //!
-//! The name comes from anybody who may write an object. Nothing of it leaves the quotes of the plain form, and the extended
-//! form is percent-encoded: no header can be injected. What people cannot see, or what turns text around so that
-//! `exe.txt` shows as another name, is replaced.
+//! The name is chosen by whoever may write the object. It cannot leave the quotes of the plain form, and the extended
+//! form is percent-encoded, so no header can be injected. Invisible characters and marks of text direction, by which a
+//! name can appear as another one, are replaced.
 
 use crate::percent::encode_strict;
 
-/// The name when there is none.
+/// The file name when the key has none.
 const NAME_DEFAULT: &str = "download";
-/// Bytes of a name that file systems take.
+/// Longest file name that file systems accept, in bytes.
 const NAME_BYTES_MAX: usize = 255;
-/// What stands for a character that a name must not have.
+/// Replaces a character that is not allowed.
 const REPLACEMENT: char = '_';
 
-/// The value of the header for an object of this key: its last segment is the file's name.
+/// Returns the value of the header for an object. The last segment of its key becomes the file name.
 #[must_use]
 pub fn attachment(key: &str) -> String {
     let name = file_name(key);
@@ -25,7 +25,7 @@ pub fn attachment(key: &str) -> String {
     format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{}", encode_strict(&name))
 }
 
-/// The last segment of a key that is not empty, harmless as a name of a file.
+/// Returns the last non-empty segment of a key, made safe as a file name.
 fn file_name(key: &str) -> String {
     let segment = key.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
     let replaced = segment.chars().map(|c| if is_deceptive(c) { REPLACEMENT } else { c });
@@ -36,12 +36,13 @@ fn file_name(key: &str) -> String {
         }
         name.push(c);
     }
-    // A name of dots alone is a folder, and blanks around one vanish in some systems.
+    // A name of only dots is a folder, and some systems drop spaces around a name.
     let shown = name.trim();
     if shown.chars().all(|c| c == '.') { NAME_DEFAULT.to_owned() } else { shown.to_owned() }
 }
 
-/// Controls, separators of lines, marks of direction and what has no width (Unicode, UAX #9 and general category Cf).
+/// Returns whether a character is a control, a line separator, a mark of direction or has no width (Unicode, UAX #9 and
+/// general category Cf).
 fn is_deceptive(c: char) -> bool {
     c.is_control()
         || matches!(
@@ -56,7 +57,7 @@ mod tests {
     use super::attachment;
 
     #[test]
-    fn the_last_segment_is_the_name() {
+    fn the_last_segment_is_the_file_name() {
         for (key, expected) in [
             ("a.txt", "attachment; filename=\"a.txt\""),
             ("folder/my file.txt", "attachment; filename=\"my file.txt\""),
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leaves_its_quotes_or_deceives_who_reads_it() {
+    fn no_name_leaves_its_quotes_or_deceives_readers() {
         for (key, expected) in [
             ("a\"; x=\"b", "attachment; filename=\"a__ x=_b\"; filename*=UTF-8''a%22%3B%20x%3D%22b"),
             ("a\r\nset-cookie: x=1", "attachment; filename=\"a__set-cookie: x=1\""),
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_name_is_cut_between_characters() {
+    fn a_long_name_is_truncated_between_characters() {
         let value = attachment(&"ü".repeat(400));
         assert_eq!(value.matches("%C3%BC").count(), 127);
         assert_eq!(attachment(&"a".repeat(1024)).len(), "attachment; filename=\"\"".len() + 255);

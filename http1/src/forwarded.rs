@@ -1,32 +1,32 @@
-//! Whom a proxy says that it speaks for: the entries of `Forwarded` (RFC 7239) and of `X-Forwarded-For`, read from the right.
+//! Client addresses from `Forwarded` (RFC 7239) and `X-Forwarded-For`, parsed from the right.
 //!
-//! Each proxy appends what it has seen itself, and what stands left of that may have been sent by anybody. So entries are cut
-//! off at the right end, and what one of them means never depends on what stands left of it. An entry that names no
-//! address, by its own wish (`unknown`, `_hidden`) or because it cannot be read, is given as such and never skipped: what
-//! stands left of it belongs to nobody known.
+//! Each proxy appends the address that it has seen itself. Everything to the left of it may be forged. So entries are
+//! split off at the right end, and the meaning of an entry never depends on what is to its left. An entry without an
+//! address (`unknown`, `_hidden`, or invalid) is returned as `None` and never skipped, because the origin of everything
+//! to its left is unknown.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use crate::head::RequestHead;
 use crate::syntax::{is_token_byte, is_value_byte, trim_ows};
 
-/// Longest entry that is read, in bytes. One names a few addresses and hosts; a longer one counts as one that cannot be
-/// read, and ends its field.
+/// Longest entry that is parsed, in bytes. An entry has room for a few addresses and hosts. A longer one is invalid and
+/// ends its field.
 const ENTRY_BYTES_MAX: usize = 1024;
-/// Digits of a port (RFC 7239 section 6.3).
+/// Most digits of a port (RFC 7239 section 6.3).
 const PORT_DIGITS_MAX: usize = 5;
 
-/// The field in which proxies tell whom they speak for.
+/// The header field in which proxies forward client addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForwardedHeader {
-    /// `X-Forwarded-For`: addresses separated by commas, of no standard.
+    /// `X-Forwarded-For`: addresses separated by commas; not standardised.
     XForwardedFor,
     /// `Forwarded`, RFC 7239.
     Forwarded,
 }
 
 impl ForwardedHeader {
-    /// The field's name in lower case.
+    /// Returns the field's name in lower case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -36,8 +36,8 @@ impl ForwardedHeader {
     }
 }
 
-/// The addresses that a request's entries name, the last entry first; `None` for an entry that names none. Several fields
-/// count as one, in their order (RFC 9110 section 5.2). Reads no further than it is asked.
+/// Iterates over the addresses of a request's entries, the last entry first. An entry without an address gives `None`.
+/// Several fields count as one, in their order (RFC 9110 section 5.2). Entries are parsed lazily.
 pub fn forwarded_addresses(
     head: &RequestHead,
     header: ForwardedHeader,
@@ -45,7 +45,7 @@ pub fn forwarded_addresses(
     head.header_values(header.name()).rev().flat_map(move |value| addresses_of_value(value, header))
 }
 
-/// The same of one field's value.
+/// As [`forwarded_addresses`], for the value of one field.
 pub(crate) fn addresses_of_value(
     value: &[u8],
     header: ForwardedHeader,
@@ -60,13 +60,13 @@ pub(crate) fn addresses_of_value(
     })
 }
 
-/// Where the last entry begins, less one: the last comma, in `Forwarded` the last outside of a quoted string. `None` when
-/// there is none within the length of an entry.
+/// Returns the position of the comma before the last entry: the last comma, in `Forwarded` the last one outside a
+/// quoted string. Returns `None` when there is none within the length of an entry.
 fn last_comma(value: &[u8], header: ForwardedHeader) -> Option<usize> {
     let mut is_quoted = false;
     for (index, byte) in value.iter().enumerate().rev().take(ENTRY_BYTES_MAX + 1) {
         match byte {
-            // From the right a string begins with its closing quote, which nothing can escape.
+            // From the right, a string begins with its closing quote, which cannot be escaped.
             b'"' if header == ForwardedHeader::Forwarded && !(is_quoted && is_escaped(value, index)) => {
                 is_quoted = !is_quoted;
             }
@@ -77,7 +77,7 @@ fn last_comma(value: &[u8], header: ForwardedHeader) -> Option<usize> {
     None
 }
 
-/// Whether the byte at `index` of a quoted string stands behind an odd number of backslashes.
+/// Returns whether the byte at `index` of a quoted string follows an odd number of backslashes.
 fn is_escaped(value: &[u8], index: usize) -> bool {
     let backslashes = value[..index].iter().rev().take(ENTRY_BYTES_MAX).take_while(|byte| **byte == b'\\');
     backslashes.count() % 2 == 1
@@ -88,13 +88,14 @@ fn address_of_entry(entry: &[u8], header: ForwardedHeader) -> Option<IpAddr> {
         return None;
     }
     match header {
-        ForwardedHeader::XForwardedFor => address_of_listed(entry),
+        ForwardedHeader::XForwardedFor => address_of_list_entry(entry),
         ForwardedHeader::Forwarded => address_of_node(&node_of_element(entry)?),
     }
 }
 
-/// An entry of `X-Forwarded-For`: an address, some proxies add the port. An IPv6 address with a port has brackets.
-fn address_of_listed(entry: &[u8]) -> Option<IpAddr> {
+/// Parses an entry of `X-Forwarded-For`: an address, to which some proxies add the port. An IPv6 address with a port
+/// has brackets.
+fn address_of_list_entry(entry: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(entry).ok()?;
     text.parse::<Ipv6Addr>()
         .map(|address| IpAddr::V6(address).to_canonical())
@@ -102,7 +103,8 @@ fn address_of_listed(entry: &[u8]) -> Option<IpAddr> {
         .or_else(|| address_of_node(entry).filter(|_| !text.contains('_')))
 }
 
-/// A node (RFC 7239 section 6): an address, an IPv6 one in brackets, and perhaps a port. Other names of nodes have no address.
+/// Parses a node (RFC 7239 section 6): an address, in brackets if it is IPv6, and an optional port. Other node names
+/// have no address.
 fn address_of_node(node: &[u8]) -> Option<IpAddr> {
     let text = std::str::from_utf8(node).ok()?;
     let (address, port) = match text.strip_prefix('[') {
@@ -118,7 +120,7 @@ fn address_of_node(node: &[u8]) -> Option<IpAddr> {
     (port.is_empty() || port.strip_prefix(':').is_some_and(is_port)).then(|| address.to_canonical())
 }
 
-/// Digits, or an obfuscated port (RFC 7239 section 6.3).
+/// Returns whether a text is a port: digits, or an obfuscated port (RFC 7239 section 6.3).
 fn is_port(text: &str) -> bool {
     let obfuscated = |name: &str| {
         !name.is_empty()
@@ -129,14 +131,14 @@ fn is_port(text: &str) -> bool {
     is_number || text.strip_prefix('_').is_some_and(obfuscated)
 }
 
-/// The value of `for` in one element of `Forwarded` (RFC 7239 section 4); `None` when there is none, more than one, or when
-/// the element is not written as it must be.
+/// Returns the value of `for` in one element of `Forwarded` (RFC 7239 section 4). Returns `None` when it is missing or
+/// occurs twice, or the element is malformed.
 fn node_of_element(element: &[u8]) -> Option<Vec<u8>> {
     let (mut rest, mut node) = (element, None);
     loop {
         rest = trim_ows(rest);
         if !rest.is_empty() && rest[0] != b';' {
-            let (name, value, after) = pair(rest)?;
+            let (name, value, after) = split_parameter(rest)?;
             rest = trim_ows(after);
             if name.eq_ignore_ascii_case(b"for") && node.replace(value).is_some() {
                 return None;
@@ -150,8 +152,8 @@ fn node_of_element(element: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// A parameter at the beginning of `bytes`, its value without quotes and escapes, and what follows.
-fn pair(bytes: &[u8]) -> Option<(&[u8], Vec<u8>, &[u8])> {
+/// Splits off the first parameter: returns its name, its value without quotes and escapes, and the rest.
+fn split_parameter(bytes: &[u8]) -> Option<(&[u8], Vec<u8>, &[u8])> {
     let (name, rest) = bytes.split_at(token_length(bytes));
     let rest = rest.strip_prefix(b"=").filter(|_| !name.is_empty())?;
     if let Some(quoted) = rest.strip_prefix(b"\"") {
@@ -166,7 +168,8 @@ fn token_length(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| !is_token_byte(*byte)).unwrap_or(bytes.len())
 }
 
-/// A quoted string (RFC 9110 section 5.6.4) behind its opening quote: its text, and what follows the closing one.
+/// Parses a quoted string (RFC 9110 section 5.6.4) after its opening quote. Returns its text and the rest after the
+/// closing quote.
 fn unquote(bytes: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let (mut text, mut rest) = (Vec::new(), bytes);
     loop {
@@ -199,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn x_forwarded_for_is_read_from_the_right_with_ports_and_brackets() {
+    fn x_forwarded_for_is_parsed_from_the_right() {
         let value = "198.51.100.7, 2001:db8::1 ,[2001:db8::2]:443,\t192.0.2.43:47011, [2001:db8::3], ::ffff:192.0.2.1";
         let expected = [
             named("192.0.2.1"),
@@ -213,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn x_forwarded_for_does_not_guess() {
+    fn malformed_x_forwarded_for_entries_have_no_address() {
         for bad in [
             "",
             "unknown",
@@ -248,7 +251,7 @@ mod tests {
 
     /// The examples of RFC 7239 sections 4, 6 and 7.1.
     #[test]
-    fn forwarded_as_in_its_rfc() {
+    fn forwarded_is_parsed_as_in_its_rfc() {
         let long = "for=192.0.2.60;proto=http;by=203.0.113.43";
         for (value, expected) in [
             ("for=\"_gazonk\"", vec![None]),
@@ -268,13 +271,13 @@ mod tests {
     }
 
     #[test]
-    fn commas_and_escapes_in_quoted_strings_part_no_entries() {
+    fn commas_in_quoted_strings_do_not_separate_entries() {
         let value = r#"for=192.0.2.1;host="a,\"b,\\", host="\\\",for=192.0.2.66" ;; FOR="\192.0.2.2""#;
         assert_eq!(read(Forwarded, value), [named("192.0.2.2"), named("192.0.2.1")]);
     }
 
     #[test]
-    fn forwarded_does_not_guess() {
+    fn malformed_forwarded_entries_have_no_address() {
         for bad in [
             "",
             ";",
@@ -303,16 +306,16 @@ mod tests {
         }
     }
 
-    /// Read from the left, a quote that a client leaves open takes the proxy's own entry into its string, and hides the client
-    /// behind the proxy's address.
+    /// Parsed from the left, a quote that a client leaves open would swallow the proxy's own entry, and the proxy's
+    /// address would be taken for the client's.
     #[test]
-    fn a_quote_left_open_on_the_left_hides_nothing_on_its_right() {
+    fn an_open_quote_hides_no_entry_to_its_right() {
         let value = "for=\"192.0.2.66, for=198.51.100.7";
         assert_eq!(read(Forwarded, value).first(), Some(&named("198.51.100.7")));
     }
 
     #[test]
-    fn an_entry_has_a_longest_length() {
+    fn the_length_of_an_entry_is_limited() {
         let long = format!("192.0.2.1, for=192.0.2.2;host={}", "a".repeat(ENTRY_BYTES_MAX));
         assert_eq!(read(Forwarded, &long), [None], "nothing left of it is read either");
         let fits = format!("for=192.0.2.2;host={}", "a".repeat(ENTRY_BYTES_MAX - 19));
@@ -326,7 +329,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_stands_left_changes_nothing_on_its_right(left in "[ -~\t]{0,200}", address in any::<IpAddr>(), port in any::<Option<u16>>()) {
+        fn an_entry_does_not_depend_on_the_left(left in "[ -~\t]{0,200}", address in any::<IpAddr>(), port in any::<Option<u16>>()) {
             let node = match (address, port) {
                 (address, None) if address.is_ipv4() => address.to_string(),
                 (address, None) => format!("[{address}]"),

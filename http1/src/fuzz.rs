@@ -1,5 +1,6 @@
-//! What must hold of this crate's parsers for any bytes: the bodies of the fuzz targets in `fuzz/`, which `cargo test`
-//! runs on the kept corpora and on mutations of them.
+//! The bodies of this crate's fuzz targets in `fuzz/`: properties of the parsers that must hold for any bytes.
+//!
+//! `cargo test` runs them on the stored corpora and on mutations of these.
 
 use crate::conditional::{Comparison, entity_tag_matches};
 use crate::date::{http_date, parse_http_date};
@@ -9,10 +10,10 @@ use crate::percent::{decode, encode_path, encode_strict};
 use crate::query::query_pairs;
 use crate::range::{RangeOutcome, resolve_range};
 
-/// What a fuzz target calls with its input; it panics when a property does not hold.
+/// A function that a fuzz target calls with its input. It panics when a property does not hold.
 pub type Body = fn(&[u8]);
 
-/// The bodies of this crate, by the names of their targets.
+/// The bodies of this crate with the names of their targets.
 pub const BODIES: &[(&str, Body)] = &[
     ("http_forwarded", forwarded),
     ("http_head", http_head),
@@ -21,8 +22,8 @@ pub const BODIES: &[(&str, Body)] = &[
     ("http_uri", http_uri),
 ];
 
-/// What proxies forwarded: an entry that names an address is understood when it stands alone as it was among others, and
-/// what a proxy appends is understood whatever it was appended to.
+/// Takes a forwarded field. An entry with an address has the same address when it is alone, and an entry that a proxy
+/// appends is parsed whatever it is appended to.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -35,7 +36,7 @@ pub fn forwarded(data: &[u8]) {
         let appended = [data, b", ", node.as_bytes()].concat();
         let mut read = addresses_of_value(&appended, header);
         assert_eq!(read.next(), Some("2001:db8::7".parse().ok()));
-        assert!(read.eq(whole.iter().copied()), "what was appended changes nothing left of it");
+        assert!(read.eq(whole.iter().copied()), "an appended entry changes nothing to its left");
         for address in whole.into_iter().flatten() {
             assert_eq!(address, address.to_canonical());
             let plain = match header {
@@ -48,8 +49,8 @@ pub fn forwarded(data: &[u8]) {
     }
 }
 
-/// A request head, cut anywhere: the same answer as in one piece, within its limits, and read again from what was
-/// understood of it the same head. The first byte chooses limits and cuts.
+/// Takes a request head. Cut anywhere, it gives the same result as in one piece. It stays within its limits, and a head
+/// that is formatted from it parses to the same head. The first byte chooses limits and cuts.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -64,7 +65,7 @@ pub fn http_head(data: &[u8]) {
             Ok(None) if end < bytes.len() => {}
             decided => break decided,
         }
-        // Steps of 1 to 128 bytes that are neither all the same nor in any relation to the lines.
+        // Steps of 1 to 128 bytes of varying size, unrelated to the lines.
         end = bytes.len().min(end + 1 + (end.wrapping_mul(31) ^ usize::from(choice >> 1)) % 128);
     };
     match (&whole, &piecemeal) {
@@ -76,7 +77,7 @@ pub fn http_head(data: &[u8]) {
         }
         (Ok(None), Ok(None)) => {}
         (Err(error), Err(other)) => assert_eq!(error, other),
-        _ => panic!("cut, it is another request: {whole:?}, {piecemeal:?}"),
+        _ => panic!("cutting changes the result: {whole:?}, {piecemeal:?}"),
     }
 }
 
@@ -90,7 +91,7 @@ fn is_same(head: &RequestHead, other: &RequestHead) -> bool {
         && head.is_version_1_1() == other.is_version_1_1()
 }
 
-/// What was understood, written plainly, is understood again: nothing depends on how it was spelt.
+/// Checks that a head formatted in the plainest way parses to the same head.
 fn check_head(head: &RequestHead) {
     assert!(head.path().starts_with('/') && !head.path().contains('?'));
     let query = head.query().map_or(String::new(), |query| format!("?{query}"));
@@ -104,12 +105,12 @@ fn check_head(head: &RequestHead) {
     }
     plain.extend(b"\r\n");
     let roomy = HeadLimits { bytes_max: usize::MAX, fields_max: usize::MAX };
-    let again = parse_head(&plain, &roomy).expect("what was accepted is accepted again");
+    let again = parse_head(&plain, &roomy).expect("an accepted head is accepted again");
     let (again, length) = again.expect("it is whole");
     assert!(length == plain.len() && is_same(head, &again));
 }
 
-/// A range header on a size: what is answered lies within the size, and names itself.
+/// Takes a `Range` header and a size. A resolved range lies within the size, and its own header resolves to it again.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -120,7 +121,7 @@ pub fn http_range(data: &[u8]) {
     match resolve_range(Some(value), size) {
         RangeOutcome::Whole => {}
         RangeOutcome::Unsatisfiable => {
-            // On something larger the same header must be able to hold, unless it asks for no bytes at all.
+            // On a larger representation the same header can be satisfied, unless it requests no bytes at all.
             let larger = resolve_range(Some(value), u64::MAX);
             let of_nothing = value.ends_with(b"0") || value.iter().rev().any(|byte| !byte.is_ascii_digit());
             assert!(matches!(larger, RangeOutcome::Part(_)) || size == u64::MAX || of_nothing);
@@ -133,10 +134,13 @@ pub fn http_range(data: &[u8]) {
             assert_eq!(part.content_range(), format!("bytes {}-{}/{size}", part.first(), part.last()));
         }
     }
-    assert!(!matches!(resolve_range(Some(value), 0), RangeOutcome::Part(_)), "nothing has no part");
+    assert!(
+        !matches!(resolve_range(Some(value), 0), RangeOutcome::Part(_)),
+        "an empty representation has no ranges"
+    );
 }
 
-/// A date in any of its three forms: written in the first one it names the same second.
+/// Takes a date in any of its three forms. Formatted in the first form, it is the same second.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -148,12 +152,13 @@ pub fn dates(data: &[u8]) {
     }
     if let Some((seconds, _)) = data.split_first_chunk::<8>() {
         let written = http_date(u64::from_le_bytes(*seconds));
-        let read = parse_http_date(written.as_bytes()).expect("what is written is a date");
+        let read = parse_http_date(written.as_bytes()).expect("a formatted date parses");
         assert_eq!(http_date(u64::try_from(read).expect("not before 1970")), written);
     }
 }
 
-/// Percent-encoding, queries and entity tags: what is encoded decodes to what it was, and decoding never adds bytes.
+/// Takes bytes for percent-encoding, queries and entity tags. Encoded bytes decode to themselves, and decoding never
+/// adds bytes.
 ///
 /// # Panics
 /// When a property does not hold.
@@ -161,7 +166,7 @@ pub fn http_uri(data: &[u8]) {
     for encoded in [encode_path(data), encode_strict(data)] {
         assert_eq!(decode(&encoded).ok().as_deref(), std::str::from_utf8(data).ok());
     }
-    // What matches strongly matches weakly too.
+    // A strong match is also a weak match.
     let matches = |comparison| entity_tag_matches(data, "\"a\"", comparison);
     assert!(matches(Comparison::Weak) || !matches(Comparison::Strong));
     let Ok(text) = std::str::from_utf8(data) else { return };
@@ -183,5 +188,5 @@ pub fn http_uri(data: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/slice.rs"]
-mod slice;
+#[path = "../../fuzz/short_run.rs"]
+mod short_run;

@@ -1,8 +1,11 @@
-//! Request heads: from bytes to a checked [`RequestHead`], over `httparse`, which is lenient where we must not be.
+//! Parses and validates request heads.
 //!
-//! Owns the limits on a head and the decision how the body is delimited. Invariants: the same bytes give the same
-//! result wherever they are cut; whatever two servers could read differently is refused, and after a refusal the
-//! connection cannot be used again, for nobody knows where the next request would begin. Never guesses.
+//! It is built on `httparse`, which is more lenient than a server may be. It owns the limits on a head and decides how
+//! the body is delimited.
+//!
+//! Invariants: the same bytes give the same result wherever they are cut. A head that two servers could understand
+//! differently is refused. After a refusal the connection must be closed, because the start of the next request is
+//! unknown.
 
 use std::mem::MaybeUninit;
 
@@ -14,16 +17,15 @@ use crate::syntax::{is_host_byte, is_target_byte, is_token_byte, is_value_byte, 
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
 /// Most header fields by default: S3 metadata may use many short ones.
 pub const HEAD_FIELDS_MAX: usize = 192;
-/// Longest method, in bytes. The longest registered one has 17 (UPDATEREDIRECTREF); logs and error bodies repeat the
-/// method, and must not repeat a whole head of it.
+/// Longest method, in bytes. The longest registered one has 17 (UPDATEREDIRECTREF). Logs and error bodies repeat the
+/// method, so it must not be as long as a whole head.
 const METHOD_BYTES_MAX: usize = 32;
-/// Room for fields on the parser's stack; [`HeadLimits::fields_max`] above this counts as this.
+/// Room for fields on the parser's stack, and the upper bound of [`HeadLimits::fields_max`].
 const FIELDS_CAPACITY: usize = 256;
-/// Spans are kept as `u16`, so no head can be longer than this whatever the limits say.
+/// Longest head whatever the limits are, in bytes, because positions are stored as `u16`.
 const SPAN_BYTES_MAX: usize = u16::MAX as usize;
 
-/// Fields that may stand once: a second one is an attack or a broken client, and which of the two counts would be a
-/// guess.
+/// Fields that may occur once. A second one is an attack or a broken client, and which of the two counts is ambiguous.
 const SINGLE_FIELDS: [&[u8]; 10] = [
     b"host",
     b"content-length",
@@ -40,9 +42,9 @@ const SINGLE_FIELDS: [&[u8]; 10] = [
 /// Limits on a request head.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadLimits {
-    /// Longest head in bytes, request line and final blank line included. More than 65 535 counts as 65 535.
+    /// Longest head in bytes, including request line and final blank line. At most 65 535; higher values count as that.
     pub bytes_max: usize,
-    /// Most header fields. More than 256 counts as 256.
+    /// Most header fields. At most 256; higher values count as that.
     pub fields_max: usize,
 }
 
@@ -59,14 +61,15 @@ pub enum BodyFraming {
     None,
     /// `Content-Length`, in bytes.
     Length(u64),
-    /// `Transfer-Encoding: chunked`. Recognised so that it can be refused with a clear answer; it is not decoded.
+    /// `Transfer-Encoding: chunked`. It is recognised so that it can be refused with a clear response. It is not
+    /// decoded.
     Chunked,
 }
 
-/// Why a head was refused. Every variant means: answer, then close the connection.
+/// Why a head was refused. The connection must be closed after the response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HeadError {
-    /// 400: malformed, or open to two readings. The text says what, without repeating what the client sent.
+    /// 400: malformed or ambiguous. The text gives the reason and repeats nothing of the request.
     BadRequest(&'static str),
     /// 431: longer than [`HeadLimits::bytes_max`], or with more fields than [`HeadLimits::fields_max`].
     TooLarge,
@@ -79,7 +82,7 @@ pub enum HeadError {
 }
 
 impl HeadError {
-    /// The status of the answer.
+    /// Returns the status of the response.
     #[must_use]
     pub const fn status(self) -> StatusCode {
         match self {
@@ -97,24 +100,24 @@ impl std::fmt::Display for HeadError {
         formatter.write_str(match self {
             Self::BadRequest(what) => what,
             Self::TooLarge => "the request head is too large",
-            Self::VersionNotSupported => "only HTTP/1.0 and HTTP/1.1 are spoken here",
+            Self::VersionNotSupported => "only HTTP/1.0 and HTTP/1.1 are supported",
             Self::TransferCodingNotSupported => "this transfer coding is not supported",
-            Self::ExpectationFailed => "the only expectation that is met is 100-continue",
+            Self::ExpectationFailed => "the only supported expectation is 100-continue",
         })
     }
 }
 
 impl std::error::Error for HeadError {}
 
-/// A part of the head's buffer.
+/// A range of the head's bytes.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: u16,
     length: u16,
 }
 
-/// A parsed and checked request head. Owns one copy of its bytes, so the connection's buffer is free at once; field
-/// names are lower-case.
+/// A parsed and validated request head. It owns one copy of its bytes, so the connection's buffer can be reused at
+/// once. Field names are in lower case.
 #[derive(Debug)]
 pub struct RequestHead {
     bytes: Box<[u8]>,
@@ -129,31 +132,31 @@ pub struct RequestHead {
 }
 
 impl RequestHead {
-    /// The method, by its case.
+    /// Returns the method, which is case-sensitive.
     #[must_use]
     pub const fn method(&self) -> &Method {
         &self.method
     }
 
-    /// The path as sent: raw, still percent-encoded, beginning with `/`.
+    /// Returns the path as sent: still percent-encoded and beginning with `/`.
     #[must_use]
     pub fn path(&self) -> &str {
         self.text(self.path)
     }
 
-    /// The query as sent, raw, without `?`; None when there is no `?`.
+    /// Returns the query as sent, without `?`, or `None` when there is no `?`.
     #[must_use]
     pub fn query(&self) -> Option<&str> {
         self.query.map(|span| self.text(span))
     }
 
-    /// The value of the first field of this (lower-case) name, trimmed of spaces and tabs.
+    /// Returns the value of the first field with this lower-case name, without surrounding spaces and tabs.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&[u8]> {
         self.header_values(name).next()
     }
 
-    /// The values of all fields of this (lower-case) name, in the order sent.
+    /// Returns the values of all fields with this lower-case name, in the order sent.
     pub fn header_values<'h>(&'h self, name: &str) -> impl DoubleEndedIterator<Item = &'h [u8]> {
         let wanted = name.as_bytes();
         self.fields
@@ -162,36 +165,36 @@ impl RequestHead {
             .map(|(_, value)| self.slice(*value))
     }
 
-    /// The value of the first field of this name when it is visible ASCII, spaces and tabs; None else.
+    /// Returns the value of the first field with this name, if it is ASCII.
     #[must_use]
     pub fn header_str(&self, name: &str) -> Option<&str> {
         self.header(name).and_then(|value| std::str::from_utf8(value).ok()).filter(|value| value.is_ascii())
     }
 
-    /// All fields in the order sent: lower-case name, trimmed value.
+    /// Iterates over all fields in the order sent: lower-case name and trimmed value.
     pub fn headers(&self) -> impl Iterator<Item = (&str, &[u8])> {
         self.fields.iter().map(|(name, value)| (self.text(*name), self.slice(*value)))
     }
 
-    /// How the body is delimited.
+    /// Returns how the body is delimited.
     #[must_use]
     pub const fn framing(&self) -> BodyFraming {
         self.framing
     }
 
-    /// Whether the client wants the connection kept (version and `Connection`, RFC 9112 section 9.3).
+    /// Returns whether the client wants to keep the connection (version and `Connection`, RFC 9112 section 9.3).
     #[must_use]
     pub const fn keep_alive(&self) -> bool {
         self.keep_alive
     }
 
-    /// Whether the client sent `Expect: 100-continue` (never for HTTP/1.0, RFC 9110 section 10.1.1).
+    /// Returns whether the client sent `Expect: 100-continue`. False for HTTP/1.0 (RFC 9110 section 10.1.1).
     #[must_use]
     pub const fn expects_continue(&self) -> bool {
         self.expects_continue
     }
 
-    /// Whether the request is of HTTP/1.1 rather than HTTP/1.0.
+    /// Returns whether the request is HTTP/1.1 rather than HTTP/1.0.
     #[must_use]
     pub const fn is_version_1_1(&self) -> bool {
         self.version_1_1
@@ -202,34 +205,33 @@ impl RequestHead {
         &self.bytes[start..start + usize::from(span.length)]
     }
 
-    /// Names, path and query were checked to be ASCII, so the fallback is never taken.
     fn text(&self, span: Span) -> &str {
-        std::str::from_utf8(self.slice(span)).unwrap_or_default()
+        std::str::from_utf8(self.slice(span)).expect("names, path and query were checked to be ASCII")
     }
 }
 
-/// Parses one head from the front of `bytes`. `Ok(None)`: more bytes are needed. The same bytes cut anywhere give the
-/// same result. On success also says how many bytes the head took.
+/// Parses one head at the start of `bytes`. Returns it with its length, or `Ok(None)` when more bytes are needed. The
+/// same bytes cut anywhere give the same result.
 ///
 /// # Errors
-/// [`HeadError`]: the head is refused and the connection must be closed after the answer.
+/// [`HeadError`]; the connection must be closed after the response.
 pub fn parse_head(bytes: &[u8], limits: &HeadLimits) -> Result<Option<(RequestHead, usize)>, HeadError> {
     HeadParser::new(*limits).parse(bytes)
 }
 
-/// [`parse_head`] for a buffer that grows: it remembers how far the search for the end has come, so that a head which
-/// arrives byte by byte costs no more than one that arrives whole.
+/// A [`parse_head`] for a growing buffer. It remembers how far it has searched for the end, so that a head which
+/// arrives byte by byte costs no more than one that arrives at once.
 #[derive(Clone, Copy, Debug)]
 pub struct HeadParser {
     limits: HeadLimits,
     /// Bytes that were searched without finding the end of the head.
     scanned: usize,
-    /// Where the line that is being searched begins.
+    /// Start of the line that is being searched.
     line_start: usize,
 }
 
 impl HeadParser {
-    /// A parser for the next head.
+    /// Makes a parser for one head.
     #[must_use]
     pub fn new(limits: HeadLimits) -> Self {
         let limits = HeadLimits {
@@ -239,21 +241,23 @@ impl HeadParser {
         Self { limits, scanned: 0, line_start: 0 }
     }
 
-    /// Like [`parse_head`]; `bytes` must begin with the bytes of the calls before.
+    /// As [`parse_head`]. `bytes` must begin with the bytes of the previous calls.
     ///
     /// # Errors
-    /// [`HeadError`]: the head is refused and the connection must be closed after the answer.
+    /// [`HeadError`]; the connection must be closed after the response.
     pub fn parse(&mut self, bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, HeadError> {
         let Some(length) = self.find_end(bytes)? else { return Ok(None) };
         parse_complete(&bytes[..length], &self.limits).map(|head| Some((head, length)))
     }
 
-    /// The length of the head, blank line included. Refuses what shows before the end is there: an empty first line,
-    /// a line end that is not CR LF, too many bytes. Each of these shows at the same byte however the input is cut.
+    /// Returns the length of the head including the blank line. Refuses heads whose faults are visible before the end:
+    /// an empty first line, a line end that is not CR LF, too many bytes. Each is detected at the same byte however the
+    /// input is cut.
     fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, HeadError> {
         let window = &bytes[..bytes.len().min(self.limits.bytes_max)];
+        assert!(self.scanned <= window.len(), "the bytes of the previous calls are still there");
         if matches!(window.first(), Some(b'\r' | b'\n')) {
-            return Err(HeadError::BadRequest("an empty line stands before the request line"));
+            return Err(HeadError::BadRequest("there is an empty line before the request line"));
         }
         while let Some(offset) = window[self.scanned..].iter().position(|&byte| byte == b'\n') {
             let newline = self.scanned + offset;
@@ -272,14 +276,14 @@ impl HeadParser {
     }
 }
 
-/// Parses a head that is there whole, from the request line to the blank line.
+/// Parses a complete head, from the request line to the blank line.
 fn parse_complete(bytes: &[u8], limits: &HeadLimits) -> Result<RequestHead, HeadError> {
     let mut storage = [const { MaybeUninit::uninit() }; FIELDS_CAPACITY];
     let mut parsed = httparse::Request::new(&mut []);
     match parsed.parse_with_uninit_headers(bytes, &mut storage[..limits.fields_max]) {
         Ok(httparse::Status::Complete(length)) if length == bytes.len() => {}
         Ok(_) => return Err(HeadError::BadRequest("the request head does not end where its lines end")),
-        Err(error) => return Err(refuse_syntax(error, bytes)),
+        Err(error) => return Err(syntax_error(error, bytes)),
     }
     let (method, target, version) = match (parsed.method, parsed.path, parsed.version) {
         (Some(method), Some(target), Some(version)) => (method, target.as_bytes(), version),
@@ -294,7 +298,7 @@ fn parse_complete(bytes: &[u8], limits: &HeadLimits) -> Result<RequestHead, Head
         return Err(HeadError::BadRequest("the request target does not begin with a slash"));
     }
     if !target.iter().copied().all(is_target_byte) {
-        return Err(HeadError::BadRequest("the request target holds a byte that must be percent-encoded"));
+        return Err(HeadError::BadRequest("the request target contains a byte that must be percent-encoded"));
     }
     let target = span_of(bytes, target);
     let question = bytes[range_of(target)].iter().position(|&byte| byte == b'?');
@@ -313,24 +317,25 @@ fn parse_complete(bytes: &[u8], limits: &HeadLimits) -> Result<RequestHead, Head
     for field in parsed.headers.iter() {
         let name = span_of(bytes, field.name.as_bytes());
         let value = span_of(bytes, trim_ows(field.value));
-        head.take_field(name, value)?;
+        head.add_field(name, value)?;
     }
-    head.settle()?;
+    head.interpret_fields()?;
     Ok(head)
 }
 
-fn refuse_syntax(error: httparse::Error, bytes: &[u8]) -> HeadError {
+fn syntax_error(error: httparse::Error, bytes: &[u8]) -> HeadError {
     match error {
         httparse::Error::TooManyHeaders => HeadError::TooLarge,
-        httparse::Error::Version if names_version(bytes) => HeadError::VersionNotSupported,
+        httparse::Error::Version if has_version(bytes) => HeadError::VersionNotSupported,
         httparse::Error::HeaderName => HeadError::BadRequest("a header field has a malformed name"),
         httparse::Error::HeaderValue => HeadError::BadRequest("a header field has a malformed value"),
         _ => HeadError::BadRequest("the request line is malformed"),
     }
 }
 
-/// Whether the request line ends in a well-formed version, so that it is the version that is wrong and not the line.
-fn names_version(bytes: &[u8]) -> bool {
+/// Returns whether the request line ends with a well-formed version. Then the version is unsupported, not the line
+/// malformed.
+fn has_version(bytes: &[u8]) -> bool {
     let line = bytes.split(|&byte| byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|&byte| byte == b' ');
     matches!(
@@ -340,28 +345,28 @@ fn names_version(bytes: &[u8]) -> bool {
 }
 
 impl RequestHead {
-    /// Adds one field; its name becomes lower-case in the head's own bytes.
-    fn take_field(&mut self, name: Span, value: Span) -> Result<(), HeadError> {
+    /// Adds one field. Converts its name to lower case in place.
+    fn add_field(&mut self, name: Span, value: Span) -> Result<(), HeadError> {
         let name_bytes = &mut self.bytes[range_of(name)];
         if name_bytes.is_empty() || !name_bytes.iter().copied().all(is_token_byte) {
             return Err(HeadError::BadRequest("a header field has a malformed name"));
         }
         name_bytes.make_ascii_lowercase();
         if !self.slice(value).iter().copied().all(is_value_byte) {
-            return Err(HeadError::BadRequest("a header field holds a control byte"));
+            return Err(HeadError::BadRequest("a header field contains a control byte"));
         }
         let name_bytes = self.slice(name);
         if SINGLE_FIELDS.contains(&name_bytes)
             && self.fields.iter().any(|(earlier, _)| self.slice(*earlier) == name_bytes)
         {
-            return Err(HeadError::BadRequest("a header field that may occur once occurs twice"));
+            return Err(HeadError::BadRequest("a header field that may occur only once occurs twice"));
         }
         self.fields.push((name, value));
         Ok(())
     }
 
-    /// Decides what several fields say together: framing, keep-alive, expectation.
-    fn settle(&mut self) -> Result<(), HeadError> {
+    /// Derives framing, keep-alive and expectation from all fields.
+    fn interpret_fields(&mut self) -> Result<(), HeadError> {
         match self.header("host") {
             None if self.version_1_1 => return Err(HeadError::BadRequest("the Host header is missing")),
             Some(host) if host.is_empty() || !host.iter().copied().all(is_host_byte) => {
@@ -375,7 +380,7 @@ impl RequestHead {
         Ok(())
     }
 
-    /// RFC 9112 section 9.3: `close` wins, HTTP/1.1 keeps by default, HTTP/1.0 only when asked to.
+    /// RFC 9112 section 9.3: `close` takes precedence. HTTP/1.1 keeps by default, HTTP/1.0 only on request.
     fn wants_keep_alive(&self) -> bool {
         let mut keep_alive = self.version_1_1;
         for option in self.header_values("connection").flat_map(list_members) {
@@ -387,7 +392,7 @@ impl RequestHead {
         keep_alive
     }
 
-    /// RFC 9110 section 10.1.1; an HTTP/1.0 client cannot mean it.
+    /// RFC 9110 section 10.1.1. The expectation of an HTTP/1.0 client is ignored.
     fn wants_continue(&self) -> Result<bool, HeadError> {
         let mut wanted = false;
         for expectation in self.header_values("expect").flat_map(list_members) {
@@ -399,13 +404,13 @@ impl RequestHead {
         Ok(wanted)
     }
 
-    /// RFC 9112 section 6.3, with every case refused in which a proxy in front could have decided otherwise.
+    /// RFC 9112 section 6.3. Every case is refused in which a proxy in front could have decided differently.
     fn decide_framing(&self) -> Result<BodyFraming, HeadError> {
         match (self.header("transfer-encoding"), self.header("content-length")) {
             (None, None) => Ok(BodyFraming::None),
             (None, Some(length)) => parse_content_length(length).map(BodyFraming::Length),
             (Some(_), Some(_)) => {
-                Err(HeadError::BadRequest("both Content-Length and Transfer-Encoding are there"))
+                Err(HeadError::BadRequest("both Content-Length and Transfer-Encoding are present"))
             }
             (Some(_), None) if !self.version_1_1 => {
                 Err(HeadError::BadRequest("HTTP/1.0 has no Transfer-Encoding"))
@@ -421,7 +426,7 @@ impl RequestHead {
     }
 }
 
-/// Digits only: no sign, no list, no space (RFC 9110 section 8.6).
+/// Parses a length of only digits: no sign, list or space (RFC 9110 section 8.6).
 fn parse_content_length(value: &[u8]) -> Result<u64, HeadError> {
     let malformed = HeadError::BadRequest("the Content-Length is not a number of bytes");
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
@@ -434,9 +439,8 @@ fn parse_content_length(value: &[u8]) -> Result<u64, HeadError> {
 }
 
 fn split_target(target: Span, question: Option<usize>) -> (Span, Option<Span>) {
-    let Some(question) = question.and_then(|question| u16::try_from(question).ok()) else {
-        return (target, None);
-    };
+    let Some(question) = question else { return (target, None) };
+    let question = u16::try_from(question).expect("a head is at most SPAN_BYTES_MAX long");
     let path = Span { start: target.start, length: question };
     let query = Span { start: target.start + question + 1, length: target.length - question - 1 };
     (path, Some(query))
@@ -446,14 +450,10 @@ fn range_of(span: Span) -> std::ops::Range<usize> {
     usize::from(span.start)..usize::from(span.start) + usize::from(span.length)
 }
 
-/// Where `part`, a slice of `whole`, lies in it. Both fit `u16`: a head is at most [`SPAN_BYTES_MAX`] long. Should
-/// `part` lie elsewhere (it does not), the span is empty rather than wrong.
+/// Returns the position of `part`, which must be a slice of `whole`.
 fn span_of(whole: &[u8], part: &[u8]) -> Span {
     let start = part.as_ptr().addr().wrapping_sub(whole.as_ptr().addr());
-    match (u16::try_from(start), u16::try_from(part.len())) {
-        (Ok(start), Ok(length)) if usize::from(start) + usize::from(length) <= whole.len() => {
-            Span { start, length }
-        }
-        _ => Span { start: 0, length: 0 },
-    }
+    assert!(start <= whole.len() && part.len() <= whole.len() - start, "a field is a slice of its head");
+    let fits = "a head is at most SPAN_BYTES_MAX long";
+    Span { start: u16::try_from(start).expect(fits), length: u16::try_from(part.len()).expect(fits) }
 }

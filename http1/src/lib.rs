@@ -1,8 +1,7 @@
-//! HTTP/1.1 as pure functions: request heads and their framing, response heads, ranges, conditionals, dates,
-//! percent-encoding and query strings.
+//! HTTP/1.1 as pure functions: request and response heads, ranges, preconditions, dates, percent-encoding and queries.
 //!
-//! Nothing here owns a socket or a clock, so everything here can be tested and fuzzed on bytes alone. What is parsed
-//! is parsed strictly: where two readers could understand a message differently, it is refused ([`HeadError`]).
+//! Nothing here owns a socket or a clock, so everything can be tested and fuzzed on bytes alone. Parsing is strict: a
+//! message that two servers could understand differently is refused ([`HeadError`]).
 #![forbid(unsafe_code)]
 
 pub mod conditional;
@@ -18,7 +17,9 @@ pub mod range;
 pub mod response;
 mod syntax;
 
-pub use conditional::{Comparison, Conditions, Validators, Verdict, entity_tag_matches, if_range_holds};
+pub use conditional::{
+    Comparison, Conditions, Validators, Verdict, entity_tag_matches, entity_tags, if_range_matches,
+};
 pub use date::{HttpDate, http_date, iso8601_millis, parse_http_date, parse_rfc3339_millis};
 pub use disposition::attachment;
 pub use forwarded::{ForwardedHeader, forwarded_addresses};
@@ -28,3 +29,4 @@ pub use percent::{DecodeError, decode, encode_path, encode_strict};
 pub use query::{QueryPairs, query_pairs};
 pub use range::{RangeOutcome, ResolvedRange, resolve_range, unsatisfied_content_range};
 pub use response::{BodyLength, ConnectionOption, ResponseHead};
+pub use syntax::{is_field_value, is_token, trim_ows};

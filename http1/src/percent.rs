@@ -1,4 +1,4 @@
-//! Percent-encoding (RFC 3986 section 2.1) as S3 uses it: decoded once and strictly, encoded with upper-case digits.
+//! Percent-encoding as S3 uses it (RFC 3986 section 2.1): strict decoding, upper-case digits.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ const HEX_DIGITS: [u8; 16] = *b"0123456789ABCDEF";
 /// Why a text could not be decoded: 400 `InvalidURI` on S3.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DecodeError {
-    /// A `%` that two hexadecimal digits do not follow.
+    /// A `%` is not followed by two hexadecimal digits.
     InvalidEncoding,
     /// The decoded bytes are not UTF-8.
     InvalidUtf8,
@@ -24,7 +24,7 @@ impl std::fmt::Display for DecodeError {
 
 impl std::error::Error for DecodeError {}
 
-/// Decodes a path or a part of one, once: `%2F` becomes a slash, `%252F` becomes `%2F`, `+` stays a plus.
+/// Decodes a path or a part of one, once: `%2F` becomes a slash, `%252F` becomes `%2F`, `+` remains a plus.
 ///
 /// # Errors
 /// [`DecodeError`] when an encoding is malformed or the result is not UTF-8.
@@ -32,12 +32,12 @@ pub fn decode(text: &str) -> Result<Cow<'_, str>, DecodeError> {
     decode_with(text, Plus::Literal)
 }
 
-/// What a raw `+` means.
+/// How a raw `+` is decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Plus {
-    /// Itself, as in paths.
+    /// As a plus, as in paths.
     Literal,
-    /// A space, as in the queries that forms make.
+    /// As a space, as in form queries.
     Space,
 }
 
@@ -78,8 +78,8 @@ const fn hex_value(digit: u8) -> Result<u8, DecodeError> {
     }
 }
 
-/// Encodes everything but the unreserved characters `A-Za-z0-9-._~` and the slash: the canonical URI of SigV4, and
-/// `encoding-type=url` of lists.
+/// Encodes everything except the unreserved characters `A-Za-z0-9-._~` and the slash. For the canonical URI of SigV4
+/// and `encoding-type=url` of lists.
 #[must_use]
 pub fn encode_path(bytes: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
@@ -87,7 +87,8 @@ pub fn encode_path(bytes: impl AsRef<[u8]>) -> String {
     out
 }
 
-/// Encodes everything but the unreserved characters `A-Za-z0-9-._~`: names and values of SigV4's canonical query.
+/// Encodes everything except the unreserved characters `A-Za-z0-9-._~`. For names and values of SigV4's canonical
+/// query.
 #[must_use]
 pub fn encode_strict(bytes: impl AsRef<[u8]>) -> String {
     let mut out = String::new();
@@ -95,23 +96,23 @@ pub fn encode_strict(bytes: impl AsRef<[u8]>) -> String {
     out
 }
 
-/// What becomes of a slash.
+/// How a slash is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slash {
-    /// It stays, as in paths.
+    /// As a slash, as in paths.
     Kept,
-    /// It becomes `%2F`.
+    /// As `%2F`.
     Encoded,
 }
 
-/// Appends the encoded form of `bytes` to `out`, for callers that have a buffer.
+/// Appends the encoded form of `bytes` to `out`.
 pub fn push_encoded(out: &mut String, bytes: &[u8], slash: Slash) {
     out.reserve(bytes.len());
     for &byte in bytes {
-        let stays = byte.is_ascii_alphanumeric()
+        let is_kept = byte.is_ascii_alphanumeric()
             || matches!(byte, b'-' | b'.' | b'_' | b'~')
             || (byte == b'/' && slash == Slash::Kept);
-        if stays {
+        if is_kept {
             out.push(char::from(byte));
         } else {
             out.push('%');
@@ -127,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn decoding_happens_once() {
+    fn text_is_decoded_once() {
         assert_eq!(decode("a%2Fb%252Fc+d"), Ok(Cow::Borrowed("a/b%2Fc+d")));
         assert_eq!(decode("%c3%A9"), Ok(Cow::Borrowed("é")));
         assert!(matches!(decode("plain"), Ok(Cow::Borrowed("plain"))));
@@ -144,14 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn encoding_keeps_the_unreserved() {
+    fn unreserved_characters_are_not_encoded() {
         assert_eq!(encode_path("aZ0-._~/ é+%"), "aZ0-._~/%20%C3%A9%2B%25");
         assert_eq!(encode_strict("a/b"), "a%2Fb");
     }
 
     proptest! {
         #[test]
-        fn what_is_encoded_is_decoded_back(text in any::<String>()) {
+        fn encoded_text_decodes_to_itself(text in any::<String>()) {
             for encoded in [encode_path(&text), encode_strict(&text)] {
                 prop_assert_eq!(decode(&encoded).unwrap(), text.as_str());
             }

@@ -1,20 +1,20 @@
-//! Query strings: the name and value pairs of a request target's query, decoded.
+//! Decodes the name and value pairs of a query string.
 //!
-//! `&` alone separates pairs; a raw `;` is data. A raw `+` is a space, as AWS reads it: a plus is sent as `%2B`. A name
-//! without `=` has an empty value, and empty pairs (`a&&b`) are left out.
+//! Only `&` separates pairs; a raw `;` is data. A raw `+` is a space, as on AWS: a plus is sent as `%2B`. A name
+//! without `=` has an empty value. Empty pairs (`a&&b`) are skipped.
 
 use std::borrow::Cow;
 
 use crate::percent::{DecodeError, Plus, decode_with};
 
-/// The decoded pairs of `query`, which stands without its `?`, in the order sent.
+/// Iterates over the decoded pairs of `query` in the order sent. `query` must not include the `?`.
 #[must_use]
 pub const fn query_pairs(query: &str) -> QueryPairs<'_> {
     QueryPairs { rest: query }
 }
 
-/// Iterator over decoded name and value pairs; made by [`query_pairs`]. A pair that cannot be decoded is an error, the
-/// pairs after it are still given.
+/// Iterates over decoded name and value pairs; made by [`query_pairs`]. An invalid pair gives an error, and the pairs
+/// after it follow.
 #[derive(Clone, Debug)]
 pub struct QueryPairs<'q> {
     rest: &'q str,
@@ -70,14 +70,14 @@ mod tests {
     }
 
     #[test]
-    fn empty_pairs_are_left_out() {
+    fn empty_pairs_are_skipped() {
         assert_eq!(pairs(""), []);
         assert_eq!(pairs("&&a=1&"), [pair("a", "1")]);
         assert_eq!(pairs("=v"), [pair("", "v")]);
     }
 
     #[test]
-    fn one_bad_pair_is_one_error() {
+    fn an_invalid_pair_is_one_error() {
         let read: Vec<_> = query_pairs("a=%zz&b=1").collect();
         assert_eq!(read[0], Err(DecodeError::InvalidEncoding));
         assert_eq!(read[1], Ok((Cow::Borrowed("b"), Cow::Borrowed("1"))));
@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_query_is_read_without_panic(query in any::<String>()) {
+        fn any_query_is_parsed_without_panic(query in any::<String>()) {
             let _ = query_pairs(&query).count();
         }
     }

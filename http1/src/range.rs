@@ -1,21 +1,23 @@
-//! `Range` on a representation of known size (RFC 9110 section 14, as S3 applies it).
+//! Parses a `Range` header (RFC 9110 section 14).
 //!
-//! One range is served; several, or one that cannot be read, count as no range at all, as on S3.
+//! Resolves it for a representation of known size, as S3 does.
+//!
+//! One range is served. Several ranges or an invalid one count as no range, as on S3.
 
 use crate::syntax::trim_ows;
 
-/// What a `Range` header means for a representation.
+/// The result of resolving a `Range` header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RangeOutcome {
-    /// No range, several, or one that cannot be read: the whole, 200.
+    /// 200 with the whole representation: no range, several ranges or an invalid one.
     Whole,
-    /// One range that overlaps the representation: 206.
+    /// 206: one range that overlaps the representation.
     Part(ResolvedRange),
-    /// A range that lies past the end, or any on an empty representation, or `-0`: 416.
+    /// 416: a range after the end, any range on an empty representation, or `-0`.
     Unsatisfiable,
 }
 
-/// A range that lies within a representation: never empty.
+/// A range within a representation. It is never empty: `first <= last < size`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ResolvedRange {
     first: u64,
@@ -24,50 +26,53 @@ pub struct ResolvedRange {
 }
 
 impl ResolvedRange {
-    /// Position of the first byte.
+    /// Returns the position of the first byte.
     #[must_use]
     pub const fn first(&self) -> u64 {
         self.first
     }
 
-    /// Position of the last byte, inclusive.
+    /// Returns the position of the last byte, inclusive.
     #[must_use]
     pub const fn last(&self) -> u64 {
         self.last
     }
 
-    /// Bytes in the range, at least 1.
+    /// Returns the number of bytes, at least 1.
     #[must_use]
     pub const fn length(&self) -> u64 {
         self.last - self.first + 1
     }
 
-    /// As positions with an exclusive end.
+    /// Returns the range with an exclusive end.
     #[must_use]
     pub const fn as_range(&self) -> std::ops::Range<u64> {
         self.first..self.last + 1
     }
 
-    /// The value of `Content-Range`: `bytes 0-4/10`.
+    /// Returns the value of `Content-Range`: `bytes 0-4/10`.
     #[must_use]
     pub fn content_range(&self) -> String {
         format!("bytes {}-{}/{}", self.first, self.last, self.size)
     }
 }
 
-/// The value of `Content-Range` in a 416: `bytes */10`. `size` in bytes.
+/// Returns the value of `Content-Range` in a 416: `bytes */10`. `size` is in bytes.
 #[must_use]
 pub fn unsatisfied_content_range(size: u64) -> String {
     format!("bytes */{size}")
 }
 
-/// What `value`, a `Range` header if there is one, means for a representation of `size` bytes.
+/// Resolves `value`, the optional `Range` header, for a representation of `size` bytes.
 #[must_use]
 pub fn resolve_range(value: Option<&[u8]>, size: u64) -> RangeOutcome {
     match value.and_then(parse) {
         None => RangeOutcome::Whole,
         Some(spec) => match spec.resolve(size) {
-            Some((first, last)) => RangeOutcome::Part(ResolvedRange { first, last, size }),
+            Some((first, last)) => {
+                assert!(first <= last && last < size, "a resolved range is within the representation");
+                RangeOutcome::Part(ResolvedRange { first, last, size })
+            }
             None => RangeOutcome::Unsatisfiable,
         },
     }
@@ -112,7 +117,7 @@ fn parse(value: &[u8]) -> Option<Spec> {
     }
 }
 
-/// Digits only, so a list of ranges fails here. A number past `u64` is as good as the largest one.
+/// Parses only digits, so a list of ranges fails here. A number beyond `u64` counts as the largest one.
 fn parse_number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -136,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_three_forms() {
+    fn the_three_forms_are_resolved() {
         assert_eq!(part("bytes=0-4", 10), Some((0, 4)));
         assert_eq!(part("bytes=5-", 10), Some((5, 9)));
         assert_eq!(part("bytes=-3", 10), Some((7, 9)));
@@ -144,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn ends_past_the_size_are_cut() {
+    fn ends_beyond_the_size_are_reduced() {
         assert_eq!(part("bytes=5-99999999999999999999999", 10), Some((5, 9)));
         assert_eq!(part("bytes=-11", 10), Some((0, 9)));
     }
 
     #[test]
-    fn past_the_end_is_unsatisfiable() {
+    fn a_range_after_the_end_is_unsatisfiable() {
         for (value, size) in
             [("bytes=10-", 10), ("bytes=10-20", 10), ("bytes=-0", 10), ("bytes=0-", 0), ("bytes=-1", 0)]
         {
@@ -159,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_the_whole() {
+    fn invalid_ranges_select_the_whole() {
         for value in [
             "",
             "bytes",
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn content_range_names_the_size() {
+    fn content_range_contains_the_size() {
         let RangeOutcome::Part(range) = resolve_range(Some(b"bytes=2-"), 10) else { panic!("not a part") };
         assert_eq!(range.content_range(), "bytes 2-9/10");
         assert_eq!(range.length(), 8);
@@ -198,7 +203,7 @@ mod tests {
         }
 
         #[test]
-        fn readable_ranges_select_what_they_say(first in 0_u64..2000, length in 0_u64..2000, size in 0_u64..2000) {
+        fn valid_ranges_select_their_bytes(first in 0_u64..2000, length in 0_u64..2000, size in 0_u64..2000) {
             let last = first + length;
             let expected: Vec<u64> = (0..size).filter(|at| (first..=last).contains(at)).collect();
             let outcome = resolve_range(Some(format!("bytes={first}-{last}").as_bytes()), size);

@@ -1,39 +1,40 @@
-//! Response heads: header lines serialised as they are added, and the final head written in front of the body.
+//! Builds and serialises response heads.
 //!
-//! Invariants: no value can start a new line, whatever it holds; the fields that frame the message or belong to the
-//! connection (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) are written here once and by nobody else.
+//! Header lines are serialised as they are added. Invariants: no value can start a new line. The fields that frame the
+//! message or belong to the connection (`Content-Length`, `Transfer-Encoding`, `Connection`, `Date`) are written only
+//! here, once.
 
 use http::StatusCode;
 
 use crate::date::HttpDate;
 use crate::syntax::{is_token_byte, is_value_byte};
 
-/// Room for the header lines of a usual response, so that building one allocates once.
+/// Initial capacity for header lines, in bytes: enough for a usual response, so that building one allocates once.
 const LINES_CAPACITY: usize = 512;
 
-/// What `Connection` says in a response.
+/// The `Connection` header of a response.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ConnectionOption {
-    /// Nothing: HTTP/1.1 keeps the connection by default.
-    Unsaid,
-    /// `keep-alive`, which an HTTP/1.0 client that asked for it waits for.
+    /// No header: HTTP/1.1 keeps the connection by default.
+    Omitted,
+    /// `keep-alive`, which HTTP/1.0 clients that requested it need.
     KeepAlive,
-    /// `close`: nothing more will be answered on this connection.
+    /// `close`: no further request is answered on this connection.
     Close,
 }
 
-/// How the end of a response's body is found (RFC 9112 section 6).
+/// How a response body is delimited (RFC 9112 section 6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BodyLength {
-    /// There is no body, or it ends with the connection: nothing is said.
-    Unsaid,
+    /// No header: there is no body, or it ends with the connection.
+    Omitted,
     /// `Content-Length`.
     Bytes(u64),
     /// `Transfer-Encoding: chunked`: the body follows in chunks. Not for HTTP/1.0 clients.
     Chunked,
 }
 
-/// A response head under construction: the status and header lines, already serialised.
+/// A response head under construction: the status and the serialised header lines.
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
     /// The status of the final status line.
@@ -42,7 +43,7 @@ pub struct ResponseHead {
 }
 
 impl ResponseHead {
-    /// A head without header lines.
+    /// Makes a head without header lines.
     #[must_use]
     pub fn new(status: StatusCode) -> Self {
         Self { status, lines: Vec::with_capacity(LINES_CAPACITY) }
@@ -50,9 +51,9 @@ impl ResponseHead {
 
     /// Appends one header line.
     ///
-    /// Bytes of `value` that may not stand in a header (CR, LF, NUL and the other control bytes but tab) become
-    /// spaces: the line can never be split. A `name` that is no token, and the names that the connection writes
-    /// itself (`content-length`, `transfer-encoding`, `connection`, `date`), add nothing.
+    /// Bytes of `value` that are not allowed in a header (control bytes other than tab) become spaces, so the line can
+    /// never be split. An invalid `name` and the names that the connection writes itself (`content-length`,
+    /// `transfer-encoding`, `connection`, `date`) add nothing.
     pub fn header(&mut self, name: &str, value: impl AsRef<[u8]>) -> &mut Self {
         if name.is_empty() || !name.bytes().all(is_token_byte) || belongs_to_connection(name) {
             return self;
@@ -72,14 +73,13 @@ impl ResponseHead {
         self
     }
 
-    /// The header lines added so far, each ending in CR LF.
+    /// Returns the header lines added so far, each ending in CR LF.
     #[must_use]
     pub fn lines(&self) -> &[u8] {
         &self.lines
     }
 
-    /// The value of the first line of this name, without regard to case: for tests and for layers that look at what
-    /// others have set.
+    /// Returns the value of the first line with this name, ignoring case.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&[u8]> {
         self.lines.split(|&byte| byte == b'\n').find_map(|line| {
@@ -89,8 +89,9 @@ impl ResponseHead {
         })
     }
 
-    /// Appends the whole head to `out`: status line, `Date`, `Connection`, what `length` says of the body, the lines and
-    /// the blank line. Of the body nothing is said for 1xx and 204, where it is forbidden (RFC 9110 section 8.6).
+    /// Appends the whole head to `out`: status line, `Date`, `Connection`, the header for `length`, the header lines
+    /// and the blank line. There is no header for `length` for 1xx and 204, where it is forbidden (RFC 9110 section
+    /// 8.6).
     pub fn write_to(
         &self,
         out: &mut Vec<u8>,
@@ -106,18 +107,20 @@ impl ResponseHead {
         out.extend_from_slice(b"\r\nDate: ");
         out.extend_from_slice(date.as_bytes());
         out.extend_from_slice(match connection {
-            ConnectionOption::Unsaid => b"\r\n",
+            ConnectionOption::Omitted => b"\r\n",
             ConnectionOption::KeepAlive => b"\r\nConnection: keep-alive\r\n",
             ConnectionOption::Close => b"\r\nConnection: close\r\n",
         });
-        let may_tell = !self.status.is_informational() && self.status != StatusCode::NO_CONTENT;
+        let may_have_length = !self.status.is_informational() && self.status != StatusCode::NO_CONTENT;
         match length {
-            BodyLength::Bytes(length) if may_tell => {
+            BodyLength::Bytes(length) if may_have_length => {
                 out.extend_from_slice(b"Content-Length: ");
                 push_decimal(out, length);
                 out.extend_from_slice(b"\r\n");
             }
-            BodyLength::Chunked if may_tell => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            BodyLength::Chunked if may_have_length => {
+                out.extend_from_slice(b"Transfer-Encoding: chunked\r\n")
+            }
             _ => {}
         }
         out.extend_from_slice(&self.lines);
@@ -135,13 +138,13 @@ fn belongs_to_connection(name: &str) -> bool {
     }
 }
 
-/// Appends `number` in decimal; `format!` would allocate on the path of every response.
+/// Appends `number` in decimal. `format!` would allocate for every response.
 pub(crate) fn push_decimal(out: &mut Vec<u8>, mut number: u64) {
     let mut digits = [0_u8; 20];
     let mut start = digits.len();
     loop {
         start -= 1;
-        digits[start] = b'0' + u8::try_from(number % 10).unwrap_or_default();
+        digits[start] = b'0' + u8::try_from(number % 10).expect("a decimal digit is below 10");
         number /= 10;
         if number == 0 {
             break;
@@ -155,18 +158,18 @@ mod tests {
     use super::*;
     use crate::date::http_date;
 
-    fn written(head: &ResponseHead, connection: ConnectionOption, length: BodyLength) -> String {
+    fn serialised(head: &ResponseHead, connection: ConnectionOption, length: BodyLength) -> String {
         let mut out = Vec::new();
         head.write_to(&mut out, &http_date(784_111_777), connection, length);
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn a_whole_head_is_written_in_order() {
+    fn a_head_is_serialised_in_order() {
         let mut head = ResponseHead::new(StatusCode::OK);
         head.header("ETag", "\"abc\"");
         assert_eq!(
-            written(&head, ConnectionOption::Close, BodyLength::Bytes(12)),
+            serialised(&head, ConnectionOption::Close, BodyLength::Bytes(12)),
             "HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nConnection: close\r\nContent-Length: 12\r\n\
              ETag: \"abc\"\r\n\r\n"
         );
@@ -182,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn framing_cannot_be_set_from_outside() {
+    fn framing_headers_cannot_be_set() {
         let mut head = ResponseHead::new(StatusCode::OK);
         head.header("Content-Length", "3").header("transfer-encoding", "chunked").header("DATE", "x");
         assert!(head.lines().is_empty());
@@ -192,26 +195,27 @@ mod tests {
     fn no_content_has_no_length() {
         let head = ResponseHead::new(StatusCode::NO_CONTENT);
         for length in [BodyLength::Bytes(0), BodyLength::Chunked] {
-            let text = written(&head, ConnectionOption::Unsaid, length);
+            let text = serialised(&head, ConnectionOption::Omitted, length);
             assert!(!text.contains("Content-Length") && !text.contains("Transfer-Encoding"), "{text}");
         }
     }
 
     #[test]
-    fn a_body_of_unknown_length_is_announced_as_chunks_and_nothing_else() {
-        let text = written(&ResponseHead::new(StatusCode::OK), ConnectionOption::Unsaid, BodyLength::Chunked);
+    fn a_body_of_unknown_length_is_announced_as_chunks() {
+        let text =
+            serialised(&ResponseHead::new(StatusCode::OK), ConnectionOption::Omitted, BodyLength::Chunked);
         assert!(text.contains("\r\nTransfer-Encoding: chunked\r\n") && !text.contains("Content-Length"));
     }
 
     #[test]
-    fn bytes_above_ascii_stay_as_they_are() {
+    fn bytes_above_ascii_are_unchanged() {
         let mut head = ResponseHead::new(StatusCode::OK);
         head.header("x-amz-meta-a", "é");
         assert_eq!(head.get("X-Amz-Meta-A"), Some("é".as_bytes()));
     }
 
     #[test]
-    fn decimals_of_all_widths() {
+    fn decimals_of_all_widths_are_formatted() {
         for number in [0, 9, 10, 1_234_567, u64::MAX] {
             let mut out = Vec::new();
             push_decimal(&mut out, number);

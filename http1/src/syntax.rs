@@ -1,26 +1,26 @@
-//! The character classes of RFC 9110 and RFC 9112 that several modules check. Pure predicates, no state.
+//! Character classes and list syntax of RFC 9110 and RFC 9112.
 
-/// Whether `byte` may stand in a token (RFC 9110 section 5.6.2).
+/// Returns whether `byte` is allowed in a token (RFC 9110 section 5.6.2).
 pub(crate) const fn is_token_byte(byte: u8) -> bool {
     matches!(byte,
         b'!' | b'#' | b'$' | b'%' | b'&' | b'\'' | b'*' | b'+' | b'-' | b'.' | b'^' | b'_' | b'`' | b'|' | b'~'
         | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z')
 }
 
-/// Whether `byte` may stand in a field value: visible ASCII, space, tab and the bytes above ASCII, which clients do
+/// Returns whether `byte` is allowed in a field value: visible ASCII, space, tab, and bytes above ASCII, which clients
 /// send in metadata (RFC 9110 section 5.5).
 pub(crate) const fn is_value_byte(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
-/// Whether `byte` may stand in the request target as sent. RFC 3986 allows less; clients in use send `|`, `{` or `^`
-/// unescaped, and those cannot be misunderstood, while `#"<>` and bytes above ASCII can.
+/// Returns whether `byte` is allowed in the request target as sent. RFC 3986 allows fewer bytes, but some clients send
+/// `|`, `{` or `^` unescaped. Those are unambiguous, while `#"<>` and bytes above ASCII are not.
 pub(crate) const fn is_target_byte(byte: u8) -> bool {
     byte > b' ' && byte < 0x7f && !matches!(byte, b'#' | b'"' | b'<' | b'>')
 }
 
-/// Whether `byte` may stand in `Host`: a registered name, an IPv4 address or a bracketed IPv6 one, and a port
-/// (RFC 3986 section 3.2, without user information).
+/// Returns whether `byte` is allowed in `Host`: a registered name, an IPv4 address or a bracketed IPv6 address, and a
+/// port (RFC 3986 section 3.2, without user information).
 pub(crate) const fn is_host_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -46,8 +46,21 @@ pub(crate) const fn is_host_byte(byte: u8) -> bool {
         )
 }
 
-/// Without the spaces and tabs at both ends (`OWS`, RFC 9110 section 5.6.3).
-pub(crate) const fn trim_ows(mut bytes: &[u8]) -> &[u8] {
+/// Returns whether `text` is a token (RFC 9110 section 5.6.2), as names of fields are.
+#[must_use]
+pub fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(is_token_byte)
+}
+
+/// Returns whether `bytes` can be the value of a field; see [`is_value_byte`].
+#[must_use]
+pub fn is_field_value(bytes: &[u8]) -> bool {
+    bytes.iter().copied().all(is_value_byte)
+}
+
+/// Removes spaces and tabs at both ends (`OWS`, RFC 9110 section 5.6.3).
+#[must_use]
+pub const fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;
     }
@@ -57,8 +70,8 @@ pub(crate) const fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// The members of a comma-separated list, trimmed, empty ones left out (RFC 9110 section 5.6.1). Not for lists whose
-/// members may hold quoted commas.
+/// Iterates over the non-empty members of a comma-separated list, trimmed (RFC 9110 section 5.6.1). Not for lists whose
+/// members may contain quoted commas.
 pub(crate) fn list_members(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(trim_ows).filter(|member| !member.is_empty())
 }
@@ -68,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_lose_spaces_and_empty_members() {
+    fn list_members_are_trimmed_and_not_empty() {
         let members: Vec<&[u8]> = list_members(b" a ,, b\t,c d,").collect();
         assert_eq!(members, [&b"a"[..], b"b", b"c d"]);
     }

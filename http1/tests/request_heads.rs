@@ -1,4 +1,4 @@
-//! Request heads through the public surface: what is read, what is refused, and that cutting the bytes changes neither.
+//! Accepted and refused request heads, however the bytes are cut.
 
 use cairn_http1::{BodyFraming, HeadError, HeadLimits, HeadParser, RequestHead, StatusCode, parse_head};
 use proptest::prelude::*;
@@ -17,7 +17,7 @@ fn accepted(text: &str) -> RequestHead {
     }
 }
 
-/// The status with which `text`, given whole, is refused.
+/// Returns the status with which `text` is refused.
 fn refused(text: impl AsRef<[u8]>) -> StatusCode {
     match parse(text.as_ref()) {
         Err(error) => error.status(),
@@ -25,13 +25,13 @@ fn refused(text: impl AsRef<[u8]>) -> StatusCode {
     }
 }
 
-/// A GET with these additional header lines.
+/// Returns a GET with these additional header lines.
 fn with_fields(lines: &str) -> String {
     format!("GET /b/k HTTP/1.1\r\nHost: h\r\n{lines}\r\n")
 }
 
 #[test]
-fn a_head_is_read_whole() {
+fn all_parts_of_a_head_are_parsed() {
     let head = accepted(
         "PUT /b/a%20b//../c?x=1&y HTTP/1.1\r\nHost: localhost:7600\r\nX-Amz-Meta-A: \t v w \t\r\nETag:\r\nx-amz-meta-a: 2\r\n\
          Content-Length: 12\r\n\r\n",
@@ -49,10 +49,10 @@ fn a_head_is_read_whole() {
     assert_eq!(names, ["host", "x-amz-meta-a", "etag", "x-amz-meta-a", "content-length"]);
 }
 
-/// Any token was taken for a method, as long as the whole head: 20 KB of it came back in the error body, and stood in the
-/// log.
+/// Any token was accepted as a method, even one as long as the whole head: 20 KB of it were repeated in the error body
+/// and in the log.
 #[test]
-fn a_method_that_no_log_should_repeat_is_refused() {
+fn a_very_long_method_is_refused() {
     let with_method = |length| format!("{} / HTTP/1.1\r\nHost: h\r\n\r\n", "M".repeat(length));
     assert_eq!(accepted(&with_method(32)).method().as_str().len(), 32);
     assert_eq!(refused(with_method(33)), StatusCode::BAD_REQUEST);
@@ -81,7 +81,7 @@ fn values_above_ascii_are_kept() {
 }
 
 #[test]
-fn connections_are_kept_by_version_and_wish() {
+fn version_and_header_decide_about_keep_alive() {
     let keeps = |version: &str, lines: &str| {
         accepted(&format!("GET / HTTP/{version}\r\nHost: h\r\n{lines}\r\n")).keep_alive()
     };
@@ -94,14 +94,14 @@ fn connections_are_kept_by_version_and_wish() {
 }
 
 #[test]
-fn expectations() {
+fn only_100_continue_is_an_accepted_expectation() {
     assert!(accepted(&with_fields("Expect: 100-Continue\r\n")).expects_continue());
     assert!(!accepted("GET / HTTP/1.0\r\nExpect: 100-continue\r\n\r\n").expects_continue());
     assert_eq!(refused(with_fields("Expect: tea\r\n")), StatusCode::EXPECTATION_FAILED);
 }
 
 #[test]
-fn chunked_is_recognised_for_a_clear_answer() {
+fn chunked_bodies_are_recognised() {
     assert_eq!(accepted(&with_fields("Transfer-Encoding: Chunked\r\n")).framing(), BodyFraming::Chunked);
     assert_eq!(refused(with_fields("Transfer-Encoding: gzip, chunked\r\n")), StatusCode::NOT_IMPLEMENTED);
     assert_eq!(refused(with_fields("Transfer-Encoding: chunked, gzip\r\n")), StatusCode::BAD_REQUEST);
@@ -169,7 +169,7 @@ fn line_ends_other_than_cr_lf_are_refused() {
 }
 
 #[test]
-fn targets_open_to_two_readings_are_refused() {
+fn ambiguous_targets_are_refused() {
     for target in [
         "http://h/b",
         "h:443",
@@ -195,7 +195,7 @@ fn targets_open_to_two_readings_are_refused() {
 }
 
 #[test]
-fn the_host_must_be_there_and_be_one() {
+fn a_valid_host_is_required() {
     assert_eq!(refused("GET / HTTP/1.1\r\nA: b\r\n\r\n"), StatusCode::BAD_REQUEST);
     for host in ["", "a b", "a/b", "u@h", "h?x", "é"] {
         assert_eq!(
@@ -219,7 +219,7 @@ fn other_versions_are_refused() {
 }
 
 #[test]
-fn heads_past_the_limits_are_too_large() {
+fn heads_beyond_the_limits_are_too_large() {
     let limits = HeadLimits::default();
     let fits =
         with_fields(&format!("A: {}\r\n", "x".repeat(limits.bytes_max - with_fields("A: \r\n").len())));
@@ -237,7 +237,7 @@ fn heads_past_the_limits_are_too_large() {
 }
 
 #[test]
-fn limits_past_what_the_parser_can_hold_are_harmless() {
+fn limits_beyond_the_parsers_own_are_reduced() {
     let limits = HeadLimits { bytes_max: usize::MAX, fields_max: usize::MAX };
     let over = with_fields(&format!("A: {}\r\n", "x".repeat(70_000)));
     assert_eq!(parse_head(over.as_bytes(), &limits).unwrap_err(), HeadError::TooLarge);
@@ -245,7 +245,7 @@ fn limits_past_what_the_parser_can_hold_are_harmless() {
     assert_eq!(parse_head(many.as_bytes(), &limits).unwrap_err(), HeadError::TooLarge);
 }
 
-/// The observable result of a head given in pieces of these sizes, the last one repeated.
+/// Returns the result of a head that arrives in pieces of these sizes. The last size is repeated.
 fn outcome_in_pieces(bytes: &[u8], sizes: &[usize], limits: HeadLimits) -> Outcome {
     let mut parser = HeadParser::new(limits);
     let mut given = 0;
@@ -268,7 +268,7 @@ enum Outcome {
     Refused(HeadError),
 }
 
-/// Bytes that look like heads, broken in the ways that matter.
+/// Generates bytes that look like heads, with typical faults.
 fn head_like() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         4 => Just("\r\n".to_owned()),
@@ -295,7 +295,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn cutting_the_bytes_changes_nothing(
+    fn cutting_the_bytes_does_not_change_the_result(
         bytes in head_like(),
         sizes in prop::collection::vec(0_usize..20, 0..12),
         bytes_max in prop_oneof![Just(40_usize), Just(32 * 1024)],
@@ -306,7 +306,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_read_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_are_parsed_without_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = parse(&bytes);
     }
 }

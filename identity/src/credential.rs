@@ -1,41 +1,51 @@
-//! Credentials: the pair of access key and secret, whom it stands for, and where it may be used.
+//! Credentials: access key and secret key, their principal, and where they may be used.
 //!
-//! Secrets are held as shared strings so that a lookup copies no bytes. `Debug` never shows one.
+//! Secrets are shared so that a lookup copies no bytes, and zeroed when the last reference is dropped. `Debug` never shows a
+//! secret.
 
-use crate::directory::{AccountId, LastUse};
+use crate::id::AccountId;
+use crate::last_use::LastUse;
 use crate::policy::{Action, Decision, Resource, Rights};
 use cairn_model::Timestamp;
 use std::fmt;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
-/// Whom a credential stands for.
+/// The identity that a credential authenticates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Principal {
-    /// The operator's root credential: every operation on every bucket.
+    /// The operator's root credential. May do every operation on every bucket.
     Root,
-    /// A service account: what its policies allow.
+    /// A service account. May do what its policies allow.
     Account(Arc<AccountPrincipal>),
 }
 
-/// A service account as it was when its credential was found.
+/// A service account as it was when its credential was looked up.
 #[derive(PartialEq, Eq)]
 pub struct AccountPrincipal {
-    /// Its id.
+    /// The id.
     pub id: AccountId,
-    /// Its name.
-    pub name: Box<str>,
-    /// What its policies amount to.
+    /// The name in audit records and the request log: `account:` and the account's name.
+    pub audit_name: Arc<str>,
+    /// The compiled policies.
     pub rights: Arc<Rights>,
 }
 
 impl fmt::Debug for AccountPrincipal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, name, rights: _ } = self;
-        formatter.debug_struct("AccountPrincipal").field("id", id).field("name", name).finish_non_exhaustive()
+        let Self { id, audit_name, rights: _ } = self;
+        formatter
+            .debug_struct("AccountPrincipal")
+            .field("id", id)
+            .field("audit_name", audit_name)
+            .finish_non_exhaustive()
     }
 }
 
 impl Principal {
+    /// The name of root in audit records and the request log.
+    pub const ROOT_NAME: &str = "root";
+
     /// Whether the principal may do this.
     #[must_use]
     pub fn decide(&self, action: Action, resource: Resource<'_>) -> Decision {
@@ -59,26 +69,28 @@ impl Principal {
 impl fmt::Display for Principal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Root => formatter.write_str("root"),
-            Self::Account(account) => write!(formatter, "account:{}", account.name),
+            Self::Root => formatter.write_str(Self::ROOT_NAME),
+            Self::Account(account) => formatter.write_str(&account.audit_name),
         }
     }
 }
 
-/// What a lookup of an access key yields.
+/// A secret that signing keys are derived from, zeroed when the last reference is dropped.
+pub type SecretKey = Arc<Zeroizing<String>>;
+
+/// The result of looking up an access key.
 #[derive(Clone)]
 pub struct Credential {
     /// The secret that signing keys are derived from. Never logged.
-    pub secret_key: Arc<str>,
-    /// Whom the credential stands for.
+    pub secret_key: SecretKey,
+    /// The identity that the credential authenticates.
     pub principal: Principal,
-    /// Changes whenever the secret or the state of the credential changes, and so invalidates the signing keys
-    /// that were derived from the secret before.
+    /// Changes whenever the secret or the state of the credential changes. This invalidates signing keys that were derived
+    /// from an earlier secret.
     pub generation: u64,
-    /// Whether the credential may be used for S3. When not, a request that is rightly signed with it is still
-    /// refused.
+    /// Whether the credential may be used for S3. If not, its requests are refused unchecked.
     pub allowed_on_data_plane: bool,
-    /// Where it is noted that a request was rightly signed with it; for root nowhere.
+    /// Records when a correctly signed request last used the credential. `None` for root.
     pub last_use: Option<Arc<LastUse>>,
 }
 
@@ -96,13 +108,28 @@ impl fmt::Debug for Credential {
 
 /// Finds the credential of an access key.
 pub trait Credentials {
-    /// The credential of `access_key`, or `None` when there is none or it is disabled, or expired by `now`.
+    /// Returns the credential of `access_key`, or `None` if it does not exist, is disabled, or has expired by `now`.
     fn find(&self, access_key: &str, now: Timestamp) -> Option<Credential>;
+
+    /// Returns a number that every change of a credential, an account or a policy increments before it is answered.
+    fn version(&self) -> u64;
+
+    /// Returns the present principal of `access_key`, with its present rights, or `None` if it does not exist any more or is
+    /// disabled. Expiry is not compared: a request that began in time may end later.
+    fn principal(&self, access_key: &str) -> Option<Principal>;
 }
 
 impl<C: Credentials + ?Sized> Credentials for &C {
     fn find(&self, access_key: &str, now: Timestamp) -> Option<Credential> {
         (**self).find(access_key, now)
+    }
+
+    fn version(&self) -> u64 {
+        (**self).version()
+    }
+
+    fn principal(&self, access_key: &str) -> Option<Principal> {
+        (**self).principal(access_key)
     }
 }
 
@@ -110,35 +137,47 @@ impl<C: Credentials + ?Sized> Credentials for Box<C> {
     fn find(&self, access_key: &str, now: Timestamp) -> Option<Credential> {
         (**self).find(access_key, now)
     }
+
+    fn version(&self) -> u64 {
+        (**self).version()
+    }
+
+    fn principal(&self, access_key: &str) -> Option<Principal> {
+        (**self).principal(access_key)
+    }
 }
 
-/// The operator's credential, given by the configuration and fixed while the process runs.
+/// The operator's credential, which comes from the configuration and is fixed while the process runs.
 #[derive(Clone)]
 pub struct RootCredential {
     access_key: Arc<str>,
-    secret_key: Arc<str>,
+    secret_key: SecretKey,
     s3_enabled: bool,
 }
 
-/// The root credential cannot change within a process, so neither does its generation.
+/// The root credential does not change within a process, so its generation does not either.
 const ROOT_GENERATION: u64 = 0;
 
 impl RootCredential {
-    /// A root credential that may be used for S3. The configuration refuses keys that are empty or too short.
+    /// Makes a root credential that may be used for S3. The configuration has refused keys that are empty or too short.
     #[must_use]
     pub fn new(access_key: &str, secret_key: &str) -> Self {
-        Self { access_key: access_key.into(), secret_key: secret_key.into(), s3_enabled: true }
+        Self {
+            access_key: access_key.into(),
+            secret_key: Arc::new(Zeroizing::new(secret_key.to_owned())),
+            s3_enabled: true,
+        }
     }
 
-    /// Sets whether root may be used for S3. Switched off, its requests authenticate and are then refused with
-    /// `AccessDenied`.
+    /// Sets whether root may be used for S3. If not, its requests are refused with `AccessDenied`, and
+    /// their signatures are not checked.
     #[must_use]
     pub fn s3_enabled(mut self, enabled: bool) -> Self {
         self.s3_enabled = enabled;
         self
     }
 
-    /// The access key, which is no secret.
+    /// Returns the access key, which is not secret.
     #[must_use]
     pub fn access_key(&self) -> &Arc<str> {
         &self.access_key
@@ -154,6 +193,14 @@ impl Credentials for RootCredential {
             allowed_on_data_plane: self.s3_enabled,
             last_use: None,
         })
+    }
+
+    fn version(&self) -> u64 {
+        0
+    }
+
+    fn principal(&self, access_key: &str) -> Option<Principal> {
+        (access_key == &*self.access_key).then_some(Principal::Root)
     }
 }
 
@@ -180,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_exact_access_key_finds_root() {
+    fn root_access_key_is_exact() {
         let root = RootCredential::new("root", "secret");
         assert!(root.find("root", Timestamp(0)).is_some_and(|found| found.allowed_on_data_plane));
         for other in ["", "roo", "root ", "ROOT"] {

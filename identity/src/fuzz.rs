@@ -1,27 +1,29 @@
-//! What must hold of authentication for any request and of policies for any document: the bodies of the fuzz targets in
-//! `fuzz/`, which `cargo test` runs on the kept corpora and on mutations of them.
+//! Bodies of the fuzz targets for authentication and policies.
+//!
+//! The targets in `fuzz/` call them. `cargo test` also runs them on the stored corpora and on mutations of these.
 
+use crate::credential::RootCredential;
 use crate::policy::{Action, Policy, Resource, Rights, naive};
-use crate::sigv4::sign;
-use crate::{AuthError, Authenticator, RootCredential, SignedRequest};
+use crate::request::SignedRequest;
+use crate::sigv4::{AuthError, Authenticator, sign};
 use cairn_model::Timestamp;
 
-/// What a fuzz target calls with its input; it panics when a property does not hold.
+/// The body of a fuzz target. Panics if a property does not hold for the input.
 pub type Body = fn(&[u8]);
 
-/// The bodies of this crate, by the names of their targets.
+/// The bodies of this crate with the names of their targets.
 pub const BODIES: &[(&str, Body)] = &[("sigv4", sigv4), ("policy", policy)];
 
 /// The access key that the corpora use.
 pub const ACCESS_KEY: &str = "AKIDEXAMPLE";
-/// Its secret. No seed is signed with it, so no input of a fuzzer is, unless a body signs it.
+/// The secret of [`ACCESS_KEY`]. No seed is signed with it, so no input is, unless a body signs it.
 pub const SECRET_KEY: &str = "of the fuzz targets alone";
-/// The signature that seeds carry; see [`signed_as_asked`].
+/// The signature in the seeds, see [`with_valid_signature`].
 pub const PLACEHOLDER: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 /// 2026-11-21T05:00:00Z, the time of the seeds.
 pub const NOW: Timestamp = Timestamp(1_795_237_200_000);
 
-/// A request as inputs spell it: method, path, query (a lone `-`: none), then one header per line.
+/// A request in the text form of the inputs: method, path, query (`-` for none), then one header per line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TextRequest {
     /// The method.
@@ -30,12 +32,12 @@ pub struct TextRequest {
     pub path: String,
     /// The raw query.
     pub query: Option<String>,
-    /// Names, which the head's parser gives in lower case, and trimmed values.
+    /// Names in lower case, as the head parser produces them, and trimmed values.
     pub headers: Vec<(String, Vec<u8>)>,
 }
 
 impl TextRequest {
-    /// Takes an input apart; `None` when it is no request that the head's parser could have let through.
+    /// Parses an input. Returns `None` if the head parser would not accept such a request.
     #[must_use]
     pub fn parse(data: &[u8]) -> Option<Self> {
         let mut lines = data.split(|&byte| byte == b'\n');
@@ -59,7 +61,7 @@ impl TextRequest {
         Some(Self { method, path, query: Some(query).filter(|query| query != "-"), headers })
     }
 
-    /// What an authenticator says of it at [`NOW`], secret and cache included.
+    /// Authenticates the request at the time [`NOW`].
     ///
     /// # Errors
     /// As [`Authenticator::authenticate`].
@@ -76,16 +78,16 @@ impl TextRequest {
     }
 }
 
-/// An authenticator that knows the one credential of the corpora.
+/// Makes an authenticator that knows only the credential of the corpora.
 #[must_use]
 pub fn authenticator() -> Authenticator<RootCredential> {
     Authenticator::new(RootCredential::new(ACCESS_KEY, SECRET_KEY))
 }
 
-/// Puts the right signature in place of [`PLACEHOLDER`]; `None` when the request does not get as far as being compared
-/// with one, or carries another.
+/// Replaces [`PLACEHOLDER`] with the valid signature. Returns `None` if the request is refused before its signature is
+/// compared, or has another signature.
 #[must_use]
-pub fn signed_as_asked(request: &TextRequest) -> Option<TextRequest> {
+pub fn with_valid_signature(request: &TextRequest) -> Option<TextRequest> {
     let Err(AuthError::SignatureMismatch(mismatch)) = request.authenticate(&authenticator()) else {
         return None;
     };
@@ -95,7 +97,7 @@ pub fn signed_as_asked(request: &TextRequest) -> Option<TextRequest> {
     let scope = mismatch.string_to_sign.lines().nth(2)?;
     let mut parts = scope.split('/');
     let signature = sign(SECRET_KEY, parts.next()?, parts.next()?, mismatch.string_to_sign.as_bytes());
-    // In one place only: elsewhere the same text may be part of what is signed.
+    // If the placeholder occurs twice, the other occurrence may be part of what is signed.
     let once = |text: &str| text.matches(PLACEHOLDER).count() == 1;
     let mut signed = request.clone();
     let authorization =
@@ -110,52 +112,56 @@ pub fn signed_as_asked(request: &TextRequest) -> Option<TextRequest> {
     Some(signed)
 }
 
-/// A request of a fuzzer is never let in; the same request is refused for the same reason each time; the reason never
-/// tells the secret; and with the right signature it is let in, unless a header that must be signed is not.
+/// Checks the properties of authentication for any request.
+///
+/// A request without a valid signature is always refused, each time with the same error, and the error never contains the
+/// secret. With a valid signature it is accepted, unless a header that must be signed is not.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn sigv4(data: &[u8]) {
     let Some(request) = TextRequest::parse(data) else { return };
     let authenticator = authenticator();
-    let Err(refused) = request.authenticate(&authenticator) else { panic!("let in without a secret") };
+    let Err(refused) = request.authenticate(&authenticator) else { panic!("accepted without the secret") };
     assert_eq!(request.authenticate(&authenticator).as_ref(), Err(&refused));
     assert!((400..=501).contains(&refused.status()) && !refused.code().is_empty());
-    let told = format!("{} {:?} {refused:?}", refused.message(), refused.details());
-    assert!(!told.contains(SECRET_KEY) || contains(data, SECRET_KEY.as_bytes()));
-    let Some(signed) = signed_as_asked(&request) else { return };
-    // Twice: derived anew, and with the key that the first success has left in the cache.
+    let shown = format!("{} {:?} {refused:?}", refused.message(), refused.details());
+    assert!(!shown.contains(SECRET_KEY) || contains(data, SECRET_KEY.as_bytes()));
+    let Some(signed) = with_valid_signature(&request) else { return };
+    // Twice: the first time the signing key is derived, the second time it comes from the cache.
     for _ in 0..2 {
         match signed.authenticate(&authenticator) {
             Ok(()) | Err(AuthError::HeadersNotSigned { .. }) => {}
-            Err(error) => panic!("signed as the server asked, and refused: {error:?}"),
+            Err(error) => panic!("refused in spite of a valid signature: {error:?}"),
         }
     }
 }
 
-/// A document is a policy or is refused with a bounded message; a policy is written as one that reads the same, and its
-/// compiled form answers as the naive evaluator does. The first line of an input is the question: a bucket, and a key behind
-/// its first slash.
+/// Checks the properties of policies for any document.
+///
+/// An invalid document is refused with a message of bounded length. A valid one round-trips through JSON, and its compiled
+/// rights agree with the naive evaluator. The first line of an input is the resource to evaluate: a bucket, or a bucket and
+/// a key separated by the first slash.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn policy(data: &[u8]) {
     const MESSAGE_BYTES_MAX: usize = 4096;
     let end = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
-    let (question, document) = data.split_at(end);
-    let read = match Policy::from_json(document) {
-        Ok(read) => read,
+    let (resource, document) = data.split_at(end);
+    let policy = match Policy::from_json(document) {
+        Ok(policy) => policy,
         Err(refused) => return assert!(refused.to_string().len() <= MESSAGE_BYTES_MAX),
     };
-    let written = serde_json::to_vec(&read.to_draft()).expect("a policy can be written");
-    assert_eq!(Policy::from_json(&written).as_ref(), Ok(&read));
-    let Ok(question) = std::str::from_utf8(question) else { return };
-    let resource = match question.split_once('/') {
+    let written = serde_json::to_vec(&policy.to_draft()).expect("a policy can be written as JSON");
+    assert_eq!(Policy::from_json(&written).as_ref(), Ok(&policy));
+    let Ok(resource) = std::str::from_utf8(resource) else { return };
+    let resource = match resource.split_once('/') {
         Some((bucket, key)) => Resource::Object(bucket, key),
-        None => Resource::Bucket(question),
+        None => Resource::Bucket(resource),
     };
-    let rights = Rights::compile([&read]);
-    let policies = [read];
+    let rights = Rights::compile([&policy]);
+    let policies = [policy];
     for action in Action::ALL {
         assert_eq!(rights.decide(action, resource), naive::decide(&policies, action, resource));
     }
@@ -166,5 +172,5 @@ fn contains(data: &[u8], part: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/slice.rs"]
-mod slice;
+#[path = "../../fuzz/short_run.rs"]
+mod short_run;

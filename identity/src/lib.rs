@@ -1,14 +1,13 @@
-//! Who is asking, and what they may do: the root credential and the directory of service accounts, AWS Signature Version 4 in
-//! headers and in presigned URLs, and policies.
+//! Authentication and authorization: credentials, AWS Signature Version 4, policies, and the directory of service accounts.
 //!
-//! A server makes one [`Authenticator`] per executor over its [`Credentials`], hands it each request head as a
-//! [`SignedRequest`], and gets back either an [`Authentication`] or an [`AuthError`] that already knows the S3
-//! error code, status, message and extra XML elements.
+//! A server makes one [`Authenticator`] per executor with its [`Credentials`] and passes it each request head as a
+//! [`SignedRequest`]. The result is an [`Authentication`], or an [`AuthError`] with its S3 error code, status, message and
+//! further XML elements.
 //!
-//! Signatures ([`Authenticator`]) and policies ([`policy`]) are pure. The [`directory`] has a folder and a thread of its own;
-//! a request meets it through [`directory::ExecutorCredentials`] alone. The crate knows no bucket and no route: which action
-//! on which resource a request is, and which role a route takes, is said by the planes. Hashing the body against
-//! [`PayloadDigest::Sha256`] is the caller's part of the proof.
+//! Signatures ([`Authenticator`]) and policies ([`policy`]) are pure. The [`directory`] has its own folder and thread. Requests
+//! only use it through [`directory::ExecutorCredentials`]. The crate does not know buckets or routes: the planes decide which
+//! action on which resource a request is, and which role a route requires. The caller compares the body with
+//! [`PayloadDigest::Sha256`].
 //!
 //! ```
 //! use cairn_identity::{AuthError, Authenticator, RootCredential, SignedRequest};
@@ -26,15 +25,19 @@ mod credential;
 pub mod directory;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+mod id;
+mod last_use;
 pub mod policy;
 mod request;
 mod role;
 mod sigv4;
+mod throttle;
 
-pub use credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential};
+pub use credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey};
 pub use request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
 pub use role::Role;
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,
     SIGNED_HEADERS_MAX, SignatureMismatch, UnsupportedSigning,
 };
+pub use throttle::{CredentialThrottle, DelayedResponse, FailedCredential, RootAttempts};

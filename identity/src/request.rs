@@ -1,32 +1,32 @@
-//! What goes into a verification and what comes out of it.
+//! Input and result of authentication.
 
-use crate::Principal;
+use crate::credential::Principal;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
-/// What a signature covers, borrowed from the request as it came.
+/// The parts of a request that a signature covers, borrowed from the request as received.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedRequest<'a> {
     /// The method as sent, in upper case.
     pub method: &'a str,
-    /// The raw path, percent-encoding and all, without the query.
+    /// The raw path, still percent-encoded, without the query.
     pub path: &'a str,
-    /// The raw query without its `?`. `Some("")` and `None` sign alike.
+    /// The raw query without its `?`. `Some("")` and `None` have the same signature.
     pub query: Option<&'a str>,
-    /// Every header in the order sent, repeated ones included: names in lower case, values trimmed.
+    /// Every header in the order sent, including repeated ones. Names are in lower case, values are trimmed.
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
-/// What the signer said about the body.
+/// The digest of the body that the signer declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadDigest {
     /// `UNSIGNED-PAYLOAD`: the signature does not cover the body.
     Unsigned,
-    /// The SHA-256 that the body must have; the caller refuses another with `XAmzContentSHA256Mismatch`.
+    /// The SHA-256 that the body must have. The caller refuses any other body with `XAmzContentSHA256Mismatch`.
     Sha256([u8; 32]),
 }
 
-/// Where the signature stood.
+/// Where the signature was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureKind {
     /// In the `Authorization` header.
@@ -35,17 +35,19 @@ pub enum SignatureKind {
     Presigned,
 }
 
-/// The proof that a request was signed by a known principal.
+/// Proof that a known principal signed a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authentication {
-    /// Who signed.
+    /// The signer.
     pub principal: Principal,
     /// The access key that was used.
     pub access_key: Arc<str>,
-    /// What the body must be.
+    /// The digest that the body must have.
     pub payload: PayloadDigest,
-    /// Header or presigned URL.
+    /// Whether the signature was in a header or in a presigned URL.
     pub kind: SignatureKind,
-    /// The time that the signer put into the signature, in whole seconds.
+    /// The time in the signature, in whole seconds.
     pub signed_at: Timestamp,
+    /// [`Credentials::version`](crate::Credentials::version) before the credential was looked up.
+    pub credentials_version: u64,
 }

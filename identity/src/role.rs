@@ -1,4 +1,4 @@
-//! Roles of the management plane. They are apart from S3 policies: a role opens routes, a policy opens buckets.
+//! Roles of the management plane. They are independent of S3 policies: roles control routes, policies control buckets.
 
 use std::fmt;
 
@@ -7,9 +7,9 @@ use std::fmt;
 pub enum Role {
     /// Everything.
     SystemAdmin,
-    /// Buckets, objects and the store; no accounts, policies, tokens or audit.
+    /// Buckets, objects and the store, but not accounts, policies, tokens or the audit trail.
     StorageAdmin,
-    /// Reads everything that is no object's content and no capability.
+    /// Reads everything except the contents of objects and capabilities.
     Auditor,
 }
 
@@ -17,7 +17,7 @@ impl Role {
     /// Every role.
     pub const ALL: [Self; 3] = [Self::SystemAdmin, Self::StorageAdmin, Self::Auditor];
 
-    /// Its name in requests, answers and records.
+    /// Returns the name in requests, responses and records.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// The role of this name.
+    /// Returns the role of this name. Names are case-sensitive.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.name() == name)
@@ -45,7 +45,7 @@ mod tests {
     use super::Role;
 
     #[test]
-    fn only_the_exact_name_is_a_role() {
+    fn role_names_are_exact() {
         for role in Role::ALL {
             assert_eq!(Role::parse(role.name()), Some(role));
         }

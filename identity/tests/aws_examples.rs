@@ -1,12 +1,10 @@
-//! The examples that AWS publishes for S3, to the letter.
+//! The signature examples that AWS publishes for S3.
 //!
 //! Source: "Signature Calculations for the Authorization Header: Transferring Payload in a Single Chunk" and
 //! "Authenticating Requests: Using Query Parameters" in the Amazon S3 API reference.
 
-mod common;
-
+use crate::signer::{DATE, EMPTY_SHA256, NOW, Request, authenticator};
 use cairn_identity::{PayloadDigest, Principal, SignatureKind};
-use common::{DATE, EMPTY_SHA256, NOW, Request, authenticator};
 
 const HOST: (&str, &str) = ("host", "examplebucket.s3.amazonaws.com");
 
@@ -18,7 +16,7 @@ fn authorization(signed_headers: &str, signature: &str) -> String {
 }
 
 #[test]
-fn get_object() {
+fn published_get_object_signature_verifies() {
     let authorization = authorization(
         "host;range;x-amz-content-sha256;x-amz-date",
         "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41",
@@ -35,16 +33,16 @@ fn get_object() {
             ("x-amz-date", DATE),
         ],
     );
-    let proven = request.verdict().expect("AWS's own signature verifies");
-    assert_eq!(proven.principal, Principal::Root);
-    assert_eq!(&*proven.access_key, "AKIAIOSFODNN7EXAMPLE");
-    assert_eq!(proven.kind, SignatureKind::Header);
-    assert_eq!(proven.signed_at, NOW);
-    assert!(matches!(proven.payload, PayloadDigest::Sha256([0xe3, 0xb0, 0xc4, ..])));
+    let authentication = request.verify().expect("the published signature verifies");
+    assert_eq!(authentication.principal, Principal::Root);
+    assert_eq!(&*authentication.access_key, "AKIAIOSFODNN7EXAMPLE");
+    assert_eq!(authentication.kind, SignatureKind::Header);
+    assert_eq!(authentication.signed_at, NOW);
+    assert!(matches!(authentication.payload, PayloadDigest::Sha256([0xe3, 0xb0, 0xc4, ..])));
 }
 
 #[test]
-fn put_object() {
+fn published_put_object_signature_verifies() {
     let authorization = authorization(
         "date;host;x-amz-content-sha256;x-amz-date;x-amz-storage-class",
         "98ad721746da40c64f1a55b78f14c238d841ea1380cd77a1b5971af0ece108bd",
@@ -62,21 +60,27 @@ fn put_object() {
             ("x-amz-content-sha256", "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072"),
         ],
     );
-    request.verdict().expect("AWS's own signature verifies");
+    request.verify().expect("the published signature verifies");
 }
 
 #[test]
-fn get_bucket_lifecycle() {
-    query_example("lifecycle", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
+fn published_get_bucket_lifecycle_signature_verifies() {
+    verify_query_example("lifecycle", "fea454ca298b7da1c68078a5d1bdbfbbe0d65c699e0f91ac7a200a0136783543");
 }
 
 #[test]
-fn list_objects() {
-    query_example("max-keys=2&prefix=J", "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
-    query_example("prefix=J&max-keys=2", "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7");
+fn published_list_objects_signature_verifies() {
+    verify_query_example(
+        "max-keys=2&prefix=J",
+        "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+    );
+    verify_query_example(
+        "prefix=J&max-keys=2",
+        "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7",
+    );
 }
 
-fn query_example(query: &str, signature: &str) {
+fn verify_query_example(query: &str, signature: &str) {
     let authorization = authorization("host;x-amz-content-sha256;x-amz-date", signature);
     let request = Request::new(
         "GET",
@@ -89,11 +93,11 @@ fn query_example(query: &str, signature: &str) {
             ("x-amz-content-sha256", EMPTY_SHA256),
         ],
     );
-    request.verdict().expect("AWS's own signature verifies");
+    request.verify().expect("the published signature verifies");
 }
 
 #[test]
-fn presigned_url() {
+fn published_presigned_url_signature_verifies() {
     let request = Request::new(
         "GET",
         "/test.txt",
@@ -102,15 +106,15 @@ fn presigned_url() {
          &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404",
         &[HOST],
     );
-    let proven = request.verdict().expect("AWS's own signature verifies");
-    assert_eq!(proven.kind, SignatureKind::Presigned);
-    assert_eq!(proven.payload, PayloadDigest::Unsigned);
+    let authentication = request.verify().expect("the published signature verifies");
+    assert_eq!(authentication.kind, SignatureKind::Presigned);
+    assert_eq!(authentication.payload, PayloadDigest::Unsigned);
 
-    // Good for a day to the second, and no good for another method.
+    // Valid for exactly a day, and only for this method.
     let after = |seconds: u64| cairn_model::Timestamp(NOW.0 + seconds * 1000);
     request.authenticate(&authenticator(), after(86_400)).expect("the last second");
     let expired = request.authenticate(&authenticator(), after(86_401)).expect_err("a second too late");
     assert_eq!(expired.message(), "Request has expired");
     let head = Request { method: "HEAD".into(), ..request };
-    assert_eq!(head.refusal(), (403, "SignatureDoesNotMatch"));
+    assert_eq!(head.error_code(), (403, "SignatureDoesNotMatch"));
 }

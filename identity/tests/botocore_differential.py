@@ -1,11 +1,11 @@
 """Signs random and peculiar requests with botocore and prints them as JSON lines, one request each.
 
-botocore is what most S3 clients in Python run on, so whatever it signs has to verify, and whatever is changed
-after it signed has to be refused. `botocore_vectors.rs` reads the lines:
+Most S3 clients in Python use botocore. What it signs must verify, and what is changed after signing must be refused.
+`botocore_vectors.rs` reads the lines:
 
     python3 -m venv /tmp/venv && /tmp/venv/bin/pip install botocore
     /tmp/venv/bin/python identity/tests/botocore_differential.py --seed 7 --count 5000 > /tmp/vectors.jsonl
-    CAIRN_BOTOCORE_VECTORS=/tmp/vectors.jsonl cargo test -p cairn-identity --test botocore_vectors
+    CAIRN_BOTOCORE_VECTORS=/tmp/vectors.jsonl cargo test -p cairn-identity --test main botocore
 
 `vectors/botocore.jsonl` is the output for the default seed and count. Fields of a line: name, method, path and
 query (both raw), headers (pairs in the order sent), now (seconds, the time of verification), verdict ("ok" or an

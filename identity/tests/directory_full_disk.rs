@@ -1,8 +1,8 @@
-//! A directory that cannot grow: what cannot be kept is refused, reads go on, and it recovers by itself.
+//! A directory on a full disk: changes are refused, reads work, and it recovers by itself.
 //!
-//! The process's limit on file sizes stands in for the full disk: both are the same to the directory. The limit sends a
-//! signal that ends a process unless it is ignored, hence the shell in front; and the limit is the process's, hence one test.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! The process's limit on file sizes simulates the full disk; the directory sees the same errors. The limit raises a signal
+//! that ends a process unless it is ignored, and it applies to the whole process. The test therefore runs itself again in a
+//! process of its own, started by a shell that ignores the signal.
 
 use cairn_identity::directory::{Directory, DirectoryError, DirectoryOptions};
 use cairn_model::SystemClock;
@@ -11,8 +11,9 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::Command;
 use std::sync::Arc;
 
+/// Set in the process that runs the test.
 const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
-/// Accounts that are made before it must have been full.
+/// Accounts after which the disk must have been full.
 const ACCOUNTS_MAX: usize = 20_000;
 
 fn limit_files(bytes: Option<u64>) {
@@ -24,14 +25,14 @@ fn open(folder: &std::path::Path) -> Arc<Directory> {
     let options = DirectoryOptions {
         folder: folder.to_owned(),
         store: [1; 16],
-        master_key: b"a master key".to_vec(),
+        master_key: b"a master key".to_vec().into(),
         root_access_key: "root".to_owned(),
         clock: Arc::new(SystemClock),
     };
     Directory::open(options).unwrap()
 }
 
-/// Makes an account whose records are large.
+/// Creates an account with large records.
 fn create(directory: &Directory, number: usize) -> Result<(), DirectoryError> {
     block_on(directory.create_account(format!("account {number}"), "\u{10FFFF}".repeat(1024))).map(drop)
 }
@@ -39,12 +40,20 @@ fn create(directory: &Directory, number: usize) -> Result<(), DirectoryError> {
 #[test]
 fn a_full_disk_refuses_changes_and_loses_none() {
     if std::env::var_os(INNER).is_none() {
-        let own = std::env::current_exe().unwrap();
+        let this = std::env::current_exe().unwrap();
+        let name = "directory_full_disk::a_full_disk_refuses_changes_and_loses_none";
         let done = Command::new("sh")
-            .args(["-c", "trap '' XFSZ; exec \"$0\" --nocapture", own.to_str().unwrap()])
+            .args([
+                "-c",
+                "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture",
+                this.to_str().unwrap(),
+                name,
+            ])
             .env(INNER, "1")
-            .status();
-        assert!(done.unwrap().success());
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && output.contains("1 passed"), "{output}");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -53,21 +62,25 @@ fn a_full_disk_refuses_changes_and_loses_none() {
     create(&directory, 0).unwrap();
     let length = std::fs::metadata(folder.path().join("data.mdb")).unwrap().len();
     limit_files(Some(length));
-    let mut made = 1;
+    let mut created = 1;
     let refused = loop {
-        match create(&directory, made) {
-            Ok(()) => made += 1,
+        match create(&directory, created) {
+            Ok(()) => created += 1,
             Err(error) => break error,
         }
-        assert!(made < ACCOUNTS_MAX, "the limit was never met");
+        assert!(created < ACCOUNTS_MAX, "the limit was never reached");
     };
     assert_eq!(refused, DirectoryError::Full);
-    assert!(made > 100, "the space written ahead was used first: {made}");
-    assert_eq!(directory.accounts(None, usize::MAX).len(), made, "what was made is there, and nothing else");
-    assert_eq!(directory.health(), Ok(()), "a full disk is no failure");
+    assert!(created > 100, "the headroom is used first: {created}");
+    assert_eq!(
+        directory.accounts(None, usize::MAX).len(),
+        created,
+        "exactly the accounts that were created exist"
+    );
+    assert_eq!(directory.health(), Ok(()), "a full disk is not a failure");
 
     limit_files(None);
-    create(&directory, made).unwrap();
+    create(&directory, created).unwrap();
     drop(directory);
-    assert_eq!(open(folder.path()).accounts(None, usize::MAX).len(), made + 1);
+    assert_eq!(open(folder.path()).accounts(None, usize::MAX).len(), created + 1);
 }

@@ -1,13 +1,13 @@
-//! Properties over random requests: what the plain signer signs verifies, however path and query are spelt; what
-//! is changed after signing is refused; and nothing that comes over the wire makes the verifier panic.
+//! Property tests of signature verification with random requests.
+//!
+//! Requests that the test signer signs verify, however path and query are spelt. Requests that are changed after signing are
+//! refused. No input makes the verifier panic.
 
-mod common;
-
-use common::{DATE, EMPTY_SHA256, NOW, Request, SECRET_KEY, Signer, authenticator};
+use crate::signer::{DATE, EMPTY_SHA256, NOW, Request, SECRET_KEY, Signer, authenticator};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Any bytes, spelt with a random choice of plain and percent-encoded characters.
+/// Random bytes, some as plain and some as percent-encoded characters.
 fn spelling(plain: &'static [u8]) -> impl Strategy<Value = String> {
     vec((any::<u8>(), any::<bool>(), any::<bool>(), any::<bool>()), 0..24).prop_map(move |bytes| {
         bytes
@@ -44,7 +44,7 @@ fn metadata() -> impl Strategy<Value = Vec<(String, String)>> {
     vec(("x-amz-meta-[a-d]", "[ -~\t]{0,20}"), 0..5)
 }
 
-/// A request that needs only the signature.
+/// A request that only lacks its signature.
 fn unsigned() -> impl Strategy<Value = Request> {
     let method = prop::sample::select(vec!["GET", "PUT", "HEAD", "DELETE", "POST"]);
     (method, path(), query(), metadata()).prop_map(|(method, path, query, metadata)| {
@@ -74,7 +74,7 @@ fn presigned() -> impl Strategy<Value = Request> {
     })
 }
 
-/// One change that a signature has to notice, wherever it stands.
+/// A change that invalidates a signature in the header or in the query.
 #[derive(Clone, Debug)]
 enum Change {
     Method,
@@ -100,7 +100,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Applies `edit` to wherever the signature stands.
+/// Applies `edit` to the header or query with the signature.
 fn edit_authorization(request: &mut Request, edit: impl Fn(&str) -> String) {
     if request.headers.iter().any(|(name, _)| name == "authorization") {
         let edited = edit(&request.get("authorization"));
@@ -137,7 +137,7 @@ proptest! {
 
     #[test]
     fn every_spelling_of_a_signed_request_verifies(request in prop_oneof![header_signed(), presigned()]) {
-        prop_assert!(request.verdict().is_ok(), "{:?}", request.verdict());
+        prop_assert!(request.verify().is_ok(), "{:?}", request.verify());
     }
 
     #[test]
@@ -154,15 +154,15 @@ proptest! {
     }
 
     #[test]
-    fn order_of_parameters_and_of_headers_does_not_matter(request in prop_oneof![header_signed(), presigned()]) {
+    fn the_order_of_parameters_and_headers_does_not_matter(request in prop_oneof![header_signed(), presigned()]) {
         let mut reordered = request;
         let mut parameters: Vec<&str> = reordered.query.iter().flat_map(|query| query.split('&')).collect();
         parameters.reverse();
         let query = parameters.join("&");
         reordered.query = Some(query);
-        // Stable by name, for the order of repeated headers does count.
+        // A stable sort by name, because the order of repeated headers matters.
         reordered.headers.sort_by(|left, right| right.0.cmp(&left.0));
-        prop_assert!(reordered.verdict().is_ok(), "{:?}", reordered.verdict());
+        prop_assert!(reordered.verify().is_ok(), "{:?}", reordered.verify());
     }
 
     #[test]
@@ -170,11 +170,11 @@ proptest! {
         prop_assume!(secret != SECRET_KEY);
         request.header("x-amz-date", DATE).header("x-amz-content-sha256", EMPTY_SHA256);
         Signer { secret_key: secret, ..Signer::default() }.sign(&mut request);
-        prop_assert_eq!(request.refusal(), (403, "SignatureDoesNotMatch"));
+        prop_assert_eq!(request.error_code(), (403, "SignatureDoesNotMatch"));
     }
 
     #[test]
-    fn no_input_makes_the_verifier_panic(
+    fn invalid_input_never_panics(
         path in "\\PC{0,30}",
         query in "(X-Amz-(Algorithm|Credential|Date|Expires|SignedHeaders|Signature)=[%/A-Z0-9+;-]{0,20}&?|\\PC&?){0,8}",
         authorization in "(AWS4-HMAC-SHA256|AWS|Basic)? ?((Credential|SignedHeaders|Signature)=[\\PC]{0,30},? ?){0,4}",
@@ -184,8 +184,8 @@ proptest! {
         for (name, value) in ["host", "x-amz-date", "date", "x-amz-content-sha256"].into_iter().zip(values) {
             request.headers.push((name.into(), value));
         }
-        let error = request.verdict().expect_err("nothing here is signed");
+        let error = request.verify().expect_err("nothing here is signed");
         prop_assert!(error.status() >= 400 && !error.message().is_empty());
-        let _ = (error.details(), request.remove("authorization").verdict());
+        let _ = (error.details(), request.remove("authorization").verify());
     }
 }

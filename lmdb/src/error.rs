@@ -1,36 +1,44 @@
-//! What can go wrong with an environment.
+//! The error type of this crate.
 
 use std::fmt;
 
-/// A failure of LMDB, or of a record's check.
+/// A failure of LMDB or a record with a wrong checksum.
 #[derive(Debug)]
 pub enum Error {
-    /// A record's check does not fit its bytes. The key is given in hex, cut to 64 bytes.
+    /// A record's bytes do not match its checksum.
     Corrupt {
-        /// Key of the record in hex.
+        /// Key of the record in hex, cut to 64 bytes.
         key: String,
-        /// What did not fit.
+        /// What does not match.
         what: &'static str,
     },
-    /// The data file is shorter than its own last page: reading it would end the process with SIGBUS.
+    /// The data file ends before its last used page. Reading it would kill the process with SIGBUS.
     Truncated {
-        /// Bytes that the environment says it uses.
+        /// Bytes that the environment uses.
         expected: u64,
-        /// Bytes that the file has.
+        /// Length of the file in bytes.
         found: u64,
     },
     /// A compact copy would not fit on the file system; nothing was written.
-    NoRoom {
-        /// Bytes that the copy takes.
+    NoSpaceForCopy {
+        /// Bytes that the copy needs.
         needed: u64,
         /// Bytes that are free.
         available: u64,
     },
+    /// Another compaction of the environment is running.
+    CompactionRunning,
+    /// The caller ended the compaction.
+    Cancelled,
+    /// The environment changes faster than a compaction can follow.
+    TooManyChanges,
+    /// The environment has a table that this program does not know, so an open environment cannot be compacted.
+    UnknownTable(String),
     /// No space: the file system or the map is full.
     Full,
     /// The operating system refused a read, a write or a flush.
     Io(std::io::Error),
-    /// Any other answer of LMDB.
+    /// Any other error of LMDB.
     Lmdb(String),
 }
 
@@ -39,10 +47,24 @@ impl fmt::Display for Error {
         match self {
             Self::Corrupt { key, what } => write!(f, "record {key}: {what}"),
             Self::Truncated { expected, found } => {
-                write!(f, "the data file has {found} bytes but uses {expected}: it was truncated")
+                write!(f, "the data file was truncated: it has {found} bytes but uses {expected}")
             }
-            Self::NoRoom { needed, available } => {
-                write!(f, "a compact copy needs {needed} bytes beside the original, {available} are free")
+            Self::NoSpaceForCopy { needed, available } => {
+                write!(
+                    f,
+                    "a compact copy needs {needed} bytes in addition to the original, but only {available} are free"
+                )
+            }
+            Self::CompactionRunning => f.write_str("a compaction is already running"),
+            Self::Cancelled => f.write_str("the compaction was cancelled"),
+            Self::TooManyChanges => f.write_str(
+                "the metadata changes faster than a compaction can follow: try again under less load",
+            ),
+            Self::UnknownTable(name) => {
+                write!(
+                    f,
+                    "the table {name} is unknown to this program: stop the service to compact its store"
+                )
             }
             Self::Full => f.write_str("no space left for metadata"),
             Self::Io(error) => write!(f, "metadata I/O: {error}"),

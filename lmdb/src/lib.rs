@@ -1,35 +1,52 @@
-//! LMDB environments whose every record carries a check, for LMDB itself has none.
+//! LMDB environments in which every record has a checksum.
 //!
-//! This is the only crate that names heed. It offers an [`Environment`] with named [`Table`]s, read
-//! transactions that never leave the thread (and must never be held across an `.await`), and write
-//! transactions that keep a record count and an additive hash, so that a record that vanished is found.
+//! LMDB itself has none.
 //!
-//! # Form of a stored value
+//! This is the only crate that uses heed. It offers an [`Environment`] with named [`Table`]s. Read transactions never
+//! leave their thread and must never be held across an `.await`. Write transactions maintain a record count and an
+//! additive hash, by which a lost record is detected.
+//!
+//! # Format of a stored value
 //! ```text
-//! offset  size  what
-//! 0       8     CRC-64/NVME over the key, the bytes 8.. of the value up to the end of the body (little-endian)
-//! 8       1     version of the record's form, chosen by the caller
+//! offset  size  content
+//! 0       8     CRC-64/NVME of the key and of bytes 8 to the end of the body (little-endian)
+//! 8       1     version of the record's format, chosen by the caller
 //! 9       3     zero
 //! 12      4     length of the body in bytes (little-endian)
 //! 16      n     body
-//! 16+n    ...   tail: not covered by this check; the caller keeps a check of it in the body
+//! 16+n    ...   tail: not covered by this checksum; the caller stores a checksum of it in the body
 //! ```
-//! The tail exists so that a walk over many records need not touch the large payloads stored with them.
+//! The tail exists so that a walk over many records need not read the large payloads stored with them.
 
-mod compact;
-mod environment;
+// The layers, from bottom to top: a module imports only from those above it in this list.
 mod error;
-#[cfg(any(test, feature = "fuzzing"))]
-pub mod fuzz;
 mod limits;
-mod owned;
 mod readers;
 mod record;
+mod table;
+
+mod changed_keys;
+mod generation;
+
+mod current;
+
+mod environment;
+
 mod txn;
 
+mod compact;
+mod store_identity;
+
+mod compact_open;
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
+
 pub use compact::{CompactOptions, Compaction, compact};
-pub use environment::{Environment, EnvironmentOptions, Table};
+pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
+pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
-pub use owned::{OwnedError, Owner, UNMADE_MARKER};
 pub use record::{RECORD_HEAD_BYTES, Record};
-pub use txn::{Entries, Entry, Keys, ReadTxn, Scan, ScanBack, Totals, WriteTxn};
+pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
+pub use table::Table;
+pub use txn::{Entries, Entry, Keys, ReadTxn, ReverseScan, Scan, Totals, WriteTxn};

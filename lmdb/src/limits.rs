@@ -1,17 +1,47 @@
-//! The counts and sizes that an environment limits itself to, with the reason.
+//! Every limit of an environment, with its reason.
 
-/// Threads that may ever read an environment at once: each keeps a slot in its lock file, 64 bytes. Executors (at most
+use std::time::Duration;
+
+/// Most threads that may ever read an environment. Each holds a slot of 64 bytes in the lock file. Executors (at most
 /// 1024) and a few threads of the store for each slice stay far below.
 pub(crate) const READERS_MAX: u32 = 2048;
 
-/// Threads whose reads are timed, a cache line each; more threads share places, and the age shown may then be too small.
+/// Threads whose reads are timed, with a cache line each. More threads share lines, and the reported age may then be
+/// too small.
 pub(crate) const TIMED_THREADS: usize = 512;
 
-/// The smallest map that is tried when the address space is limited.
+/// The smallest map, in bytes, that is tried when the address space is limited.
 pub(crate) const MAP_BYTES_MIN: usize = 1 << 30;
 
-/// A compact copy that would save less than this (8 MiB) is not made.
+/// Least gain of a compaction, in bytes (8 MiB). A copy that would save less is not made.
 pub(crate) const COMPACTION_GAIN_MIN: u64 = 8 << 20;
 
-/// Tables that a compaction can meet in an environment.
+/// Most tables of an environment that can be compacted.
 pub(crate) const TABLES_MAX: u32 = 64;
+
+/// Bytes of memory for the keys that change between two steps of a compaction of an open environment (32 MiB). A step
+/// takes fractions of a second, so this suffices for hundreds of thousands of changes a second.
+pub(crate) const CHANGED_BYTES_MAX: usize = 32 << 20;
+
+/// Bytes of records that one step of such a compaction copies. Each step ends with a durable commit of the copy, so
+/// other flushes of the device wait for at most this much.
+pub(crate) const COPY_STEP_BYTES: usize = 2 << 20;
+
+/// Most records of one step, which bounds the age of its snapshot.
+pub(crate) const COPY_STEP_RECORDS: usize = 8192;
+
+/// Most keys that are brought up to date while writers wait: a few milliseconds.
+pub(crate) const LAST_ROUND_KEYS_MAX: usize = 512;
+
+/// Rounds after which a compaction gives up, because the environment changes faster than it can follow.
+pub(crate) const ROUNDS_MAX: usize = 200;
+
+/// Bytes by which a replaced data file is shortened at a time (64 MiB). To free a large file at once would delay other
+/// flushes of the file system.
+pub(crate) const SHRINK_STEP_BYTES: u64 = 64 << 20;
+
+/// Pause between two such steps.
+pub(crate) const SHRINK_PAUSE: Duration = Duration::from_millis(5);
+
+/// How long a compaction waits for the transactions that read the replaced file. Nothing in the engine reads for so long.
+pub(crate) const CLOSE_WAIT: Duration = Duration::from_secs(60);

@@ -1,21 +1,21 @@
-//! How long read transactions have been open: a transaction that stays open keeps every page freed since from being used.
+//! Tracks the age of open read transactions. Pages freed after a transaction began cannot be reused while it is open.
 
 use crate::limits::TIMED_THREADS;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// When a thread's read transaction began, in milliseconds since the process first asked, plus one; 0: none is open.
+/// When a thread's read transaction began, in milliseconds since the first call of [`now`], plus one; 0: none is open.
 #[derive(Debug, Default)]
 #[repr(align(64))]
-struct Begun(AtomicU64);
+struct StartTime(AtomicU64);
 
 /// The open read transactions of one environment. A thread has at most one.
 #[derive(Debug)]
-pub(crate) struct Readers(Box<[Begun]>);
+pub(crate) struct Readers(Box<[StartTime]>);
 
 /// Marks a read transaction as open while it lives.
-pub(crate) struct OpenRead<'r>(&'r Begun);
+pub(crate) struct OpenRead<'r>(&'r StartTime);
 
 impl Drop for OpenRead<'_> {
     fn drop(&mut self) {
@@ -29,29 +29,33 @@ fn now() -> u64 {
     u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX - 1) + 1
 }
 
-/// A number that no other thread has.
-fn thread_number() -> usize {
+/// Returns a number that is unique to this thread.
+pub(crate) fn thread_number() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    thread_local!(static OWN: usize = NEXT.fetch_add(1, Ordering::Relaxed));
-    OWN.with(|number| *number)
+    thread_local!(static NUMBER: usize = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.with(|number| *number)
 }
 
 impl Readers {
     pub(crate) fn new() -> Self {
-        Self((0..TIMED_THREADS).map(|_| Begun::default()).collect())
+        Self((0..TIMED_THREADS).map(|_| StartTime::default()).collect())
     }
 
-    /// Notes that this thread's read transaction has begun.
-    pub(crate) fn begin(&self) -> Option<OpenRead<'_>> {
-        let begun = self.0.get(thread_number() % TIMED_THREADS)?;
-        begun.0.store(now(), Ordering::Relaxed);
-        Some(OpenRead(begun))
+    /// Marks a read transaction of this thread as open.
+    pub(crate) fn begin(&self) -> OpenRead<'_> {
+        let started = &self.0[thread_number() % TIMED_THREADS];
+        started.0.store(now(), Ordering::Relaxed);
+        OpenRead(started)
     }
 
-    /// Age of the oldest open read transaction.
+    /// Returns the age of the oldest open read transaction.
     pub(crate) fn oldest(&self) -> Option<Duration> {
-        let oldest =
-            self.0.iter().map(|begun| begun.0.load(Ordering::Relaxed)).filter(|begun| *begun > 0).min()?;
+        let oldest = self
+            .0
+            .iter()
+            .map(|started| started.0.load(Ordering::Relaxed))
+            .filter(|started| *started > 0)
+            .min()?;
         Some(Duration::from_millis(now().saturating_sub(oldest)))
     }
 }
@@ -63,7 +67,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn the_oldest_of_the_open_reads_is_the_one_shown_and_an_ended_one_is_not() {
+    fn only_open_reads_count_for_the_oldest_age() {
         let readers = Readers::new();
         assert_eq!(readers.oldest(), None);
         let read = readers.begin();

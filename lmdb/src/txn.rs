@@ -1,44 +1,72 @@
-//! Transactions over checked records.
+//! Transactions over records with checksums.
 
-use crate::environment::{Environment, Table};
-use crate::readers::OpenRead;
-use crate::{Error, Record, record};
-use heed::{RoTxn, RwTxn, WithTls};
+use crate::changed_keys::{ChangedKey, ChangedKeys};
+use crate::current::Handle;
+use crate::environment::Environment;
+use crate::error::Error;
+use crate::generation::Generation;
+use crate::readers::{OpenRead, Readers};
+use crate::record::{self, Record};
+use crate::table::{Database, TOTALS_TABLE, Table};
+use heed::{PutFlags, RoTxn, RwTxn, WithTls};
 use std::ops::Bound;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-/// Name of the table that holds the count and the hash of all other records.
-pub(crate) const TOTALS_TABLE: &str = "totals";
+/// The only key of the table of totals.
 const TOTALS_KEY: &[u8] = b"totals";
 
-/// Number of records in an environment and the sum, modulo 2^64, of their checks.
+/// The number of records in an environment and the sum of their checksums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Records in all tables but the one of the totals.
+    /// Records in all tables except the table of totals.
     pub records: u64,
-    /// Sum of the checks of those records, modulo 2^64.
+    /// Sum of the checksums of those records, modulo 2^64.
     pub hash: u64,
 }
 
-/// A snapshot of an environment. Stays on its thread; never held across an `.await`.
-pub struct ReadTxn<'e> {
-    pub(crate) txn: RoTxn<'e, WithTls>,
-    pub(crate) _open: Option<OpenRead<'e>>,
+impl Totals {
+    /// Counts a stored value.
+    pub(crate) fn add(&mut self, value: &[u8]) {
+        self.records += 1;
+        self.hash = self.hash.wrapping_add(record::stored_checksum(value));
+    }
 }
 
-fn get<'t>(txn: &'t RoTxn<'_>, table: Table, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
-    table.0.get(txn, key)?.map(|value| record::open(key, value)).transpose()
+/// A snapshot of an environment. It stays on its thread and must not be held across an `.await`.
+pub struct ReadTxn<'e> {
+    /// Borrows from the generation of the handle, so it must be dropped first: fields are dropped in their order.
+    pub(crate) txn: RoTxn<'e, WithTls>,
+    pub(crate) handle: Arc<Handle>,
+    _open: OpenRead<'e>,
+}
+
+/// Extends the borrow of a generation to that of the transaction which keeps it open.
+///
+/// The caller stores the reference's borrower in one struct with an owner of the generation, and declares it before the owner.
+fn borrow_for_transaction<'e>(generation: &Arc<Generation>) -> &'e Generation {
+    #[expect(unsafe_code, reason = "a transaction owns the generation that it borrows from")]
+    // SAFETY: the generation is in an Arc, so it does not move, and a transaction is dropped before its field that owns the
+    // Arc. Neither is handed out.
+    unsafe {
+        &*Arc::as_ptr(generation)
+    }
+}
+
+fn get<'t>(txn: &'t RoTxn<'_>, table: &Database, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
+    table.get(txn, key)?.map(|value| record::decode(key, value)).transpose()
 }
 
 fn first_at_or_after<'t>(
     txn: &'t RoTxn<'_>,
-    table: Table,
+    table: &Database,
     key: &[u8],
 ) -> Result<Option<(&'t [u8], Record<'t>)>, Error> {
-    let found = table.0.get_greater_than_or_equal_to(txn, key)?;
-    found.map(|(key, value)| Ok((key, record::open(key, value)?))).transpose()
+    let found = table.get_greater_than_or_equal_to(txn, key)?;
+    found.map(|(key, value)| Ok((key, record::decode(key, value)?))).transpose()
 }
 
-/// Records in order of their keys.
+/// Iterates over records in the order of their keys.
 pub struct Scan<'t> {
     inner: heed::RoRange<'t, heed::types::Bytes, heed::types::Bytes>,
 }
@@ -48,13 +76,13 @@ impl<'t> Iterator for Scan<'t> {
 
     fn next(&mut self) -> Option<Self::Item> {
         Some(match self.inner.next()? {
-            Ok((key, value)) => record::open(key, value).map(|record| (key, record)),
+            Ok((key, value)) => record::decode(key, value).map(|record| (key, record)),
             Err(error) => Err(error.into()),
         })
     }
 }
 
-/// Keys in order, their values unread: also those of records whose checks are wrong.
+/// Iterates over keys in order. Values are not read, so keys of records with wrong checksums are included.
 pub struct Keys<'t> {
     inner: heed::RoRange<'t, heed::types::Bytes, heed::types::DecodeIgnore>,
 }
@@ -67,39 +95,39 @@ impl<'t> Iterator for Keys<'t> {
     }
 }
 
-/// Records in descending order of their keys, each key with its record or what is wrong with that.
-pub struct ScanBack<'t> {
+/// Iterates over records in descending order of their keys. Each key comes with its record or the record's error.
+pub struct ReverseScan<'t> {
     inner: heed::RoRevRange<'t, heed::types::Bytes, heed::types::Bytes>,
 }
 
-impl<'t> Iterator for ScanBack<'t> {
+impl<'t> Iterator for ReverseScan<'t> {
     type Item = Result<(&'t [u8], Result<Record<'t>, Error>), Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let item = self.inner.next()?;
-        Some(item.map(|(key, value)| (key, record::open(key, value))).map_err(Error::from))
+        Some(item.map(|(key, value)| (key, record::decode(key, value))).map_err(Error::from))
     }
 }
 
-fn scan<'t>(txn: &'t RoTxn<'_>, table: Table, from: &[u8]) -> Result<Scan<'t>, Error> {
-    // LMDB has no empty keys and refuses to look for one.
+fn scan<'t>(txn: &'t RoTxn<'_>, table: &Database, from: &[u8]) -> Result<Scan<'t>, Error> {
+    // LMDB has no empty keys and refuses to search for one.
     let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
     let bounds = (first, Bound::Unbounded);
-    Ok(Scan { inner: table.0.range(txn, &bounds)? })
+    Ok(Scan { inner: table.range(txn, &bounds)? })
 }
 
-/// A stored record as a walk over a table meets it, whole or not.
+/// A stored record, valid or damaged.
 #[derive(Debug)]
 pub struct Entry<'t> {
-    /// Its key.
+    /// The key.
     pub key: &'t [u8],
-    /// The check as it is stored, right or wrong: what the totals sum up.
-    pub stored_check: u64,
-    /// The record, or why it is none.
+    /// The stored checksum, right or wrong. The totals sum these up.
+    pub stored_checksum: u64,
+    /// The record, or why it is invalid.
     pub record: Result<Record<'t>, Error>,
 }
 
-/// Records in order of their keys, damaged ones among them.
+/// Iterates over records in the order of their keys, including damaged ones.
 pub struct Entries<'t> {
     inner: heed::RoRange<'t, heed::types::Bytes, heed::types::Bytes>,
 }
@@ -110,172 +138,270 @@ impl<'t> Iterator for Entries<'t> {
     fn next(&mut self) -> Option<Self::Item> {
         Some(self.inner.next()?.map_err(Error::from).map(|(key, value)| Entry {
             key,
-            stored_check: record::stored_check(value),
-            record: record::open(key, value),
+            stored_checksum: record::stored_checksum(value),
+            record: record::decode(key, value),
         }))
     }
 }
 
 impl ReadTxn<'_> {
-    /// Number of the last transaction that this snapshot holds.
+    /// Returns the number of the last transaction that this snapshot contains.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.txn.id() as u64
+        self.handle.0.number_of(self.txn.id())
     }
 
-    /// All records behind the key `after`, or all, in order. A damaged record is an entry like any other.
+    pub(crate) fn database(&self, table: Table) -> &Database {
+        self.handle.0.database(table)
+    }
+
+    /// Begins to read a snapshot of the generation of `handle`.
+    pub(crate) fn on<'r>(handle: Arc<Handle>, readers: &'r Readers) -> Result<ReadTxn<'r>, Error> {
+        let txn = borrow_for_transaction(&handle.0).env.read_txn()?;
+        Ok(ReadTxn { txn, handle, _open: readers.begin() })
+    }
+
+    /// Iterates over the stored values after the key `after`, or over all, without verifying them.
+    pub(crate) fn values(
+        &self,
+        table: Table,
+        after: Option<&[u8]>,
+    ) -> Result<heed::RoRange<'_, heed::types::Bytes, heed::types::Bytes>, Error> {
+        let first = after.map_or(Bound::Unbounded, Bound::Excluded);
+        Ok(self.database(table).range(&self.txn, &(first, Bound::Unbounded))?)
+    }
+
+    /// Returns the stored value of a key, without verifying it.
+    pub(crate) fn value(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
+        Ok(self.database(table).get(&self.txn, key)?)
+    }
+
+    /// Iterates over the records after the key `after`, or over all. Damaged records are included.
     ///
     /// # Errors
-    /// What LMDB answers; an error among the entries ends them.
+    /// Those of LMDB. An error among the entries ends the iteration.
     pub fn entries(&self, table: Table, after: Option<&[u8]>) -> Result<Entries<'_>, Error> {
         let first = after.map_or(Bound::Unbounded, Bound::Excluded);
         let bounds = (first, Bound::Unbounded);
-        Ok(Entries { inner: table.0.range(&self.txn, &bounds)? })
+        Ok(Entries { inner: self.database(table).range(&self.txn, &bounds)? })
     }
 
-    /// The record of `key`.
+    /// Returns the record of `key`.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] when its check is wrong, else what LMDB answers.
+    /// [`Error::Corrupt`] when its checksum is wrong; otherwise those of LMDB.
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Record<'_>>, Error> {
-        get(&self.txn, table, key)
+        get(&self.txn, self.database(table), key)
     }
 
-    /// The first record whose key is `key` or greater.
+    /// Returns the first record whose key is `key` or greater.
     ///
     /// # Errors
     /// As [`ReadTxn::get`].
     pub fn first_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
-        first_at_or_after(&self.txn, table, key)
+        first_at_or_after(&self.txn, self.database(table), key)
     }
 
-    /// All records from `from` on, in order.
+    /// Iterates over the records from the key `from` on.
     ///
     /// # Errors
-    /// What LMDB answers.
+    /// Those of LMDB.
     pub fn scan(&self, table: Table, from: &[u8]) -> Result<Scan<'_>, Error> {
-        scan(&self.txn, table, from)
+        scan(&self.txn, self.database(table), from)
     }
 
-    /// All keys from `from` on, in order.
+    /// Iterates over the keys from `from` on.
     ///
     /// # Errors
-    /// What LMDB answers.
+    /// Those of LMDB.
     pub fn keys(&self, table: Table, from: &[u8]) -> Result<Keys<'_>, Error> {
         let first = if from.is_empty() { Bound::Unbounded } else { Bound::Included(from) };
         let bounds = (first, Bound::Unbounded);
-        Ok(Keys { inner: table.0.remap_data_type::<heed::types::DecodeIgnore>().range(&self.txn, &bounds)? })
+        Ok(Keys {
+            inner: self
+                .database(table)
+                .remap_data_type::<heed::types::DecodeIgnore>()
+                .range(&self.txn, &bounds)?,
+        })
     }
 
-    /// All records whose key is less than `before`, the greatest first. A damaged record does not end the scan.
+    /// Iterates over the records whose key is less than `before`, the greatest first. A damaged record does not end the
+    /// scan.
     ///
     /// # Errors
-    /// What LMDB answers.
-    pub fn scan_back(&self, table: Table, before: &[u8]) -> Result<ScanBack<'_>, Error> {
+    /// Those of LMDB.
+    pub fn scan_reverse(&self, table: Table, before: &[u8]) -> Result<ReverseScan<'_>, Error> {
         let bounds = (Bound::Unbounded, Bound::Excluded(before));
-        Ok(ScanBack { inner: table.0.rev_range(&self.txn, &bounds)? })
+        Ok(ReverseScan { inner: self.database(table).rev_range(&self.txn, &bounds)? })
     }
 
-    /// Record count and hash as of this snapshot.
+    /// Returns the stored record count and hash of this snapshot.
     ///
     /// # Errors
     /// As [`ReadTxn::get`].
-    pub fn totals(&self, environment: &Environment) -> Result<Totals, Error> {
-        read_totals(&self.txn, environment.totals)
+    pub fn totals(&self) -> Result<Totals, Error> {
+        read_totals(&self.txn, self.database(Table::TOTALS))
     }
 }
 
 impl ReadTxn<'_> {
-    /// Walks over all records of `tables`, checks each, and sums them up: what the totals should be.
+    /// Verifies all records of `tables` and computes their totals.
     ///
     /// # Errors
-    /// As [`ReadTxn::get`], for the first record whose check is wrong.
-    pub fn count(&self, tables: &[Table]) -> Result<Totals, Error> {
+    /// As [`ReadTxn::get`], for the first record whose checksum is wrong.
+    pub fn compute_totals(&self, tables: &[Table]) -> Result<Totals, Error> {
         let mut totals = Totals::default();
         for table in tables {
-            for item in table.0.iter(&self.txn)? {
+            for item in self.database(*table).iter(&self.txn)? {
                 let (key, value) = item?;
-                record::open(key, value)?;
-                totals.records += 1;
-                totals.hash = totals.hash.wrapping_add(record::stored_check(value));
+                record::decode(key, value)?;
+                totals.add(value);
             }
         }
         Ok(totals)
     }
 }
 
-fn read_totals(txn: &RoTxn<'_>, table: Table) -> Result<Totals, Error> {
+fn read_totals(txn: &RoTxn<'_>, table: &Database) -> Result<Totals, Error> {
     let Some(record) = get(txn, table, TOTALS_KEY)? else { return Ok(Totals::default()) };
-    let corrupt = || Error::Corrupt { key: TOTALS_TABLE.to_owned(), what: "the totals have a wrong length" };
+    let corrupt =
+        || Error::Corrupt { key: TOTALS_TABLE.to_owned(), what: "the totals have the wrong length" };
     let (records, rest) = record.body.split_first_chunk::<8>().ok_or_else(corrupt)?;
     let hash = rest.first_chunk::<8>().ok_or_else(corrupt)?;
     Ok(Totals { records: u64::from_le_bytes(*records), hash: u64::from_le_bytes(*hash) })
 }
 
-/// A set of changes that becomes durable as a whole, or not at all.
+impl Environment {
+    /// Begins to read a snapshot. The transaction belongs to this thread, which may have one per environment at a time.
+    /// Do not hold it across an `.await`: pages freed meanwhile could not be reused.
+    ///
+    /// # Errors
+    /// Those of LMDB, for example that all reader slots are in use.
+    pub fn read(&self) -> Result<ReadTxn<'_>, Error> {
+        ReadTxn::on(self.current.handle(), &self.readers)
+    }
+
+    /// Begins to write. Blocks while another thread writes. Only the environment's writer thread calls it.
+    ///
+    /// # Errors
+    /// Those of LMDB; [`Error::Io`] after a compaction whose outcome on the device is unknown.
+    pub fn write(&self) -> Result<WriteTxn<'_>, Error> {
+        loop {
+            if self.is_broken.load(Ordering::Acquire) {
+                let what = "it is unknown whether the device holds a compaction: restart the service";
+                return Err(Error::Io(std::io::Error::other(what)));
+            }
+            let mut txn = WriteTxn::on(self.current.get())?;
+            // A compaction may have replaced the generation while this thread waited for the writer lock.
+            if self.current.is(&txn.generation) {
+                txn.changes = Some((&self.changed_keys, self.changed_keys.is_recording().then(Vec::new)));
+                return Ok(txn);
+            }
+        }
+    }
+}
+
+/// A set of changes that becomes durable as a whole or not at all.
 pub struct WriteTxn<'e> {
+    /// Borrows from the generation, so it must be dropped first: fields are dropped in their order.
     txn: RwTxn<'e>,
-    totals_table: Table,
+    generation: Arc<Generation>,
     totals: Totals,
     scratch: Vec<u8>,
     changed: bool,
+    /// Where changed keys are recorded, and those of this transaction, if someone wants them.
+    changes: Option<(&'e ChangedKeys, Option<Vec<ChangedKey>>)>,
 }
 
-impl<'e> WriteTxn<'e> {
-    pub(crate) fn begin(environment: &'e Environment) -> Result<Self, Error> {
-        let txn = environment.env.write_txn()?;
-        let totals = read_totals(&txn, environment.totals)?;
-        Ok(Self { txn, totals_table: environment.totals, totals, scratch: Vec::new(), changed: false })
+/// Where a copied value is written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// After all other keys of the table. This fills the pages.
+    End,
+    Anywhere,
+}
+
+impl WriteTxn<'_> {
+    /// Begins to write to a generation.
+    pub(crate) fn on(generation: Arc<Generation>) -> Result<Self, Error> {
+        let txn = borrow_for_transaction(&generation).env.write_txn()?;
+        let totals = read_totals(&txn, generation.database(Table::TOTALS))?;
+        Ok(Self { txn, generation, totals, scratch: Vec::new(), changed: false, changes: None })
     }
 
-    /// Number that this transaction has when it is committed; one that is dropped leaves it to the next.
+    fn database(&self, table: Table) -> &Database {
+        self.generation.database(table)
+    }
+
+    /// Notes that a key is changed.
+    fn note_change(&mut self, table: Table, key: &[u8]) {
+        self.changed = true;
+        if let Some((_, Some(keys))) = &mut self.changes {
+            keys.push((table, key.into()));
+        }
+    }
+
+    /// Writes a stored value of another generation as it is.
+    pub(crate) fn copy(&mut self, table: Table, key: &[u8], value: &[u8], place: Place) -> Result<(), Error> {
+        if place == Place::Anywhere {
+            self.remove(table, key)?;
+        }
+        let flags = if place == Place::End { PutFlags::APPEND } else { PutFlags::empty() };
+        self.generation.database(table).put_with_flags(&mut self.txn, flags, key, value)?;
+        self.totals.add(value);
+        self.note_change(table, key);
+        Ok(())
+    }
+
+    /// Returns the number that this transaction has once committed. A dropped transaction leaves its number to the
+    /// next.
     #[must_use]
     pub fn id(&self) -> u64 {
-        self.txn.id() as u64
+        self.generation.number_of(self.txn.id())
     }
 
-    /// As [`ReadTxn::get`], with the changes of this transaction.
+    /// As [`ReadTxn::get`], including the changes of this transaction.
     ///
     /// # Errors
     /// As [`ReadTxn::get`].
     pub fn get(&self, table: Table, key: &[u8]) -> Result<Option<Record<'_>>, Error> {
-        get(&self.txn, table, key)
+        get(&self.txn, self.database(table), key)
     }
 
-    /// As [`ReadTxn::first_at_or_after`], with the changes of this transaction.
+    /// As [`ReadTxn::first_at_or_after`], including the changes of this transaction.
     ///
     /// # Errors
     /// As [`ReadTxn::get`].
     pub fn first_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
-        first_at_or_after(&self.txn, table, key)
+        first_at_or_after(&self.txn, self.database(table), key)
     }
 
-    /// As [`ReadTxn::scan`], with the changes of this transaction.
+    /// As [`ReadTxn::scan`], including the changes of this transaction.
     ///
     /// # Errors
     /// As [`ReadTxn::scan`].
     pub fn scan(&self, table: Table, from: &[u8]) -> Result<Scan<'_>, Error> {
-        scan(&self.txn, table, from)
+        scan(&self.txn, self.database(table), from)
     }
 
-    /// The first key that is `key` or greater, whatever its record is like.
+    /// Returns the first key that is `key` or greater, even if its record is damaged.
     ///
     /// # Errors
-    /// What LMDB answers.
+    /// Those of LMDB.
     pub fn first_key_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<&[u8]>, Error> {
-        Ok(table.0.get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
+        Ok(self.database(table).get_greater_than_or_equal_to(&self.txn, key)?.map(|(key, _)| key))
     }
 
-    /// Record count and hash with the changes of this transaction.
+    /// Returns the record count and hash, including the changes of this transaction.
     #[must_use]
     pub const fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Writes the record of `key`, replacing one that is there.
+    /// Writes the record of `key`. Replaces an existing one.
     ///
     /// # Errors
-    /// [`Error::Full`] when the file system or the map has no space: the transaction must then be dropped.
+    /// [`Error::Full`] when the file system or the map has no space. The transaction must then be dropped.
     pub fn put(
         &mut self,
         table: Table,
@@ -284,14 +410,14 @@ impl<'e> WriteTxn<'e> {
         body: &[u8],
         tail: &[u8],
     ) -> Result<(), Error> {
-        if let Some(old) = table.0.get(&self.txn, key)? {
+        if let Some(old) = self.database(table).get(&self.txn, key)? {
             self.totals.records -= 1;
-            self.totals.hash = self.totals.hash.wrapping_sub(record::stored_check(old));
+            self.totals.hash = self.totals.hash.wrapping_sub(record::stored_checksum(old));
         }
         self.insert(table, key, version, body, tail)
     }
 
-    /// Writes the record of a key that the caller knows to be absent: a version that was never there before.
+    /// Writes the record of a key that the caller knows to be absent.
     ///
     /// # Errors
     /// As [`WriteTxn::put`].
@@ -304,39 +430,39 @@ impl<'e> WriteTxn<'e> {
         tail: &[u8],
     ) -> Result<(), Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
-        let check = record::seal(&mut scratch, key, version, body, tail)?;
-        table.0.put(&mut self.txn, key, &scratch)?;
+        let checksum = record::encode(&mut scratch, key, version, body, tail)?;
+        self.generation.database(table).put(&mut self.txn, key, &scratch)?;
         self.scratch = scratch;
         self.totals.records += 1;
-        self.totals.hash = self.totals.hash.wrapping_add(check);
-        self.changed = true;
+        self.totals.hash = self.totals.hash.wrapping_add(checksum);
+        self.note_change(table, key);
         Ok(())
     }
 
-    /// Removes the record of `key`; says whether there was one.
+    /// Removes the record of `key`. Returns whether it existed.
     ///
     /// # Errors
     /// As [`WriteTxn::put`].
     pub fn remove(&mut self, table: Table, key: &[u8]) -> Result<bool, Error> {
-        let Some(old) = table.0.get(&self.txn, key)? else { return Ok(false) };
-        let check = record::stored_check(old);
-        table.0.delete(&mut self.txn, key)?;
+        let Some(old) = self.database(table).get(&self.txn, key)? else { return Ok(false) };
+        let checksum = record::stored_checksum(old);
+        self.generation.database(table).delete(&mut self.txn, key)?;
         self.totals.records -= 1;
-        self.totals.hash = self.totals.hash.wrapping_sub(check);
-        self.changed = true;
+        self.totals.hash = self.totals.hash.wrapping_sub(checksum);
+        self.note_change(table, key);
         Ok(true)
     }
 
-    /// Whether anything was written.
+    /// Returns whether anything was written.
     #[must_use]
     pub const fn changed(&self) -> bool {
         self.changed
     }
 
-    /// Makes all changes durable: returns after LMDB's flushes. Without changes, nothing is written.
+    /// Makes all changes durable and returns after LMDB's flushes. Writes nothing when there are no changes.
     ///
     /// # Errors
-    /// [`Error::Full`] or [`Error::Io`]: nothing of the transaction has happened.
+    /// [`Error::Full`] or [`Error::Io`]. None of the changes has taken effect then.
     pub fn commit(mut self) -> Result<(), Error> {
         if !self.changed {
             self.txn.abort();
@@ -345,9 +471,21 @@ impl<'e> WriteTxn<'e> {
         let mut body = [0u8; 16];
         body[..8].copy_from_slice(&self.totals.records.to_le_bytes());
         body[8..].copy_from_slice(&self.totals.hash.to_le_bytes());
-        record::seal(&mut self.scratch, TOTALS_KEY, 1, &body, &[])?;
-        self.totals_table.0.put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
-        Ok(self.txn.commit()?)
+        record::encode(&mut self.scratch, TOTALS_KEY, 1, &body, &[])?;
+        self.generation.database(Table::TOTALS).put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
+        let number = self.id();
+        if let Some((recorded, Some(keys))) = &mut self.changes {
+            recorded.append(number, std::mem::take(keys));
+        }
+        let Self { txn, generation, changes, .. } = self;
+        let id = txn.id();
+        let committed = txn.commit();
+        if let (Err(_), Some((recorded, Some(_)))) = (&committed, &changes) {
+            recorded.withdraw(number);
+        }
+        committed?;
+        generation.note_commit(id);
+        Ok(())
     }
 }
 
@@ -368,7 +506,7 @@ mod tests {
         txn.put(table, b"a", 1, b"1", b"").expect("puts");
         txn.put(table, b"b", 1, b"2", b"").expect("puts");
         txn.commit().expect("commits");
-        let with_two = env.read().expect("reads").totals(&env).expect("totals");
+        let with_two = env.read().expect("reads").totals().expect("totals");
         assert_eq!(with_two.records, 2);
         let mut txn = env.write().expect("writes");
         txn.put(table, b"b", 1, b"3", b"").expect("puts");
@@ -377,11 +515,11 @@ mod tests {
         txn.put(table, b"a", 1, b"1", b"").expect("puts");
         txn.put(table, b"b", 1, b"2", b"").expect("puts");
         txn.commit().expect("commits");
-        assert_eq!(env.read().expect("reads").totals(&env).expect("totals"), with_two);
+        assert_eq!(env.read().expect("reads").totals().expect("totals"), with_two);
     }
 
     #[test]
-    fn a_dropped_transaction_leaves_nothing() {
+    fn a_dropped_transaction_changes_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let env = open(folder.path());
         let table = env.table("t").expect("a table");
@@ -392,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scan_back_gives_what_lies_before_its_bound_in_descending_order() {
+    fn a_reverse_scan_descends_from_before_its_bound() {
         let folder = tempfile::tempdir().expect("a folder");
         let env = open(folder.path());
         let table = env.table("t").expect("a table");
@@ -403,7 +541,7 @@ mod tests {
         txn.commit().expect("commits");
         let txn = env.read().expect("reads");
         let before = |bound: &[u8]| -> Vec<Vec<u8>> {
-            let scan = txn.scan_back(table, bound).expect("scans");
+            let scan = txn.scan_reverse(table, bound).expect("scans");
             scan.map(|item| item.expect("an item").0.to_vec()).collect()
         };
         assert_eq!(before(b"c"), [b"b", b"a"]);
@@ -412,12 +550,12 @@ mod tests {
     }
 
     #[test]
-    fn space_written_ahead_is_used_and_survives_a_reopening() {
+    fn preallocated_space_is_used_and_survives_reopening() {
         let folder = tempfile::tempdir().expect("a folder");
         let env = open(folder.path());
         let table = env.table("t").expect("a table");
         env.extend(1 << 20).expect("extends");
-        let (before, length) = (env.headroom(), env.env.real_disk_size().expect("measured"));
+        let (before, length) = (env.headroom(), env.current.get().env.real_disk_size().expect("measured"));
         assert!(before >= 1 << 20);
         let mut txn = env.write().expect("writes");
         for n in 0..1000u32 {
@@ -425,15 +563,19 @@ mod tests {
         }
         txn.commit().expect("commits");
         assert!(env.headroom() < before);
-        assert_eq!(env.env.real_disk_size().expect("measured"), length, "the file did not grow");
-        env.env.prepare_for_closing().wait();
+        assert_eq!(
+            env.current.get().env.real_disk_size().expect("measured"),
+            length,
+            "the file did not grow"
+        );
+        env.close();
         let env = open(folder.path());
         let table = env.table("t").expect("a table");
-        assert_eq!(env.read().expect("reads").count(&[table]).expect("whole").records, 1000);
+        assert_eq!(env.read().expect("reads").compute_totals(&[table]).expect("whole").records, 1000);
     }
 
     #[test]
-    fn a_truncated_file_is_refused_instead_of_a_sigbus() {
+    fn a_truncated_file_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let env = open(folder.path());
         let table = env.table("t").expect("a table");
@@ -442,7 +584,7 @@ mod tests {
             txn.put(table, &n.to_be_bytes(), 1, &[7; 200], b"").expect("puts");
         }
         txn.commit().expect("commits");
-        env.env.prepare_for_closing().wait();
+        env.close();
         let file =
             std::fs::OpenOptions::new().write(true).open(folder.path().join("data.mdb")).expect("opens");
         file.set_len(40_960).expect("truncates");

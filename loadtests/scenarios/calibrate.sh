@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# How fast is the generator itself? Against its own null server, which does next to nothing, and against nginx.
+# Measures the maximum rate of the generator itself: against its own null server, which does almost nothing, and nginx.
 #
-# What the null server row of a work says is the ceiling of that work on this machine, client and server together: no
-# figure of a real server above, say, half of it can be trusted to be the server's alone.
+# The null server row of a work is the maximum for that work on this machine, for client and server together. A result of a real
+# server above about half of it also depends on the generator.
 #
 #   CAIRN_LOAD_BIN   default target/release/cairn-load     NGINX_BIN   default: found in PATH; skipped if missing
 #   WORK_DIR         default ./calibrate-work; must be absent or empty

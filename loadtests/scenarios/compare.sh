@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# The benchmark campaign: Cairn beside nginx, s3s-fs and Garage on one machine, in one run, as a Markdown table.
+# The benchmark campaign: compares Cairn with nginx, s3s-fs and Garage on one machine, and writes a Markdown table.
 #
-# Every work runs ROUNDS times with the servers taking turns (A B A B ...), so that a machine that grows slower or
-# faster meanwhile does so for all. Servers that are not being measured are stopped (SIGSTOP), and what a server has
-# left unwritten in the page cache is flushed before the next one is measured, off the clock.
+# Every work runs ROUNDS times with the servers taking turns (A B A B ...), so that changes in the machine's speed affect all of
+# them. Servers that are not being measured are stopped (SIGSTOP). Dirty pages that a server has left in the page cache are
+# flushed before the next one is measured; that time is not measured.
 #
 #   CAIRN_BIN=target/release/cairn CAIRN_LOAD_BIN=target/release/cairn-load loadtests/scenarios/compare.sh
 #
-# Settings, all by environment:
+# Settings, all from the environment:
 #   CAIRN_BIN, CAIRN_LOAD_BIN      default target/release/cairn, target/release/cairn-load
-#   NGINX_BIN, S3S_FS_BIN, GARAGE_BIN   the peers; default: found in PATH; a missing one is skipped, and said so
-#   WORK_DIR    folder on a real disk (not tmpfs), needs some 40 GB; default ./compare-work; must be absent or empty
-#   RESULTS     where results and table.md go; default WORK_DIR/results
+#   NGINX_BIN, S3S_FS_BIN, GARAGE_BIN   the other servers; default: found in PATH; a missing one is skipped with a note
+#   WORK_DIR    folder on a real disk (not tmpfs) with some 40 GB; default ./compare-work; must be missing or empty
+#   RESULTS     folder for results and table.md; default WORK_DIR/results
 #   ROUNDS      default 3      DURATION default 10s     WARM_UP default 2s
-#   ONLY        extended regular expression of the works to do, e.g. '^put|memory'
+#   ONLY        extended regular expression of the works to run, e.g. '^put|memory'
 #   BASE_PORT   default 7800
-#   HUGE        size of the object of the memory figures; default 5GiB
+#   HUGE        size of the object of the memory measurements; default 5GiB
 set -euo pipefail
 
 CAIRN_BIN=${CAIRN_BIN:-target/release/cairn}
@@ -44,7 +44,7 @@ say() { printf '%s\n' "$*" >&2; }
 note() { say "note: $*"; printf -- '- %s\n' "$*" >>"$RESULTS/notes.md"; }
 wanted() { [[ $1 =~ $ONLY ]]; }
 
-# measure WORK SERVER ROUND COMMAND OPTIONS...: one result file.
+# measure WORK SERVER ROUND COMMAND OPTIONS...: writes one result file.
 measure() {
     local work=$1 server=$2 round=$3 command=$4
     shift 4
@@ -56,7 +56,7 @@ measure() {
     pause "$server"
 }
 
-# prepare SERVER OPTIONS...: objects to read; not measured.
+# prepare SERVER OPTIONS...: writes the objects that are read later; not measured.
 prepare() {
     local server=$1
     shift
@@ -65,21 +65,21 @@ prepare() {
     pause "$server"
 }
 
-# clean SERVER PREFIX: what a round has written; not measured.
+# clean SERVER PREFIX: deletes what a round has written; not measured.
 clean() {
     wake "$1"
     "$LOAD" clean --endpoint "${ENDPOINT[$1]}" --bucket "$BUCKET" --prefix "$2" >/dev/null || note "cleaning $2 on $1 failed"
     pause "$1"
 }
 
-# running SERVER...: those of them that are there.
+# running SERVER...: prints those that are running.
 running() {
     local server
     for server in "$@"; do [[ -n ${PID[$server]:-} ]] && echo "$server"; done
     return 0
 }
 
-# reads WORK SIZE KEYS CONNECTIONS: Cairn by presigned URLs against nginx with the same objects as files.
+# reads WORK SIZE KEYS CONNECTIONS: compares Cairn with presigned URLs and nginx with the same objects as files.
 reads() {
     local work=$1 size=$2 keys=$3 connections=$4 round server auth
     wanted "$work" || return 0
@@ -94,7 +94,7 @@ reads() {
                 --duration "$DURATION" --warm-up "$WARM_UP"
         done
     done
-    # One pass that compares every byte: a fast server of wrong bytes is not fast.
+    # One pass verifies every byte.
     for server in $(running cairn nginx); do
         auth=presigned
         [[ $server != nginx ]] || auth=none
@@ -132,7 +132,7 @@ lists() {
     done
 }
 
-# Resident memory of a Cairn that was just started: with 1000 connections, and while a large object streams through.
+# Resident memory of a freshly started Cairn: with 1000 connections, and while a large object is transferred.
 memory() {
     wanted memory || return 0
     local name
@@ -161,7 +161,7 @@ memory() {
     } >>"$RESULTS/memory.md"
 }
 
-# field NAME FILE: a number of a pretty-printed JSON, which holds the name once.
+# field NAME FILE: prints a number from pretty-printed JSON that contains the name once.
 field() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$RESULTS/$2.json"; }
 
 describe() {

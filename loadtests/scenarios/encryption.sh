@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What encryption at rest costs: the same load on a plain and on a sealing server, in turn, round after round.
-# CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and DURATION (3s); CACHE_BYTES (0: every GET reads, and opens,
-# what the device holds). Prints each figure and the ratio of the medians.
+# Measures the cost of encryption at rest: the same load on a server without and a server with it, in turns.
+# CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and DURATION (3s); CACHE_BYTES (0: every GET reads from the
+# device and decrypts). Prints all results and the ratio of the medians.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

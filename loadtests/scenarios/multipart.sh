@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Large objects: an upload in parts beside plain uploads of the same bytes, completions of many parts, and a copy inside the
-# server beside cp with direct I/O on the same disk; in turn, round after round. CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in
-# compare.sh; ROUNDS (3), OBJECT_SIZE (10GiB, a multiple of 64 MiB: the disk holds it three times), COPY_MIB (1024). Needs curl 7.75 or
-# later, which signs. Prints each figure and the ratios of the medians.
+# Measures large objects: a multipart upload compared with plain uploads of the same bytes, completions of many parts, and a copy
+# inside the server compared with cp with direct I/O on the same disk; in turns. CAIRN_BIN, CAIRN_LOAD_BIN and WORK_DIR as in
+# compare.sh; ROUNDS (3), OBJECT_SIZE (10GiB, a multiple of 64 MiB; the disk needs three times that), COPY_MIB (1024). Needs curl
+# 7.75 or later, for signatures. Prints all results and the ratios of the medians.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -13,7 +13,7 @@ export AWS_ACCESS_KEY_ID=multipart-scenario AWS_SECRET_ACCESS_KEY=secret-of-the-
 ENDPOINT=http://127.0.0.1:17830
 trap 'kill "$server" 2>/dev/null || true; wait; rm -rf "$WORK_DIR"/data "$WORK_DIR"/file "$WORK_DIR"/file-copy' EXIT
 
-# The cache is off: a copy reads the device, as cp with direct I/O does.
+# The cache is disabled, so that a copy reads from the device, like cp with direct I/O.
 env -i PATH="$PATH" SERVICE_DATA_DIR="$WORK_DIR/data" SERVICE_S3_BIND=127.0.0.1:17830 SERVICE_API_BIND=127.0.0.1:17831 \
     SERVICE_CREDENTIAL_MASTER_KEY=master-key-of-the-multipart-scenario SERVICE_ROOT_ACCESS_KEY="$AWS_ACCESS_KEY_ID" \
     SERVICE_ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" SERVICE_STORAGE_CACHE_BYTES=0 \
@@ -21,7 +21,7 @@ env -i PATH="$PATH" SERVICE_DATA_DIR="$WORK_DIR/data" SERVICE_S3_BIND=127.0.0.1:
 server=$!
 until curl -sf http://127.0.0.1:17831/ready >/dev/null; do sleep 0.1; done
 
-# s3 METHOD PATH [CURL OPTION...]: one signed request.
+# s3 METHOD PATH [CURL OPTION...]: sends one signed request.
 s3() {
     local method=$1 path=$2
     shift 2
@@ -29,7 +29,7 @@ s3() {
         -H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -X "$method" "$@" "$ENDPOINT$path"
 }
 
-# seconds COMMAND...: runs it and prints how long it took.
+# seconds COMMAND...: runs the command and prints its duration.
 seconds() {
     local before after
     before=$(date +%s.%N)

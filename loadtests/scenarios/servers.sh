@@ -1,5 +1,5 @@
-# Starting, stopping and waking the servers of compare.sh, which sources this file. Each start function sets PID[name]
-# and ENDPOINT[name] and returns when the server answers. Only processes started here are ever signalled, by their id.
+# Starts, stops and resumes the servers of compare.sh, which sources this file. Each start function sets PID[name] and
+# ENDPOINT[name] and returns when the server responds. Signals are sent only to processes started here, by their id.
 # shellcheck shell=bash disable=SC2154
 
 declare -A PID ENDPOINT
@@ -19,7 +19,7 @@ until_ready() {
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# ready PORT: whether GET /ready answers 200.
+# ready PORT: succeeds if GET /ready returns 200.
 ready() (
     exec 3<>"/dev/tcp/127.0.0.1/$1"
     printf 'GET /ready HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n\r\n' "$1" >&3
@@ -86,7 +86,7 @@ CONF
     until_ready nginx listening $((BASE_PORT + 20))
 }
 
-# Garage as durable as Cairn: every write flushed, one node, one copy.
+# Garage with the durability of Cairn: every write flushed, one node, one copy.
 start_garage() {
     local folder=$WORK_DIR/garage port=$((BASE_PORT + 30)) config=$WORK_DIR/garage.toml
     mkdir -p "$folder"
@@ -133,7 +133,7 @@ start_all() {
             continue
         fi
         "start_$server"
-        # The bucket, on whoever has buckets.
+        # Creates the bucket on servers that have buckets.
         if [[ $server != nginx ]]; then
             "$LOAD" prepare --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --keys 1 --fail-on-error >/dev/null
         fi
@@ -141,7 +141,7 @@ start_all() {
     done
 }
 
-# family PID: the process and its children (nginx has workers).
+# family PID: prints the process and its children (nginx has workers).
 family() { echo "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null || true); }
 
 # shellcheck disable=SC2046

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What TLS costs: the same load on Cairn with and without it, and on nginx with TLS over the same objects as files, in turn, round
-# after round, all with one ECDSA certificate. CAIRN_BIN, CAIRN_LOAD_BIN, NGINX_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and
-# DURATION (3s). Prints each figure and the ratios of the medians. Servers that are not measured are stopped (SIGSTOP).
+# Measures the cost of TLS: the same load on Cairn with and without TLS, and on nginx with TLS and the same objects as files, in
+# turns, all with one ECDSA certificate. CAIRN_BIN, CAIRN_LOAD_BIN, NGINX_BIN and WORK_DIR as in compare.sh; ROUNDS (3) and DURATION
+# (3s). Prints all results and the ratios of the medians. Servers that are not being measured are stopped (SIGSTOP).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -56,7 +56,7 @@ http {
 CONF
 "$NGINX_BIN" -e "$WORK_DIR/nginx-error.log" -c "$WORK_DIR/nginx.conf" &
 pid[nginx]=$!
-# It answers 403, for there is no index: any answer will do.
+# Any response means that it is running; it responds with 403, because there is no index.
 until curl -sk -o /dev/null "https://127.0.0.1:$NGINX/"; do sleep 0.1; done
 
 family() { echo "$1"; pgrep -P "$1" || true; }

@@ -1,21 +1,21 @@
-//! The command line. Only words and defaults; what goes together is decided in `plan`.
+//! The command line: options and their defaults. `plan` checks which options can be combined.
 //!
-//! argh has no shared options, so a macro writes the common ones into every workload's command. (It tells `Option` by
-//! its tokens, hence the brackets around types that pass through the macro.)
+//! argh has no shared options, so a macro adds the common ones to every workload's command. argh recognises `Option` by its
+//! tokens, so types that pass through the macro are in brackets.
 
 use std::path::PathBuf;
 
 use argh::FromArgs;
 
-use crate::plan::{Digest, Order, Ratio};
-use crate::request::{Auth, Secret};
-use crate::sizes::Sizes;
+use crate::http::request::{Auth, Secret};
+use crate::objects::sizes::Sizes;
 use crate::units::{ByteCount, Span};
+use crate::workload::{Digest, Order, Ratio};
 
 /// An S3 load generator: closed loop, one thread per connection, bodies that can be verified, HDR latencies.
 #[derive(FromArgs, Debug)]
 pub struct Arguments {
-    /// what to do
+    /// the command
     #[argh(subcommand)]
     pub command: Command,
 }
@@ -95,34 +95,34 @@ macro_rules! workload_command {
             /// http://host:port of the server (default http://127.0.0.1:7600)
             #[argh(option, default = "String::from(\"http://127.0.0.1:7600\")")]
             endpoint: String,
-            /// authorities (PEM) to trust; an https endpoint needs it
+            /// PEM file of trusted certificate authorities; required with an https endpoint
             #[argh(option)]
             ca_certificate: Option<PathBuf>,
-            /// bucket to work in
+            /// the bucket
             #[argh(option)]
             bucket: String,
-            /// access key (else AWS_ACCESS_KEY_ID)
+            /// access key (default: AWS_ACCESS_KEY_ID)
             #[argh(option)]
             access_key: Option<String>,
-            /// secret key (else AWS_SECRET_ACCESS_KEY)
+            /// secret key (default: AWS_SECRET_ACCESS_KEY)
             #[argh(option)]
             secret_key: Option<Secret>,
             /// region of the signature (default us-east-1)
             #[argh(option, default = "String::from(\"us-east-1\")")]
             region: String,
-            /// header, presigned or none (default header)
+            /// authentication: header, presigned or none (default header)
             #[argh(option, default = "Auth::Header")]
             auth: Auth,
-            /// connections, each with one request at a time (default 32)
+            /// number of connections, each with one request at a time (default 32)
             #[argh(option, default = "32")]
             connections: u32,
-            /// threads that share them (default: one per CPU for bodies up to 64KiB, else one per connection)
+            /// threads that share the connections (default: one per CPU for bodies up to 64KiB, otherwise one per connection)
             #[argh(option)]
             threads: Option<u32>,
             /// number of keys (default 10000)
             #[argh(option, default = "10_000")]
             keys: u64,
-            /// what every key begins with (default load/)
+            /// prefix of every key (default load/)
             #[argh(option, default = "String::from(\"load/\")")]
             prefix: String,
             /// keys per folder under the prefix; 0 for no folders (default 0)
@@ -131,47 +131,47 @@ macro_rules! workload_command {
             /// object sizes: 4KiB, 1KiB..64KiB or 4KiB:60,64KiB:30,1MiB:10 (default 4KiB)
             #[argh(option)]
             size: Option<Sizes>,
-            /// measured time (default 10s)
+            /// length of the measured window (default 10s)
             #[argh(option, default = "Span(std::time::Duration::from_secs(10))")]
             duration: Span,
-            /// time before it, not measured (default 2s)
+            /// time before the measured window (default 2s)
             #[argh(option, default = "Span(std::time::Duration::from_secs(2))")]
             warm_up: Span,
-            /// end after so many requests, without warm-up or clock
+            /// stop after this number of requests, without warm-up and time limit
             #[argh(option)]
             requests: Option<u64>,
-            /// seed of content, sizes and choices; equal for writing and checking (default 1)
+            /// seed of content, sizes and choices; must be the same for writing and verifying (default 1)
             #[argh(option, default = "1")]
             seed: u64,
-            /// give up a request that waits longer for bytes (default 60s)
+            /// time limit of a request without progress (default 60s)
             #[argh(option, default = "Span(std::time::Duration::from_secs(60))")]
             timeout: Span,
-            /// send buffer of each socket; 0 leaves it to the kernel, for networks that are far (default 192KiB)
+            /// send buffer of each socket; 0 means the kernel's default, for networks with high latency (default 192KiB)
             #[argh(option, default = "ByteCount(192 * 1024)")]
             send_buffer: ByteCount,
-            /// what signed uploads say of their body: unsigned or sha256 (default unsigned)
+            /// payload hash of signed uploads: unsigned or sha256 (default unsigned)
             #[argh(option, default = "Digest::Unsigned")]
             payload_digest: Digest,
-            /// compare what comes back with what was written; exit code 2 if it differs
+            /// compare responses with what was written; exit code 2 if they differ
             #[argh(switch)]
             verify: bool,
-            /// exit code 3 on any failed request
+            /// exit with 3 if any request fails
             #[argh(switch)]
             fail_on_error: bool,
             /// write the result as JSON
             #[argh(switch)]
             json: bool,
-            /// add the figures of every second to the JSON
+            /// add measurements of every second to the JSON
             #[argh(switch)]
             time_series: bool,
-            /// process to watch for memory and CPU time (Linux, same host)
+            /// process whose memory and CPU time are reported (Linux, same host)
             #[argh(option)]
             server_pid: Option<u32>,
             $($(#[$meta])* $field: $($type)+,)*
         }
 
         impl $name {
-            /// The options in the form that all workloads share.
+            /// Splits the options into those of all workloads and those of this one.
             #[must_use]
             pub fn split(self) -> (Common, Particular) {
                 #[allow(unused_mut, reason = "some workloads have no options of their own")]
@@ -210,7 +210,7 @@ macro_rules! workload_command {
     };
 }
 
-workload_command!(PutCommand, "put", "Upload objects, one key after the other, and begin again after the last." {
+workload_command!(PutCommand, "put", "Upload objects, one key after the other, and start again after the last." {
     /// sequential or random keys (default sequential)
     #[argh(option)]
     order: [Option<Order>],
@@ -220,7 +220,7 @@ workload_command!(GetCommand, "get", "Download whole objects that `prepare` wrot
     #[argh(option)]
     order: [Option<Order>],
 });
-workload_command!(RangeGetCommand, "range-get", "Download ranges at random offsets; --size is that of the objects." {
+workload_command!(RangeGetCommand, "range-get", "Download ranges at random offsets; --size is the size of the objects." {
     /// sequential or random keys (default random)
     #[argh(option)]
     order: [Option<Order>],
@@ -235,12 +235,12 @@ workload_command!(ListCommand, "list", "List pages that begin at random keys (Li
     /// group keys by this delimiter
     #[argh(option)]
     delimiter: [Option<String>],
-    /// go through the whole list by continuation tokens instead
+    /// read the whole list with continuation tokens instead
     #[argh(switch)]
     walk: [bool],
 });
-workload_command!(DeleteCommand, "delete", "Delete every key once, and end with the last." {});
-workload_command!(MixedCommand, "mixed", "A mix of operations; each connection has its own keys and knows which exist." {
+workload_command!(DeleteCommand, "delete", "Delete every key once." {});
+workload_command!(MixedCommand, "mixed", "Run a mix of operations; each connection has its own keys and knows which exist." {
     /// weights of get:put:delete:list:range-get (default 60:25:5:5:5)
     #[argh(option)]
     ratio: [Option<Ratio>],
@@ -251,22 +251,22 @@ workload_command!(MixedCommand, "mixed", "A mix of operations; each connection h
     #[argh(option)]
     max_keys: [Option<u32>],
 });
-workload_command!(PrepareCommand, "prepare", "Create the bucket if need be and upload every key once." {});
+workload_command!(PrepareCommand, "prepare", "Create the bucket if it is missing, and upload every key once." {});
 workload_command!(CleanCommand, "clean", "List everything under the prefix and delete it." {});
-workload_command!(IdleCommand, "idle", "Open connections and hold them for --duration; for the server's memory figure." {
-    /// one small signed list on each connection first
+workload_command!(IdleCommand, "idle", "Open connections and hold them for --duration, to measure the server's memory." {
+    /// send one small signed list request on each connection first
     #[argh(switch)]
     touch: [bool],
 });
 
-workload_command!(MultipartCommand, "multipart", "Upload every key once, each in parts over all connections at the same time." {
+workload_command!(MultipartCommand, "multipart", "Upload every key once, each in parts over all connections in parallel." {
     /// bytes per part (default 64MiB)
     #[argh(option)]
     part_size: [Option<ByteCount>],
 });
 
-/// The least server that a client can talk to, to find the generator's own ceiling. It stores nothing: a GET
-/// answers the content that `prepare` would have written.
+/// Run a minimal server, to measure the maximum rate of the generator itself. It stores nothing: a GET returns the content that
+/// `prepare` would have written.
 #[derive(FromArgs, Debug)]
 #[argh(subcommand, name = "null-server")]
 pub struct NullServerCommand {
@@ -288,46 +288,46 @@ pub struct HistoriesCommand {
     /// http://host:port of the server (default http://127.0.0.1:7600)
     #[argh(option, default = "String::from(\"http://127.0.0.1:7600\")")]
     pub endpoint: String,
-    /// bucket to work in; made if need be
+    /// the bucket; created if it is missing
     #[argh(option, default = "String::from(\"histories\")")]
     pub bucket: String,
-    /// access key (else AWS_ACCESS_KEY_ID)
+    /// access key (default: AWS_ACCESS_KEY_ID)
     #[argh(option)]
     pub access_key: Option<String>,
-    /// secret key (else AWS_SECRET_ACCESS_KEY)
+    /// secret key (default: AWS_SECRET_ACCESS_KEY)
     #[argh(option)]
     pub secret_key: Option<Secret>,
-    /// how many (default 100)
+    /// number of histories (default 100)
     #[argh(option, default = "100")]
     pub histories: u64,
-    /// clients that work at the same time (default 5)
+    /// number of concurrent clients (default 5)
     #[argh(option, default = "5")]
     pub clients: u64,
     /// requests of each client in each history (default 20)
     #[argh(option, default = "20")]
     pub operations: u64,
-    /// keys that they share (default 3)
+    /// number of keys that the clients share (default 3)
     #[argh(option, default = "3")]
     pub keys: u64,
-    /// what all choices follow from (default: another each time)
+    /// seed of all choices (default: random)
     #[argh(option)]
     pub seed: Option<u64>,
     /// folder for histories that fail (default ./failed-histories)
     #[argh(option, default = "PathBuf::from(\"failed-histories\")")]
     pub save: PathBuf,
-    /// add a stale read to every history, to see that the checker finds it
+    /// add a stale read to every history, to show that the checker finds it
     #[argh(switch)]
     pub fault_stale_read: bool,
 }
 
-/// Write the objects that `prepare` would upload as files, for a server of plain files to compare with.
+/// Write the objects that `prepare` would upload as files, to compare with a file server.
 #[derive(FromArgs, Debug)]
 #[argh(subcommand, name = "files")]
 pub struct FilesCommand {
     /// number of keys (default 10000)
     #[argh(option, default = "10_000")]
     pub keys: u64,
-    /// what every key begins with (default load/)
+    /// prefix of every key (default load/)
     #[argh(option, default = "String::from(\"load/\")")]
     pub prefix: String,
     /// keys per folder under the prefix; 0 for no folders (default 0)
@@ -339,7 +339,7 @@ pub struct FilesCommand {
     /// seed of content and sizes (default 1)
     #[argh(option, default = "1")]
     pub seed: u64,
-    /// folder to write to: the one that the server shows as the bucket
+    /// folder to write to: the one that the server serves as the bucket
     #[argh(positional)]
     pub folder: std::path::PathBuf,
 }

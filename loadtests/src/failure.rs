@@ -1,30 +1,30 @@
-//! What can go wrong: with a run as a whole ([`LoadError`]), or with one request of it ([`Failure`]).
+//! Errors of a whole run ([`LoadError`]) and of one request ([`Failure`]).
 //!
-//! A failed request never ends a run; it is counted under its [`Failure::label`].
+//! A failed request never ends a run. It is counted under its [`Failure::label`].
 
 use std::fmt;
 use std::io;
 
-/// Why a run could not begin or go on.
+/// Errors that prevent or end a run.
 #[derive(Debug)]
 pub enum LoadError {
-    /// An option, or options that do not go together; the text says what to write instead.
+    /// An invalid option or combination of options; the text says what is expected.
     Usage(String),
-    /// The system refused something.
+    /// An I/O error.
     Io {
         /// What was being done.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The server refused a request that the run cannot do without.
+    /// The server refused a request that the run depends on.
     Refused {
         /// What was being done.
         doing: String,
-        /// What came back.
+        /// The failure of the request.
         failure: Failure,
     },
-    /// A results file that is not one.
+    /// An invalid results file.
     Results(String),
 }
 
@@ -40,7 +40,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// For `map_err`: an I/O error together with what was being done.
+/// For `map_err`: adds what was being done to an I/O error.
 pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) -> LoadError {
     let doing = doing.into();
     move |source| LoadError::Io { doing, source }
@@ -49,22 +49,22 @@ pub(crate) fn while_doing(doing: impl Into<String>) -> impl FnOnce(io::Error) ->
 /// Why one request failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// No connection.
+    /// The connection could not be opened.
     Connect(io::ErrorKind),
     /// The connection broke while the request was sent or the response read.
     Io(io::ErrorKind),
-    /// The server closed the connection before the response was whole.
+    /// The server closed the connection before the response was complete.
     Closed,
     /// The response is not HTTP/1.1, or not what HTTP allows here.
     Protocol(&'static str),
-    /// A status other than the one that means success, with the S3 code if the body had one.
+    /// A status that does not mean success, with the S3 code if the body has one.
     Status(u16, Option<String>),
-    /// Success, with the wrong bytes, length or keys.
+    /// A successful response with the wrong bytes, length or keys.
     Verification(String),
 }
 
 impl Failure {
-    /// The name under which it is counted: an S3 code, an HTTP status, or the kind of breakage.
+    /// Returns the name under which it is counted: an S3 code, an HTTP status, or the kind of failure.
     #[must_use]
     pub fn label(&self) -> String {
         match self {

@@ -1,7 +1,7 @@
-//! `cairn-load`: command line in, report and exit code out. All the work is in the library.
+//! `cairn-load`: parses the command line, runs a command of the library, prints its report and sets the exit code.
 //!
-//! Exit codes: 0 good; 1 the run could not be carried out; 2 something came back wrong; 3 requests failed (with
-//! `--fail-on-error`, or when not one succeeded).
+//! Exit codes: 0 success; 1 the run could not be carried out; 2 a response was wrong; 3 requests failed (with
+//! `--fail-on-error`, or if none succeeded).
 #![forbid(unsafe_code)]
 
 use std::io::{self, Write};
@@ -9,13 +9,15 @@ use std::net::TcpListener;
 use std::process::ExitCode;
 
 use cairn_loadtests::arguments::{Arguments, Command, Common, NullServerCommand, Particular};
+use cairn_loadtests::commands::{clean, files, histories, idle, multipart, null_server};
 use cairn_loadtests::failure::LoadError;
-use cairn_loadtests::key_space::KeySpace;
-use cairn_loadtests::operation::Operation;
-use cairn_loadtests::plan::{Plan, Workload};
+use cairn_loadtests::objects::key_space::KeySpace;
+use cairn_loadtests::plan::Plan;
 use cairn_loadtests::report::Verdict;
+use cairn_loadtests::report::table;
+use cairn_loadtests::run;
 use cairn_loadtests::units::ByteCount;
-use cairn_loadtests::{clean, files, histories, idle, multipart, null_server, run, table};
+use cairn_loadtests::workload::{Operation, Workload};
 
 fn main() -> ExitCode {
     let arguments: Arguments = argh::from_env();
@@ -24,7 +26,7 @@ fn main() -> ExitCode {
         Ok(Verdict::Corrupt) => ExitCode::from(2),
         Ok(Verdict::Errors) => ExitCode::from(3),
         Err(error) => {
-            // Nobody is left to tell if standard error is closed.
+            // Standard error may be closed.
             let _ = writeln!(io::stderr(), "cairn-load: {error}");
             ExitCode::FAILURE
         }

@@ -1,114 +1,32 @@
-//! What a run is to do: the options, parsed, completed with defaults and checked against each other.
+//! The plan of a run: its options with defaults, checked for contradictions.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::str::FromStr;
 use std::time::Duration;
 
 use crate::arguments::{Common, Particular};
 use crate::failure::{LoadError, while_doing};
-use crate::key_space::KeySpace;
-use crate::operation::Operation;
-use crate::request::{Auth, Secret, Target};
-use crate::server::Server;
-use crate::sizes::Sizes;
+use crate::http::request::{Auth, Secret, Target};
+use crate::http::server::Server;
+use crate::objects::key_space::KeySpace;
+use crate::objects::sizes::Sizes;
 use crate::units::ByteCount;
+use crate::workload::{Digest, Operation, Order, Ratio, Workload};
 
-/// The kinds of run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Workload {
-    /// One operation, over and over.
-    Repeat(Operation),
-    /// One operation, once per key.
-    EachOnce(Operation),
-    /// Several operations by weight.
-    Mixed,
-}
-
-/// Which key comes next.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Order {
-    /// One after the other, over all connections; after the last the first again.
-    Sequential,
-    /// Any, with equal probability.
-    Random,
-}
-
-impl FromStr for Order {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "sequential" => Ok(Self::Sequential),
-            "random" => Ok(Self::Random),
-            _ => Err(format!("'{text}': write sequential or random")),
-        }
-    }
-}
-
-/// What a header-signed upload says of its body. Presigned uploads never cover it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Digest {
-    /// `UNSIGNED-PAYLOAD`.
-    Unsigned,
-    /// Its SHA-256, computed for each request before its clock starts.
-    Sha256,
-}
-
-impl FromStr for Digest {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "unsigned" => Ok(Self::Unsigned),
-            "sha256" => Ok(Self::Sha256),
-            _ => Err(format!("'{text}': write unsigned or sha256")),
-        }
-    }
-}
-
-/// Weights of the operations of a mixed run, in the order of [`Ratio::ORDER`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ratio(pub [u32; 5]);
-
-impl Ratio {
-    /// The order in which `--ratio` names the operations.
-    pub const ORDER: [Operation; 5] =
-        [Operation::Get, Operation::Put, Operation::Delete, Operation::List, Operation::RangeGet];
-    const DEFAULT: Self = Self([60, 25, 5, 5, 5]);
-
-    /// Sum of the weights.
-    #[must_use]
-    pub fn total(&self) -> u64 {
-        self.0.iter().map(|weight| u64::from(*weight)).sum()
-    }
-}
-
-impl FromStr for Ratio {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("'{text}': write five weights, get:put:delete:list:range-get, as 60:25:5:5:5");
-        let weights: Result<Vec<u32>, _> = text.split(':').map(str::parse).collect();
-        let ratio = Self(weights.map_err(|_| wrong())?.try_into().map_err(|_| wrong())?);
-        if ratio.total() == 0 { Err(wrong()) } else { Ok(ratio) }
-    }
-}
-
-/// How lists are asked for.
+/// How lists are requested.
 #[derive(Clone, Debug)]
 pub struct PageOptions {
     /// Keys per page.
     pub max_keys: u32,
-    /// Groups keys.
+    /// Delimiter that groups keys.
     pub delimiter: Option<String>,
-    /// Follow continuation tokens instead of starting anywhere.
+    /// Follow continuation tokens instead of starting at random keys.
     pub walk: bool,
 }
 
-/// A run, ready to be carried out.
+/// The plan of a run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What kind of run.
+    /// The kind of run.
     pub workload: Workload,
     /// The name of the command.
     pub name: &'static str,
@@ -124,13 +42,13 @@ pub struct Plan {
     pub size_given: bool,
     /// Connections, with one request at a time on each.
     pub connections: usize,
-    /// Threads that the connections are shared out to.
+    /// Threads that share the connections.
     pub threads: usize,
     /// Time before the measured window.
     pub warm_up: Duration,
-    /// Length of the measured window; `None` for runs that end by themselves.
+    /// Length of the measured window; `None` for runs without a time limit.
     pub duration: Option<Duration>,
-    /// Most requests of the run.
+    /// Maximum number of requests of the run.
     pub requests: Option<u64>,
     /// Which key comes next.
     pub order: Order,
@@ -140,40 +58,40 @@ pub struct Plan {
     pub page: PageOptions,
     /// Weights of a mixed run.
     pub ratio: Ratio,
-    /// What uploads say of their bodies.
+    /// The payload hash of uploads.
     pub digest: Digest,
-    /// Compare what comes back.
+    /// Verify responses.
     pub verify: bool,
     /// Exit code 3 on errors.
     pub fail_on_error: bool,
     /// JSON on standard output.
     pub json: bool,
-    /// Figures of every second.
+    /// Report measurements of every second.
     pub time_series: bool,
-    /// Longest wait for bytes.
+    /// Time limit of a request without progress.
     pub timeout: Duration,
     /// Send buffer of each socket; 0 for the kernel's own.
     pub send_buffer: ByteCount,
     /// Seed of content, sizes and choices.
     pub seed: u64,
-    /// Process to watch.
+    /// Process whose memory and CPU time are reported.
     pub server_pid: Option<u32>,
-    /// `idle`: a request on each connection first.
+    /// `idle`: send a request on each connection first.
     pub touch: bool,
 }
 
-/// More than this is not a load test but an accident.
+/// Maximum number of connections.
 const CONNECTIONS_MAX: u32 = 20_000;
-/// Larger bodies get a thread per connection. A body of this size goes into the socket's send buffer as a whole.
+/// Larger bodies get a thread per connection. A body of this size fits into the socket's send buffer.
 const SMALL_BYTES_MAX: ByteCount = ByteCount(64 * 1024);
-/// S3's own limit for a page.
+/// S3's maximum for a page.
 const PAGE_KEYS_MAX: u32 = 1_000;
 
 impl Plan {
     /// Checks the options of the command `name`.
     ///
     /// # Errors
-    /// [`LoadError::Usage`] says which options do not go together; [`LoadError::Io`] if the host has no address.
+    /// [`LoadError::Usage`] if options contradict each other; [`LoadError::Io`] if the host cannot be resolved.
     pub fn new(
         name: &'static str,
         workload: Workload,
@@ -186,7 +104,7 @@ impl Plan {
             Workload::Repeat(Operation::Put) | Workload::EachOnce(_) => Order::Sequential,
             _ => Order::Random,
         };
-        // These end by themselves; a clock would cut off the last of them.
+        // These runs end after their last request, so they have no time limit.
         let counted = matches!(workload, Workload::EachOnce(_)) || common.requests.is_some();
         let sizes = common.size.clone().unwrap_or(Sizes::Fixed(ByteCount(4096)));
         let range_size = own.range_size.unwrap_or(ByteCount(64 * 1024));
@@ -242,7 +160,7 @@ impl Plan {
     }
 }
 
-/// Whether requests and responses fit the sockets' buffers, so that threads can share connections. Lists do not.
+/// Returns whether requests and responses fit the sockets' buffers, so that connections can share threads. Lists do not.
 fn is_small(workload: Workload, sizes: &Sizes, range_size: ByteCount) -> bool {
     match workload {
         Workload::Repeat(Operation::List) | Workload::Mixed => false,
@@ -269,7 +187,7 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
     }
     if workload == Workload::Mixed && common.keys < u64::from(common.connections) {
         return usage(
-            "mixed: --keys must be at least --connections, for each connection has keys of its own",
+            "mixed: --keys must be at least --connections, because each connection has its own keys",
         );
     }
     if common.timeout.0.is_zero() {
@@ -285,15 +203,15 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
         return usage("--max-keys: 1 to 1000");
     }
     if common.verify && (own.delimiter.is_some() || own.walk) {
-        return usage("list --verify knows which keys follow a key: leave out --delimiter and --walk");
+        return usage("list --verify cannot be combined with --delimiter or --walk");
     }
     if common.auth == Auth::None && common.payload_digest == Digest::Sha256 {
-        return usage("--payload-digest sha256 is part of a signature: not with --auth none");
+        return usage("--payload-digest sha256 cannot be combined with --auth none");
     }
     Ok(())
 }
 
-/// Host, as it is sent and signed, and the server of these options.
+/// Returns the host, as it is sent and signed, and the server of these options.
 fn server(common: &Common) -> Result<(String, Server), LoadError> {
     let Some(rest) = common.endpoint.strip_prefix("https://") else {
         let (host, address) = resolve(&common.endpoint)?;
@@ -308,13 +226,13 @@ fn server(common: &Common) -> Result<(String, Server), LoadError> {
     Ok((host, server))
 }
 
-/// Host, as it is sent and signed, and address of `http://host:port`.
+/// Returns the host, as it is sent and signed, and the address of `http://host:port`.
 pub(crate) fn resolve(endpoint: &str) -> Result<(String, SocketAddr), LoadError> {
     let wrong = || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port"));
     host_and_address(endpoint, endpoint.strip_prefix("http://").ok_or_else(wrong)?, 80)
 }
 
-/// Host and address of what follows an endpoint's scheme, whose default port is left out of the host.
+/// Returns host and address of the part after an endpoint's scheme. The host does not contain the scheme's default port.
 fn host_and_address(endpoint: &str, rest: &str, port: u16) -> Result<(String, SocketAddr), LoadError> {
     let wrong =
         || LoadError::Usage(format!("--endpoint {endpoint}: write http://host:port or https://host:port"));
@@ -326,10 +244,10 @@ fn host_and_address(endpoint: &str, rest: &str, port: u16) -> Result<(String, So
     let with_port = if has_port { host.to_owned() } else { format!("{host}:{port}") };
     let mut addresses =
         with_port.to_socket_addrs().map_err(while_doing(format!("looking up the address of {host}")))?;
-    // Servers under test listen on IPv4 more often than not, and `localhost` has both.
+    // Prefers IPv4, because most servers under test listen on it, and `localhost` has both.
     let all: Vec<SocketAddr> = addresses.by_ref().collect();
     let address = all.iter().find(|address| address.is_ipv4()).or(all.first()).copied();
-    // HTTP leaves the default port out of `Host`, and the signature covers what is sent.
+    // HTTP omits the default port in `Host`, and the signature covers the header as sent.
     let host = host.strip_suffix(&format!(":{port}")).unwrap_or(host).to_owned();
     Ok((host, address.ok_or_else(wrong)?))
 }
@@ -341,7 +259,7 @@ fn credentials(common: &Common) -> Result<(String, Secret), LoadError> {
     credentials_of(common.access_key.clone(), common.secret_key.clone())
 }
 
-/// The credential given by options, or else by the environment.
+/// Returns the credential from the options, or from the environment.
 pub(crate) fn credentials_of(
     access_key: Option<String>,
     secret_key: Option<Secret>,
@@ -363,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_is_signed_as_http_sends_it() {
+    fn the_host_omits_the_default_port() {
         assert_eq!(resolve("http://127.0.0.1:7600/").unwrap().0, "127.0.0.1:7600");
         assert_eq!(
             resolve("http://127.0.0.1").unwrap(),
@@ -373,14 +291,6 @@ mod tests {
         assert_eq!(resolve("http://[::1]:80").unwrap().0, "[::1]");
         for endpoint in ["https://h", "h:1", "http://", "http://h/path", "http://u@h"] {
             assert!(matches!(resolve(endpoint), Err(LoadError::Usage(_))), "{endpoint} was taken");
-        }
-    }
-
-    #[test]
-    fn a_ratio_has_five_weights_and_not_all_are_zero() {
-        assert_eq!("60:25:5:5:5".parse(), Ok(Ratio::DEFAULT));
-        for text in ["1:1:1:1", "0:0:0:0:0", "1:1:1:1:x", "1:1:1:1:1:1"] {
-            assert!(text.parse::<Ratio>().is_err(), "{text} was taken");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Pseudo-random numbers that repeat with their seed: SplitMix64, and the mixing step of it as a hash.
+//! Reproducible pseudo-random numbers: SplitMix64, and its mixing step as a hash.
 //!
-//! The content of objects and the sizes of keys are defined by these functions (see `content` and `key_space`), so
-//! that a later process can check what an earlier one wrote. Changing them invalidates stored test data.
+//! These functions define the content of objects and the sizes of keys (see `content` and `key_space`), so that a later process
+//! can verify what an earlier one wrote. Changing them invalidates stored test data.
 
 /// A sequence of numbers; equal seeds give equal sequences.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ impl Random {
         mix(self.state)
     }
 
-    /// A number below `limit`, which is at least 1. The bias is below `limit / 2^64`.
+    /// Returns a number below `limit`, which must be at least 1. The bias is below `limit / 2^64`.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         scale(self.next(), limit)
     }
@@ -34,14 +34,14 @@ pub(crate) const fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// Maps a uniform 64-bit value onto `0..limit` without a division.
+/// Maps a uniform 64-bit value to `0..limit` without a division.
 pub(crate) fn scale(uniform: u64, limit: u64) -> u64 {
     debug_assert!(limit > 0);
     u64::try_from((u128::from(uniform) * u128::from(limit)) >> 64)
         .expect("a product's upper half has 64 bits")
 }
 
-/// FNV-1a over the bytes, then mixed with the seed.
+/// Returns FNV-1a of the bytes, mixed with the seed.
 pub(crate) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     let fnv = bytes
         .iter()
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_is_pinned_because_stored_content_depends_on_it() {
+    fn the_sequence_is_pinned() {
         let mut random = Random::new(0);
         assert_eq!(random.next(), 0xE220_A839_7B1D_CDAF);
         assert_eq!(random.next(), 0x6E78_9E6A_A1B9_65F4);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_below_their_limit_and_reach_all_of_it() {
+    fn numbers_cover_the_range_below_their_limit() {
         let mut random = Random::new(7);
         let mut seen = [false; 10];
         for _ in 0..1_000 {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use crate::key_space::KeySpace;
-use crate::plan::{Digest, Order, PageOptions, Plan, Ratio, Workload};
-use crate::request::{Auth, Secret, Target};
-use crate::sizes::Sizes;
+use crate::http::request::{Auth, Secret, Target};
+use crate::objects::key_space::KeySpace;
+use crate::objects::sizes::Sizes;
+use crate::plan::{PageOptions, Plan};
 use crate::units::ByteCount;
+use crate::workload::{Digest, Order, Ratio, Workload};
 
-/// A run of 100 keys of 4 KiB over 4 connections to an address where nobody listens.
+/// Returns a plan with 100 keys of 4 KiB over 4 connections to an address without a server.
 pub(crate) fn plan(workload: Workload) -> Plan {
     Plan {
         workload,

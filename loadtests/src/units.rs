@@ -1,6 +1,6 @@
-//! Byte counts and durations as people write them on a command line: `4KiB`, `16MiB`, `500ms`, `2m`.
+//! Parses byte counts and durations: `4KiB`, `16MiB`, `500ms`, `2m`.
 //!
-//! Only powers of 1024 are understood as byte suffixes; `KB` is refused, because nobody agrees on what it means.
+//! Only suffixes for powers of 1024 are accepted; `KB` is refused, because its meaning is ambiguous.
 
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ impl fmt::Display for ByteCount {
     }
 }
 
-/// A span of time given as an option.
+/// A duration given as an option.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span(pub Duration);
 
@@ -61,10 +61,10 @@ impl FromStr for Span {
     }
 }
 
-/// A count as an index into memory.
+/// Converts a count to an index into memory.
 ///
 /// # Panics
-/// On a host whose addresses are narrower than 64 bits, when the count does not fit.
+/// If the count does not fit, on a host whose addresses have fewer than 64 bits.
 pub(crate) fn index(count: u64) -> usize {
     usize::try_from(count).expect("what indexes memory fits in an address")
 }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_written_in_powers_of_1024() {
+    fn sizes_are_parsed_and_formatted_in_powers_of_1024() {
         for (text, bytes) in [("0", 0), ("17", 17), ("4KiB", 4096), ("16MiB", 1 << 24), ("5GiB", 5 << 30)] {
             assert_eq!(text.parse(), Ok(ByteCount(bytes)));
         }

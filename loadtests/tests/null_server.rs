@@ -1,5 +1,5 @@
-//! The binary against its own null server: every workload runs, verification finds what is wrong and only that, and
-//! the exit code says so.
+//! The binary against its own null server: every workload runs, verification finds all wrong responses and no others, and the
+//! exit code is correct.
 
 #![expect(clippy::unwrap_used, reason = "clippy does not see that helpers of tests are tests")]
 
@@ -117,13 +117,13 @@ fn wrong_bytes_and_wrong_lengths_end_with_exit_code_2() {
         assert!(verification["failures"].as_u64().unwrap() > 0);
         assert!(!verification["examples"].as_array().unwrap().is_empty());
     }
-    // The objects of the null server cannot be deleted: a mixed run has to find that out.
+    // The objects of the null server cannot be deleted, which a mixed run must detect.
     let output = server.load(&["mixed", "--verify", "--ratio", "1:0:1:0:0"]);
     assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]
-fn a_server_that_is_not_there_is_an_error_and_not_a_slow_success() {
+fn an_unreachable_server_is_an_error() {
     let output = load("http://127.0.0.1:1", &["get", "--warm-up", "0", "--duration", "500ms"]);
     assert_eq!(output.status.code(), Some(3));
     let report = report(&output);
@@ -132,7 +132,7 @@ fn a_server_that_is_not_there_is_an_error_and_not_a_slow_success() {
 }
 
 #[test]
-fn idle_connections_are_opened_answered_and_still_open() {
+fn idle_connections_stay_open() {
     let server = NullServer::start("4KiB", "1");
     let pid = server.process.id().to_string();
     let output = server.load(&["idle", "--touch", "--server-pid", &pid, "--duration", "200ms"]);
@@ -142,7 +142,7 @@ fn idle_connections_are_opened_answered_and_still_open() {
 }
 
 #[test]
-fn options_that_do_not_go_together_are_refused_with_exit_code_1() {
+fn contradicting_options_exit_with_1() {
     for arguments in [
         &["list", "--verify", "--walk"][..],
         &["mixed", "--keys", "3"],

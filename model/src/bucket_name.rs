@@ -1,29 +1,31 @@
-//! Bucket names, by the rules of AWS ("General purpose bucket naming rules").
+//! Bucket names, validated by the rules of AWS.
+//!
+//! Source: AWS, "General purpose bucket naming rules".
 
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// A bucket name that keeps AWS's rules: 3 to 63 bytes of lower-case letters, digits, dots and hyphens.
+/// A valid bucket name: 3 to 63 bytes of lower-case letters, digits, dots and hyphens, with AWS's further rules.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BucketName(Box<str>);
 
-/// Why a text is no bucket name.
+/// Why a bucket name is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidBucketName {
-    /// The rule that was broken, as a sentence for the client.
+    /// The violated rule, as a sentence for the client.
     pub rule: &'static str,
 }
 
-/// Prefixes that AWS keeps for itself.
+/// Prefixes that AWS reserves.
 const RESERVED_PREFIXES: [&str; 3] = ["xn--", "sthree-", "amzn-s3-demo-"];
-/// Suffixes that AWS keeps for itself.
+/// Suffixes that AWS reserves.
 const RESERVED_SUFFIXES: [&str; 5] = ["-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3"];
 
 impl BucketName {
-    /// Checks `name` against AWS's rules.
+    /// Parses a bucket name.
     ///
     /// # Errors
-    /// The first rule that the name breaks.
+    /// The first rule that the name violates.
     pub fn parse(name: &str) -> Result<Self, InvalidBucketName> {
         let broken = |rule| Err(InvalidBucketName { rule });
         let bytes = name.as_bytes();
@@ -32,13 +34,13 @@ impl BucketName {
         }
         let plain = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit();
         if !bytes.iter().all(|b| plain(b) || *b == b'.' || *b == b'-') {
-            return broken("a bucket name has only lower-case letters, digits, dots and hyphens");
+            return broken("a bucket name contains only lower-case letters, digits, dots and hyphens");
         }
         if !bytes.first().is_some_and(plain) || !bytes.last().is_some_and(plain) {
             return broken("a bucket name begins and ends with a letter or a digit");
         }
         if name.contains("..") {
-            return broken("a bucket name has no two dots in a row");
+            return broken("a bucket name contains no two dots in a row");
         }
         if name.parse::<Ipv4Addr>().is_ok() {
             return broken("a bucket name is not formatted as an IP address");
@@ -52,7 +54,7 @@ impl BucketName {
         Ok(Self(name.into()))
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -76,14 +78,14 @@ mod tests {
     use super::BucketName;
 
     #[test]
-    fn names_that_aws_accepts_are_accepted() {
+    fn valid_names_are_accepted() {
         for name in ["abc", "a-b", "a.b.c", "123", "my-bucket.example", &"a".repeat(63)] {
             assert!(BucketName::parse(name).is_ok(), "{name}");
         }
     }
 
     #[test]
-    fn names_that_aws_refuses_are_refused() {
+    fn invalid_names_are_refused() {
         for name in [
             "",
             "ab",

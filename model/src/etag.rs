@@ -1,24 +1,24 @@
-//! Entity tags as S3 makes them: the MD5 of a single payload, or the MD5 of the parts' MD5s with their number.
+//! S3 entity tags: the MD5 of a payload, or the MD5 of the parts' MD5s and their number.
 
 use std::fmt;
 
-/// An S3 entity tag. `Display` gives it without quotes.
+/// An S3 entity tag. `Display` formats it without quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Etag {
     /// The MD5 digest: of the payload, or of the concatenated digests of the parts.
     pub md5: [u8; 16],
-    /// Number of parts; 0 for an object that was put in one piece.
+    /// Number of parts; 0 for an object that was not uploaded in parts.
     pub parts: u32,
 }
 
 impl Etag {
-    /// The tag of a payload that was put in one piece.
+    /// Returns the tag of a payload that was not uploaded in parts.
     #[must_use]
     pub const fn single(md5: [u8; 16]) -> Self {
         Self { md5, parts: 0 }
     }
 
-    /// The tag in double quotes, as headers and XML carry it.
+    /// Returns the tag in double quotes, as in headers and XML.
     #[must_use]
     pub fn quoted(&self) -> String {
         format!("\"{self}\"")
@@ -33,7 +33,7 @@ impl fmt::Display for Etag {
             pair[0] = DIGITS[usize::from(byte >> 4)];
             pair[1] = DIGITS[usize::from(byte & 15)];
         }
-        f.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)?;
+        f.write_str(std::str::from_utf8(&text).expect("hexadecimal digits are ASCII"))?;
         if self.parts > 0 {
             write!(f, "-{}", self.parts)?;
         }

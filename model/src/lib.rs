@@ -1,18 +1,22 @@
-//! Pure values that two or more crates share: bucket names, object keys, entity tags, version ids, time, meters.
+//! Value types that several crates share: names, keys, entity tags, version ids, time and metrics.
 //!
-//! Names are parsed at the edge and trusted inside. Nothing here does I/O.
+//! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
 #![forbid(unsafe_code)]
 
 mod bucket_name;
+mod client_network;
 mod etag;
-mod meter;
+mod integers;
+mod metrics;
 mod object_key;
 mod time;
 mod version_id;
 
 pub use bucket_name::{BucketName, InvalidBucketName};
+pub use client_network::client_network;
 pub use etag::Etag;
-pub use meter::{DURATION_BOUNDS, Durations, Histogram, HistogramReading, Tally};
+pub use integers::{u64_of, usize_of};
+pub use metrics::{Counter, DURATION_BOUNDS, DurationHistogram, Histogram, HistogramSnapshot};
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 pub use time::{Clock, SystemClock, Timestamp};
 pub use version_id::{UploadId, VersionId, VersionName};

@@ -5,21 +5,21 @@ use std::fmt;
 /// The longest key, in bytes of UTF-8 (AWS: "Naming Amazon S3 objects").
 pub const OBJECT_KEY_BYTES_MAX: usize = 1024;
 
-/// An object key in its canonical, decoded form. `//`, `.` and `..` are ordinary text in it.
+/// A valid object key in its canonical, decoded form. `//`, `.` and `..` have no special meaning.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ObjectKey(Box<str>);
 
-/// Why a text is no object key.
+/// Why an object key is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InvalidObjectKey {
-    /// The key has no byte.
+    /// The key is empty.
     Empty,
-    /// The key has more than [`OBJECT_KEY_BYTES_MAX`] bytes; its length is given.
+    /// The key has more than [`OBJECT_KEY_BYTES_MAX`] bytes. Contains its length.
     TooLong(usize),
 }
 
 impl ObjectKey {
-    /// Checks the length of a decoded key.
+    /// Parses a decoded key.
     ///
     /// # Errors
     /// When the key is empty or too long.
@@ -31,13 +31,13 @@ impl ObjectKey {
         }
     }
 
-    /// The key as text.
+    /// Returns the key as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The key as bytes, the form in which keys are ordered.
+    /// Returns the key as bytes, in whose order keys are sorted.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()

@@ -1,4 +1,4 @@
-//! Wall-clock time in milliseconds, and the clock as a seam for tests.
+//! Wall-clock time in milliseconds, and a clock that tests can replace.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,22 +7,22 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// Whole seconds since the Unix epoch.
+    /// Returns whole seconds since the Unix epoch.
     #[must_use]
     pub const fn seconds(self) -> u64 {
         self.0 / 1000
     }
 
-    /// The same instant as a [`SystemTime`].
+    /// Converts it to a [`SystemTime`].
     #[must_use]
     pub fn to_system_time(self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.0)
     }
 }
 
-/// Where the time comes from. Tests put their own clock in.
+/// A source of the current time. Tests replace it.
 pub trait Clock: Send + Sync {
-    /// The time now.
+    /// Returns the current time.
     fn now(&self) -> Timestamp;
 }
 

@@ -1,25 +1,25 @@
-//! Ids of versions and of multipart uploads: sequence numbers of a store, which name and order what they were given to.
+//! Ids of versions and multipart uploads. They are sequence numbers of a store and give a total order.
 
 use std::fmt;
 
 /// Hexadecimal digits of an id's text.
 const DIGITS: usize = 16;
 
-/// The identity of one version of an object. Unique in a store; of two versions of one key the later has the greater.
-/// Its text is 16 lower-case hexadecimal digits.
+/// The id of one version of an object, unique in a store. A later version of the same key has a greater id. Its text is
+/// 16 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct VersionId(pub u64);
 
-/// The identity of a multipart upload, unique in a store. Its text is 16 lower-case hexadecimal digits.
+/// The id of a multipart upload, unique in a store. Its text is 16 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct UploadId(pub u64);
 
-/// A version as clients name it (AWS: "How S3 Versioning works").
+/// A version as clients specify it (AWS: "How S3 Versioning works").
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum VersionName {
-    /// `null`: the one that was written while the bucket had no versioning, or had it suspended.
+    /// `null`: the version that was written while versioning was not enabled or was suspended.
     Null,
-    /// Any other, by its id.
+    /// Any other version, by its id.
     Id(VersionId),
 }
 
@@ -30,7 +30,7 @@ fn parse(text: &str) -> Option<u64> {
 }
 
 impl VersionId {
-    /// The id that a text stands for; `None` when it is not of its form.
+    /// Parses the text of an id. Returns `None` when it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         parse(text).map(Self)
@@ -38,7 +38,7 @@ impl VersionId {
 }
 
 impl UploadId {
-    /// The id that a text stands for; `None` when it is not of its form.
+    /// Parses the text of an id. Returns `None` when it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         parse(text).map(Self)
@@ -46,7 +46,7 @@ impl UploadId {
 }
 
 impl VersionName {
-    /// The version that a text stands for; `None` when it is not of its form.
+    /// Parses `null` or the text of an id. Returns `None` when it is malformed.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         if text == "null" { Some(Self::Null) } else { VersionId::parse(text).map(Self::Id) }
@@ -79,7 +79,7 @@ mod tests {
     use super::{UploadId, VersionId, VersionName};
 
     #[test]
-    fn texts_stand_for_the_ids_that_they_were_made_of() {
+    fn formatted_ids_parse_to_themselves() {
         for number in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX] {
             assert_eq!(VersionId::parse(&VersionId(number).to_string()), Some(VersionId(number)));
             assert_eq!(UploadId::parse(&UploadId(number).to_string()), Some(UploadId(number)));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_stand_for_nothing() {
+    fn malformed_ids_are_refused() {
         let texts = [
             "",
             "0",

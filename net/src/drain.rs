@@ -1,7 +1,7 @@
-//! The signal to stop: given once by whoever handles signals, seen by all executors.
+//! The shutdown signal: given once, seen by all executors.
 //!
-//! Only atomics: [`Drain::begin`] may be called from any thread, and looking costs a load. Connections notice within
-//! a quarter of a second.
+//! It consists of atomics. [`Drain::begin`] may be called on any thread, and a check costs one load. Connections notice
+//! within a quarter of a second.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,7 +11,7 @@ const RUNNING: u8 = 0;
 const DRAINING: u8 = 1;
 const ABORTED: u8 = 2;
 
-/// The signal to stop, shared by all executors; also says when the grace period is over.
+/// The shutdown signal and the end of its grace period. Clones share one signal.
 #[derive(Clone, Debug, Default)]
 pub struct Drain {
     shared: Arc<Shared>,
@@ -20,57 +20,59 @@ pub struct Drain {
 #[derive(Debug, Default)]
 struct Shared {
     state: AtomicU8,
-    /// Written once, before `state` leaves [`RUNNING`].
+    /// Set once, before `state` leaves [`RUNNING`].
     deadline: OnceLock<Instant>,
 }
 
 impl Drain {
-    /// A signal that has not been given.
+    /// Makes a signal that has not been given.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Stop accepting, close idle connections, let requests in flight finish with `Connection: close`; after `grace`
-    /// shut down what is left. Only the first call counts.
+    /// Begins a graceful shutdown: stops accepting, closes idle connections and lets open requests finish with
+    /// `Connection: close`. Whatever is left after `grace` is aborted. Only the first call has an effect.
     pub fn begin(&self, grace: Duration) {
-        // Instants cannot be added to without bound; a grace period of a day stands for all longer ones.
+        // An `Instant` has an upper bound, so longer grace periods are cut to a day.
         let grace = grace.min(Duration::from_secs(24 * 3600));
         let _ = self.shared.deadline.set(Instant::now() + grace);
         let _ = self.shared.state.compare_exchange(RUNNING, DRAINING, Ordering::AcqRel, Ordering::Acquire);
     }
 
-    /// Shut everything down now, as for a second signal.
+    /// Aborts everything now, as a second signal does.
     pub fn abort(&self) {
         self.shared.state.store(ABORTED, Ordering::Release);
     }
 
-    /// Whether the end has begun: readiness answers 503 from here on.
+    /// Returns whether the shutdown has begun. Readiness answers 503 from then on.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.shared.state.load(Ordering::Acquire) != RUNNING
     }
 
-    /// Whether the grace period is over, or was cut short.
+    /// Returns whether the grace period is over or was cut short.
     #[must_use]
     pub fn is_over(&self, now: Instant) -> bool {
         match self.shared.state.load(Ordering::Acquire) {
             RUNNING => false,
-            DRAINING => self.shared.deadline.get().is_none_or(|deadline| now >= *deadline),
+            DRAINING => now >= self.deadline(),
             _ => true,
         }
     }
 
-    /// What is left of the grace period, which is nothing when it was cut short; None while the signal was not given.
+    /// Returns what is left of the grace period, zero when it was cut short, and `None` before the shutdown.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
         match self.shared.state.load(Ordering::Acquire) {
             RUNNING => None,
-            DRAINING => {
-                self.shared.deadline.get().map(|deadline| deadline.saturating_duration_since(Instant::now()))
-            }
+            DRAINING => Some(self.deadline().saturating_duration_since(Instant::now())),
             _ => Some(Duration::ZERO),
         }
+    }
+
+    fn deadline(&self) -> Instant {
+        *self.shared.deadline.get().expect("the deadline is set before the state becomes DRAINING")
     }
 }
 

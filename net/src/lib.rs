@@ -1,46 +1,45 @@
-//! The network layer: pinned executors, listeners, connections, deadlines and the drain. Knows no S3.
+//! The network layer: executors, listeners, connections, timeouts and the drain. It knows no S3.
 //!
-//! A plane implements [`Service`]; [`bind`] makes one [`Listener`] per executor, [`start`] starts the executors, and on
-//! each of them [`serve`] answers requests until the [`Drain`] is over. Every limit stands in [`Limits`].
+//! A plane implements [`Service`]. [`bind`] makes one [`Listener`] per executor, [`start`] starts the executors, and
+//! [`serve`] answers requests on each of them until the [`Drain`] is over. All limits are in [`Limits`] and
+//! `limits.rs`.
 //!
-//! This crate and the engine's disk are the only places that name glommio.
+//! Only this crate uses glommio's sockets and listeners. The engine uses glommio too, for direct I/O, timers and tasks.
 
-mod ahead;
-mod balance;
-mod body;
-mod clock;
-mod connection;
-mod deadline;
+// The layers, from bottom to top: a module imports only from those above it in this list.
 mod drain;
-mod executors;
-mod figures;
 mod limits;
-mod listener;
-mod probe;
-mod respond;
-mod server;
-mod service;
-mod socket;
-mod tls;
-mod trusted_proxies;
-mod turns;
-mod wire;
-mod within;
+mod metrics;
 
-pub use body::{Abandoned, BodyError, RequestBody};
-pub use clock::{Synchronisation, clock_synchronisation};
+mod host;
+
+mod executor;
+
+mod transport;
+
+mod service;
+
+mod connection;
+
+mod server;
+
+pub use connection::trusted_proxies::{IpNetwork, TrustedProxies};
 pub use drain::Drain;
-pub use executors::{ExecutorFailure, ExecutorIndex, Executors, start};
-pub use figures::{HandshakeEnd, PortFigures, PortReading, TimeoutPhase};
+pub use executor::executors::{ExecutorFailure, ExecutorIndex, Executors, start};
+pub use executor::timeout::timeout;
+pub use executor::yield_budget::YieldBudget;
+pub use host::check::{StartError, check_host, check_io_uring, check_kernel, check_memlock};
+pub use host::clock::{Synchronisation, clock_synchronisation};
 pub use limits::{Limits, TLS_CONNECTION_BYTES};
-pub use listener::{Listener, bind};
-pub use probe::{StartError, probe, probe_io_uring, probe_kernel, probe_memlock};
-pub use server::serve;
-pub use service::{
-    BodySource, Chunk, Exchange, Outcome, Rejection, Request, RequestIdText, Response, ResponseBody,
-    ResponseMeta, Service,
+pub use metrics::{HandshakeOutcome, TimeoutPhase};
+pub use server::listener::{Listener, bind};
+pub use server::port_metrics::{PortMetrics, PortSnapshot};
+pub use server::serve::serve;
+pub use service::interface::{
+    BodySource, Chunk, Exchange, ExchangeOutcome, Rejection, Request, Response, ResponseBody, ResponseMeta,
+    Service,
 };
-pub use tls::{HandshakeThreads, Pair, PairError, Tls};
-pub use trusted_proxies::{Network, TrustedProxies};
-pub use turns::Turns;
-pub use within::within;
+pub use service::request_body::{BodyError, CancelReason, RequestBody};
+pub use transport::tls::Tls;
+pub use transport::tls::certificate::{CertificateAndKey, CertificateAndKeyError};
+pub use transport::tls::handshake_threads::HandshakeThreads;

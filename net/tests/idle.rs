@@ -1,16 +1,16 @@
-//! Many idle connections: what they cost, and that they disturb nobody. Alone in its process, for it measures memory.
+//! The memory of many idle connections. Alone in its process, because it measures resident memory.
 
-mod common;
+mod support;
 
-use common::{Client, TestServer};
+use support::{Client, TestServer};
 
-/// Connections opened before measuring, so that what is allocated once does not count, and then measured.
+/// Connections that are opened before the measurement, so that one-time allocations do not count, and during it.
 const CONNECTIONS: usize = 1000;
-/// The server's share was measured at 2.9 KB; the rest is the client's, in the same process, and the allocator's.
+/// The server's share was measured at 2.9 KB. The rest is the client's, in the same process, and the allocator's.
 const BYTES_PER_CONNECTION_MAX: usize = 8 * 1024;
 
 #[test]
-fn idle_connections_are_cheap_and_disturb_nobody() {
+fn idle_connections_are_cheap_and_keep_working() {
     raise_descriptor_limit();
     let server = TestServer::with(cairn_net::Limits::default(), 2);
     let mut first = open(&server);
@@ -41,7 +41,7 @@ fn raise_descriptor_limit() {
     setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
 }
 
-#[expect(clippy::unwrap_used, reason = "without the figure there is no test")]
+#[expect(clippy::unwrap_used, reason = "without the number there is no test")]
 fn resident_bytes() -> usize {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096

@@ -1,25 +1,26 @@
-//! Deadlines, limits, the drain, and the spread over executors, over real sockets. Deadlines are set short; no test
-//! waits for the passing of time itself, only for what it brings.
+//! Timeouts, limits, the drain and the balance over executors.
+//!
+//! Timeouts are short. No test sleeps for a fixed time; each waits for the effect of a timeout.
 
-mod common;
-
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use crate::support::{Client, PATIENCE, TestServer};
 use cairn_net::Limits;
-use common::{Client, PATIENCE, TestServer};
 
 const SHORT: Duration = Duration::from_millis(300);
+/// How often the server checks timeouts.
+const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 #[test]
-fn a_head_that_does_not_end_is_answered_with_408() {
+fn an_endless_head_is_answered_with_408() {
     let server = TestServer::with(Limits { head_timeout: SHORT, ..Limits::default() }, 1);
     let mut client = server.connect();
     let began = Instant::now();
     let mut feeder = client.stream.try_clone().unwrap();
     std::thread::spawn(move || {
-        // A byte now and then must not buy time. Ends when the server has closed.
+        // A byte now and then must not extend the timeout. Ends when the server has closed.
         while std::io::Write::write_all(&mut feeder, b"a").is_ok() && began.elapsed() < PATIENCE / 2 {
             std::thread::park_timeout(Duration::from_millis(20));
         }
@@ -30,7 +31,7 @@ fn a_head_that_does_not_end_is_answered_with_408() {
 }
 
 #[test]
-fn an_idle_connection_is_closed_without_a_word() {
+fn an_idle_connection_is_closed_without_a_response() {
     let server = TestServer::with(Limits { idle_timeout: SHORT, ..Limits::default() }, 1);
     let mut fresh = server.connect();
     let mut used = server.connect();
@@ -39,7 +40,7 @@ fn an_idle_connection_is_closed_without_a_word() {
 }
 
 #[test]
-fn a_body_that_stalls_is_refused() {
+fn a_stalled_body_is_answered_with_408() {
     let server = TestServer::with(Limits { body_stall_timeout: SHORT, ..Limits::default() }, 1);
     let mut client = server.connect();
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
@@ -48,7 +49,7 @@ fn a_body_that_stalls_is_refused() {
 }
 
 #[test]
-fn a_client_that_stops_reading_is_cut_off() {
+fn a_client_that_stops_reading_is_disconnected() {
     let server = TestServer::with(Limits { write_stall_timeout: SHORT, ..Limits::default() }, 1);
     let mut client = server.connect();
     client.send("GET /stream?1000000000 HTTP/1.1\r\nHost: h\r\n\r\n");
@@ -57,7 +58,7 @@ fn a_client_that_stops_reading_is_cut_off() {
 }
 
 #[test]
-fn a_service_at_work_has_no_deadline() {
+fn a_working_service_has_no_timeout() {
     let limits =
         Limits { head_timeout: SHORT, idle_timeout: SHORT, body_stall_timeout: SHORT, ..Limits::default() };
     let server = TestServer::with(limits, 1);
@@ -65,43 +66,111 @@ fn a_service_at_work_has_no_deadline() {
 }
 
 #[test]
-fn connections_past_the_limit_get_503() {
+fn connections_beyond_the_limit_get_503_while_all_others_are_busy() {
     let server = TestServer::with(Limits { connections_max: 3, ..Limits::default() }, 2);
     let mut clients: Vec<Client> = (0..3).map(|_| server.connect()).collect();
     for client in &mut clients {
-        assert_eq!(client.get("/x").status, 200);
+        client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n");
     }
-    let mut over = server.connect();
-    assert_eq!(over.answer().status, 503);
-    drop(clients);
+    server.wait_for_calls(3);
+    // Each executor learns four times a second that no connection is idle on the other.
     let until = Instant::now() + PATIENCE;
-    while server.connect().get("/x").status != 200 {
-        assert!(Instant::now() < until, "places are not given back");
+    while server.connect().get("/x").status != 503 {
+        assert!(Instant::now() < until, "the limit does not hold");
+    }
+    for client in &mut clients {
+        client.send("body");
+        assert_eq!(client.answer().text(), "body", "a request in progress was ended");
+    }
+    drop(clients);
+    assert_eq!(server.connect().get("/x").status, 200, "idle and closed connections are in the way");
+}
+
+/// Silent connections up to the limit locked everybody out until their idle timeout had passed, and could be renewed.
+#[test]
+fn a_new_connection_takes_the_place_of_the_one_idle_longest() {
+    const CONNECTIONS: usize = 8;
+    for executors in [1, 2] {
+        let limits =
+            Limits { connections_max: CONNECTIONS, first_request_timeout: 2 * PATIENCE, ..Limits::default() };
+        let server = TestServer::with(limits, executors);
+        let mut busy = server.connect();
+        busy.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\n");
+        server.wait_for_calls(1);
+        let mut silent: VecDeque<Client> = (1..CONNECTIONS).map(|_| server.connect()).collect();
+        // The executors learn four times a second where a connection has been idle longest.
+        let enough = Instant::now() + 3 * TIMEOUT_CHECK_INTERVAL;
+        while silent.len() < 4 * CONNECTIONS || Instant::now() < enough {
+            let mut client = server.connect();
+            assert_eq!(client.get("/x").status, 200, "locked out");
+            silent.push_back(client);
+            std::thread::park_timeout(Duration::from_millis(10));
+        }
+        // The first ones have been idle longest, and the last ones are open.
+        for mut client in silent.drain(..CONNECTIONS - 1) {
+            assert!(client.rest().is_empty());
+        }
+        assert_eq!(silent.back_mut().expect("the last one").get("/x").status, 200);
+        busy.send("body");
+        assert_eq!(busy.answer().text(), "body", "a request in progress was ended");
     }
 }
 
-/// A connection past the limit was closed as soon as its 503 was sent, with its request unread or still on the way:
-/// closing then resets the connection, and a client in the middle of its upload saw a broken pipe instead of the 503.
 #[test]
-fn a_client_past_the_limit_can_finish_sending_and_reads_why() {
+fn a_new_connection_has_less_time_for_its_first_request() {
+    let server = TestServer::with(Limits { first_request_timeout: SHORT, ..Limits::default() }, 1);
+    let mut used = server.connect();
+    assert_eq!(used.get("/x").status, 200);
+    let mut silent = server.connect();
+    assert!(silent.rest().is_empty());
+    assert_eq!(used.get("/x").status, 200, "only the first request has this limit");
+}
+
+#[test]
+fn connections_of_one_client_are_limited() {
+    let limits = Limits { connections_per_client_max: Some(2), ..Limits::default() };
+    let server = TestServer::with(limits, 2);
+    let mut clients: Vec<Client> = (0..2).map(|_| server.connect()).collect();
+    for client in &mut clients {
+        assert_eq!(client.get("/x").status, 200);
+    }
+    assert_eq!(
+        server.connect().answer().status,
+        503,
+        "idle connections of the same client are not closed for it"
+    );
+    let mut elsewhere = server.connect_from("127.0.0.2");
+    assert_eq!(elsewhere.get("/x").status, 200);
+    clients.pop();
+    let until = Instant::now() + PATIENCE;
+    while server.connect().get("/x").status != 200 {
+        assert!(Instant::now() < until, "closed connections are still counted");
+    }
+}
+
+/// A connection beyond the limit was closed as soon as its 503 was sent, with its request unread or still on the way.
+/// That resets the connection, and a client in the middle of its upload saw a broken pipe instead of the 503.
+#[test]
+fn a_client_beyond_the_limit_can_finish_sending_and_reads_503() {
     let server = TestServer::with(Limits { connections_max: 1, ..Limits::default() }, 1);
-    let mut within = server.connect();
-    assert_eq!(within.get("/x").status, 200);
+    let mut allowed = server.connect();
+    allowed.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\n");
+    server.wait_for_calls(1);
     let mut over = server.connect();
-    assert!(server.exchanges(2)[1].starts_with("- 503 "), "it is refused before it sends");
+    assert!(server.exchanges(1)[0].starts_with("- 503 "), "it is rejected before it sends");
     over.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
     for _ in 0..100 {
         over.send(vec![b'x'; 10_000]);
     }
     assert_eq!(over.answer().status, 503);
     assert!(over.is_closed());
-    drop(within);
+    drop(allowed);
 }
 
-/// An idle timeout that passed in the moment in which a request arrived was left standing: the request was served, and
+/// An idle timeout that passed in the moment in which a request arrived was not cleared: the request was served, and
 /// the first wait for its body answered 408 at once.
 #[test]
-fn an_idle_timeout_that_meets_a_request_is_not_the_timeout_of_its_body() {
+fn an_idle_timeout_does_not_end_the_body_of_a_new_request() {
     let server = TestServer::with(Limits { idle_timeout: SHORT, ..Limits::default() }, 1);
     let mut blocking = server.connect();
     let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
@@ -121,7 +190,7 @@ fn an_idle_timeout_that_meets_a_request_is_not_the_timeout_of_its_body() {
 }
 
 #[test]
-fn few_connections_are_spread_evenly() {
+fn few_connections_are_balanced_over_executors() {
     let server = TestServer::with(Limits::default(), 2);
     let mut clients: Vec<Client> = (0..16).map(|_| server.connect()).collect();
     let mut counts: HashMap<String, usize> = HashMap::new();
@@ -132,7 +201,7 @@ fn few_connections_are_spread_evenly() {
 }
 
 #[test]
-fn a_drain_lets_requests_finish_and_closes_the_rest() {
+fn a_drain_finishes_requests_and_closes_idle_connections() {
     let mut server = TestServer::with(Limits::default(), 2);
     let mut idle: Vec<Client> = (0..8).map(|_| server.connect()).collect();
     for client in &mut idle {
@@ -157,7 +226,7 @@ fn a_drain_lets_requests_finish_and_closes_the_rest() {
 }
 
 #[test]
-fn the_grace_period_ends_a_drain() {
+fn a_drain_ends_with_its_grace_period() {
     let mut server = TestServer::start();
     let mut stuck = server.connect();
     stuck.send("GET /stream?1000000000 HTTP/1.1\r\nHost: h\r\n\r\n");

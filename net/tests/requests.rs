@@ -1,8 +1,6 @@
-//! Requests and responses over real sockets: order, framing, bodies both ways, and what a fault does to a connection.
+//! Requests and responses: order, framing, bodies in both directions, and the effect of faults on a connection.
 
-mod common;
-
-use common::{TestServer, pattern};
+use crate::support::{TestServer, pattern};
 
 #[test]
 fn a_connection_is_kept_for_many_requests() {
@@ -50,7 +48,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn a_request_that_comes_byte_by_byte_is_read() {
+fn a_request_that_arrives_byte_by_byte_is_answered() {
     let server = TestServer::start();
     let mut client = server.connect();
     for byte in
@@ -63,7 +61,7 @@ fn a_request_that_comes_byte_by_byte_is_read() {
 }
 
 #[test]
-fn large_bodies_pass_both_ways() {
+fn large_bodies_pass_in_both_directions() {
     let server = TestServer::start();
     let mut client = server.connect();
     let body: Vec<u8> = (0..3_000_000).map(pattern).collect();
@@ -79,7 +77,7 @@ fn large_bodies_pass_both_ways() {
 }
 
 #[test]
-fn answers_without_a_body_have_none() {
+fn bodiless_responses_send_no_body() {
     let server = TestServer::start();
     let mut client = server.connect();
     for (path, length) in [
@@ -102,7 +100,7 @@ fn answers_without_a_body_have_none() {
 }
 
 #[test]
-fn continue_is_sent_when_the_body_is_wanted() {
+fn continue_is_sent_when_the_body_is_read() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
@@ -116,7 +114,7 @@ fn continue_is_sent_when_the_body_is_wanted() {
 }
 
 #[test]
-fn a_refusal_comes_without_continue_and_closes() {
+fn a_refusal_is_sent_without_continue_and_closes() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.send("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
@@ -126,7 +124,7 @@ fn a_refusal_comes_without_continue_and_closes() {
 }
 
 #[test]
-fn a_small_unread_body_does_not_cost_the_connection() {
+fn a_small_unread_body_keeps_the_connection() {
     let server = TestServer::start();
     let mut client = server.connect();
     for length in [1, 10_000, 200_000] {
@@ -138,7 +136,7 @@ fn a_small_unread_body_does_not_cost_the_connection() {
 }
 
 #[test]
-fn a_large_unread_body_closes_and_the_answer_still_arrives() {
+fn a_large_unread_body_closes_after_the_response_arrives() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.send("PUT /refuse HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n");
@@ -149,7 +147,7 @@ fn a_large_unread_body_closes_and_the_answer_still_arrives() {
 }
 
 #[test]
-fn versions_and_wishes_decide_whether_a_connection_is_kept() {
+fn version_client_and_service_decide_about_keep_alive() {
     let server = TestServer::start();
     let mut old = server.connect();
     let answer = old.send("GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n").answer();
@@ -157,17 +155,17 @@ fn versions_and_wishes_decide_whether_a_connection_is_kept() {
     let answer = old.send("GET /x HTTP/1.0\r\n\r\n").answer();
     assert_eq!(answer.header("connection"), Some("close"));
     assert!(old.is_closed());
-    let mut asked = server.connect();
-    asked.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
-    assert_eq!(asked.answer().header("connection"), Some("close"));
-    assert!(asked.is_closed());
-    let mut told = server.connect();
-    assert_eq!(told.get("/close").header("connection"), Some("close"));
-    assert!(told.is_closed());
+    let mut by_client = server.connect();
+    by_client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    assert_eq!(by_client.answer().header("connection"), Some("close"));
+    assert!(by_client.is_closed());
+    let mut by_service = server.connect();
+    assert_eq!(by_service.get("/close").header("connection"), Some("close"));
+    assert!(by_service.is_closed());
 }
 
 #[test]
-fn heads_open_to_two_readings_are_answered_and_closed() {
+fn ambiguous_heads_are_answered_and_close_the_connection() {
     let server = TestServer::start();
     for (request, status) in [
         ("GET / HTTP/1.1\nHost: h\n\n", 400),
@@ -193,10 +191,10 @@ fn heads_open_to_two_readings_are_answered_and_closed() {
     assert!(server.exchanges(8).iter().all(|line| line.starts_with("- ")));
 }
 
-/// Whatever could not be read was answered as if it were a GET: a HEAD got a body, which its client takes for the
-/// beginning of the next response.
+/// Every invalid request was answered as if it were a GET. A HEAD got a body, which its client takes for the beginning
+/// of the next response.
 #[test]
-fn a_head_request_that_is_refused_gets_no_body() {
+fn a_rejected_head_request_gets_no_body() {
     let server = TestServer::start();
     for (request, status) in [
         ("HEAD / HTTP/1.1\r\n\r\n".to_owned(), 400),
@@ -220,7 +218,7 @@ fn a_chunked_body_is_never_read_as_a_request() {
 }
 
 #[test]
-fn a_panic_ends_its_connection_and_no_other() {
+fn a_panic_ends_only_its_own_connection() {
     let server = TestServer::start();
     let mut other = server.connect();
     assert_eq!(other.get("/x").status, 200);
@@ -232,7 +230,7 @@ fn a_panic_ends_its_connection_and_no_other() {
 }
 
 #[test]
-fn a_body_that_breaks_cuts_the_connection() {
+fn a_failing_response_body_cuts_the_connection() {
     let server = TestServer::start();
     for path in ["/broken", "/short"] {
         let mut client = server.connect();
@@ -244,13 +242,13 @@ fn a_body_that_breaks_cuts_the_connection() {
 }
 
 #[test]
-fn a_client_that_goes_away_is_noticed() {
+fn a_disconnected_client_is_noticed() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.send("GET /stream?1000000000 HTTP/1.1\r\nHost: h\r\n\r\n");
     client.head();
     drop(client);
-    assert!(server.exchanges(1)[0].ends_with("ClientGone"), "{:?}", server.exchanges(1));
+    assert!(server.exchanges(1)[0].ends_with("ClientDisconnected"), "{:?}", server.exchanges(1));
     let mut client = server.connect();
     client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nhalf");
     drop(client);
@@ -259,19 +257,41 @@ fn a_client_that_goes_away_is_noticed() {
 }
 
 #[test]
-fn a_long_request_learns_that_its_client_has_gone() {
+fn a_long_request_is_cancelled_when_its_client_disconnects() {
     let server = TestServer::start();
     let mut client = server.connect();
-    client.send(b"GET /abandoned HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send(b"GET /cancelled HTTP/1.1\r\nHost: x\r\n\r\n");
     server.wait_for_calls(1);
-    assert_eq!(server.connect().get("/x").status, 200, "and holds up nobody while it waits");
+    assert_eq!(server.connect().get("/x").status, 200, "others are served while it waits");
     drop(client);
     let log = server.exchanges(2);
-    assert!(log[1].starts_with("/abandoned 200"), "{log:?}");
+    assert!(log[1].starts_with("/cancelled 200"), "{log:?}");
+}
+
+/// One byte too many kept the work for a lost client running.
+#[test]
+fn a_client_that_sends_more_and_disconnects_is_noticed() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send(b"GET /cancelled HTTP/1.1\r\nHost: x\r\n\r\nG");
+    server.wait_for_calls(1);
+    drop(client);
+    assert!(server.exchanges(1)[0].starts_with("/cancelled 200"));
+}
+
+/// The source of a slow response worked until its next piece could not be sent.
+#[test]
+fn a_body_that_waits_ends_when_its_client_disconnects() {
+    let server = TestServer::start();
+    let mut client = server.connect();
+    client.send(b"GET /waiting HTTP/1.1\r\nHost: x\r\n\r\n");
+    server.wait_for_calls(1);
+    drop(client);
+    assert!(server.exchanges(1)[0].ends_with("ClientDisconnected"));
 }
 
 #[test]
-fn a_body_of_unknown_length_comes_in_chunks_and_the_connection_is_kept() {
+fn a_body_of_unknown_length_is_sent_in_chunks() {
     let server = TestServer::start();
     let mut client = server.connect();
     for bytes in [0, 1, 200_000] {
@@ -286,7 +306,7 @@ fn a_body_of_unknown_length_comes_in_chunks_and_the_connection_is_kept() {
     assert_eq!(client.get("/after").text(), "/after");
 }
 
-/// An empty piece went out as a chunk of size 0, which ends the body: the rest was taken for the next answer.
+/// An empty piece was sent as a chunk of size 0, which ends the body. The rest was taken for the next response.
 #[test]
 fn an_empty_piece_does_not_end_a_chunked_body() {
     let server = TestServer::start();
@@ -308,7 +328,7 @@ fn a_chunked_body_that_fails_has_no_last_chunk() {
 
 /// An HTTP/1.0 client reads chunk sizes as content.
 #[test]
-fn a_client_of_http_1_0_gets_no_chunks() {
+fn an_http_1_0_client_gets_no_chunks() {
     let server = TestServer::start();
     let mut client = server.connect();
     client.send("GET /chunks?3 HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
@@ -318,7 +338,7 @@ fn a_client_of_http_1_0_gets_no_chunks() {
 }
 
 #[test]
-fn work_is_waited_for_no_longer_than_was_said_and_can_be_waited_for_again() {
+fn work_that_timed_out_can_be_waited_for_again() {
     let server = TestServer::start();
-    assert_eq!(server.connect().get("/within?10").text(), "None None Some(7)");
+    assert_eq!(server.connect().get("/timeout?10").text(), "None None Some(7)");
 }

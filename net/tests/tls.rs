@@ -1,16 +1,16 @@
-//! A port with TLS as clients meet it: both versions, plain HTTP sent to it, what is no TLS, a certificate that is replaced,
-//! sessions that are resumed, and the ends of connections. The client is rustls with a socket that blocks.
+//! A port with TLS, as clients see it.
+//!
+//! The tests cover both versions, plain HTTP, invalid TLS, replaced certificates, resumed sessions and the ends of
+//! connections. The client is rustls on a blocking socket.
 #![allow(clippy::unwrap_used, reason = "a helper that fails is a test that fails")]
-
-mod common;
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cairn_net::{HandshakeThreads, Limits, Pair, Tls};
-use common::{Client, PATIENCE, TestServer, pattern};
+use crate::support::{Client, PATIENCE, TestServer, pattern};
+use cairn_net::{CertificateAndKey, HandshakeThreads, Limits, Tls};
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::CertificateDer;
 use rustls::version::{TLS12, TLS13};
@@ -20,22 +20,22 @@ type TlsClient = Client<StreamOwned<ClientConnection, TcpStream>>;
 
 const BOTH: [&rustls::SupportedProtocolVersion; 2] = [&TLS12, &TLS13];
 
-/// A certificate for localhost that nobody has signed, and the pair as a server takes it.
-fn make_pair() -> (CertificateDer<'static>, Pair) {
+/// Makes a self-signed certificate for localhost: the certificate for a client, and with its key for a server.
+fn make_certificate() -> (CertificateDer<'static>, CertificateAndKey) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     let key = made.signing_key.serialize_pem();
-    let pair = Pair::from_pem(made.cert.pem().as_bytes(), key.as_bytes()).unwrap();
-    (made.cert.der().clone(), pair)
+    let with_key = CertificateAndKey::from_pem(made.cert.pem().as_bytes(), key.as_bytes()).unwrap();
+    (made.cert.der().clone(), with_key)
 }
 
-/// A server with TLS, the handle to its certificate, and that certificate.
+/// Starts a server with TLS. Also returns the handle to its certificate, and that certificate.
 fn serve(limits: Limits) -> (TestServer, Tls, CertificateDer<'static>) {
-    let (certificate, pair) = make_pair();
-    let tls = Tls::new(&pair, &HandshakeThreads::start(1).unwrap()).unwrap();
+    let (certificate, with_key) = make_certificate();
+    let tls = Tls::new(&with_key, &HandshakeThreads::start(1).unwrap()).unwrap();
     (TestServer::with_tls(limits, &tls), tls, certificate)
 }
 
-fn trusting(
+fn client_config(
     certificate: &CertificateDer<'static>,
     version: &'static rustls::SupportedProtocolVersion,
 ) -> ClientConfig {
@@ -62,10 +62,10 @@ fn connect(server: &TestServer, config: &Arc<ClientConfig>) -> TlsClient {
 }
 
 #[test]
-fn requests_and_bodies_of_all_sizes_pass_in_both_versions() {
+fn requests_and_bodies_of_all_sizes_pass_unchanged() {
     let (server, _, certificate) = serve(Limits::default());
     for version in BOTH {
-        let mut client = connect(&server, &Arc::new(trusting(&certificate, version)));
+        let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         assert_eq!(client.get("/a").text(), "/a");
         for length in [0_usize, 1, 16_383, 16_384, 16_385, 70_000, 3_000_000] {
             let body: Vec<u8> = (0..length as u64).map(pattern).collect();
@@ -85,12 +85,12 @@ fn requests_and_bodies_of_all_sizes_pass_in_both_versions() {
 }
 
 #[test]
-fn a_client_that_reads_nothing_for_a_while_gets_every_byte() {
+fn a_client_that_pauses_reading_gets_every_byte() {
     let (server, _, certificate) = serve(Limits::default());
-    let mut client = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
+    let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     client.send("GET /stream?20000000 HTTP/1.1\r\nHost: h\r\n\r\n");
-    // The server has filled all buffers on the way when it serves somebody else.
-    let mut other = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
+    // By the time the server has answered these, it has filled all buffers of the first connection.
+    let mut other = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     for _ in 0..50 {
         assert_eq!(other.get("/other").text(), "/other");
     }
@@ -99,7 +99,7 @@ fn a_client_that_reads_nothing_for_a_while_gets_every_byte() {
 }
 
 #[test]
-fn plain_http_is_told_so_in_plain_http() {
+fn plain_http_gets_a_400_in_plain_http() {
     let (server, _, _) = serve(Limits::default());
     for request in
         ["GET / HTTP/1.1\r\nHost: h\r\n\r\n", "PUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"]
@@ -113,9 +113,9 @@ fn plain_http_is_told_so_in_plain_http() {
 }
 
 #[test]
-fn what_is_no_tls_ends_the_connection_and_only_that() {
+fn invalid_tls_ends_only_its_own_connection() {
     let (server, _, certificate) = serve(Limits::default());
-    for rubbish in [
+    for invalid in [
         &b"\x00\x00\x00"[..],
         b"ssh-2.0\r\n",
         b"\x80\x2e\x01\x00\x02",
@@ -125,21 +125,21 @@ fn what_is_no_tls_ends_the_connection_and_only_that() {
         b"\x15\x03\x01\x00\x02\x01\x00",
     ] {
         let mut client = server.connect();
-        client.send(rubbish);
+        client.send(invalid);
         let mut answer = Vec::new();
-        // An alert, or nothing at all; in any case an end.
+        // An alert or nothing, then the end.
         client.stream.read_to_end(&mut answer).unwrap();
         assert!(answer.is_empty() || answer[0] == 21, "{answer:?}");
     }
-    let mut client = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
+    let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     assert_eq!(client.get("/still").text(), "/still");
 }
 
 #[test]
-fn only_http_1_1_is_agreed_on() {
+fn only_http_1_1_is_negotiated() {
     let (server, _, certificate) = serve(Limits::default());
     let offering = |protocols: &[&[u8]]| {
-        let mut config = trusting(&certificate, &TLS13);
+        let mut config = client_config(&certificate, &TLS13);
         config.alpn_protocols = protocols.iter().map(|protocol| protocol.to_vec()).collect();
         try_connect(&server, &Arc::new(config))
     };
@@ -153,67 +153,71 @@ fn only_http_1_1_is_agreed_on() {
 fn sessions_are_resumed_until_the_certificate_changes() {
     let (server, tls, certificate) = serve(Limits::default());
     for version in BOTH {
-        let config = Arc::new(trusting(&certificate, version));
+        let config = Arc::new(client_config(&certificate, version));
         let kind = || {
             let mut client = connect(&server, &config);
-            // The ticket comes with the first answer.
+            // The ticket comes with the first response.
             assert_eq!(client.get("/").status, 200);
             client.stream.conn.handshake_kind()
         };
         assert_eq!(kind(), Some(HandshakeKind::Full));
         assert_eq!(kind(), Some(HandshakeKind::Resumed));
     }
-    let config = Arc::new(trusting(&certificate, &TLS13));
+    let config = Arc::new(client_config(&certificate, &TLS13));
     assert_eq!(connect(&server, &config).get("/").status, 200);
-    let (_, other) = make_pair();
+    let (_, other) = make_certificate();
     tls.replace(&other).unwrap();
-    assert!(try_connect(&server, &config).is_err(), "an old session must not hide the new certificate");
+    assert!(
+        try_connect(&server, &config).is_err(),
+        "an old session must not be resumed under a new certificate"
+    );
 }
 
 #[test]
-fn open_connections_outlive_their_certificate() {
+fn open_connections_survive_a_new_certificate() {
     let (server, tls, certificate) = serve(Limits::default());
-    let old = Arc::new(trusting(&certificate, &TLS13));
+    let old = Arc::new(client_config(&certificate, &TLS13));
     let mut open = connect(&server, &old);
     assert_eq!(open.get("/before").text(), "/before");
-    let (new_certificate, pair) = make_pair();
-    tls.replace(&pair).unwrap();
+    let (new_certificate, with_key) = make_certificate();
+    tls.replace(&with_key).unwrap();
     assert_eq!(open.get("/after").text(), "/after");
     assert!(try_connect(&server, &old).is_err());
-    let mut fresh = connect(&server, &Arc::new(trusting(&new_certificate, &TLS13)));
+    let mut fresh = connect(&server, &Arc::new(client_config(&new_certificate, &TLS13)));
     assert_eq!(fresh.get("/new").text(), "/new");
 }
 
 #[test]
-fn a_client_can_tell_the_end_from_a_cut() {
+fn a_close_notify_ends_a_complete_response() {
     let (server, _, certificate) = serve(Limits::default());
     for version in BOTH {
-        let mut client = connect(&server, &Arc::new(trusting(&certificate, version)));
+        let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
         assert_eq!(client.answer().text(), "/x");
-        // Without a close_notify this is an error, not an end.
+        // Without a close_notify this would be an error.
         assert_eq!(client.stream.read(&mut [0]).unwrap(), 0);
     }
 }
 
-/// Every end of a connection said close_notify, also that of an answer that broke off: one without a length then looked whole.
+/// Every end of a connection sent close_notify, also after a truncated response. One without a length then looked
+/// complete.
 #[test]
-fn an_answer_that_broke_off_does_not_look_whole() {
+fn a_truncated_response_has_no_close_notify() {
     let (server, _, certificate) = serve(Limits::default());
     for version in BOTH {
-        let mut client = connect(&server, &Arc::new(trusting(&certificate, version)));
+        let mut client = connect(&server, &Arc::new(client_config(&certificate, version)));
         client.send("GET /broken-chunks HTTP/1.0\r\nHost: h\r\n\r\n");
         let mut answer = Vec::new();
         let error = client.stream.read_to_end(&mut answer).unwrap_err();
-        assert!(answer.len() > 1000, "what came before is there");
+        assert!(answer.len() > 1000, "the bytes before the failure arrive");
         assert_eq!(error.kind(), std::io::ErrorKind::UnexpectedEof);
     }
 }
 
 #[test]
-fn a_record_that_was_changed_on_its_way_ends_the_connection() {
+fn a_modified_record_ends_the_connection() {
     let (server, _, certificate) = serve(Limits::default());
-    let mut client = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
+    let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     client.stream.conn.writer().write_all(b"GET /x HTTP/1.1\r\nHost: h\r\n\r\n").unwrap();
     let mut record = Vec::new();
     while client.stream.conn.wants_write() {
@@ -227,7 +231,7 @@ fn a_record_that_was_changed_on_its_way_ends_the_connection() {
 }
 
 #[test]
-fn a_handshake_that_stands_still_is_ended() {
+fn a_stalled_handshake_is_ended() {
     let limits = Limits { head_timeout: Duration::from_millis(300), ..Limits::default() };
     let (server, _, _) = serve(limits);
     for begun in [&b""[..], b"\x16", b"\x16\x03\x01\x02\x00\x01"] {
@@ -241,21 +245,21 @@ fn a_handshake_that_stands_still_is_ended() {
 }
 
 #[test]
-fn work_for_a_client_that_has_closed_is_given_up() {
+fn a_request_whose_client_closed_is_cancelled() {
     let (server, _, certificate) = serve(Limits::default());
-    let mut client = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
-    client.send("GET /abandoned HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
+    client.send("GET /cancelled HTTP/1.1\r\nHost: h\r\n\r\n");
     server.wait_for_calls(1);
     client.stream.conn.send_close_notify();
     client.stream.flush().unwrap();
     client.stream.sock.shutdown(Shutdown::Write).unwrap();
-    assert!(server.exchanges(1)[0].starts_with("/abandoned 200"));
+    assert!(server.exchanges(1)[0].starts_with("/cancelled 200"));
 }
 
 #[test]
-fn a_drain_ends_idle_sessions_with_a_word() {
+fn a_drain_ends_idle_sessions_with_close_notify() {
     let (mut server, _, certificate) = serve(Limits::default());
-    let mut client = connect(&server, &Arc::new(trusting(&certificate, &TLS13)));
+    let mut client = connect(&server, &Arc::new(client_config(&certificate, &TLS13)));
     assert_eq!(client.get("/x").status, 200);
     let silent = server.connect();
     server.drain.begin(PATIENCE);

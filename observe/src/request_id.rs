@@ -1,14 +1,14 @@
-//! Request ids that clients bring along.
+//! Validates request ids that clients send.
 //!
-//! Every request has an id of the network layer's making. A client of the management plane may put its own in its place
-//! (specification, "Request ids"); what it may look like is decided here, since it will be written to logs and headers.
+//! The network layer generates an id for every request. Clients of the management plane may replace it with their own
+//! (specification, "Request ids"). As these ids are written to logs and headers, only harmless ones are accepted.
 
-/// Longest request id taken over, in bytes: a UUID has 36, trace headers in use elsewhere up to about 100.
+/// Longest accepted request id, in bytes. A UUID has 36 bytes, and common trace headers have up to about 100.
 pub const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// The id that a client sent, if it is harmless: 1 to [`REQUEST_ID_BYTES_MAX`] bytes of visible ASCII.
+/// Returns the id that a client sent if it has 1 to [`REQUEST_ID_BYTES_MAX`] bytes of visible ASCII.
 ///
-/// What does not qualify gives `None` and the request keeps its own id: an id is no reason to refuse a request.
+/// Otherwise returns `None`, and the request keeps its generated id. An invalid id is not a reason to refuse a request.
 #[must_use]
 pub fn client_request_id(value: &[u8]) -> Option<&str> {
     let is_harmless =
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_s_id_is_taken_over_only_when_it_is_harmless() {
+    fn only_harmless_client_ids_are_accepted() {
         let longest = "x".repeat(REQUEST_ID_BYTES_MAX);
         for fine in ["a", "018f3c5e-7b1a-7cc3-98c4-dc0c0c07398f", "Root=1-67891233-abcdef012345", &longest] {
             assert_eq!(client_request_id(fine.as_bytes()), Some(fine));

@@ -1,95 +1,40 @@
-//! The request log: one line per request, formatted by hand straight into the thread's log buffer.
+//! Request log: one line per request, formatted directly into the thread's log buffer.
 //!
-//! This is on the path of every request, so it passes by the event machinery: whether it is on is decided once,
-//! when logging starts, and a line costs a few hundred nanoseconds. It carries the route's pattern and never the
-//! raw path, for paths hold object keys and capability tokens.
+//! Every request pays for it, so it bypasses `tracing`. Whether it is enabled is decided once, when logging starts, and a line
+//! costs a few hundred nanoseconds. A line has the route pattern and never the raw path, because paths contain object keys and
+//! capability tokens. Bucket and key are added only if the operator asks for them.
 
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use cairn_net::{Exchange, Outcome};
-use tracing::Level;
+use cairn_net::Exchange;
 
-use crate::format::{
+use crate::log::format::{
     LogFormat, push_decimal, push_field_name, push_line_end, push_line_start, push_message,
     push_number_field, push_padded, push_text_field,
 };
-use crate::logging::active;
-use crate::{metrics, request_figures};
+use crate::log::{REQUEST_TARGET, RequestLog, active};
+use crate::metrics;
+use crate::request_record::{LoggedResource, Plane, RequestOutcome, RequestRecord};
 
-/// The target of request lines, so that a filter can tell them from the rest.
-pub(crate) const REQUEST_TARGET: &str = "service::request";
-/// The level of request lines.
-pub(crate) const REQUEST_LEVEL: Level = Level::INFO;
-
-/// Which listener a request came in on.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Plane {
-    /// The S3 data plane.
-    Data,
-    /// The management plane.
-    Management,
+/// Returns whether request lines name bucket and key, so that planes parse paths only if they are wanted.
+#[must_use]
+pub fn paths_are_logged() -> bool {
+    active().is_some_and(|logging| logging.paths && logging.request_log != RequestLog::Off)
 }
 
-impl Plane {
-    /// All planes.
-    pub const ALL: [Self; 2] = [Self::Data, Self::Management];
-
-    /// The word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Data => "data",
-            Self::Management => "management",
-        }
-    }
-}
-
-/// How an exchange ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RequestOutcome {
-    /// The response was sent to its last byte.
-    Complete,
-    /// The client closed or reset the connection first.
-    ClientGone,
-    /// The response's body could not be produced to its end; the connection was cut.
-    BodyFailed,
-    /// A deadline ended the exchange.
-    DeadlinePassed,
-}
-
-impl RequestOutcome {
-    /// The word for it, in the log and as a label.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Complete => "complete",
-            Self::ClientGone => "client_gone",
-            Self::BodyFailed => "body_failed",
-            Self::DeadlinePassed => "deadline_passed",
-        }
-    }
-}
-
-impl From<Outcome> for RequestOutcome {
-    fn from(outcome: Outcome) -> Self {
-        match outcome {
-            Outcome::Complete => Self::Complete,
-            Outcome::ClientGone => Self::ClientGone,
-            Outcome::BodyFailed => Self::BodyFailed,
-            Outcome::DeadlinePassed => Self::DeadlinePassed,
-        }
-    }
-}
-
-/// Writes the line of an exchange that has ended on a plane's listener, and counts it: see [`log_request`].
-pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>) {
+/// Counts and logs an exchange that has ended on a plane's listener, see [`log_request`]. `resource` is its bucket and key, if
+/// [`paths_are_logged`].
+pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>, resource: Option<LoggedResource<'_>>) {
     log_request(&RequestRecord {
         request_id: &exchange.response.request_id,
         plane,
         method: exchange.request.map_or("", |request| request.head.method().as_str()),
         addresses: exchange.request.map(|request| (request.client, request.peer.ip())),
         route: exchange.response.route,
+        principal: exchange.response.principal.as_deref(),
+        resource,
         operation: exchange.response.operation,
         status: exchange.response.status.as_u16(),
         latency: exchange.latency,
@@ -100,56 +45,35 @@ pub fn log_exchange(plane: Plane, exchange: &Exchange<'_>) {
     });
 }
 
-/// What the log says about one request.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestRecord<'a> {
-    /// The id that the response carried.
-    pub request_id: &'a str,
-    /// The listener.
-    pub plane: Plane,
-    /// The method as sent, or empty when there was no readable head.
-    pub method: &'a str,
-    /// The client's address and that of who has connected; none without a readable head.
-    pub addresses: Option<(IpAddr, IpAddr)>,
-    /// The route's pattern, never the raw path.
-    pub route: &'static str,
-    /// What the service calls what was asked for, from a table; empty where the route says all.
-    pub operation: &'static str,
-    /// The status of the response.
-    pub status: u16,
-    /// From the last byte of the head until the response was handed to the socket; zero without a readable head.
-    pub latency: Duration,
-    /// Bytes of the request's body that were read.
-    pub bytes_in: u64,
-    /// Bytes of the response's body that were sent.
-    pub bytes_out: u64,
-    /// How the exchange ended.
-    pub outcome: RequestOutcome,
-    /// The error code that the response named.
-    pub error_code: Option<&'a str>,
-}
-
-/// Counts a finished request and writes its line, if the log filter lets request lines through.
+/// Counts a finished request and logs it if its line is enabled.
 pub fn log_request(record: &RequestRecord<'_>) {
     count(record);
     if let Some(logging) = active()
-        && logging.request_lines
+        && is_logged(logging.request_log, record)
     {
         logging.sink.append(|out| push_request_line(out, logging.format, record));
     }
 }
 
+fn is_logged(request_log: RequestLog, record: &RequestRecord<'_>) -> bool {
+    match request_log {
+        RequestLog::All => true,
+        RequestLog::Errors => record.status >= 400 || record.outcome != RequestOutcome::Complete,
+        RequestLog::Off => false,
+    }
+}
+
 fn count(record: &RequestRecord<'_>) {
-    request_figures::note(record);
+    metrics::record_request(record);
     if is_failure_of_service(record) {
         metrics::ERRORS.add(1);
     }
-    metrics::note_cut_short(record.outcome);
+    metrics::record_cut_short(record.outcome);
 }
 
-/// Whether the service failed a request: by the status of its response, or in the middle of the response's body, when the
-/// status was sent already. 501 and 505 refuse what the client asked for, 503 and 507 are states; none of them is a defect
-/// of the service.
+/// Returns whether the service failed a request: by the status of the response, or after the status, within the response body.
+///
+/// 501 and 505 refuse an unsupported request, and 503 and 507 report a state. None of them is a defect of the service.
 fn is_failure_of_service(record: &RequestRecord<'_>) -> bool {
     let by_status = record.status >= 500 && !matches!(record.status, 501 | 503 | 505 | 507);
     by_status || record.outcome == RequestOutcome::BodyFailed
@@ -167,7 +91,17 @@ fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecor
             push_address(out, format, "proxy", peer);
         }
     }
+    if let Some(principal) = record.principal {
+        push_text_field(out, format, "principal", principal);
+    }
     push_text_field(out, format, "route", record.route);
+    if let Some(LoggedResource { bucket, key }) = record.resource {
+        for (name, value) in [("bucket", bucket), ("key", key)] {
+            if !value.is_empty() {
+                push_text_field(out, format, name, value);
+            }
+        }
+    }
     push_number_field(out, format, "status", u64::from(record.status));
     push_field_name(out, format, "latency_ms");
     push_milliseconds(out, record.latency);
@@ -180,17 +114,17 @@ fn push_request_line(out: &mut Vec<u8>, format: LogFormat, record: &RequestRecor
     push_line_end(out, format);
 }
 
-/// A field whose value is an address, which needs no escapes.
+/// Appends a field whose value is an address, which needs no escaping.
 fn push_address(out: &mut Vec<u8>, format: LogFormat, name: &'static str, address: IpAddr) {
     push_field_name(out, format, name);
-    // Writing to a vector does not fail.
+    // Writing to a vector cannot fail.
     let _ = match format {
         LogFormat::Text => write!(out, "{address}"),
         LogFormat::Json => write!(out, "\"{address}\""),
     };
 }
 
-/// Milliseconds with three decimals, that is, to the microsecond.
+/// Appends milliseconds with three decimals.
 fn push_milliseconds(out: &mut Vec<u8>, latency: Duration) {
     let micros = u64::try_from(latency.as_micros()).unwrap_or(u64::MAX);
     push_decimal(out, micros / 1000);
@@ -212,6 +146,8 @@ mod tests {
             method: "GET",
             addresses: Some((CLIENT, CLIENT)),
             route: "/{bucket}/{key}",
+            principal: Some("root"),
+            resource: None,
             operation: "GetObject",
             status: 200,
             latency: Duration::from_micros(12_007),
@@ -229,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn a_text_line_has_everything_once() {
+    fn text_lines_have_all_fields() {
         let text = line(LogFormat::Text, &record());
         let (_, rest) = text.split_once('Z').unwrap();
         assert_eq!(
             rest,
             "  INFO service::request: request request_id=0123456789ABCDEF0123456789ABCDEF plane=data method=GET \
-             client=198.51.100.7 route=/{bucket}/{key} status=200 latency_ms=12.007 bytes_in=0 bytes_out=4096 outcome=complete\n"
+             client=198.51.100.7 principal=root route=/{bucket}/{key} status=200 latency_ms=12.007 bytes_in=0 bytes_out=4096 outcome=complete\n"
         );
     }
 
     #[test]
-    fn a_json_line_is_one_object_with_numbers_as_numbers() {
+    fn json_lines_are_objects_with_numbers() {
         let failed = RequestRecord { status: 404, error_code: Some("NoSuchKey"), ..record() };
         let value: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &failed)).unwrap();
         assert_eq!(value["level"], "INFO");
@@ -252,30 +188,66 @@ mod tests {
     }
 
     #[test]
-    fn a_request_that_came_through_a_proxy_names_both() {
+    fn requests_through_a_proxy_name_client_and_proxy() {
         let proxy = IpAddr::V6(std::net::Ipv6Addr::LOCALHOST);
         let forwarded = RequestRecord { addresses: Some((CLIENT, proxy)), ..record() };
         let text = line(LogFormat::Text, &forwarded);
-        assert!(text.contains(" client=198.51.100.7 proxy=::1 route="), "{text}");
+        assert!(text.contains(" client=198.51.100.7 proxy=::1 principal="), "{text}");
         let value: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &forwarded)).unwrap();
         assert_eq!((&value["client"], &value["proxy"]), (&"198.51.100.7".into(), &"::1".into()));
         let headless = line(LogFormat::Text, &RequestRecord { addresses: None, ..record() });
         assert!(!headless.contains("client=") && !headless.contains("proxy="), "{headless}");
     }
 
-    /// 505 was counted, so that anyone could raise the alarm of the operators by asking in a version of HTTP that is
-    /// not spoken here; and 507, so that a full disk raised the alarm of defects beside its own.
     #[test]
-    fn neither_what_a_client_asks_for_nor_a_state_is_a_failure_of_the_service() {
+    fn bucket_and_key_are_fields_of_their_own() {
+        let resource = Some(LoggedResource { bucket: "photos", key: "a b\n\"c\"" });
+        let named = RequestRecord { resource, principal: None, ..record() };
+        let text = line(LogFormat::Text, &named);
+        assert!(
+            text.contains(" route=/{bucket}/{key} bucket=photos key=\"a b\\n\\\"c\\\"\" status="),
+            "{text}"
+        );
+        assert!(!text.contains("principal"), "{text}");
+        let value: serde_json::Value = serde_json::from_str(&line(LogFormat::Json, &named)).unwrap();
+        assert_eq!((&value["bucket"], &value["key"]), (&"photos".into(), &"a b\n\"c\"".into()));
+        let bucket =
+            RequestRecord { resource: Some(LoggedResource { bucket: "photos", key: "" }), ..record() };
+        assert!(!line(LogFormat::Text, &bucket).contains("key="));
+    }
+
+    #[test]
+    fn errors_are_refused_failed_and_cut_short_requests() {
+        let logged = |request_log, status, outcome| {
+            is_logged(request_log, &RequestRecord { status, outcome, ..record() })
+        };
+        for (status, outcome, is_error) in [
+            (200, RequestOutcome::Complete, false),
+            (304, RequestOutcome::Complete, false),
+            (404, RequestOutcome::Complete, true),
+            (503, RequestOutcome::Complete, true),
+            (200, RequestOutcome::ClientGone, true),
+            (200, RequestOutcome::BodyFailed, true),
+        ] {
+            assert!(logged(RequestLog::All, status, outcome));
+            assert_eq!(logged(RequestLog::Errors, status, outcome), is_error, "{status} {outcome:?}");
+            assert!(!logged(RequestLog::Off, status, outcome));
+        }
+    }
+
+    /// Regression: 505 was counted, so any client could raise the operators' alarm with an unsupported version of HTTP. 507
+    /// was counted, so a full disk also raised the alarm for defects.
+    #[test]
+    fn unsupported_requests_and_states_are_not_failures() {
         let fails = |status: &u16| is_failure_of_service(&RequestRecord { status: *status, ..record() });
         let failures: Vec<u16> = (200..600).filter(fails).take(5).collect();
         assert_eq!(failures, [500, 502, 504, 506, 508]);
     }
 
-    /// A GET that met a damaged block in its second half had said 200 by then: it counted as a success, and as cut short
-    /// like those whose client had gone.
+    /// Regression: a GET that read a damaged block after status 200 was sent counted as a success, and as cut short in the
+    /// same way as requests whose client had disconnected.
     #[test]
-    fn a_body_that_failed_in_its_middle_is_a_failure_of_the_service_and_a_client_that_went_is_none() {
+    fn failed_bodies_are_failures_but_disconnected_clients_are_not() {
         let fails = |outcome| is_failure_of_service(&RequestRecord { outcome, ..record() });
         assert!(fails(RequestOutcome::BodyFailed));
         for outcome in [RequestOutcome::Complete, RequestOutcome::ClientGone, RequestOutcome::DeadlinePassed]
@@ -286,7 +258,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_value_makes_a_second_line_or_field(id in any::<String>(), method in any::<String>(), micros in any::<u64>()) {
+        fn values_never_add_lines_or_fields(id in any::<String>(), method in any::<String>(), micros in any::<u64>()) {
             let record = RequestRecord { request_id: &id, method: &method, latency: Duration::from_micros(micros), ..record() };
             for format in [LogFormat::Text, LogFormat::Json] {
                 prop_assert_eq!(line(format, &record).matches('\n').count(), 1);

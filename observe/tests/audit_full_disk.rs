@@ -1,17 +1,18 @@
-//! A trail that cannot grow: what cannot be recorded is refused, nothing is half-recorded, and it recovers by itself.
+//! An audit trail on a full disk: records are refused, none is half-written, and it recovers by itself.
 //!
-//! The process's limit on file sizes stands in for the full disk: both are the same to the trail. The limit sends a signal
-//! that ends a process unless it is ignored, hence the shell in front; and the limit is the process's, hence one test.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! The process's limit on file sizes simulates the full disk; the trail sees the same errors. The limit raises a signal that
+//! ends a process unless it is ignored, and it applies to the whole process. The test therefore runs itself again in a process
+//! of its own, started by a shell that ignores the signal.
 
 use cairn_model::SystemClock;
-use cairn_observe::{AuditError, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult};
+use cairn_observe::{AuditError, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents};
 use futures_lite::future::block_on;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Set in the process that runs the test.
 const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
 const WRITERS: usize = 16;
 
@@ -26,6 +27,7 @@ fn open(folder: &std::path::Path) -> Arc<AuditLog> {
         store: [1; 16],
         age_max: Duration::from_secs(86_400),
         records_max: 1_000_000,
+        data_events: DataEvents::default(),
         clock: Arc::new(SystemClock),
     };
     AuditLog::open(options).unwrap()
@@ -35,7 +37,7 @@ fn record(name: &str) -> AuditRecord {
     AuditRecord { detail: "x".repeat(500), ..AuditRecord::new("system", name, AuditResult::Allowed) }
 }
 
-/// Records until it is refused; how many times it was not.
+/// Records events until one is refused. Returns the number of recorded events and the error.
 fn fill(log: &AuditLog) -> (usize, AuditError) {
     let mut count = 0;
     loop {
@@ -43,7 +45,7 @@ fn fill(log: &AuditLog) -> (usize, AuditError) {
             Ok(_) => count += 1,
             Err(error) => return (count, error),
         }
-        assert!(count < 100_000, "the limit was never met");
+        assert!(count < 100_000, "the limit was never reached");
     }
 }
 
@@ -63,19 +65,27 @@ fn count(log: &AuditLog) -> usize {
 #[test]
 fn a_full_disk_refuses_records_and_loses_none() {
     if std::env::var_os(INNER).is_none() {
-        let own = std::env::current_exe().unwrap();
+        let this = std::env::current_exe().unwrap();
+        let name = "audit_full_disk::a_full_disk_refuses_records_and_loses_none";
         let done = Command::new("sh")
-            .args(["-c", "trap '' XFSZ; exec \"$0\" --nocapture", own.to_str().unwrap()])
+            .args([
+                "-c",
+                "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture",
+                this.to_str().unwrap(),
+                name,
+            ])
             .env(INNER, "1")
-            .status();
-        assert!(done.unwrap().success());
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.success() && output.contains("1 passed"), "{output}");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("unmade"), b"").unwrap();
     let log = open(folder.path());
     block_on(log.append(record("first"))).unwrap();
-    let under_way = block_on(log.intend(record("under way"))).unwrap();
+    let in_progress = block_on(log.record_intent(record("in progress"))).unwrap();
     let length = std::fs::metadata(folder.path().join("data.mdb")).unwrap().len();
     limit_files(Some(length));
     let writers: Vec<_> = (0..WRITERS)
@@ -90,16 +100,16 @@ fn a_full_disk_refuses_records_and_loses_none() {
         assert_eq!(error, AuditError::Full);
         recorded += count;
     }
-    assert!(recorded > 1000, "the space written ahead was used first: {recorded}");
+    assert!(recorded > 1000, "the headroom is used first: {recorded}");
     assert_eq!(block_on(log.append(record("refused"))), Err(AuditError::Full));
-    assert!(block_on(log.intend(record("not begun"))).is_err(), "what cannot be recorded is not begun");
-    block_on(under_way.settle(Some(record("done on a full disk"))));
-    assert_eq!(count(&log), recorded, "what was recorded is there, and nothing else");
-    assert_eq!(log.check(), Ok(()), "a full disk is no failure");
+    assert!(block_on(log.record_intent(record("not begun"))).is_err(), "no intent is recorded either");
+    block_on(in_progress.complete(Some(record("done on a full disk"))));
+    assert_eq!(count(&log), recorded, "exactly the recorded events exist");
+    assert_eq!(log.check(), Ok(()), "a full disk is not a failure");
 
     limit_files(None);
     block_on(log.append(record("space again"))).unwrap();
     drop(log);
-    // The change that was under way when the disk filled up has its event as soon as there is space.
+    // The change that was in progress when the disk filled up has its event as soon as there is space.
     assert_eq!(count(&open(folder.path())), recorded + 2);
 }

@@ -1,52 +1,90 @@
-//! One authenticated and authorized request, as the operations see it.
+//! An authenticated and authorized request, as operations see it.
 
-use crate::account;
-use crate::audit::RequestTrail;
+use crate::access::account;
+use crate::access::audit::AuditContext;
+use crate::access::auth::{self, RequiredRights};
+use crate::access::recording::Recording;
 use crate::errors::{ErrorCode, S3Result};
-use crate::fields::Fields;
-use crate::query::Query;
-use crate::target::Target;
-use cairn_engine::{Bucket, Engine};
+use crate::headers::object_lock;
+use crate::request::fields::Fields;
+use crate::request::query::Query;
+use crate::request::target::Target;
+use cairn_engine::{Bucket, BucketSettings, Engine};
 use cairn_http1::RequestHead;
-use cairn_identity::Authentication;
+use cairn_identity::{Authentication, Authenticator, Credentials};
 use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
 use cairn_observe::AuditLog;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What an operation gets.
+/// The input of an operation.
 pub(crate) struct Call<'a> {
     /// The engine of this executor.
     pub(crate) engine: &'a Rc<Engine>,
-    /// Where a response that fails on its way is recorded.
+    /// Looks the client up again before a change.
+    pub(crate) authenticator: &'a Rc<Authenticator<Box<dyn Credentials>>>,
+    /// What the request requires of its client's policies.
+    pub(crate) required: RequiredRights,
+    /// Where a failure is recorded that happens while the response is sent.
     pub(crate) audit: &'a Arc<AuditLog>,
+    /// The audit record of the request, if there is one.
+    pub(crate) recording: &'a Recording,
     /// The request.
     pub(crate) request: &'a Request,
     /// The operation's name.
     pub(crate) operation: &'static str,
     /// The request's head.
     pub(crate) head: &'a RequestHead,
-    /// Its header fields.
+    /// The request's header fields.
     pub(crate) fields: Fields<'a>,
-    /// Its decoded query.
+    /// The request's decoded query.
     pub(crate) query: &'a Query<'a>,
-    /// The bucket and key that it names.
+    /// The bucket and key that the path names.
     pub(crate) target: &'a Target,
-    /// Who asks, and what they said about the body.
+    /// The client's identity, and the body digest that it signed.
     pub(crate) authentication: &'a Authentication,
-    /// The time by which the request is judged.
+    /// The time at which the request was authenticated.
     pub(crate) now: Timestamp,
 }
 
 impl Call<'_> {
-    /// What a record of this request needs, for a response that outlives the call.
-    pub(crate) fn trail(&self) -> RequestTrail {
-        let authentication = Some(self.authentication);
-        RequestTrail::new(self.audit, self.request, Some(self.target), authentication, self.operation)
+    /// Checks, when the body has been received, that the client may still do what the request asks for.
+    ///
+    /// # Errors
+    /// Those of [`auth::authorize_again`].
+    pub(crate) fn authorize_again(&self) -> S3Result<()> {
+        auth::authorize_again(self.authenticator, self.authentication, |principal| {
+            auth::authorize_request(principal, self.required, self.target)?;
+            let bypass = self.fields.amz(object_lock::BYPASS);
+            if bypass.is_some_and(|text| text.eq_ignore_ascii_case("true")) {
+                auth::authorize_bypass(principal, self.target.bucket_text())
+            } else {
+                Ok(())
+            }
+        })
     }
 
-    /// The bucket that the request names.
+    /// Returns the context of audit records, for a response that outlives the call.
+    pub(crate) fn audit_context(&self) -> AuditContext {
+        let authentication = Some(self.authentication);
+        AuditContext::new(self.audit, self.request, Some(self.target), authentication, self.operation)
+    }
+
+    /// Whether the request bypasses governance retention: it asks for it, and its principal may do so.
+    ///
+    /// # Errors
+    /// `InvalidArgument` when the bucket has no object lock, or the header is neither `true` nor `false`;
+    /// `AccessDenied` for a principal that may not manage the bucket, whether or not there is anything to bypass.
+    pub(crate) fn bypasses_governance(&self, settings: &BucketSettings) -> S3Result<bool> {
+        if !object_lock::asks_for_bypass(self.fields, settings)? {
+            return Ok(false);
+        }
+        auth::authorize_bypass(&self.authentication.principal, self.target.bucket_text())?;
+        Ok(true)
+    }
+
+    /// Looks up the bucket that the request names.
     ///
     /// # Errors
     /// `InvalidBucketName`, `NoSuchBucket`, or `AccessDenied` when the request expects another owner.
@@ -56,10 +94,10 @@ impl Call<'_> {
         self.engine.store().bucket(&name).ok_or_else(|| ErrorCode::NoSuchBucket.into())
     }
 
-    /// The bucket and key that the request names. The key is judged after the bucket, as on AWS.
+    /// Looks up the bucket and checks the key that the request names. The key is checked after the bucket, as on AWS.
     ///
     /// # Errors
-    /// As [`Self::bucket`], and `KeyTooLongError`.
+    /// Those of [`Self::bucket`], and `KeyTooLongError`.
     pub(crate) fn object(&self) -> S3Result<(Arc<Bucket>, ObjectKey)> {
         Ok((self.bucket()?, self.target.key()?))
     }

@@ -1,16 +1,15 @@
-//! Every S3 error this server answers, in one table: code, HTTP status, default message; and the error as a value.
+//! The table of S3 errors: code, HTTP status, default message.
 //!
-//! Codes and statuses are those of AWS ("Error responses", List of error codes) unless `docs/api.md` says
-//! otherwise. An [`S3Error`] owns what its answer needs; `reply.rs` makes the XML of it. Nothing here may put a
-//! secret into a message: messages go to clients. Causes go to the log and never to clients: they name files and
-//! devices.
+//! Codes and statuses are those of AWS ("Error responses", List of error codes) unless `docs/s3-api.md` says otherwise.
+//! An [`S3Error`] owns what its response needs; `reply` writes its XML. Messages go to clients and must not contain
+//! secrets. Causes go to the log and never to clients, because they name files and devices.
 
 use cairn_engine::EngineError;
 use cairn_identity::AuthError;
 use cairn_net::BodyError;
 use std::borrow::Cow;
 
-/// What a client is told that tried to remove, or to unlock, a locked version.
+/// The message for a client that tried to remove or to unlock a locked version.
 const OBJECT_LOCKED: &str = "Access Denied because object protected by object lock.";
 
 /// One row of the table.
@@ -49,6 +48,7 @@ error_table! {
     BadRequest 400 "The request could not be understood.";
     BucketAlreadyOwnedByYou 409 "Your previous request to create the named bucket succeeded and you already own it.";
     BucketNotEmpty 409 "The bucket you tried to delete is not empty.";
+    ClientDisconnected 400 "The client closed the connection before the request was done.";
     ConditionalRequestConflict 409 "A conflicting operation occurred during the request to this resource; try again.";
     EntityTooLarge 400 "Your proposed upload exceeds the maximum allowed size of 5 GiB for a single request.";
     EntityTooSmall 400 "Your proposed upload is smaller than the minimum allowed size: each part but the last has at least \
@@ -94,7 +94,7 @@ error_table! {
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";
 }
 
-/// The largest part of an [`S3Error`], behind a box so that results stay small.
+/// The content of an [`S3Error`], in a box so that results stay small.
 #[derive(Debug)]
 struct Details {
     code: &'static str,
@@ -103,30 +103,30 @@ struct Details {
     elements: Vec<(&'static str, String)>,
     headers: Vec<(&'static str, String)>,
     close: bool,
-    /// What went wrong inside, for the log alone.
+    /// What went wrong in this server, for the log only.
     cause: Option<Cow<'static, str>>,
-    /// Why who asked may not do it.
+    /// Why the principal is not allowed to do this.
     denied_because: Option<String>,
-    /// It stands for something that is missing, which who asked may not know: nobody was denied anything.
-    hides_a_miss: bool,
-    /// It is about what a copy is made of, not about what the request is for.
-    is_of_source: bool,
+    /// The error replaces a 404 that the principal may not see. Nothing was denied.
+    hides_missing: bool,
+    /// The error is about the source of a copy, not about its destination.
+    is_about_source: bool,
 }
 
-/// A refusal or a failure, ready to be answered.
+/// A refusal or a failure, as the client is told about it.
 #[derive(Debug)]
 pub(crate) struct S3Error(Box<Details>);
 
-/// What an operation yields.
+/// The result of an operation.
 pub(crate) type S3Result<T> = Result<T, S3Error>;
 
 impl S3Error {
-    /// An error with the message of the table.
+    /// Creates an error with the message of the table.
     pub(crate) fn new(code: ErrorCode) -> Self {
         Self::with_message(code, code.row().message)
     }
 
-    /// An error whose message says more than the table's.
+    /// Creates an error with a more specific message than the table's.
     pub(crate) fn with_message(code: ErrorCode, message: impl Into<Cow<'static, str>>) -> Self {
         let row = code.row();
         Self(Box::new(Details {
@@ -138,22 +138,22 @@ impl S3Error {
             close: false,
             cause: None,
             denied_because: None,
-            hides_a_miss: false,
-            is_of_source: false,
+            hides_missing: false,
+            is_about_source: false,
         }))
     }
 
-    /// A 501 whose message says what would work instead.
+    /// Creates a 501 whose message names an alternative.
     pub(crate) fn not_implemented(message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::NotImplemented, message)
     }
 
-    /// `InvalidRequest` with what is wrong.
+    /// Creates an `InvalidRequest` whose message says what is wrong.
     pub(crate) fn invalid_request(message: impl Into<Cow<'static, str>>) -> Self {
         Self::with_message(ErrorCode::InvalidRequest, message)
     }
 
-    /// `InvalidArgument` with the name and the value of the argument, as AWS sends them.
+    /// Creates an `InvalidArgument` with the name and the value of the argument, as AWS sends them.
     pub(crate) fn invalid_argument(
         name: &'static str,
         value: &str,
@@ -170,55 +170,61 @@ impl S3Error {
         self
     }
 
-    /// Adds a header to the answer.
+    /// Adds a header to the response.
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.0.headers.push((name, value.into()));
         self
     }
 
-    /// Has the connection closed after the answer, because what follows on it cannot be trusted.
+    /// Closes the connection after the response, because the next bytes on it are not the start of a request.
     pub(crate) fn closing(mut self) -> Self {
         self.0.close = true;
         self
     }
 
-    /// A failure of this server, with what the log says of it.
+    /// Creates an error for a failure of this server, with its cause for the log.
     pub(crate) fn internal(cause: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorCode::InternalError).caused_by(cause)
     }
 
-    /// A refusal of who asked: what the client and the audit trail are told of the reason.
+    /// Creates an authorization error. The reason is shown to the client and in the audit trail.
     pub(crate) fn denied(because: String) -> Self {
         let mut error = Self::with_message(ErrorCode::AccessDenied, format!("Access Denied: {because}."));
         error.0.denied_because = Some(because);
         error
     }
 
-    /// Why who asked may not do it, if that is what the error is about.
+    /// Adds the reason of an authorization error, for the audit trail.
+    pub(crate) fn denied_as(mut self, because: &str) -> Self {
+        self.0.denied_because = Some(because.to_owned());
+        self
+    }
+
+    /// Returns the reason of an authorization error.
     pub(crate) fn denied_because(&self) -> Option<&str> {
         self.0.denied_because.as_deref()
     }
 
-    /// The error stands in the place of another, that something is missing.
-    pub(crate) fn hiding_a_miss(mut self) -> Self {
-        self.0.hides_a_miss = true;
+    /// Marks the error as one that replaces a 404.
+    pub(crate) fn hiding_missing(mut self) -> Self {
+        self.0.hides_missing = true;
         self
     }
 
-    /// Whether it stands for something that is missing.
-    pub(crate) fn hides_a_miss(&self) -> bool {
-        self.0.hides_a_miss
+    /// Whether the error replaces a 404.
+    pub(crate) fn hides_missing(&self) -> bool {
+        self.0.hides_missing
     }
 
-    /// The error is about what a copy is made of.
-    pub(crate) fn of_source(mut self) -> Self {
-        self.0.is_of_source = true;
+    /// Marks the error as one about the source of a copy.
+    pub(crate) fn about_source(mut self) -> Self {
+        self.0.is_about_source = true;
         self
     }
 
-    /// Whether it is about what a copy is made of.
-    pub(crate) fn is_of_source(&self) -> bool {
-        self.0.is_of_source
+    /// Whether the error is about the source of a copy.
+    pub(crate) fn is_about_source(&self) -> bool {
+        self.0.is_about_source
     }
 
     fn caused_by(mut self, cause: impl Into<Cow<'static, str>>) -> Self {
@@ -226,13 +232,18 @@ impl S3Error {
         self
     }
 
-    /// What the log says when this server, and not the request, is to blame for the error.
+    /// Returns the cause for the log, if this server failed and not the request.
     pub(crate) fn failure_cause(&self) -> Option<&str> {
-        let own = matches!(self.status(), 500 | 503 | 507);
-        own.then(|| self.0.cause.as_deref().unwrap_or(self.message()))
+        let is_failure = matches!(self.status(), 500 | 503 | 507);
+        is_failure.then(|| self.0.cause.as_deref().unwrap_or(self.message()))
     }
 
-    /// Whether stored data, the device or a defect here failed the request.
+    /// Describes the error for the audit trail: its code, and its cause or message.
+    pub(crate) fn cause_text(&self) -> String {
+        format!("{}: {}", self.code(), self.0.cause.as_deref().unwrap_or(self.message()))
+    }
+
+    /// Whether damaged data, the device or a defect of this program failed the request.
     pub(crate) fn is_internal(&self) -> bool {
         self.status() == 500
     }
@@ -257,12 +268,12 @@ impl S3Error {
         &self.0.elements
     }
 
-    /// Headers of the answer.
+    /// Headers of the response.
     pub(crate) fn headers(&self) -> &[(&'static str, String)] {
         &self.0.headers
     }
 
-    /// Whether the connection must be closed after the answer.
+    /// Whether the connection must be closed after the response.
     pub(crate) fn closes(&self) -> bool {
         self.0.close
     }
@@ -285,8 +296,8 @@ impl From<AuthError> for S3Error {
             close: false,
             cause: None,
             denied_because: None,
-            hides_a_miss: false,
-            is_of_source: false,
+            hides_missing: false,
+            is_about_source: false,
         }))
     }
 }
@@ -297,7 +308,7 @@ impl From<BodyError> for S3Error {
             BodyError::TimedOut => ErrorCode::RequestTimeout,
             BodyError::Incomplete | BodyError::Io(_) => ErrorCode::IncompleteBody,
         };
-        // What is left on the connection is the rest of a body, not a request.
+        // The next bytes on the connection are the rest of a body, not a request.
         Self::new(code).closing()
     }
 }
@@ -329,7 +340,7 @@ impl From<EngineError> for S3Error {
             EngineError::ObjectLocked => Self::with_message(code, OBJECT_LOCKED),
             _ => Self::new(code),
         };
-        // Spares the many 404s a text that nobody reads.
+        // Common errors such as 404 need no cause: formatting it would be wasted.
         if refused.failure_cause().is_some() { refused.caused_by(error.to_string()) } else { refused }
     }
 }
@@ -351,7 +362,7 @@ mod tests {
 
     #[test]
     fn every_code_is_documented_under_its_status() {
-        let documentation = include_str!("../../docs/api.md");
+        let documentation = include_str!("../../docs/s3-api.md");
         for code in ErrorCode::ALL {
             let row = code.row();
             let start = format!("| {} |", row.status);
@@ -360,9 +371,9 @@ mod tests {
         }
     }
 
-    /// The text of the engine's error was dropped, and a 500 in the request log had no line that said why.
+    /// The text of the engine's error was dropped, and no log line explained a 500 in the request log.
     #[test]
-    fn a_failure_tells_the_log_its_cause_and_the_client_nothing_more() {
+    fn cause_of_a_failure_is_not_sent_to_the_client() {
         for (error, status, code) in [
             (EngineError::Io("/dev/sdb: bad".into()), 500, "InternalError"),
             (EngineError::Corrupt("block 3".into()), 500, "InternalError"),

@@ -1,27 +1,28 @@
-//! What must hold of requests to the data plane for any bytes: the bodies of the fuzz targets in `fuzz/`, which
-//! `cargo test` runs on the kept corpora and on mutations of them.
+//! Bodies of the fuzz targets in `fuzz/`: properties of requests to the data plane that hold for any bytes.
+//!
+//! `cargo test` runs them on the stored corpora and on mutations of them.
 
 use crate::cors::configuration;
 use crate::cors::rules::{CrossOrigin, Rules};
-use crate::fields::Fields;
-use crate::lock_headers;
+use crate::headers::object_lock;
 use crate::multipart::named_parts;
 use crate::operations::Handling;
+use crate::ops::continuation_token;
 use crate::ops::{
     get_object_lock_configuration, get_object_retention, list_multipart_uploads, list_object_versions,
     list_objects_v2, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
 };
-use crate::query::Query;
+use crate::request::fields::Fields;
+use crate::request::query::Query;
+use crate::request::target::Target;
 use crate::routing::{Route, route};
-use crate::target::Target;
-use crate::token;
 use crate::xml::{reader, writer};
 use cairn_engine::{BucketSettings, ListPosition, Retention};
 use cairn_http1::Method;
-use cairn_identity::fuzz::{TextRequest, authenticator, signed_as_asked};
+use cairn_identity::fuzz::{TextRequest, authenticator, with_valid_signature};
 use cairn_model::Timestamp;
 
-/// What a fuzz target calls with its input; it panics when a property does not hold.
+/// A function that a fuzz target calls with its input. It panics if a property does not hold.
 pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
@@ -35,11 +36,11 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_xml", s3_xml),
 ];
 
-/// A CORS configuration, in XML or as it is stored: what was read is written so that it reads the same, in both forms, and
-/// whatever a browser asks for is either let in by a rule that names the method, or by none.
+/// Checks CORS configurations, in XML and as stored. A configuration survives writing and reading in both forms, and a
+/// rule that allows a request names its method.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_cors(data: &[u8]) {
     let from_xml = reader::parse(data).ok().and_then(|root| configuration::read(&root).ok());
     if let Some(rules) = &from_xml {
@@ -51,28 +52,28 @@ pub fn s3_cors(data: &[u8]) {
     let Some(rules) = from_xml.or_else(|| Rules::decode(data)) else { return };
     for origin in rules.rules.iter().flat_map(|rule| &rule.origins) {
         let headers = rules.rules.first().and_then(|rule| rule.allowed_headers.first());
-        let asked = CrossOrigin { origin, method: "GET", headers: headers.map_or("", String::as_str) };
-        if let Some(admission) = rules.admit(asked) {
+        let cross_origin = CrossOrigin { origin, method: "GET", headers: headers.map_or("", String::as_str) };
+        if let Some(admission) = rules.admit(cross_origin) {
             assert!(admission.rule.methods.iter().any(|method| method == "GET"));
         }
     }
 }
 
-/// The documents and headers of object lock, at a fixed time: a retention that is accepted lies ahead, and is written so that
-/// it reads the same.
+/// Checks the documents and headers of object lock at a fixed time. An accepted retention is in the future, and
+/// survives writing and reading.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_lock(data: &[u8]) {
     const NOW: Timestamp = Timestamp(1_795_237_200_000);
     let accepted = |retention: Retention| {
         assert!(retention.until > NOW);
         let written =
             reader::parse(&get_object_retention::document(retention).finish()).expect("well-formed");
-        assert_eq!(put_object_retention::asked(&written, NOW).ok(), Some(Some(retention)));
+        assert_eq!(put_object_retention::parse_document(&written, NOW).ok(), Some(Some(retention)));
     };
     if let Ok(root) = reader::parse(data) {
-        if let Ok(Some(retention)) = put_object_retention::asked(&root, NOW) {
+        if let Ok(Some(retention)) = put_object_retention::parse_document(&root, NOW) {
             accepted(retention);
         }
         if let Ok(default) = put_object_lock_configuration::default_retention(&root) {
@@ -80,64 +81,67 @@ pub fn s3_lock(data: &[u8]) {
             let written = reader::parse(&written).expect("well-formed");
             assert_eq!(put_object_lock_configuration::default_retention(&written).ok(), Some(default));
         }
-        let _ = put_object_legal_hold::asked(&root);
+        let _ = put_object_legal_hold::parse_document(&root);
     }
     let query = Query::default();
     let settings = BucketSettings { object_lock: true, ..BucketSettings::default() };
     let headers: &[(&str, &[u8])] =
         &[("x-amz-object-lock-mode", b"COMPLIANCE"), ("x-amz-object-lock-retain-until-date", data)];
-    if let Ok(lock) = lock_headers::from_request(Fields::new(headers, &query), &settings, NOW) {
-        accepted(lock.retention.expect("it was asked for"));
+    if let Ok(lock) = object_lock::of_new_version(Fields::new(headers, &query), &settings, NOW) {
+        accepted(lock.retention.expect("the headers name a retention"));
     }
 }
 
-/// The query of a list, and its continuation token: a page of at most 1000, tokens that name what they were made of, and
-/// one answer for one query.
+/// Checks the query of a list and its continuation token. A page has at most 1000 entries, and tokens decode to the
+/// position that they were made of.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_list_query(data: &[u8]) {
     for position in [ListPosition::AfterKey(data.to_vec()), ListPosition::AfterPrefix(data.to_vec())] {
-        // A position that no key can have gives no token that is read.
+        // A position that is longer than any key gives a token that is refused.
         let fits = data.len() <= cairn_model::OBJECT_KEY_BYTES_MAX;
-        assert_eq!(token::to_position(&token::of_position(&position)), fits.then_some(position));
+        assert_eq!(
+            continuation_token::to_position(&continuation_token::of_position(&position)),
+            fits.then_some(position)
+        );
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Some(position) = token::to_position(text) {
-        assert_eq!(token::of_position(&position), text, "a position has one token");
+    if let Some(position) = continuation_token::to_position(text) {
+        assert_eq!(continuation_token::of_position(&position), text, "a position has one token");
     }
     let Ok(query) = Query::parse(Some(text)) else { return };
     list_objects_v2::check_query(&query);
     list_object_versions::check_query(&query);
 }
 
-/// The body of a completion: what is read is a list of parts in order, with digests of the right lengths.
+/// Checks the body of a completion. The parsed parts are in order, and their digests have the right lengths.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_named_parts(data: &[u8]) {
     named_parts::check_list(data);
 }
 
-/// The query of a list of uploads: a page of at most 1000, and markers that are told where the list goes on.
+/// Checks the query of a list of uploads. A page has at most 1000 entries, and a truncated one has markers.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_uploads_query(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(query) = Query::parse(Some(text)) else { return };
     list_multipart_uploads::check_query(&query);
 }
 
-/// Two requests, the second one the first with the change that an attacker made: under one signature they are one
-/// request, for the same method, bucket, key, parameters and operation. The first line says what is changed; see
-/// [`tampered`].
+/// Checks a request and a tampered copy of it. If the signature is valid for both, both have the same method, bucket,
+/// key, parameters and operation. The first line of the input says what is changed; see [`tampered`].
 ///
 /// # Panics
-/// When a signature made for one request is good for another.
+/// If a signature made for one request is valid for another.
 pub fn s3_signed_meaning(data: &[u8]) {
     let Some(end) = data.iter().position(|&byte| byte == b'\n') else { return };
-    let Some(signed) = TextRequest::parse(&data[end + 1..]).and_then(|request| signed_as_asked(&request))
+    let Some(signed) =
+        TextRequest::parse(&data[end + 1..]).and_then(|request| with_valid_signature(&request))
     else {
         return;
     };
@@ -153,8 +157,8 @@ pub fn s3_signed_meaning(data: &[u8]) {
     }
 }
 
-/// `what` is a letter for the part, a byte for the place, and the text to put there; in lower case the letter has it
-/// inserted, in upper case it replaces as many bytes.
+/// Changes a request. `what` is a letter for the part of the request, a byte for the position, and a text. With a
+/// lower-case letter the text is inserted, with an upper-case letter it replaces as many bytes.
 fn tampered(request: &TextRequest, what: &[u8]) -> Option<TextRequest> {
     let [part, place, text @ ..] = what else { return None };
     let mut changed = request.clone();
@@ -192,7 +196,7 @@ struct Meaning {
     amz: Vec<(String, Vec<u8>)>,
 }
 
-/// What a request asks for, as far as this server acts on it; `None` when it is refused before.
+/// Returns what a request asks for, as far as this server acts on it; `None` if it is refused.
 fn meaning(request: &TextRequest) -> Option<Meaning> {
     let target = Target::parse(&request.path).ok()?;
     let query = Query::parse(request.query.as_deref()).ok()?;
@@ -202,22 +206,22 @@ fn meaning(request: &TextRequest) -> Option<Meaning> {
     fields.check_single().ok()?;
     let method = Method::from_bytes(request.method.as_bytes()).ok()?;
     let Route::Operation(row) = route(&method, target.resource(), &query, fields) else { return None };
-    let Handling::Built(..) = row.handling else { return None };
+    let Handling::Implemented(_) = row.handling else { return None };
     if !target.bucket_text().is_empty() {
         target.bucket().ok()?;
     }
     if !target.key_text().is_empty() {
         target.key().ok()?;
     }
-    // Signatures cover parameters sorted, on AWS too: who signs one of them twice signs both orders. Those that presign
-    // are the proof, not what it proves.
+    // Signatures cover the sorted parameters, on AWS too: a signature of a repeated parameter covers both orders. The
+    // parameters of the signature itself are not part of the meaning.
     let mut parameters: Vec<(String, String)> = query
         .iter()
         .filter(|(name, _)| !name.starts_with("X-Amz-"))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
     parameters.sort();
-    // Headers of AWS's own have to be signed, and white space within them means nothing.
+    // The `x-amz-*` headers must be signed, and white space within them is not significant.
     let mut amz: Vec<(String, Vec<u8>)> = Vec::new();
     for (name, value) in headers.iter().filter(|(name, _)| name.starts_with("x-amz-")) {
         let words = value.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
@@ -227,10 +231,10 @@ fn meaning(request: &TextRequest) -> Option<Meaning> {
     Some(Meaning { operation: row.name, target, parameters, amz })
 }
 
-/// A body of XML: what was read, written plainly, reads the same, and is no deeper and no larger than allowed.
+/// Checks XML bodies. A parsed document survives writing and reading, and is not deeper than allowed.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn s3_xml(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         let mut xml = writer::XmlWriter::with_capacity(0);
@@ -239,7 +243,7 @@ pub fn s3_xml(data: &[u8]) {
         xml.close("A");
         let read = reader::parse(&xml.finish()).expect("what is written is well-formed");
         let back = read.child("B").expect("it was written").text();
-        assert!(back == text || !writer::xml_can_carry(text));
+        assert!(back == text || !writer::xml_can_represent(text));
     }
     let Ok(root) = reader::parse(data) else { return };
     assert!(depth(&root) <= reader::DEPTH_MAX);
@@ -254,12 +258,12 @@ fn depth(element: &reader::Element) -> usize {
     1 + element.children().iter().map(depth).max().unwrap_or(0)
 }
 
-/// Whether the names are such as XML allows beyond doubt, and the texts can be written.
+/// Whether all names are ASCII letters and digits, and all texts can be written.
 fn is_plain(element: &reader::Element) -> bool {
     let name = element.name();
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
-        && writer::xml_can_carry(element.text())
+        && writer::xml_can_represent(element.text())
         && element.children().iter().all(is_plain)
 }
 
@@ -271,5 +275,5 @@ fn write(xml: &mut writer::XmlWriter, element: &reader::Element) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/slice.rs"]
-mod slice;
+#[path = "../../fuzz/short_run.rs"]
+mod short_run;

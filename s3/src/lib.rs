@@ -1,42 +1,36 @@
-//! The S3 data plane: requests of S3 clients to answers, over the engine.
+//! The S3 data plane: answers the requests of S3 clients with the engine.
 //!
-//! The path of a request is [`service`]'s `answer`, from top to bottom: target, route, authentication, what is not
-//! built, authorization, and then one file of `ops` per operation. `operations.rs` is the table of all operations of
-//! S3, `errors.rs` the table of all error codes, `unsupported.rs` the table of headers that are refused.
+//! `answer` in [`service`] shows the path of a request from top to bottom: target, route, authentication, unsupported
+//! headers, authorization, and then one file of `ops` for each operation. `operations.rs` is the table of all
+//! operations of S3, `errors.rs` the table of all error codes, `request/unsupported_headers.rs` the table of headers
+//! that are refused.
 //!
-//! This crate knows HTTP and XML and decides nothing about storage: conditions on writes, lists and durability are
-//! the engine's. What is not implemented is answered with 501 `NotImplemented` and has changed nothing.
+//! This crate knows HTTP and XML and decides nothing about storage: the engine decides write conditions, lists and
+//! durability. Requests for what is not implemented are answered with 501 `NotImplemented` and change nothing.
+//!
+//! Layers, from the bottom to the top; a file imports only from layers below its own: `limits`; `errors`; `xml`;
+//! `request`; `headers`; `access`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
+//! `misplaced_headers`, `routing`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
 
-mod account;
-mod attributes;
-mod audit;
-mod auth;
+mod access;
 mod body;
 mod call;
-mod checksum;
-mod conditions;
-mod copy_source;
 mod cors;
 mod errors;
-mod fields;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
-mod hosts;
-mod late;
-mod lock_headers;
+mod headers;
+mod limits;
+mod misplaced_headers;
 mod multipart;
 mod operations;
 mod ops;
-mod query;
 mod reply;
+mod request;
 mod routing;
 mod service;
-mod target;
-mod token;
 mod unavailable;
-mod unsupported;
-mod version;
 mod xml;
 
 pub use operations::{OperationSummary, operations};

@@ -1,38 +1,38 @@
-//! Which operation a request asks for: the rows of `operations.rs` applied to method, resource, query and headers.
+//! Selects the operation of a request: applies the rows of `operations.rs` to method, resource, query and headers.
 //!
-//! Query parameters that no row names (`x-id`, `metadata`, …) do not route. One that some row names does, on
-//! every method and resource: either it finds its row, or the request is refused.
+//! Query parameters that no row names (`x-id`, `metadata`, …) are ignored here. A parameter that any row names always
+//! counts, on every method and resource: either it selects a row, or the request is refused.
 
 use crate::errors::{ErrorCode, S3Error};
-use crate::fields::Fields;
-use crate::operations::{Handling, OPERATIONS, OTHER_SUBRESOURCE, Operation, Selector};
-use crate::query::Query;
-use crate::target::Resource;
-use crate::version::VERSION_ID;
+use crate::headers::version::VERSION_ID;
+use crate::operations::{Handling, Input, OPERATIONS, OTHER_SUBRESOURCE, Operation, Selector};
+use crate::request::fields::Fields;
+use crate::request::query::Query;
+use crate::request::target::Resource;
 use cairn_http1::Method;
 
-/// Where a request goes.
+/// The result of routing.
 #[derive(Debug)]
 pub(crate) enum Route {
-    /// To the operation of this row.
+    /// The operation of this row.
     Operation(&'static Operation),
-    /// Nowhere: a known subresource without a row for this method and resource.
+    /// Refused: a known subresource without a row for this method and resource.
     UnknownSubresource,
-    /// Nowhere: the subresource of this name is one of another resource.
+    /// Refused: the subresource of this name belongs to another resource.
     OtherResource { name: &'static str, resource: Resource },
-    /// Nowhere: the method goes with one of these subresources and not with the others.
+    /// Refused: the method is allowed for some of these subresources only.
     Conflicting(Vec<&'static str>),
-    /// Nowhere: the operation means no version.
+    /// Refused: the operation does not accept a version.
     NoVersion,
-    /// Nowhere: the resource, or its subresource, does not have the method. The ones that it has are given.
+    /// Refused: the resource, or its subresource, does not have the method. `allow` lists the methods that it has.
     MethodNotAllowed { allow: String },
 }
 
 /// Finds the route of a request.
 pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
     match operation(method, resource, query, fields) {
-        Route::Operation(Operation { handling: Handling::Built(handler, _), .. })
-            if query.has(VERSION_ID) && !handler.takes_version() =>
+        Route::Operation(Operation { handling: Handling::Implemented(implementation), .. })
+            if query.has(VERSION_ID) && !implementation.accepts(Input::Version) =>
         {
             Route::NoVersion
         }
@@ -44,7 +44,7 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
     let fits = |row: &Operation| row.method == *method && row.resource == resource;
     let find = |wanted: &dyn Fn(&Operation) -> bool| OPERATIONS.iter().find(|row| fits(row) && wanted(row));
 
-    // A preflight asks about the request that is to follow, whose query this is.
+    // The query of a preflight is that of the request that it asks about.
     let subresources: Vec<&'static str> = match *method {
         Method::OPTIONS => Vec::new(),
         _ => query.iter().filter_map(|(name, _)| known_subresource(name)).collect(),
@@ -52,23 +52,23 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
     if !subresources.is_empty() {
         let named = |row: &Operation| match row.selector {
             Selector::Query(name) => subresources.contains(&name),
-            Selector::QueryBeside(name, beside) => subresources.contains(&name) && query.has(beside),
+            Selector::QueryBoth(first, second) => subresources.contains(&first) && query.has(second),
             Selector::QueryAndHeader(name, header) => {
                 subresources.contains(&name) && fields.amz(header).is_some()
             }
             Selector::Plain | Selector::QueryValue(..) | Selector::Header(_) => false,
         };
-        // A request that names one that is not built beside one that is, gets the refusal.
-        if let Some(row) = find(&|row| !row.is_built() && named(row)) {
+        // An operation that is not implemented is preferred, so that the request is refused.
+        if let Some(row) = find(&|row| !row.is_implemented() && named(row)) {
             return Route::Operation(row);
         }
-        let all_built = subresources
+        let all_implemented = subresources
             .iter()
-            .all(|name| find(&|row| row.is_built() && row.selector == Selector::Query(name)).is_some());
-        if let (true, Some(row)) = (all_built, find(&named)) {
+            .all(|name| find(&|row| row.is_implemented() && row.selector == Selector::Query(name)).is_some());
+        if let (true, Some(row)) = (all_implemented, find(&named)) {
             return Route::Operation(row);
         }
-        if OPERATIONS.iter().any(|row| !row.is_built() && named(row)) {
+        if OPERATIONS.iter().any(|row| !row.is_implemented() && named(row)) {
             return Route::UnknownSubresource;
         }
         return match of_other_resource(method, resource, &subresources) {
@@ -78,7 +78,7 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
         };
     }
     let selected = |row: &Operation| match row.selector {
-        Selector::Plain | Selector::Query(_) | Selector::QueryBeside(..) | Selector::QueryAndHeader(..) => {
+        Selector::Plain | Selector::Query(_) | Selector::QueryBoth(..) | Selector::QueryAndHeader(..) => {
             false
         }
         Selector::QueryValue(name, value) => query.get(name) == Some(value),
@@ -90,9 +90,9 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
     }
 }
 
-/// The name as the table has it, if some row is selected by it.
+/// Returns the name as the table has it, if it selects any row.
 fn known_subresource(name: &str) -> Option<&'static str> {
-    // The parameters of a presigned URL are the usual ones, and no subresource begins so.
+    // The parameters of a presigned URL are the most common ones. No subresource begins like them.
     if name.starts_with("X-Amz-") {
         return None;
     }
@@ -102,8 +102,8 @@ fn known_subresource(name: &str) -> Option<&'static str> {
     })
 }
 
-/// The first of these subresources that this resource does not have, or has for other methods while another resource has
-/// it for this one.
+/// Returns the first of these subresources that this resource does not have, or has for other methods only while
+/// another resource has it for this method.
 fn of_other_resource(
     method: &Method,
     resource: Resource,
@@ -122,7 +122,7 @@ fn of_other_resource(
 
 fn method_not_allowed(has: impl Fn(&Operation) -> bool) -> Route {
     let mut allow: Vec<&str> = Vec::new();
-    for row in OPERATIONS.iter().filter(|row| row.is_built() && has(row)) {
+    for row in OPERATIONS.iter().filter(|row| row.is_implemented() && has(row)) {
         if !allow.contains(&row.method.as_str()) {
             allow.push(row.method.as_str());
         }
@@ -131,7 +131,7 @@ fn method_not_allowed(has: impl Fn(&Operation) -> bool) -> Route {
 }
 
 impl Route {
-    /// The name of the operation that is asked for, as far as there is one.
+    /// The name of the operation, or `unknown`.
     pub(crate) const fn operation_name(&self) -> &'static str {
         match self {
             Self::Operation(row) => row.name,
@@ -143,20 +143,21 @@ impl Route {
         }
     }
 
-    /// The operation as metrics name it: those that are not built share one word, so that no client can make a series for each.
+    /// The operation's name for metrics. Operations that are not implemented share one name, so that clients cannot
+    /// create a series for each.
     pub(crate) fn counted_operation(&self) -> &'static str {
         match self {
-            Self::Operation(row) if row.is_built() => row.name,
+            Self::Operation(row) if row.is_implemented() => row.name,
             _ => "not_built",
         }
     }
 
-    /// The error of a route that leads to nothing that is built; `None` for one that does.
+    /// Returns the error of a refused route; `None` for an implemented operation.
     pub(crate) fn refusal(&self, method: &Method) -> Option<S3Error> {
         match self {
             Self::Operation(row) => match row.handling {
-                Handling::Built(..) | Handling::Preflight => None,
-                Handling::NotBuilt(message) => {
+                Handling::Implemented(_) | Handling::Preflight => None,
+                Handling::NotImplemented(message) => {
                     Some(S3Error::not_implemented(message).element("Operation", row.name))
                 }
             },
@@ -189,45 +190,28 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::{Route, route};
-    use crate::fields::Fields;
     use crate::operations::{Handler, Handling, OPERATIONS, Selector};
-    use crate::query::Query;
-    use crate::target::Resource::{self, Bucket, Object, Service};
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
+    use crate::request::target::Resource::{self, Bucket, Object, Service};
     use cairn_http1::Method;
 
-    /// Every subresource of the S3 API Reference, beside those of operations that are built.
-    const SUBRESOURCES: &[&str] = &[
-        "abac",
-        "accelerate",
-        "acl",
-        "analytics",
-        "attributes",
-        "delete",
-        "encryption",
-        "intelligent-tiering",
-        "inventory",
-        "lifecycle",
-        "logging",
-        "metadataConfiguration",
-        "metadataInventoryTable",
-        "metadataJournalTable",
-        "metadataTable",
-        "metrics",
-        "notification",
-        "ownershipControls",
-        "policy",
-        "policyStatus",
-        "publicAccessBlock",
-        "renameObject",
-        "replication",
-        "requestPayment",
-        "restore",
-        "select",
-        "session",
-        "tagging",
-        "torrent",
-        "website",
-    ];
+    /// The names of subresources that no implemented operation has.
+    fn unimplemented_subresources() -> Vec<&'static str> {
+        let names = |is_implemented| {
+            OPERATIONS.iter().filter(move |row| row.is_implemented() == is_implemented).filter_map(|row| {
+                match row.selector {
+                    Selector::Query(name) => Some(name),
+                    _ => None,
+                }
+            })
+        };
+        let mut found: Vec<&str> =
+            names(false).filter(|name| !names(true).any(|implemented| implemented == *name)).collect();
+        found.dedup();
+        assert!(found.len() > 30 && found.contains(&"acl"), "{found:?}");
+        found
+    }
 
     const METHODS: &[Method] =
         &[Method::GET, Method::HEAD, Method::PUT, Method::POST, Method::DELETE, Method::PATCH];
@@ -244,20 +228,20 @@ mod tests {
     fn handler(method: &Method, resource: Resource, query: &str) -> Option<Handler> {
         match routed(method, resource, query, &[]) {
             Route::Operation(row) => match row.handling {
-                Handling::Built(handler, _) => Some(handler),
-                Handling::Preflight | Handling::NotBuilt(_) => None,
+                Handling::Implemented(implementation) => Some(implementation.handler),
+                Handling::Preflight | Handling::NotImplemented(_) => None,
             },
             _ => None,
         }
     }
 
     #[test]
-    fn a_known_subresource_is_refused_on_every_method_and_resource() {
-        for name in SUBRESOURCES {
+    fn unimplemented_subresource_is_refused_on_every_method_and_resource() {
+        for name in unimplemented_subresources() {
             for method in METHODS {
                 for resource in [Service, Bucket, Object] {
                     for query in [
-                        (*name).to_owned(),
+                        name.to_owned(),
                         format!("{name}="),
                         format!("{name}=x&x-id=GetObject"),
                         format!("list-type=2&prefix=a&{name}"),
@@ -273,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_requests_and_unknown_parameters_reach_the_built_operations() {
+    fn unknown_parameters_do_not_route() {
         for query in ["", "x-id=GetObject", "metadata=1", "prefix=a&X-Amz-Date=1"] {
             assert_eq!(handler(&Method::GET, Service, query), Some(Handler::ListBuckets));
             assert_eq!(handler(&Method::PUT, Bucket, query), Some(Handler::CreateBucket));
@@ -289,14 +273,14 @@ mod tests {
     }
 
     #[test]
-    fn a_list_without_list_type_2_is_refused() {
+    fn list_without_list_type_2_is_refused() {
         for query in ["", "list-type=1", "list-type=", "list-type", "prefix=a&max-keys=1", "list-type=3"] {
             assert_eq!(status(&Method::GET, Bucket, query), Some(501), "{query}");
         }
     }
 
     #[test]
-    fn a_part_number_reads_a_part_and_never_writes_an_object() {
+    fn part_number_never_writes_an_object() {
         assert_eq!(handler(&Method::GET, Object, "partNumber=1"), Some(Handler::GetObject));
         assert_eq!(handler(&Method::HEAD, Object, "partNumber=1"), Some(Handler::HeadObject));
         for query in ["partNumber=1", "uploadId=u", "partNumber=1&uploadId=u", "uploadId=u&partNumber"] {
@@ -304,14 +288,14 @@ mod tests {
         }
         for method in [Method::DELETE, Method::POST] {
             assert_eq!(status(&method, Object, "partNumber=1"), Some(405), "{method}");
-            // It was a 405 that allowed the method.
+            // This was answered with a 405 whose Allow header named the method.
             assert_eq!(status(&method, Object, "partNumber=1&uploadId=u"), Some(400), "{method}");
         }
         assert_eq!(handler(&Method::GET, Object, "partNumber=1&uploadId=u"), Some(Handler::ListParts));
     }
 
     #[test]
-    fn the_subresources_of_uploads_select_their_operations() {
+    fn upload_subresources_select_their_operations() {
         for (method, resource, query, expected) in [
             (Method::POST, Object, "uploads", Handler::CreateMultipartUpload),
             (Method::POST, Object, "uploads=&x-id=CreateMultipartUpload", Handler::CreateMultipartUpload),
@@ -334,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_that_a_resource_does_not_have_are_405_with_allow() {
+    fn unsupported_method_is_405_with_allow() {
         for (method, resource, query, expected) in [
             (Method::PUT, Service, "", "GET, OPTIONS"),
             (Method::HEAD, Service, "", "GET, OPTIONS"),
@@ -377,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preflight_is_one_whatever_the_request_that_follows_asks_for() {
+    fn preflight_ignores_the_query() {
         for query in ["", "acl", "uploadId=u&partNumber=1", "versionId=null&x-id=GetObject", "location"] {
             for resource in [Service, Bucket, Object] {
                 match routed(&Method::OPTIONS, resource, query, &[]) {
@@ -388,9 +372,9 @@ mod tests {
         }
     }
 
-    /// `GET /bucket/key?versions` must never become GetObject, nor be told that versions are not implemented.
+    /// `GET /bucket/key?versions` must neither become GetObject nor be answered that versions are not implemented.
     #[test]
-    fn a_subresource_of_another_resource_is_an_invalid_request() {
+    fn subresource_of_another_resource_is_invalid_request() {
         for (method, resource, query) in [
             (Method::GET, Object, "versions"),
             (Method::PUT, Object, "versions"),
@@ -406,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_id_goes_to_operations_that_mean_a_version_and_to_no_other() {
+    fn version_id_is_refused_by_operations_without_versions() {
         for (method, query, expected) in [
             (Method::GET, "versionId=v", Handler::GetObject),
             (Method::GET, "versionId=v&partNumber=1", Handler::GetObject),
@@ -425,9 +409,9 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_says_what_works_instead() {
+    fn every_refusal_names_an_alternative() {
         for row in OPERATIONS {
-            if let Handling::NotBuilt(message) = row.handling {
+            if let Handling::NotImplemented(message) = row.handling {
                 assert!(message.contains(": ") && message.ends_with('.'), "{}", row.name);
                 assert!(!message.contains("  "), "{}", row.name);
             }
@@ -435,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_rows_ask_for_the_same_request() {
+    fn no_two_rows_match_the_same_request() {
         for (at, row) in OPERATIONS.iter().enumerate() {
             let same = |other: &&crate::operations::Operation| {
                 (&other.method, other.resource, other.selector) == (&row.method, row.resource, row.selector)

@@ -1,43 +1,48 @@
-//! The service of one executor: from a request head to an answer.
+//! The S3 service of one executor: turns a request head into a response.
 
-use crate::account::REGION;
-use crate::audit::RequestTrail;
-use crate::auth;
+use crate::access::account::REGION;
+use crate::access::audit::AuditContext;
+use crate::access::auth::{self, RequiredRights};
+use crate::access::recording::{RecordKind, Recording};
+use crate::body::check_unused_body;
 use crate::call::Call;
 use crate::cors;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::fields::Fields;
-use crate::hosts::OwnHosts;
-use crate::lock_headers;
-use crate::operations::{Handling, Operation};
-use crate::ops;
-use crate::query::Query;
-use crate::reply::{self, AnswerIds, Asked, Reply};
+use crate::headers::write_conditions;
+use crate::misplaced_headers;
+use crate::operations::{Handling, Implementation, Input, Operation};
+use crate::reply::{self, Reply, RequestContext, ResponseIds};
+use crate::request::fields::Fields;
+use crate::request::query::Query;
+use crate::request::target::{Resource, Target};
+use crate::request::unsupported_headers;
+use crate::request::virtual_hosts::ServerHosts;
 use crate::routing::{Route, route};
-use crate::target::{Resource, Target};
-use crate::unsupported;
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method};
-use cairn_identity::{Authentication, Authenticator, Credentials};
+use cairn_identity::{AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, Principal};
 use cairn_model::Clock;
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
-use cairn_observe::{AuditLog, Plane, log_exchange};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
+use cairn_observe::{AuditLog, LoggedResource, Plane, log_exchange, paths_are_logged};
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
-/// What a service needs beside the engine.
+/// What a service needs in addition to the engine.
 pub struct S3Options {
-    /// Finds the secrets of access keys, on this executor alone.
+    /// Looks up the secrets of access keys. Used on this executor only.
     pub credentials: Box<dyn Credentials>,
+    /// Throttles wrong credentials. Shared by all executors and both planes.
+    pub throttle: CredentialThrottle,
     /// Where refusals and failures are recorded.
     pub audit: Arc<AuditLog>,
-    /// Gives the time that signatures are judged by.
+    /// The time against which signatures are checked.
     pub clock: Arc<dyn Clock>,
-    /// The server's own host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. A port
-    /// counts for nothing. A host with a label in front of one of them is virtual-hosted style and refused.
+    /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
+    /// ignored. A host with a label in front of one of them is virtual-hosted style and refused.
     pub base_hosts: Vec<String>,
-    /// The address that the listener is bound to; it counts as one of the base hosts.
+    /// The address that the listener is bound to. It is one of the base hosts too.
     pub bound_address: SocketAddr,
 }
 
@@ -45,24 +50,38 @@ pub struct S3Options {
 pub struct S3Service {
     engine: Rc<Engine>,
     audit: Arc<AuditLog>,
-    authenticator: Authenticator<Box<dyn Credentials>>,
+    authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
+    throttle: CredentialThrottle,
     clock: Arc<dyn Clock>,
-    own_hosts: OwnHosts,
-    /// `x-amz-id-2`: tells which store answered.
+    server_hosts: ServerHosts,
+    /// `x-amz-id-2`: identifies the store.
     host_id: String,
+    /// The name of root in the request log. Each executor has its own, so that cores share no reference count.
+    root_name: Arc<str>,
 }
 
-/// How far a request got, for its answer, its log line and the audit trail.
+/// The operation that a browser's form asks for, and the content type of such forms.
+const POST_FORM_OPERATION: &str = "PostObject";
+const FORM_CONTENT_TYPE: &str = "multipart/form-data";
+
+fn is_form(content_type: &str) -> bool {
+    let kind = content_type.get(..FORM_CONTENT_TYPE.len());
+    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_CONTENT_TYPE))
+}
+
+/// What became known of a request, for its response, its log line and the audit trail.
 #[derive(Default)]
 struct Progress {
     target: Option<Target>,
-    /// The operation's name, or the method where there is none.
+    /// The operation's name; empty until the request is routed.
     operation: &'static str,
     /// The same, for the metrics.
     counted_operation: &'static str,
     authentication: Option<Authentication>,
-    /// Who sent the request could not be proven.
-    is_denied: bool,
+    /// The client could not be authenticated.
+    authentication_failed: bool,
+    /// The audit record of the change says that it failed.
+    is_failure_recorded: bool,
 }
 
 impl Progress {
@@ -72,17 +91,18 @@ impl Progress {
 }
 
 impl S3Service {
-    /// A service over `engine`.
+    /// Creates a service that stores in `engine`.
     #[must_use]
     pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
-        let S3Options { credentials, audit, clock, base_hosts, bound_address } = options;
-        let own_hosts = OwnHosts::new(base_hosts, bound_address);
+        let S3Options { credentials, throttle, audit, clock, base_hosts, bound_address } = options;
+        let server_hosts = ServerHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
-        let authenticator = Authenticator::new(credentials);
-        Rc::new(Self { engine, audit, authenticator, clock, own_hosts, host_id })
+        let authenticator = Rc::new(Authenticator::new(credentials));
+        let root_name = Principal::ROOT_NAME.into();
+        Rc::new(Self { engine, audit, authenticator, throttle, clock, server_hosts, host_id, root_name })
     }
 
-    /// The path of every request.
+    /// Answers a request. Every request takes this path.
     async fn answer(
         &self,
         request: &Request,
@@ -101,34 +121,52 @@ impl S3Service {
         progress.counted_operation = route.counted_operation();
         if let Route::Operation(Operation { handling: Handling::Preflight, .. }) = route {
             fields.check_single()?;
-            return cors::answers::preflight(&self.engine, target, head);
+            return cors::responses::preflight(&self.engine, target, head);
+        }
+        if let Route::Operation(Operation { name: POST_FORM_OPERATION, .. }) = route
+            && fields.text("content-type").is_some_and(is_form)
+            && let Some(refusal) = route.refusal(head.method())
+        {
+            // A form has its signature in the body, so it would be refused as unsigned otherwise.
+            return Err(refusal);
         }
         let now = self.clock.now();
-        let authenticated = auth::authenticate(&self.authenticator, head, fields, now);
-        // A kind of signature that is not implemented says nothing of who sent it.
-        let authentication = authenticated.inspect_err(|error| progress.is_denied = error.status() < 500)?;
+        let root_attempts = self.throttle.root_attempts(request.client, request.started);
+        let authentication = match auth::authenticate(&self.authenticator, head, fields, now, root_attempts) {
+            Ok(authentication) => authentication,
+            Err(error) => return Err(self.throttle_failure(request, error, progress).await),
+        };
         progress.authentication = Some(authentication.clone());
         fields.check_single()?;
-        // Before any look at lengths: a client that sends aws-chunked must not be told of a missing length.
-        unsupported::check(fields, head.framing())?;
+        // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
+        unsupported_headers::check(fields, head.framing())?;
         if let Some(refusal) = route.refusal(head.method()) {
             return Err(refusal);
         }
-        let Route::Operation(operation) = route else {
-            return Err(S3Error::internal("a route without an operation was not refused"));
+        let Route::Operation(
+            operation @ Operation { name, handling: Handling::Implemented(implementation), .. },
+        ) = route
+        else {
+            unreachable!("preflights were answered, and all other routes were refused");
         };
-        let Handling::Built(handler, action) = operation.handling else {
-            return Err(S3Error::internal("an operation that is not built was not refused"));
-        };
-        lock_headers::check_places(fields, operation.name)?;
-        unsupported::check_places(fields, handler)?;
-        auth::authorize(&authentication.principal, action, target)?;
-        auth::authorize_condition(&authentication.principal, handler, fields, target)?;
+        misplaced_headers::check(fields, name, *implementation)?;
+        let required = required_rights(*implementation, fields);
+        auth::authorize_request(&authentication.principal, required, target)?;
+        if !implementation.accepts(Input::Body) {
+            check_unused_body(authentication.payload, body).await?;
+        }
+        let may_bypass = implementation.accepts(Input::GovernanceBypass);
+        let kind = RecordKind::of(operation.effect(), may_bypass, fields, self.audit.data_events());
+        let context = || AuditContext::new(&self.audit, request, Some(target), Some(&authentication), name);
+        let recording = Recording::begin(kind, context).await?;
         let call = Call {
             engine: &self.engine,
+            authenticator: &self.authenticator,
+            required,
             audit: &self.audit,
+            recording: &recording,
             request,
-            operation: operation.name,
+            operation: name,
             head,
             fields,
             query: &query,
@@ -136,14 +174,39 @@ impl S3Service {
             authentication: &authentication,
             now,
         };
-        let carried_out = ops::carry_out(handler, &call, body).await;
-        carried_out
-            .map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
+        let answered = implementation.handler.answer(&call, body).await;
+        if let Some(begun) = recording.take() {
+            let outcome = answered.as_ref().map(|reply| &reply.head);
+            progress.is_failure_recorded = begun.end(outcome).await?;
+        }
+        answered.map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
+    }
+
+    /// Counts a wrong credential, and waits until the response may be sent. Returns the error to send.
+    async fn throttle_failure(
+        &self,
+        request: &Request,
+        error: AuthError,
+        progress: &mut Progress,
+    ) -> S3Error {
+        // An unsupported kind of signature says nothing about the client.
+        progress.authentication_failed = !matches!(error, AuthError::NotImplemented(_));
+        let Some(failed) = error.failed_credential() else { return error.into() };
+        let Some(delayed) = self.throttle.record_failure(request.client, failed, Instant::now()) else {
+            return S3Error::with_message(
+                ErrorCode::SlowDown,
+                "Too many wrong signatures are being answered; try again later.".to_owned(),
+            );
+        };
+        if !delayed.delay().is_zero() {
+            let _: Option<()> = timeout(delayed.delay(), std::future::pending()).await;
+        }
+        error.into()
     }
 
     fn refuse_virtual_hosts(&self, fields: Fields<'_>, local: SocketAddr) -> S3Result<()> {
         let Some(host) = fields.text("host") else { return Ok(()) };
-        if self.own_hosts.is_virtual_hosted(host, local) {
+        if self.server_hosts.is_virtual_hosted(host, local) {
             return Err(S3Error::not_implemented(
                 "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
                  (force_path_style, addressing_style = path).",
@@ -152,24 +215,33 @@ impl S3Service {
         Ok(())
     }
 
-    /// Leaves a refusal for who asked, or a failure of what is stored, in the audit trail. What is missing is neither, also
-    /// where who asked may not know it.
+    /// Audits denied requests and storage failures. A 404 is neither, even if it is hidden as 403.
     fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
-        let Progress { target, operation, authentication, is_denied, .. } = progress;
-        let is_denied = *is_denied || (error.denied_because().is_some() && !error.hides_a_miss());
-        if !is_denied && !error.is_internal() {
+        let Progress {
+            target, operation, authentication, authentication_failed, is_failure_recorded, ..
+        } = progress;
+        let is_denied =
+            *authentication_failed || (error.denied_because().is_some() && !error.hides_missing());
+        if !is_denied && (!error.is_internal() || *is_failure_recorded) {
             return;
         }
-        let trail =
-            RequestTrail::new(&self.audit, request, target.as_ref(), authentication.as_ref(), operation);
+        let audit =
+            AuditContext::new(&self.audit, request, target.as_ref(), authentication.as_ref(), operation);
         match error.failure_cause() {
-            Some(cause) if !is_denied => trail.failed(cause),
-            _ => trail.refused(error),
+            Some(cause) if !is_denied => audit.failed(cause),
+            _ => audit.refused(error),
         }
     }
 
-    fn ids<'a>(&'a self, request: &'a str) -> AnswerIds<'a> {
-        AnswerIds { request, host: &self.host_id }
+    fn logged_name(&self, principal: &Principal) -> Arc<str> {
+        match principal {
+            Principal::Root => Arc::clone(&self.root_name),
+            Principal::Account(account) => Arc::clone(&account.audit_name),
+        }
+    }
+
+    fn ids<'a>(&'a self, request: &'a str) -> ResponseIds<'a> {
+        ResponseIds { request, host: &self.host_id }
     }
 }
 
@@ -177,7 +249,7 @@ impl Service for S3Service {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         let mut progress = Progress::default();
         let result = self.answer(request, body, &mut progress).await;
-        let asked = Asked {
+        let context = RequestContext {
             method: Some(request.head.method()),
             path: request.head.path(),
             target: progress.target.as_ref(),
@@ -185,41 +257,56 @@ impl Service for S3Service {
             operation: progress.counted_operation,
         };
         let mut response = match result {
-            Ok(reply) => reply::success(reply, asked, self.ids(&request.id)),
+            Ok(reply) => reply::success(reply, context, self.ids(&request.id)),
             Err(error) => {
                 if let Some(cause) = error.failure_cause() {
-                    // The request log has the status alone; this is what an operator finds under the request's id.
+                    // The request log has only the status. Operators find the cause under the request's id.
                     tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");
                 }
                 self.record(request, &progress, &error);
-                reply::failure(&with_region(error, asked), asked, self.ids(&request.id))
+                reply::failure(&with_region(error, context), context, self.ids(&request.id))
             }
         };
+        response.meta.principal =
+            progress.authentication.as_ref().map(|found| self.logged_name(&found.principal));
         if *request.head.method() != Method::OPTIONS {
-            cors::answers::write_actual(&self.engine, asked.target, &request.head, &mut response.head);
+            cors::responses::write_actual(&self.engine, context.target, &request.head, &mut response.head);
         }
         response
     }
 
     fn reject(&self, reason: Rejection, request_id: &str) -> Response {
         let error = rejection_error(&reason);
-        let asked = Asked { method: None, path: "", target: None, route: "", operation: "" };
-        reply::failure(&error.closing(), asked, self.ids(request_id))
+        let context = RequestContext { method: None, path: "", target: None, route: "", operation: "" };
+        reply::failure(&error.closing(), context, self.ids(request_id))
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        log_exchange(Plane::Data, exchange);
+        let path = exchange.request.filter(|_| paths_are_logged()).map(|request| request.head.path());
+        // A path that cannot be decoded was refused, and names nothing.
+        let target = path.and_then(|path| Target::parse(path).ok());
+        let resource = target
+            .as_ref()
+            .map(|target| LoggedResource { bucket: target.bucket_text(), key: target.key_text() });
+        log_exchange(Plane::Data, exchange, resource);
     }
 }
 
-/// A refused HEAD of a bucket still tells the region (AWS: HeadBucket), which is the same for all.
-fn with_region(error: S3Error, asked: Asked<'_>) -> S3Error {
-    let head_bucket = asked.method == Some(&Method::HEAD)
-        && asked.target.is_some_and(|target| target.resource() == Resource::Bucket);
+/// Returns what a request requires of its client's policies.
+fn required_rights(implementation: Implementation, fields: Fields<'_>) -> RequiredRights {
+    let reveals_stored_object =
+        implementation.accepts(Input::WriteCondition) && write_conditions::reveals_stored_object(fields);
+    RequiredRights { action: implementation.action, reveals_stored_object }
+}
+
+/// Adds the region to a denied HeadBucket, as AWS does. All buckets have the same region.
+fn with_region(error: S3Error, context: RequestContext<'_>) -> S3Error {
+    let head_bucket = context.method == Some(&Method::HEAD)
+        && context.target.is_some_and(|target| target.resource() == Resource::Bucket);
     if head_bucket && error.status() == 403 { error.header("x-amz-bucket-region", REGION) } else { error }
 }
 
-/// What is answered when there is no request to answer.
+/// Returns the error for a connection whose request could not be read.
 pub(crate) fn rejection_error(reason: &Rejection) -> S3Error {
     match reason {
         Rejection::Head(HeadError::BadRequest(what)) => S3Error::with_message(

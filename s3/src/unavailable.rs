@@ -1,7 +1,7 @@
-//! The data plane of a server that does not open its store: every request is answered 503 `ServiceUnavailable`.
+//! Data plane of a server that cannot open its store: answers every request with 503 `ServiceUnavailable`.
 
 use crate::errors::{ErrorCode, S3Error};
-use crate::reply::{self, AnswerIds, Asked};
+use crate::reply::{self, RequestContext, ResponseIds};
 use crate::service::rejection_error;
 use cairn_http1::Method;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
@@ -10,23 +10,23 @@ use std::rc::Rc;
 
 const MESSAGE: &str = "The server does not open its store, which a newer program has made; its operator must start that program.";
 
-/// Refuses everything, and closes each connection: the next request may find a server that serves.
+/// Refuses every request and closes its connection, so that the client's next request may reach a working server.
 pub struct UnavailableService(());
 
 impl UnavailableService {
-    /// A service on this executor.
+    /// Creates the service of this executor.
     #[must_use]
     pub fn new() -> Rc<Self> {
         Rc::new(Self(()))
     }
 }
 
-/// The answer to anybody, authenticated or not: it says nothing about what is stored.
+/// Builds the response to any client, authenticated or not. It says nothing about what is stored.
 fn refusal(error: &S3Error, method: Option<&Method>, path: &str, id: &str) -> Response {
     reply::failure(
         error,
-        Asked { method, path, target: None, route: "", operation: "" },
-        AnswerIds { request: id, host: "" },
+        RequestContext { method, path, target: None, route: "", operation: "" },
+        ResponseIds { request: id, host: "" },
     )
 }
 
@@ -41,6 +41,6 @@ impl Service for UnavailableService {
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        log_exchange(Plane::Data, exchange);
+        log_exchange(Plane::Data, exchange, None);
     }
 }

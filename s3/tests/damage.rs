@@ -1,10 +1,6 @@
-//! Damaged blocks, through a socket and the real engine: no client ever gets a byte that is not the object's, and none
-//! takes a part for the whole.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! Damaged blocks: no client receives a wrong byte, and none takes a part of an object for all of it.
 
-mod common;
-
-use common::{Call, Server, UNIT_BYTES, content, find};
+use crate::common::{Call, Server, UNIT_BYTES, content, find};
 use std::fmt::Debug;
 use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, Once};
@@ -12,10 +8,10 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
 
-/// What has a check of its own.
+/// The unit that has its own check.
 const BLOCK_BYTES: usize = 64 * 1024;
 
-/// The lines that the S3 plane logged, of all servers of this process.
+/// The lines that the S3 planes of all servers in this process logged.
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 struct Lines;
@@ -58,11 +54,11 @@ fn lines_of(request_id: &str) -> Vec<String> {
     LINES.lock().unwrap().iter().filter(|line| line.contains(request_id)).cloned().collect()
 }
 
-/// A server that holds `body` under `/photos/a`, with one bit of the byte `at` turned over on the disk.
+/// Starts a server that stores `body` under `/photos/a`, with one bit of the byte `at` flipped on disk.
 fn with_damage(body: &[u8], at: usize) -> Server {
     let server = Server::with_bucket("photos");
     server.client().send(Call::new("PUT", "/photos/a").body(body)).expect(200);
-    // Started anew, the server has no block in its cache.
+    // After a restart the server has no block in its cache.
     server.restarted(|store| {
         let unit = at / UNIT_BYTES * UNIT_BYTES;
         let (volume, offset) = find(store, &body[unit..unit + UNIT_BYTES]);
@@ -71,10 +67,9 @@ fn with_damage(body: &[u8], at: usize) -> Server {
     })
 }
 
-/// Nothing had tried this from end to end. The log of the plane had no line for such a request: the cause was dropped
-/// where the engine's error became the client's.
+/// The log had no line for such a request: the cause was dropped where the engine's error became the client's.
 #[test]
-fn damage_in_the_first_block_is_a_500_that_names_the_object_and_logs_its_cause() {
+fn damage_in_the_first_block_is_a_500_with_a_logged_cause() {
     capture_lines();
     let body = content(1, 3 * BLOCK_BYTES);
     let server = with_damage(&body, BLOCK_BYTES / 2);
@@ -88,7 +83,7 @@ fn damage_in_the_first_block_is_a_500_that_names_the_object_and_logs_its_cause()
     assert_eq!(lines.len(), 1, "{lines:?}");
     assert!(lines[0].contains("block 0"), "{lines:?}");
 
-    // The connection, the object's metadata and the rest of the store are as good as ever.
+    // The connection, the object's metadata and the rest of the store still work.
     let head = client.send(Call::new("HEAD", "/photos/a")).expect(200);
     assert_eq!(head.header("content-length"), Some(&*body.len().to_string()));
     client.send(Call::new("PUT", "/photos/a").body(body.clone())).expect(200);
@@ -97,10 +92,9 @@ fn damage_in_the_first_block_is_a_500_that_names_the_object_and_logs_its_cause()
     assert_eq!(lines_of(missing.header("x-amz-request-id").unwrap()), [""; 0]);
 }
 
-/// Nothing had tried this from end to end: the head is out by the time that the damage is found, and an answer that
-/// ended in order would be taken for the object.
+/// The head has been sent when the damage is found. A response that ended regularly would be taken for the object.
 #[test]
-fn damage_further_on_cuts_the_connection_before_the_declared_length() {
+fn damage_in_a_later_block_cuts_the_connection() {
     let body = content(2, 16 * BLOCK_BYTES);
     let damaged = 12 * BLOCK_BYTES + 5;
     let server = with_damage(&body, damaged);
@@ -111,7 +105,7 @@ fn damage_further_on_cuts_the_connection_before_the_declared_length() {
     assert!(cut.body.len() <= 12 * BLOCK_BYTES, "{} bytes came", cut.body.len());
     assert!(body.starts_with(&cut.body), "wrong bytes came");
 
-    // A range of sound blocks is served, one that begins with the damage is refused.
+    // A range of undamaged blocks is served. One that starts with the damage is refused.
     let range = |first: usize, last: usize| {
         Call::new("GET", "/photos/a").header("range", format!("bytes={first}-{last}"))
     };

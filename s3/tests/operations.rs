@@ -1,12 +1,9 @@
-//! Walks the table of all operations of S3 through a real server: what is not built is 501 and changes nothing.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! Sends every operation of the table to a real server: what is not implemented is 501 and changes nothing.
 
-mod common;
-
+use crate::common::{Call, Client, Server};
 use cairn_s3::{OperationSummary, operations};
-use common::{Call, Client, Server};
 
-/// A request for an operation, as far as the table says what selects it.
+/// Builds a request that selects an operation of the table.
 fn request(operation: &OperationSummary, bucket: &str) -> Call {
     let path = operation.path.replace("{bucket}", bucket).replace("{key}", "kept");
     let query: Vec<String> = operation.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -17,7 +14,7 @@ fn request(operation: &OperationSummary, bucket: &str) -> Call {
     }
 }
 
-/// Everything that a client can see of a bucket, and what the store counts.
+/// Returns everything that a client can see of a bucket, and the usage that the store counts.
 fn state(server: &Server, client: &mut Client, bucket: &str) -> Vec<String> {
     let mut state: Vec<String> = ["list-type=2", "versioning", "cors", "object-lock", "versions"]
         .into_iter()
@@ -34,7 +31,7 @@ fn state(server: &Server, client: &mut Client, bucket: &str) -> Vec<String> {
 }
 
 #[test]
-fn every_operation_that_is_not_built_is_501_and_changes_nothing() {
+fn every_unimplemented_operation_is_501_and_changes_nothing() {
     let server = Server::start();
     let mut client = server.client();
     let locking = Call::new("PUT", "/photos").header("x-amz-bucket-object-lock-enabled", "true");
@@ -44,12 +41,12 @@ fn every_operation_that_is_not_built_is_501_and_changes_nothing() {
                 <AllowedMethod>GET</AllowedMethod></CORSRule></CORSConfiguration>";
     client.send(Call::new("PUT", "/photos?cors").body(cors)).expect(200);
     let before = state(&server, &mut client, "photos");
-    let refused: Vec<OperationSummary> = operations().filter(|operation| !operation.is_built).collect();
+    let refused: Vec<OperationSummary> = operations().filter(|operation| !operation.is_implemented).collect();
     assert!(refused.len() > 60, "{}", refused.len());
     for operation in refused {
         for body in ["", "<Any/>"] {
             let answer = client.send(request(&operation, "photos").body(body)).refused(501, "NotImplemented");
-            // A header that is refused wherever it stands is named before the operation is.
+            // A header that every operation refuses is named instead of the operation.
             let named = answer.element("Operation");
             let by_header = operation.header.is_some() && named.is_none();
             assert!(by_header || named.as_deref() == Some(operation.name), "{}", answer.text());
@@ -60,7 +57,7 @@ fn every_operation_that_is_not_built_is_501_and_changes_nothing() {
 }
 
 #[test]
-fn a_refused_head_has_the_status_alone() {
+fn refused_head_has_no_body() {
     let server = Server::with_bucket("photos");
     let mut client = server.client();
     for target in ["/photos?acl", "/photos/kept?tagging", "/photos/kept?acl&versionId=null"] {
@@ -71,16 +68,18 @@ fn a_refused_head_has_the_status_alone() {
 }
 
 #[test]
-fn every_operation_that_is_built_is_reached() {
+fn every_implemented_operation_is_reached() {
     let server = Server::start();
     let mut client = server.client();
-    for operation in operations().filter(|operation| operation.is_built && operation.name != "CreateBucket") {
+    for operation in
+        operations().filter(|operation| operation.is_implemented && operation.name != "CreateBucket")
+    {
         let answer = client.send(request(&operation, "missing"));
         let expected = match operation.name {
             "ListBuckets" => 200,
-            // Without an origin it is none.
+            // Without an origin it is not a preflight.
             "Preflight" => 400,
-            // A part of no upload.
+            // A part without an upload.
             "UploadPart" if operation.query == [("partNumber", "")] => 400,
             _ => 404,
         };

@@ -1,16 +1,13 @@
-//! What service accounts may do through a real server: every operation under each action, what is missing and may not be known,
-//! the list of buckets, copies, and the bypass of governance.
-#![allow(clippy::unwrap_used, reason = "tests")]
+//! Permissions of service accounts: every operation under each action, hidden 404s, conditional writes and the bypass
+//! of governance.
 
-mod common;
-
+use crate::common::{Call, Client, Server};
 use cairn_identity::policy::Action;
 use cairn_observe::{AuditQuery, AuditResult};
 use cairn_s3::{OperationSummary, operations};
-use common::{Call, Client, Server};
 use futures_lite::future::block_on;
 
-/// Each action, and the operations that it allows.
+/// Each action and the operations that it allows, independent of the table.
 const COVERED: [(&str, &[&str]); 5] = [
     (
         "s3:ListBucket",
@@ -52,7 +49,7 @@ fn action_of(operation: &OperationSummary) -> Option<&'static str> {
     COVERED.iter().find(|(_, names)| names.contains(&operation.name)).map(|(action, _)| *action)
 }
 
-/// A request for an operation, good enough to get as far as being authorized.
+/// Builds a request that gets as far as authorization.
 fn request(operation: &OperationSummary) -> Call {
     let path = operation.path.replace("{bucket}", "photos").replace("{key}", "kept");
     let query: Vec<String> = operation.query.iter().map(|(name, value)| format!("{name}={value}")).collect();
@@ -64,7 +61,7 @@ fn request(operation: &OperationSummary) -> Call {
     }
 }
 
-/// Whether the answer is a refusal of who asked. HEAD has only the status.
+/// Whether the response is an authorization error. HEAD has only the status.
 fn is_denied(client: &mut Client, call: Call) -> bool {
     let is_head = call.method == "HEAD";
     let answer = client.send(call);
@@ -74,10 +71,10 @@ fn is_denied(client: &mut Client, call: Call) -> bool {
 }
 
 #[test]
-fn each_operation_is_allowed_by_its_action_alone_and_denied_without_it() {
+fn each_operation_is_allowed_by_its_action_only() {
     let server = Server::with_bucket("photos");
     let sources = ("allow", "s3:GetObject", "bucket:sources/*");
-    let built: Vec<_> = operations().filter(|row| row.is_built && row.name != "Preflight").collect();
+    let built: Vec<_> = operations().filter(|row| row.is_implemented && row.name != "Preflight").collect();
     for row in built.iter().filter(|row| row.name != "ListBuckets") {
         assert_eq!(row.action.map(Action::name), action_of(row), "{}", row.name);
     }
@@ -97,7 +94,7 @@ fn each_operation_is_allowed_by_its_action_alone_and_denied_without_it() {
             for refused in [&mut nobody, &mut others, &mut denied] {
                 assert!(is_denied(refused, request(row)), "{} without {action}", row.name);
             }
-            // What is missing is another matter, below.
+            // Another test covers missing buckets and keys.
             server.client().send(Call::new("PUT", "/photos"));
             server.client().send(Call::new("PUT", "/photos/kept").body("kept")).expect(200);
             assert!(!is_denied(&mut alone, request(row)), "{} with {action}", row.name);
@@ -110,7 +107,7 @@ fn each_operation_is_allowed_by_its_action_alone_and_denied_without_it() {
 }
 
 #[test]
-fn what_is_missing_is_404_for_who_may_list_and_403_for_others() {
+fn missing_key_is_404_with_list_permission_else_403() {
     let server = Server::with_bucket("photos");
     let mut root = server.client();
     root.send(
@@ -146,10 +143,10 @@ fn what_is_missing_is_404_for_who_may_list_and_403_for_others() {
     reader.send(Call::new("GET", "/photos?list-type=2")).refused(403, "AccessDenied");
 }
 
-/// A write may depend on what is there, and its answer tells whether it did: an account that could only write found out with
-/// `If-Match`, and with the size and time of a DELETE, whether an object is there and which entity tag it has.
+/// The response of a conditional write reveals whether the condition holds. With `If-Match`, and with the size and time
+/// of a DELETE, an account that could only write found out whether an object existed and which entity tag it had.
 #[test]
-fn a_conditional_write_tells_nothing_to_who_may_not_read() {
+fn conditional_write_requires_read_permission() {
     let server = Server::with_bucket("photos");
     let mut root = server.client();
     let etag = root.send(Call::new("PUT", "/photos/kept").body("x")).expect(200);
@@ -188,14 +185,14 @@ fn a_conditional_write_tells_nothing_to_who_may_not_read() {
     let tagged = |tag: &str| Call::new("PUT", "/photos/kept").header("if-match", tag).body("y");
     reader.send(tagged("\"0123\"")).refused(412, "PreconditionFailed");
     reader.send(tagged(&etag)).expect(200);
-    // Documented: this one does tell that something is there.
+    // As documented, this one reveals that an object exists.
     let absent = || Call::new("PUT", "/photos/kept").header("if-none-match", "*").body("z");
     writer.send(absent()).refused(412, "PreconditionFailed");
 }
 
-/// What is missing was hidden only by operations that take a version, so a write or a copy with `If-Match` still told it.
+/// Only operations that accept a version hid missing keys, so a write or a copy with `If-Match` still revealed them.
 #[test]
-fn what_is_missing_is_hidden_by_every_operation_and_each_bucket_is_judged_for_itself() {
+fn every_operation_hides_missing_keys_by_bucket() {
     let server = Server::with_bucket("photos");
     let mut root = server.client();
     root.send(Call::new("PUT", "/sources")).expect(200);
@@ -211,60 +208,13 @@ fn what_is_missing_is_hidden_by_every_operation_and_each_bucket_is_judged_for_it
     client.send(put).refused(403, "AccessDenied");
     let copy = |source: &str| Call::new("PUT", "/photos/never").header("x-amz-copy-source", source);
     client.send(copy("/sources/a").header("if-match", "*")).refused(403, "AccessDenied");
-    // That the source is missing may be known here, though the target's bucket may not be listed.
+    // The source's bucket may be listed, so a missing source is shown, although the target's bucket may not be listed.
     client.send(copy("/sources/never")).refused(404, "NoSuchKey");
     client.send(copy("/sources/a")).expect(200);
 }
 
 #[test]
-fn the_list_of_buckets_shows_those_on_which_something_is_allowed() {
-    let server = Server::with_bucket("photos");
-    let mut root = server.client();
-    for bucket in ["mails", "secrets", "videos"] {
-        root.send(Call::new("PUT", &format!("/{bucket}"))).expect(200);
-    }
-    let statements = [
-        ("allow", "s3:GetObject", "bucket:photos/2026/*"),
-        ("allow", "s3:ListBucket", "bucket:videos"),
-        ("deny", "s3:GetObject", "bucket:secrets/*"),
-    ];
-    let mut client = server.client_of(server.account("web", &statements));
-    let names = |answer: common::Answer| answer.expect(200).elements("Name");
-    assert_eq!(names(client.send(Call::new("GET", "/"))), ["photos", "videos"]);
-    let first = client.send(Call::new("GET", "/?max-buckets=1")).expect(200);
-    let token = first.element("ContinuationToken").unwrap();
-    assert_eq!(first.elements("Name"), ["photos"]);
-    let second = client.send(Call::new("GET", &format!("/?max-buckets=1&continuation-token={token}")));
-    assert_eq!((second.elements("Name"), second.element("ContinuationToken")), (vec!["videos".into()], None));
-    let mut nobody = server.client_of(server.account("nobody", &[]));
-    assert!(names(nobody.send(Call::new("GET", "/"))).is_empty());
-    assert_eq!(names(root.send(Call::new("GET", "/"))).len(), 4);
-}
-
-#[test]
-fn a_copy_needs_to_read_its_source_and_to_write_its_target() {
-    let server = Server::with_bucket("photos");
-    let mut root = server.client();
-    root.send(Call::new("PUT", "/sources")).expect(200);
-    root.send(Call::new("PUT", "/sources/a").body("x")).expect(200);
-    let read = ("allow", "s3:GetObject", "bucket:sources/a");
-    let write = ("allow", "s3:PutObject", "bucket:photos/*");
-    for (name, statements, status) in
-        [("both", &[read, write][..], 200), ("reads", &[read], 403), ("writes", &[write], 403)]
-    {
-        let mut client = server.client_of(server.account(name, statements));
-        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "/sources/a");
-        assert_eq!(client.send(copy).status, status, "{name}");
-        // `%61` is the same key, `%2561` another.
-        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "sources/%61");
-        assert_eq!(client.send(copy).status, status, "{name}");
-        let copy = Call::new("PUT", "/photos/copy").header("x-amz-copy-source", "sources/%2561");
-        client.send(copy).refused(403, "AccessDenied");
-    }
-}
-
-#[test]
-fn governance_is_bypassed_by_who_manages_the_bucket() {
+fn bypass_of_governance_requires_manage_bucket() {
     let server = Server::start();
     let mut root = server.client();
     root.send(Call::new("PUT", "/photos").header("x-amz-bucket-object-lock-enabled", "true")).expect(200);
@@ -290,7 +240,7 @@ fn governance_is_bypassed_by_who_manages_the_bucket() {
 }
 
 #[test]
-fn a_refusal_is_recorded_with_the_account_and_the_reason() {
+fn denial_is_recorded_with_account_and_reason() {
     let server = Server::with_bucket("photos");
     let statements =
         [("allow", "s3:GetObject", "bucket:photos/*"), ("deny", "s3:GetObject", "bucket:photos/secret")];
@@ -311,7 +261,8 @@ fn a_refusal_is_recorded_with_the_account_and_the_reason() {
         assert_eq!(record.resource, resource);
         assert_eq!(record.detail, format!("AccessDenied: {reason}; access key {}", keys.access_key));
     }
-    // Nobody was denied what he asked for: such records named another action, and used up what a client may cause.
+    // A hidden 404 is not a denial. Records of such requests named another action, and used up the client's limit of
+    // records.
     client.send(Call::new("GET", "/photos/missing")).refused(403, "AccessDenied");
     let last = client.send(Call::new("GET", "/photos/secret")).refused(403, "AccessDenied");
     let id = last.header("x-amz-request-id").map(str::to_owned);

@@ -1,4 +1,4 @@
-//! Why the service did not start, or ended before its time. Each text says what to do.
+//! Errors that prevent a start or end the service. Each text says what to do.
 
 use std::fmt;
 use std::io;
@@ -9,39 +9,36 @@ use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
 
 use crate::certificates::CertificateError;
+use crate::host::data_folder::write_hint;
+use crate::host::port::PortError;
 use crate::load::LoadError;
 
-/// Why `serve` ended with an error.
+/// Errors of `serve`.
 #[derive(Debug)]
 pub enum ServeError {
-    /// The configuration.
+    /// The configuration is invalid.
     Load(LoadError),
-    /// The log.
+    /// The log could not be started.
     Log(LogStartError),
     /// The host cannot run the executors.
     Host(StartError),
-    /// The memory is too little.
+    /// The memory is insufficient.
     Memory(String),
-    /// The store did not open.
+    /// The store could not be opened.
     Store(OpenError),
-    /// The audit trail did not open.
+    /// The audit trail could not be opened.
     Audit(AuditOpenError),
-    /// The directory of accounts did not open.
+    /// The directory of accounts could not be opened.
     Directory(DirectoryOpenError),
-    /// A certificate.
+    /// A certificate cannot be used.
     Certificate(CertificateError),
-    /// A listener.
-    Listen {
-        /// The variable that sets its address.
-        variable: String,
-        /// What the system said; it names the address.
-        error: io::Error,
-    },
-    /// The handling of SIGTERM and SIGINT.
+    /// Listeners could not be opened. At least one.
+    Ports(Vec<PortError>),
+    /// Signal handling could not be set up.
     Signals(io::Error),
-    /// The threads that look after the service.
+    /// A background thread could not be started.
     Threads(io::Error),
-    /// An executor could not get ready to serve.
+    /// An executor could not be started.
     Executor(String),
     /// An executor died.
     Died(ExecutorFailure),
@@ -54,15 +51,26 @@ impl fmt::Display for ServeError {
             Self::Log(error) => error.fmt(out),
             Self::Host(error) => error.fmt(out),
             Self::Memory(reason) => out.write_str(reason),
+            Self::Store(error @ OpenError::Io { error: cause, .. }) => {
+                write!(out, "{error}{}", write_hint(cause))
+            }
             Self::Store(error) => error.fmt(out),
+            Self::Audit(error @ AuditOpenError::Io { error: cause, .. }) => {
+                write!(out, "{error}{}", write_hint(cause))
+            }
             Self::Audit(error) => error.fmt(out),
             Self::Directory(error) => error.fmt(out),
             Self::Certificate(error) => error.fmt(out),
-            Self::Listen { variable, error } => write!(out, "{variable}: {error}"),
-            Self::Signals(error) => write!(out, "SIGTERM and SIGINT cannot be handled: {error}"),
-            Self::Threads(error) => write!(out, "no thread could be started: {error}"),
-            Self::Executor(reason) => write!(out, "an executor could not get ready: {reason}"),
-            Self::Died(failure) => write!(out, "{failure}; the service ends, and the next start recovers"),
+            Self::Ports(errors) => {
+                let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                out.write_str(&texts.join("\n"))
+            }
+            Self::Signals(error) => write!(out, "signal handling could not be set up: {error}"),
+            Self::Threads(error) => write!(out, "a thread could not be started: {error}"),
+            Self::Executor(reason) => write!(out, "an executor could not be started: {reason}"),
+            Self::Died(failure) => {
+                write!(out, "{failure}; the service stops, and recovers at the next start")
+            }
         }
     }
 }

@@ -1,19 +1,19 @@
-//! What must hold of configuration values for any text: the body of the fuzz target in `fuzz/`, which `cargo test` runs on
-//! the kept corpus and on mutations of it.
+//! The fuzz target for configuration values. `cargo test` runs it on the stored corpus and on mutations of it.
 
 use crate::config::{ALL_KEYS, Kind, Value, expected, parse_text};
 
-/// What a fuzz target calls with its input; it panics when a property does not hold.
+/// The body of a fuzz target. Panics if a property does not hold for the input.
 pub type Body = fn(&[u8]);
 
-/// The bodies of this crate, by the names of their targets.
+/// The bodies of this crate, with the names of their targets.
 pub const BODIES: &[(&str, Body)] = &[("config_value", config_value)];
 
-/// A text as the value of every key: what is accepted, written out, is accepted as the same; what is refused is refused
-/// with what the value must be, and never with what it was. Addresses are left out: they ask the resolver.
+/// Parses a text as the value of every key. An accepted value must be accepted again, as the same value, when it is formatted.
+/// The error for a refused value must say what the value must be and must not repeat it. Addresses are excluded, because
+/// parsing them calls the resolver.
 ///
 /// # Panics
-/// When a property does not hold.
+/// If a property does not hold.
 pub fn config_value(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for key in ALL_KEYS.iter().filter(|key| !matches!(key.kind, Kind::Address)) {
@@ -27,5 +27,5 @@ pub fn config_value(data: &[u8]) {
 }
 
 #[cfg(test)]
-#[path = "../../fuzz/slice.rs"]
-mod slice;
+#[path = "../../fuzz/short_run.rs"]
+mod short_run;

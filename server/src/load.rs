@@ -1,51 +1,61 @@
-//! From command line, environment and files to settings, in production and with `--dev`.
+//! Loads settings from command line, environment and files.
+//!
+//! Covers production and `--dev`.
 
 use std::fmt;
+use std::io::{IsTerminal as _, stderr};
 use std::path::{Path, PathBuf};
 
-use crate::config::{CONFIG_FILE_VARIABLE, ConfigError, Environment, Layers, Problem, Settings, keys};
-use crate::dev_certificate;
-use crate::dev_secrets::{self, DevSecrets, DevSecretsError};
+use crate::config::{
+    CONFIG_FILE_VARIABLE, ConfigError, EffectiveKey, Environment, Key, Layers, Problem, Settings, keys,
+};
+use crate::dev::secrets::{DevSecrets, DevSecretsError};
+use crate::dev::{certificate, missing_secrets, secrets};
 
-/// What the command line of `serve` says.
+/// The command-line options of `serve`.
 #[derive(Clone, Debug)]
 pub struct ServeOptions {
-    /// Production, or for trying out on one's own machine.
+    /// Production, or development on a local machine.
     pub mode: Mode,
     /// `--config`.
     pub config: Option<PathBuf>,
     /// `--data-dir`.
     pub data_dir: Option<PathBuf>,
-    /// `--tls`: with [`Mode::Dev`], a certificate for this host is made if none is given.
+    /// `--tls`: with [`Mode::Dev`], a certificate for this host is created if none is configured.
     pub dev_tls: bool,
 }
 
 /// How the service is run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// All secrets must be given.
+    /// All secrets must be configured.
     Production,
-    /// Secrets are made on first use; loopback only.
+    /// Secrets are created on first use; listens on loopback addresses only.
     Dev,
 }
 
-/// Why there are no settings.
+/// Errors of loading the settings.
 #[derive(Debug)]
 pub enum LoadError {
-    /// The configuration is wrong.
+    /// The configuration is invalid.
     Config(ConfigError),
-    /// The secrets of `--dev`.
+    /// The secrets of `--dev` could not be loaded or created.
     DevSecrets(DevSecretsError),
-    /// The certificate of `--dev --tls`.
+    /// The certificate of `--dev --tls` could not be created.
     DevCertificate(String),
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Config(error) => error.fmt(out),
+            Self::Config(error) => {
+                error.fmt(out)?;
+                missing_secrets::advice(&error.problems).map_or(Ok(()), |advice| write!(out, "\n{advice}"))
+            }
             Self::DevSecrets(error) => error.fmt(out),
-            Self::DevCertificate(error) => write!(out, "there is no certificate for --dev --tls: {error}"),
+            Self::DevCertificate(error) => {
+                write!(out, "the certificate for --dev --tls could not be created: {error}")
+            }
         }
     }
 }
@@ -61,30 +71,53 @@ impl From<ConfigError> for LoadError {
 /// Reads the configuration.
 ///
 /// # Errors
-/// When anything in it is wrong or missing; nothing has been started or opened then.
+/// [`LoadError`] if anything is invalid or missing. Nothing has been started or opened then.
 pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Result<Settings, LoadError> {
-    let made = Making { secrets: dev_secrets::ensure, certificate: options.dev_tls };
-    load(options, environment, made)
+    Sources::read(options, environment).settings()
 }
 
-/// As [`load_settings`], but nothing is made: secrets of `--dev` that there are none of yet are made up and forgotten.
-pub(crate) fn load_to_check(
-    options: &ServeOptions,
-    environment: &Environment,
-) -> Result<Settings, LoadError> {
-    let made = Making { secrets: dev_secrets::find, certificate: false };
-    load(options, environment, made)
+/// What command line, environment and files set. Each file is read once, because it may be a pipe.
+pub(crate) struct Sources {
+    layers: Layers,
+    mode: Mode,
+    dev_tls: bool,
 }
 
-/// What is made for `--dev` when it is not given.
-struct Making {
-    /// Gives the secrets, for the data folder.
-    secrets: fn(&Path) -> Result<DevSecrets, DevSecretsError>,
-    /// Whether there is to be a certificate.
+impl Sources {
+    /// Reads all sources. What is wrong with them is reported when the settings are made.
+    pub(crate) fn read(options: &ServeOptions, environment: &Environment) -> Self {
+        Self { layers: layers(options, environment), mode: options.mode, dev_tls: options.dev_tls }
+    }
+
+    /// Makes the settings. With `--dev`, creates the files that are missing.
+    pub(crate) fn settings(&self) -> Result<Settings, LoadError> {
+        self.load(&DevProviders { secrets: secrets::ensure, certificate: self.dev_tls })
+    }
+
+    /// Like [`Sources::settings`], but creates no file: missing secrets of `--dev` are generated and not stored.
+    pub(crate) fn settings_to_check(&self) -> Result<Settings, LoadError> {
+        self.load(&DevProviders { secrets: secrets::find, certificate: false })
+    }
+
+    fn load(&self, providers: &DevProviders) -> Result<Settings, LoadError> {
+        let layers = self.layers.clone();
+        match self.mode {
+            Mode::Production => Ok(Settings::from_values(layers.finish()?)?),
+            Mode::Dev => load_dev(layers, providers),
+        }
+    }
+}
+
+/// How `--dev` provides what is not configured.
+struct DevProviders {
+    /// Returns the secrets of a data folder, some of which are not configured.
+    secrets: fn(&Path, &[&Key]) -> Result<DevSecrets, DevSecretsError>,
+    /// Whether to create a certificate.
     certificate: bool,
 }
 
-fn load(options: &ServeOptions, environment: &Environment, making: Making) -> Result<Settings, LoadError> {
+/// Returns what command line, environment and file set.
+fn layers(options: &ServeOptions, environment: &Environment) -> Layers {
     let mut layers = Layers::default();
     if let Some(data_dir) = &options.data_dir {
         layers = layers.option(&keys::DATA_DIR, "--data-dir", &data_dir.to_string_lossy());
@@ -94,43 +127,60 @@ fn load(options: &ServeOptions, environment: &Environment, making: Making) -> Re
     if let Some(path) = file {
         layers = layers.file(&path);
     }
-    match options.mode {
-        Mode::Production => Ok(Settings::from_values(layers.finish()?)?),
-        Mode::Dev => load_dev(layers, &making),
+    layers
+}
+
+/// Returns every key with its effective value and origin, and what is wrong with the configuration. Creates no file.
+#[must_use]
+pub fn effective_config(
+    options: &ServeOptions,
+    environment: &Environment,
+) -> (Vec<EffectiveKey>, Option<LoadError>) {
+    let sources = Sources::read(options, environment);
+    match sources.settings_to_check() {
+        Ok(settings) => (settings.values.effective(), None),
+        Err(error) => (sources.layers.effective(), Some(error)),
     }
 }
 
-/// The data folder of `--dev` when none is given: beside whatever one is working on.
+/// The default data folder of `--dev`, in the current folder.
 const DEV_DATA_DIR: &str = "./cairn-data";
 const DEV_S3_BIND: &str = "127.0.0.1:7600";
+/// The default log filter of `--dev` on a terminal: warnings, and the lines of requests that are selected below.
+const DEV_TERMINAL_LOG_FILTER: &str = "service=warn,service::request=info";
+/// The default requests in the log of `--dev` on a terminal.
+const DEV_TERMINAL_REQUEST_LOG: &str = "errors";
 
-fn load_dev(layers: Layers, making: &Making) -> Result<Settings, LoadError> {
+fn load_dev(layers: Layers, providers: &DevProviders) -> Result<Settings, LoadError> {
     let mut layers =
         layers.default_value(&keys::DATA_DIR, DEV_DATA_DIR).default_value(&keys::S3_BIND, DEV_S3_BIND);
+    if stderr().is_terminal() {
+        // A developer reads the terminal: ready-to-paste lines must not scroll away.
+        layers = layers
+            .default_value(&keys::LOG_FILTER, DEV_TERMINAL_LOG_FILTER)
+            .default_value(&keys::REQUEST_LOG, DEV_TERMINAL_REQUEST_LOG);
+    }
     layers.check()?;
     check_loopback(&layers)?;
     let Some(data_dir) = layers.path(&keys::DATA_DIR) else {
         return Ok(Settings::from_values(layers.finish()?)?);
     };
-    let secrets = if layers.lacks_any(&dev_secrets::MADE_UP) {
-        (making.secrets)(&data_dir).map_err(LoadError::DevSecrets)?
-    } else {
-        DevSecrets::None
-    };
+    let missing: Vec<&Key> = secrets::GENERATED.into_iter().filter(|key| layers.lacks_any(&[*key])).collect();
     let mut dev_secrets = None;
-    match secrets {
-        DevSecrets::None => {}
-        DevSecrets::File(path) => {
-            layers = layers.file(&path);
-            dev_secrets = Some(path);
+    if !missing.is_empty() {
+        match (providers.secrets)(&data_dir, &missing).map_err(LoadError::DevSecrets)? {
+            DevSecrets::File(path) => {
+                layers = layers.file(&path);
+                dev_secrets = Some(path);
+            }
+            DevSecrets::Text(text) => layers = layers.text(Path::new(secrets::DEV_SECRETS_FILE), &text),
         }
-        DevSecrets::Text(text) => layers = layers.text(Path::new(dev_secrets::DEV_SECRETS_FILE), &text),
     }
     let mut dev_authority = None;
-    // One without the other is a mistake, that the check of all values names.
+    // If only one of the two is set, the validation of all values reports it.
     let has_no_pair = layers.lacks_any(&[&keys::TLS_CERTIFICATE]) && layers.lacks_any(&[&keys::TLS_KEY]);
-    if making.certificate && has_no_pair {
-        let made = dev_certificate::ensure(&data_dir).map_err(LoadError::DevCertificate)?;
+    if providers.certificate && has_no_pair {
+        let made = certificate::ensure(&data_dir).map_err(LoadError::DevCertificate)?;
         let path = |path: &Path| path.to_string_lossy().into_owned();
         layers = layers
             .default_value(&keys::TLS_CERTIFICATE, &path(&made.pair.certificate))
@@ -140,15 +190,15 @@ fn load_dev(layers: Layers, making: &Making) -> Result<Settings, LoadError> {
     Ok(Settings { dev_secrets, dev_authority, ..Settings::from_values(layers.finish()?)? })
 }
 
-/// With secrets that nobody chose, nobody else may connect.
+/// `--dev` may only listen on loopback addresses, because its secrets are generated.
 fn check_loopback(layers: &Layers) -> Result<(), ConfigError> {
     let problems: Vec<Problem> = [&keys::S3_BIND, &keys::API_BIND, &keys::CONSOLE_BIND]
         .into_iter()
         .filter(|key| layers.address(key).is_some_and(|address| !address.ip().is_loopback()))
         .map(|key| {
             Problem::Inconsistent(format!(
-                "{} is not a loopback address; serve --dev listens on loopback only. Serve without --dev, with secrets of \
-                 your own, to be reached from elsewhere",
+                "{} is not a loopback address, but serve --dev listens on loopback addresses only. To accept connections \
+                 from other hosts, run serve without --dev and with your own secrets",
                 key.variable()
             ))
         })

@@ -1,7 +1,6 @@
-//! Reading a small file that somebody else provides: a secret, a certificate.
+//! Reads small files that the operator provides: secrets and certificates.
 //!
-//! Never waits for who may not come: a pipe that nobody writes to is refused, not opened and waited for. Never reads more
-//! than such a file has.
+//! Never blocks: FIFOs are rejected. Never reads more than the limit.
 
 use std::fs::{Metadata, OpenOptions};
 use std::io::{self, Read};
@@ -10,14 +9,14 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-/// Why a file was not read.
+/// Errors of reading a small file.
 #[derive(Debug)]
 pub(crate) enum SmallFileError {
-    /// What the system said.
+    /// The system's error.
     Io(io::Error),
-    /// It is a folder, a pipe or a device.
+    /// It is not a regular file but a folder, a FIFO or a device.
     NotRegular,
-    /// It has more bytes than were allowed.
+    /// It is larger than the limit.
     TooLarge,
 }
 
@@ -27,11 +26,11 @@ impl From<io::Error> for SmallFileError {
     }
 }
 
-/// The content of a regular file of at most `bytes_max` bytes, and what the system knows of it.
+/// Returns the content and the metadata of a regular file of at most `bytes_max` bytes.
 pub(crate) fn read(path: &Path, bytes_max: u64) -> Result<(Vec<u8>, Metadata), SmallFileError> {
-    // Without it, opening a pipe would wait for a writer.
-    let not_waiting = OFlags::NONBLOCK.bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(not_waiting).open(path)?;
+    // Without this flag, opening a FIFO would wait for a writer.
+    let non_blocking = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(non_blocking).open(path)?;
     let found = file.metadata()?;
     if !found.is_file() {
         return Err(SmallFileError::NotRegular);

@@ -1,5 +1,8 @@
-"""Attacks service accounts and their credentials: what was switched off, has expired or was deleted must be refused by the very
-next request on every core, secrets must be told once, and a crash must lose nothing."""
+"""Service accounts and credentials: revocation, expiry, secrets, durability.
+
+A disabled, expired or deleted credential is refused by the next request on every core. Secrets are returned once, and
+a crash loses nothing that was acknowledged.
+"""
 
 import threading
 import time
@@ -16,33 +19,33 @@ from harness.server import Cairn
 
 CREDENTIAL_FIELDS = {"id", "access_key", "enabled", "temporary", "created_at", "expires_at", "last_used_at"}
 ID = "01890000-0000-7000-8000-000000000000"
-# More than the executors of any test machine, so that each of them serves some.
+# More than the executors of any test machine, so that every executor serves some of them.
 CONNECTIONS = 24
 ALL = ["ListBucket", "GetObject", "PutObject", "DeleteObject"]
 
 
 @pytest.fixture
 def account(store: Cairn, bucket: str) -> Account:
-    """An account that may work with one bucket, which holds `key`."""
+    """An account with access to one bucket, which contains `key`."""
     store.s3.put(bucket, "key", b"text")
     return create_account(store, statement("allow", ALL, f"bucket:{bucket}", f"bucket:{bucket}/*"))
 
 
 class Connections:
-    """Many connections that stay open, each of which one executor serves."""
+    """Many open connections, spread over the executors."""
 
     def __init__(self, store: Cairn, bucket: str, keys: dict):
         self.s3, self.target = client(store, keys), f"/{bucket}/key"
         self.connections = [self.s3.connect() for _ in range(CONNECTIONS)]
 
     def statuses(self) -> set[tuple[int, str]]:
-        """The answers of all of them to one GET."""
+        """Sends one GET on each connection. Returns the distinct (status, error code) pairs."""
         answers = [self.s3.request("GET", self.target, connection=connection) for connection in self.connections]
         return {(answer.status, error_code(answer) if answer.status >= 400 else "") for answer in answers}
 
 
-def test_an_account_is_made_shown_and_deleted(store: Cairn):
-    """Every field, and what is refused."""
+def test_account_is_created_shown_and_deleted(store: Cairn):
+    """Covers every field and the refused requests."""
     made = expect(store.admin.post("/service-accounts", {"name": "web shop", "description": "its images"}), 201)
     shown = made["service_account"]
     assert set(made) == {"service_account", "credential"} and set(made["credential"]) == {"id", "access_key", "secret_key"}
@@ -67,8 +70,8 @@ def test_an_account_is_made_shown_and_deleted(store: Cairn):
     assert client(store, made["credential"]).request("GET", "/").status == 403
 
 
-def test_a_change_holds_for_the_next_request_on_every_connection(store: Cairn, bucket: str, account: Account):
-    """Each state is met by all connections at once, right after the change was answered."""
+def test_changes_apply_to_the_next_request_on_every_connection(store: Cairn, bucket: str, account: Account):
+    """As soon as a change is acknowledged, every connection gets the new result."""
     connections = Connections(store, bucket, account.keys)
     allowed, unknown, denied = {(200, "")}, {(403, "InvalidAccessKeyId")}, {(403, "AccessDenied")}
     assert connections.statuses() == allowed
@@ -88,8 +91,8 @@ def test_a_change_holds_for_the_next_request_on_every_connection(store: Cairn, b
     assert connections.statuses() == unknown
 
 
-def test_a_disabled_credential_is_refused_in_the_middle_of_load(store: Cairn, bucket: str, account: Account):
-    """No request that began after the change was answered is let in, whatever was under way meanwhile."""
+def test_disabled_credential_is_refused_under_load(store: Cairn, bucket: str, account: Account):
+    """No request that starts after the change was acknowledged is allowed, also with concurrent requests."""
     began: list[tuple[float, int]] = []
     stop = threading.Event()
 
@@ -115,8 +118,8 @@ def test_a_disabled_credential_is_refused_in_the_middle_of_load(store: Cairn, bu
     assert {status for start, status in began if start > answered} == {403}
 
 
-def test_rotation_keeps_the_old_credential_until_it_is_disabled(store: Cairn, bucket: str, account: Account):
-    """Both work, then one, then none of the deleted."""
+def test_rotation_keeps_the_old_credential(store: Cairn, bucket: str, account: Account):
+    """Both credentials work until the old one is disabled. A deleted credential cannot be enabled again."""
     new = expect(store.admin.post(f"{account.path}/credentials"), 201)["credential"]
     assert set(new) == CREDENTIAL_FIELDS | {"secret_key"} and new["access_key"] != account.keys["access_key"]
     old, fresh = account.s3, client(store, new)
@@ -132,33 +135,33 @@ def test_rotation_keeps_the_old_credential_until_it_is_disabled(store: Cairn, bu
     expect_refusal(store.admin.post(f"/service-accounts/{ID}/credentials"), 404, "SERVICE_ACCOUNT_NOT_FOUND")
 
 
-def test_a_temporary_credential_dies_on_time_and_so_do_its_presigned_urls(store: Cairn, bucket: str, account: Account):
-    """It works until its last second, and a URL that was signed for an hour dies with it."""
+def test_temporary_credential_and_its_presigned_urls_expire_on_time(store: Cairn, bucket: str, account: Account):
+    """It works until its expiry. A URL that it signed for an hour expires with it."""
     route = f"{account.path}/temporary-credentials"
     for seconds in (59, 604_801, -1, 0, "60", None, 60.5):
         expect_refusal(store.admin.post(route, {"expires_in_seconds": seconds}), 400, "INVALID_REQUEST")
     made = expect(store.admin.post(route, {"expires_in_seconds": 60}), 201)["credential"]
     assert set(made) == CREDENTIAL_FIELDS | {"secret_key"} and made["temporary"] is True
-    dies = datetime.fromisoformat(made["expires_at"])
-    assert (dies - datetime.fromisoformat(made["created_at"])).total_seconds() == 60
+    expiry = datetime.fromisoformat(made["expires_at"])
+    assert (expiry - datetime.fromisoformat(made["created_at"])).total_seconds() == 60
     connections = Connections(store, bucket, made)
     boto = make_client(client(store, made))
     url = boto.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": "key"}, ExpiresIn=3600)
     target = url.removeprefix(store.endpoint)
     presigned = lambda: connections.s3.send_raw("GET", target, [("Host", connections.s3.authority)])
     assert connections.statuses() == {(200, "")} and presigned().status == 200
-    while (left := dies.timestamp() - time.time()) > 0.5:
+    while (left := expiry.timestamp() - time.time()) > 0.5:
         assert connections.statuses() == {(200, "")}
         time.sleep(max(min(5.0, left - 0.5), 0.0))
-    while time.time() <= dies.timestamp():
+    while time.time() <= expiry.timestamp():
         time.sleep(0.01)
     assert connections.statuses() == {(403, "InvalidAccessKeyId")}
     assert (presigned().status, error_code(presigned())) == (403, "InvalidAccessKeyId")
     assert account.s3.get(bucket, "key").status == 200
 
 
-def test_secrets_are_told_once_and_everything_survives_a_kill(make_store: Callable[..., Cairn]):
-    """In no later answer, log, audit event or file; and the store that was killed knows all that it had answered."""
+def test_secrets_are_returned_once_and_accounts_survive_kill_9(make_store: Callable[..., Cairn]):
+    """No later response, log line, audit event or file has a secret. All acknowledged changes survive the kill."""
     store = make_store(SERVICE_LOG="service=trace").start()
     store.s3.create_bucket("kept")
     store.s3.put("kept", "key", b"text")
@@ -183,18 +186,18 @@ def test_secrets_are_told_once_and_everything_survives_a_kill(make_store: Callab
     for keys in (account.keys, temporary, further):
         assert client(store, keys).get("kept", "key").status == 200
         assert client(store, keys).request("PUT", "/kept/key", body=b"x").status == 403
-    told = [store.admin.get(path).text for path in ("/service-accounts", account.path, "/policies", "/management-tokens", "/audit/events?limit=1000")]
-    assert account.keys["access_key"] in told[0] and "create_service_account" in told[4] and "access key" in told[4]
+    responses = [store.admin.get(path).text for path in ("/service-accounts", account.path, "/policies", "/management-tokens", "/audit/events?limit=1000")]
+    assert account.keys["access_key"] in responses[0] and "create_service_account" in responses[4] and "access key" in responses[4]
     assert store.stop() == 0
     files = b"".join(path.read_bytes() for path in store.data.rglob("*") if path.is_file() and path.suffix != ".vol")
     assert account.keys["access_key"].encode() in files
     for secret in hidden:
-        assert secret not in "".join(told) and secret not in store.output()
+        assert secret not in "".join(responses) and secret not in store.output()
         assert secret.encode() not in files and secret.encode()[:20] not in files
 
 
-def test_a_last_use_is_shown_to_the_second_and_survives_a_stop(own_store: Cairn):
-    """Of the credential that was used, and of no other; a wrong signature is no use."""
+def test_last_use_is_recorded_and_survives_a_restart(own_store: Cairn):
+    """Only for the credential that was used. A request with a wrong signature does not count."""
     own_store.s3.create_bucket("used")
     account = create_account(own_store, statement("allow", "ListBucket", "bucket:used"))
     other = expect(own_store.admin.post(f"{account.path}/credentials"), 201)["credential"]
@@ -210,8 +213,8 @@ def test_a_last_use_is_shown_to_the_second_and_survives_a_stop(own_store: Cairn)
     assert last() == used
 
 
-def test_boto3_works_under_an_account_and_is_refused_beyond_its_policies(store: Cairn, bucket: str, account: Account):
-    """The usual calls, multipart among them."""
+def test_boto3_works_within_the_policies_of_an_account(store: Cairn, bucket: str, account: Account):
+    """The usual calls, including multipart uploads. Calls beyond the policies are refused."""
     boto = make_client(account.s3)
     boto.put_object(Bucket=bucket, Key="a/b", Body=b"text")
     assert boto.get_object(Bucket=bucket, Key="a/b")["Body"].read() == b"text"
@@ -233,8 +236,8 @@ def test_boto3_works_under_an_account_and_is_refused_beyond_its_policies(store: 
         boto.get_object(Bucket=bucket, Key="key")
 
 
-def test_a_directory_that_is_missing_or_damaged_ends_the_start_with_the_reason(own_store: Cairn):
-    """It is not made anew, which would open or close doors that nobody decided on."""
+def test_missing_or_damaged_directory_refuses_the_start(own_store: Cairn):
+    """It is not created again, because that would silently grant or revoke access."""
     create_account(own_store)
     assert own_store.stop() == 0
     data = own_store.data / "identity" / "data.mdb"
@@ -252,8 +255,8 @@ def test_a_directory_that_is_missing_or_damaged_ends_the_start_with_the_reason(o
     assert len(expect(own_store.admin.get("/service-accounts"), 200)["service_accounts"]) == 1
 
 
-def test_a_store_of_the_format_before_gets_a_directory(own_store: Cairn):
-    """Once, by the first start of this program; without one afterwards it does not start."""
+def test_store_of_format_2_is_upgraded_once(own_store: Cairn):
+    """The first start creates the directory of accounts and writes format 3 into the superblock."""
     assert own_store.stop() == 0
     superblock = own_store.data / "superblock.json"
     superblock.write_text(superblock.read_text().replace('"format_version": 3', '"format_version": 2'))

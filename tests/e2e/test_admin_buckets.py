@@ -1,4 +1,4 @@
-"""Attacks the management routes of buckets: names, bodies, versioning, what empty means, and who reads what about it."""
+"""Management routes of buckets: names, bodies, versioning, deletion, audit events."""
 
 import json
 import os
@@ -15,12 +15,12 @@ BODY_BYTES_MAX = 1 << 20
 
 @pytest.fixture
 def name() -> str:
-    """A bucket name of the test's own."""
+    """A unique bucket name."""
     return f"managed-{os.getpid()}-{uuid.uuid4().hex[:8]}"
 
 
-def test_a_bucket_is_made_shown_and_deleted(store: Cairn, admin: Management, name: str):
-    """The same record everywhere, and both planes see the same bucket."""
+def test_bucket_is_created_shown_and_deleted(store: Cairn, admin: Management, name: str):
+    """Every route returns the same record, and both planes see the same bucket."""
     made = expect(admin.post("/buckets", {"name": name}), 201)
     assert set(made) == {"name", "created_at", "versioning", "object_lock", "quota", "usage"}
     assert (made["name"], made["versioning"], made["object_lock"]) == (name, "Unversioned", False)
@@ -37,16 +37,16 @@ def test_a_bucket_is_made_shown_and_deleted(store: Cairn, admin: Management, nam
     expect_refusal(admin.delete(f"/buckets/{name}"), 404, "BUCKET_NOT_FOUND")
 
 
-def test_a_second_bucket_of_a_name_is_refused(admin: Management, name: str):
-    """Also one with other settings."""
+def test_duplicate_bucket_name_is_refused(admin: Management, name: str):
+    """Also with other settings. The existing bucket does not change."""
     expect(admin.post("/buckets", {"name": name}), 201)
     expect_refusal(admin.post("/buckets", {"name": name, "object_lock": True}), 409, "BUCKET_ALREADY_EXISTS")
     assert expect(admin.get(f"/buckets/{name}"), 200)["object_lock"] is False
 
 
 @pytest.mark.parametrize("bad", ["", "a", "UPPER", "a..b", "192.168.0.1", "xn--a", "a" * 64, "a/b", "..", "a\nb", "bücher", "a\u202eb"])
-def test_bad_names(admin: Management, bad: str):
-    """In a body and in a path: nothing is made, nothing outside is looked at."""
+def test_invalid_names_are_refused(admin: Management, bad: str):
+    """In a body and in a path."""
     expect_refusal(admin.post("/buckets", {"name": bad}), 400, "INVALID_BUCKET_NAME")
     if bad:
         expect_refusal(admin.get(f"/buckets/{segment(bad)}".replace("..", "%2e%2e")), 400, "INVALID_BUCKET_NAME")
@@ -59,35 +59,35 @@ def test_bad_names(admin: Management, bad: str):
         {"name": "bucket-a", "object_lock": "yes"}, {"name": "bucket-a", "object_lock": 1}, {"Name": "bucket-a"},
     ],
 )
-def test_bodies_of_other_forms(admin: Management, body: object):
-    """A misspelt option is refused, not ignored."""
+def test_bodies_of_another_shape_are_refused(admin: Management, body: object):
+    """A misspelt field is refused, not ignored."""
     raw = json.dumps(body).encode()
     expect_refusal(admin.request("POST", "/buckets", data=raw), 400, "INVALID_REQUEST")
     expect_refusal(admin.get("/buckets/bucket-a"), 404, "BUCKET_NOT_FOUND")
 
 
 @pytest.mark.parametrize("raw", [b"", b"{", b"\xff\xfe", b'{"name":"a-b"}{"name":"c-d"}', b'{"name":"a-b","name":"a-c"}', b"[" * 200_000])
-def test_bodies_that_are_no_json(admin: Management, raw: bytes):
-    """Deep ones too."""
+def test_invalid_json_is_refused(admin: Management, raw: bytes):
+    """Covers duplicate fields, trailing data and deep nesting too."""
     expect_refusal(admin.request("POST", "/buckets", data=raw), 400, "INVALID_REQUEST")
 
 
-def test_a_body_one_byte_too_long(admin: Management, name: str):
-    """1 MiB is taken, one byte more is 413, by its declared length alone."""
+def test_body_over_1_mib_is_refused(admin: Management, name: str):
+    """Exactly 1 MiB is accepted. One byte more is 413."""
     body = json.dumps({"name": name}).encode()
     expect_refusal(admin.request("POST", "/buckets", data=body.ljust(BODY_BYTES_MAX + 1)), 413, "PAYLOAD_TOO_LARGE")
     expect(admin.request("POST", "/buckets", data=body.ljust(BODY_BYTES_MAX)), 201)
 
 
-def test_parameters_that_nobody_asked_for(admin: Management, name: str):
-    """Refused, and nothing is made."""
+def test_unknown_query_parameters_are_refused(admin: Management, name: str):
+    """No bucket is created."""
     expect_refusal(admin.post("/buckets?dry_run=true", {"name": name}), 400, "INVALID_REQUEST")
     expect_refusal(admin.get(f"/buckets/{name}"), 404, "BUCKET_NOT_FOUND")
     expect_refusal(admin.get("/buckets?limit=1"), 400, "INVALID_REQUEST")
 
 
-def test_versioning_goes_on_and_off_and_never_back(admin: Management, name: str):
-    """And S3 sees what was set here."""
+def test_versioning_can_be_suspended_but_not_removed(admin: Management, name: str):
+    """A bucket never becomes unversioned again."""
     path = f"/buckets/{name}/versioning"
     expect_refusal(admin.get(path), 404, "BUCKET_NOT_FOUND")
     expect(admin.post("/buckets", {"name": name}), 201)
@@ -100,16 +100,16 @@ def test_versioning_goes_on_and_off_and_never_back(admin: Management, name: str)
     assert expect(admin.get(path), 200) == {"versioning": "Enabled"}
 
 
-def test_object_lock_keeps_versioning(admin: Management, name: str):
-    """It turns it on, and no one turns it off."""
+def test_object_lock_enables_versioning_permanently(admin: Management, name: str):
+    """Versioning of such a bucket cannot be suspended."""
     made = expect(admin.post("/buckets", {"name": name, "object_lock": True}), 201)
     assert (made["object_lock"], made["versioning"]) == (True, "Enabled")
     expect_refusal(admin.put(f"/buckets/{name}/versioning", {"versioning": "Suspended"}), 409, "INVALID_BUCKET_STATE")
     assert expect(admin.get(f"/buckets/{name}"), 200)["versioning"] == "Enabled"
 
 
-def test_an_unfinished_upload_is_not_empty(store: Cairn, admin: Management, name: str, boto):
-    """Nor is a delete marker."""
+def test_uploads_and_delete_markers_prevent_bucket_deletion(store: Cairn, admin: Management, name: str, boto):
+    """A bucket with only an unfinished upload or a delete marker is not empty."""
     expect(admin.post("/buckets", {"name": name}), 201)
     upload = boto.create_multipart_upload(Bucket=name, Key="k")["UploadId"]
     expect_refusal(admin.delete(f"/buckets/{name}"), 409, "BUCKET_NOT_EMPTY")
@@ -119,8 +119,8 @@ def test_an_unfinished_upload_is_not_empty(store: Cairn, admin: Management, name
     expect_refusal(admin.delete(f"/buckets/{name}"), 409, "BUCKET_NOT_EMPTY")
 
 
-def test_every_change_is_in_the_audit_trail(admin: Management, name: str):
-    """With its request's id, what it was done to, and what it set."""
+def test_every_change_is_recorded_in_the_audit_trail(admin: Management, name: str):
+    """Each event has the request ID, the resource and the new setting."""
     calls = [
         (admin.post("/buckets", {"name": name, "object_lock": False}), "create_bucket", "allowed", ""),
         (admin.put(f"/buckets/{name}/versioning", {"versioning": "Enabled"}), "set_versioning", "allowed", "Enabled"),

@@ -1,4 +1,4 @@
-"""Attacks the management routes of objects: lists, uploads, downloads, previews, copies, versions, hostile names and types."""
+"""Management routes of objects: lists, uploads, downloads, previews, copies, versions, hostile input."""
 
 import hashlib
 import json
@@ -25,37 +25,37 @@ HOSTILE_KEYS = [
 
 @pytest.fixture
 def bucket(admin: Management) -> str:
-    """A bucket of the test's own."""
+    """A new bucket for one test."""
     name = f"admin-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     expect(admin.post("/buckets", {"name": name}), 201)
     return name
 
 
 def versioned(admin: Management, bucket: str) -> str:
-    """Turns versioning on."""
+    """Enables versioning of the bucket and returns its name."""
     expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
     return bucket
 
 
 def place(bucket: str, kind: str, key: str) -> str:
-    """The path of one of an object's routes."""
+    """Returns the path of one of an object's routes."""
     return f"/buckets/{bucket}/{kind}/{segment(key)}"
 
 
 def upload(admin: Management, bucket: str, key: str, body: bytes = b"", **headers: str) -> requests.Response:
-    """An upload, its headers with underscores for hyphens."""
+    """Uploads an object. Header names have underscores instead of hyphens."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return admin.request("PUT", place(bucket, "object", key), data=body, headers={"content-type": "text/plain"} | sent)
 
 
 def events_of(admin: Management, response: requests.Response) -> list[dict]:
-    """What the audit trail has of a request."""
+    """Returns the audit events of a request."""
     return expect(admin.get("/audit/events", params={"request_id": response.headers["x-request-id"]}), 200)["events"]
 
 
 @pytest.mark.parametrize("size", [0, 1, 16 * 1024, 16 * 1024 + 1, 3 * MIB + 17])
-def test_what_goes_in_comes_out(store: Cairn, admin: Management, bucket: str, size: int):
-    """On both planes, with the same tag, type and metadata; the record is the same wherever it is shown."""
+def test_uploaded_object_is_the_same_on_both_planes(store: Cairn, admin: Management, bucket: str, size: int):
+    """Body, ETag, content type and metadata. The record returned by the upload equals that of a later GET."""
     body = random.Random(size).randbytes(size)
     response = upload(admin, bucket, "folder/an object", body, content_type="image/png", x_amz_meta_owner="me", cache_control="no-cache")
     record = expect(response, 201)
@@ -76,8 +76,8 @@ def test_what_goes_in_comes_out(store: Cairn, admin: Management, bucket: str, si
 
 
 @pytest.mark.parametrize("key", HOSTILE_KEYS)
-def test_any_key_is_a_key_and_nothing_else(store: Cairn, admin: Management, bucket: str, key: str):
-    """Decoded once, never a path of the host, never a header."""
+def test_hostile_keys_are_only_keys(store: Cairn, admin: Management, bucket: str, key: str):
+    """A key is decoded once. It never becomes a path of the host or a header line."""
     record = expect(upload(admin, bucket, key, key.encode()), 201)
     assert record["key"] == key
     assert [found["key"] for found in expect(admin.get(f"/buckets/{bucket}/objects"), 200)["objects"]] == [key]
@@ -85,7 +85,7 @@ def test_any_key_is_a_key_and_nothing_else(store: Cairn, admin: Management, buck
     assert content.content == key.encode() and "set-cookie" not in content.headers
     disposition = content.headers["content-disposition"]
     assert disposition.startswith('attachment; filename="') and disposition.isascii() and disposition.isprintable()
-    # Whatever the name, the plain form has two quotes, and no mark of direction is left, encoded or not.
+    # For every key, the plain form has exactly two quotes, and bidirectional controls are removed, encoded or not.
     assert disposition.split("; filename*=")[0].count('"') == 2 and "%E2%80%AE" not in disposition
     assert store.s3.get(bucket, key).body == key.encode()
     assert admin.delete(place(bucket, "object", key)).status_code == 204
@@ -93,8 +93,8 @@ def test_any_key_is_a_key_and_nothing_else(store: Cairn, admin: Management, buck
 
 
 @pytest.mark.parametrize(("target", "key"), [("..", ".."), (".", "."), ("../../../../etc/passwd", "../../../../etc/passwd"), ("%2e%2E/%2fx", "..//x")])
-def test_dots_are_a_key_too(store: Cairn, admin: Management, bucket: str, target: str, key: str):
-    """Nobody resolves them. Sent over a plain socket, for clients resolve them themselves."""
+def test_dot_segments_are_part_of_the_key(store: Cairn, admin: Management, bucket: str, target: str, key: str):
+    """They are not resolved. The test uses a plain socket, because HTTP clients resolve them."""
     host, port = store.management.removeprefix("http://").split(":")
     head = [("Host", "h"), ("Authorization", admin.headers["Authorization"]), ("Content-Length", "1")]
     with Connection(host, int(port)) as connection:
@@ -105,8 +105,8 @@ def test_dots_are_a_key_too(store: Cairn, admin: Management, bucket: str, target
 
 
 @pytest.mark.parametrize("target", ["%zz", "%f", "%", "%ff", "%c3%28", "%ed%a0%80", "k" * 1025])
-def test_keys_that_are_none(store: Cairn, admin: Management, bucket: str, target: str):
-    """Broken escapes, no UTF-8, too long: 400, on every route of a key. Sent over a plain socket, which repairs nothing."""
+def test_invalid_keys_are_refused(store: Cairn, admin: Management, bucket: str, target: str):
+    """Broken escapes, invalid UTF-8 and too long keys: 400 on every route. A plain socket sends the target unchanged."""
     host, port = store.management.removeprefix("http://").split(":")
     head = [("Host", "h"), ("Authorization", admin.headers["Authorization"]), ("Content-Length", "0")]
     for method, kind in [
@@ -120,8 +120,8 @@ def test_keys_that_are_none(store: Cairn, admin: Management, bucket: str, target
     assert expect(admin.get(f"/buckets/{bucket}/objects"), 200)["objects"] == []
 
 
-def test_what_is_not_there(admin: Management, bucket: str):
-    """Bucket, object and version are told apart."""
+def test_missing_bucket_object_and_version_are_distinguished(admin: Management, bucket: str):
+    """Each has its own 404 code."""
     expect(upload(admin, bucket, "k", b"v"), 201)
     ghost = "0000000000000001"
     for kind in ("object", "object-content", "object-preview"):
@@ -138,8 +138,8 @@ def test_what_is_not_there(admin: Management, bucket: str):
         expect_refusal(admin.get(path), 404, "NOT_FOUND")
 
 
-def test_lists_page_by_page(admin: Management, bucket: str):
-    """Every key once, in order, whatever the page; prefixes fold."""
+def test_object_pages_are_complete_and_sorted(admin: Management, bucket: str):
+    """Every key is listed once and in order with any page size. A delimiter groups keys into common prefixes."""
     keys = sorted([f"a/{number}" for number in range(7)] + ["a", "b", "c/d/e", "ü", "z\n"], key=lambda key: key.encode())
     for key in keys:
         expect(upload(admin, bucket, key, key.encode()), 201)
@@ -173,13 +173,13 @@ def test_lists_page_by_page(admin: Management, bucket: str):
     ],
 )
 @pytest.mark.parametrize("route", ["objects", "object-versions"])
-def test_bad_questions_to_lists(admin: Management, bucket: str, route: str, query: str):
-    """400, for both lists: the one of versions has no tokens at all."""
+def test_invalid_list_parameters_are_refused(admin: Management, bucket: str, route: str, query: str):
+    """400 for the lists of objects and of versions. The list of versions has no continuation tokens."""
     expect_refusal(admin.get(f"/buckets/{bucket}/{route}?{query}"), 400, "INVALID_REQUEST")
 
 
-def test_an_upload_needs_a_length(store: Cairn, admin: Management, bucket: str):
-    """411 without one and for chunks; the body is not JSON and not bounded by its limit."""
+def test_upload_without_content_length_is_refused(store: Cairn, admin: Management, bucket: str):
+    """411 without a length and for chunked encoding. The size limit of JSON bodies does not apply to uploads."""
     host, port = store.management.removeprefix("http://").split(":")
     for framing in ([], [("Transfer-Encoding", "chunked")]):
         with Connection(host, int(port)) as connection:
@@ -190,8 +190,8 @@ def test_an_upload_needs_a_length(store: Cairn, admin: Management, bucket: str):
     expect(upload(admin, bucket, "k", b"x" * (MIB + 1)), 201)
 
 
-def test_refusals_come_before_the_body(store: Cairn, admin: Management, bucket: str):
-    """A client that waits for 100 Continue gets its refusal instead."""
+def test_uploads_are_refused_before_the_body(store: Cairn, admin: Management, bucket: str):
+    """A client that waits for 100 Continue gets the error instead."""
     host, port = store.management.removeprefix("http://").split(":")
     for path, status, code in [
         (place("no-such-bucket", "object", "k"), 404, "BUCKET_NOT_FOUND"),
@@ -209,8 +209,8 @@ def test_refusals_come_before_the_body(store: Cairn, admin: Management, bucket: 
     assert (answer.status, json.loads(answer.body)["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
-def test_a_broken_off_upload_leaves_nothing(own_store: Cairn):
-    """No object, no space, and the server goes on."""
+def test_aborted_upload_leaves_nothing(own_store: Cairn):
+    """No object and no reserved space remain, and the server keeps serving."""
     admin = own_store.admin
     expect(admin.post("/buckets", {"name": "broken-off"}), 201)
     host, port = own_store.management.removeprefix("http://").split(":")
@@ -218,7 +218,7 @@ def test_a_broken_off_upload_leaves_nothing(own_store: Cairn):
         with Connection(host, int(port)) as connection:
             head = [("Host", "h"), ("Authorization", admin.headers["Authorization"]), ("Content-Length", str(10 * MIB))]
             connection.send(encode_head("PUT", "/api/v1/buckets/broken-off/object/k", head) + b"x" * sent)
-    # The connections are gone when the server has answered others for a while; a bucket that holds something stays.
+    # The server notices the closed connections while it answers other requests.
     for _ in range(200):
         if expect(admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0:
             break
@@ -229,7 +229,7 @@ def test_a_broken_off_upload_leaves_nothing(own_store: Cairn):
 
 
 def test_headers_that_would_be_ignored_are_refused(admin: Management, bucket: str):
-    """A lock that was asked for and is not there loses data."""
+    """For example, ignoring a requested object lock could lose data."""
     for headers in (
         {"x-amz-object-lock-legal-hold": "ON"}, {"x-amz-tagging": "a=b"}, {"x-amz-acl": "public-read"}, {"content-range": "bytes 0-0/1"},
         {"if-match": '"x"'}, {"if-none-match": '"x"'}, {"content-md5": "x"}, {"content-md5": b64encode(b"0" * 16).decode()},
@@ -242,8 +242,8 @@ def test_headers_that_would_be_ignored_are_refused(admin: Management, bucket: st
     expect_refusal(upload(admin, bucket, "k", b"w", if_none_match="*"), 412, "PRECONDITION_FAILED")
 
 
-def test_ranges_and_conditions_of_downloads(admin: Management, bucket: str):
-    """As RFC 9110 has them, with HEAD."""
+def test_downloads_support_ranges_and_conditions(admin: Management, bucket: str):
+    """As RFC 9110 defines them, for GET and HEAD."""
     body = random.Random(5).randbytes(200_000)
     expect(upload(admin, bucket, "k", body), 201)
     path = place(bucket, "object-content", "k")
@@ -268,8 +268,8 @@ def test_ranges_and_conditions_of_downloads(admin: Management, bucket: str):
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "image/svg+xml", "application/xhtml+xml", "text/javascript", "text/html; charset=utf-7"])
-def test_nothing_runs_in_the_console_s_origin(admin: Management, bucket: str, content_type: str):
-    """Downloads are attachments in a sandbox; previews are plain text."""
+def test_active_content_cannot_run_in_the_console_origin(admin: Management, bucket: str, content_type: str):
+    """Downloads are attachments with a sandbox policy. Previews are plain text."""
     body = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script></svg>"
     expect(upload(admin, bucket, "x.html", body, content_type=content_type), 201)
     for kind in ("object-content", "object-preview"):
@@ -284,8 +284,8 @@ def test_nothing_runs_in_the_console_s_origin(admin: Management, bucket: str, co
             assert answer.headers["content-type"] == content_type
 
 
-def test_previews_are_bounded(admin: Management, bucket: str):
-    """1 MiB of text; images whole up to 16 MiB; nothing else."""
+def test_previews_are_limited_by_size_and_type(admin: Management, bucket: str):
+    """The first 1 MiB of text, and whole images up to 16 MiB. Everything else is 415."""
     text = random.Random(1).randbytes(MIB + 5)
     expect(upload(admin, bucket, "text", text), 201)
     preview = place(bucket, "object-preview", "text")
@@ -302,7 +302,7 @@ def test_previews_are_bounded(admin: Management, bucket: str):
 
 
 def test_deletes_follow_versioning(admin: Management, bucket: str):
-    """A marker where there are versions, none for what is not there; versions go one by one."""
+    """With versioning, a DELETE adds a marker, but not for a missing object. Versions are deleted one by one."""
     path = place(bucket, "object", "k")
     expect(upload(admin, bucket, "k", b"plain"), 201)
     assert admin.delete(path).status_code == 204
@@ -330,8 +330,8 @@ def test_deletes_follow_versioning(admin: Management, bucket: str):
     assert expect(admin.get(path), 200)["version_id"] == first
 
 
-def test_versions_page_by_page(admin: Management, bucket: str):
-    """Every version once, whatever the page."""
+def test_version_pages_are_complete_and_sorted(admin: Management, bucket: str):
+    """Every version is listed once with any page size. Invalid markers are refused."""
     versioned(admin, bucket)
     for turn in range(3):
         for key in ("a", "b/c", "ü"):
@@ -355,8 +355,8 @@ def test_versions_page_by_page(admin: Management, bucket: str):
         expect_refusal(admin.get(path, params=wrong), 400, "INVALID_REQUEST")
 
 
-def test_locks_hold_here_too(admin: Management, boto, bucket: str):
-    """Retention, holds and the bucket's default; nobody bypasses governance here."""
+def test_object_locks_apply_to_management_routes(admin: Management, boto, bucket: str):
+    """Default retention, retention and legal holds. Governance mode cannot be bypassed on these routes."""
     locked = f"{bucket}-locked"
     expect(admin.post("/buckets", {"name": locked, "object_lock": True}), 201)
     rule = {"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": {"Mode": "GOVERNANCE", "Days": 1}}}
@@ -372,7 +372,7 @@ def test_locks_hold_here_too(admin: Management, boto, bucket: str):
     (event,) = events_of(admin, refused)
     assert (event["operation"], event["result"]) == ("delete_object_version", "failed")
     assert admin.delete(removal, params=version, headers={"x-amz-bypass-governance-retention": "true"}).status_code == 403
-    assert admin.delete(place(locked, "object", "k")).status_code == 204, "a marker removes nothing"
+    assert admin.delete(place(locked, "object", "k")).status_code == 204, "a delete marker removes no data, so it is allowed"
     assert admin.get(place(locked, "object-content", "k"), params=version).content == b"kept"
     boto.put_object_retention(Bucket=locked, Key="k", VersionId=record["version_id"], Retention={}, BypassGovernanceRetention=True)
     boto.put_object_legal_hold(Bucket=locked, Key="k", VersionId=record["version_id"], LegalHold={"Status": "ON"})
@@ -382,8 +382,8 @@ def test_locks_hold_here_too(admin: Management, boto, bucket: str):
     assert admin.delete(removal, params=version).status_code == 204
 
 
-def test_copies(admin: Management, boto, bucket: str):
-    """Of the current version or of another, to this bucket or another, with metadata; parts become one piece."""
+def test_copy_route(admin: Management, boto, bucket: str):
+    """Copies the current or another version, to the same or another bucket, with metadata and checksum."""
     versioned(admin, bucket)
     other = f"{bucket}-to"
     expect(admin.post("/buckets", {"name": other}), 201)
@@ -418,7 +418,7 @@ def test_copies(admin: Management, boto, bucket: str):
 
 
 def in_parts(boto, bucket: str, key: str, bodies: dict[int, bytes], **options: str) -> str:
-    """An object of parts; its checksum, if one was asked for."""
+    """Uploads a multipart object. Returns its SHA-256 checksum, if one was requested."""
     began = boto.create_multipart_upload(Bucket=bucket, Key=key, Metadata={"a": "1"}, **options)
     place_of = {"Bucket": bucket, "Key": key, "UploadId": began["UploadId"]}
     parts = []
@@ -428,8 +428,8 @@ def in_parts(boto, bucket: str, key: str, bodies: dict[int, bytes], **options: s
     return boto.complete_multipart_upload(**place_of, MultipartUpload={"Parts": parts}).get("ChecksumSHA256")
 
 
-def test_an_object_of_parts(admin: Management, boto, bucket: str):
-    """Its record has the parts, and so has a copy: with its tag, its metadata and its checksum of parts."""
+def test_multipart_object_is_shown_and_copied_with_its_parts(admin: Management, boto, bucket: str):
+    """The copy has the same parts, ETag, metadata and composite checksum."""
     bodies = {2: b"a" * (5 * MIB), 9: b"b" * 7}
     checksum = in_parts(boto, bucket, "parts", bodies, ChecksumAlgorithm="SHA256")
     record = expect(admin.get(place(bucket, "object", "parts")), 200)
@@ -442,8 +442,8 @@ def test_an_object_of_parts(admin: Management, boto, bucket: str):
     assert "Uploads" not in boto.list_multipart_uploads(Bucket=bucket)
 
 
-def test_a_refused_copy_of_parts_leaves_no_upload(admin: Management, boto, bucket: str):
-    """Nor anything else."""
+def test_refused_multipart_copy_leaves_no_upload(admin: Management, boto, bucket: str):
+    """The destination bucket stays empty."""
     in_parts(boto, bucket, "parts", {1: b"a" * (5 * MIB), 2: b"b"})
     other = f"{bucket}-to"
     expect(admin.post("/buckets", {"name": other}), 201)
@@ -451,12 +451,12 @@ def test_a_refused_copy_of_parts_leaves_no_upload(admin: Management, boto, bucke
     expect(admin.put(f"/buckets/{other}/quota", {"quota": quota}), 200)
     copy = {"destination_bucket": other, "destination_key": "k"}
     expect_refusal(admin.post(place(bucket, "object-copy", "parts"), copy), 409, "QUOTA_EXCEEDED")
-    assert admin.delete(f"/buckets/{other}").status_code == 204, "it is empty"
+    assert admin.delete(f"/buckets/{other}").status_code == 204, "the bucket is not empty"
 
 
 @pytest.mark.parametrize("block", [0, 40])
 def test_damage_is_never_served(own_store: Cairn, block: int):
-    """At the beginning it is an error, further on the connection is cut; log and audit trail name what was met."""
+    """In the first block: 500. Later: the connection is cut. The log and the audit trail name the block."""
     admin, body = own_store.admin, random.Random(block).randbytes(48 * 65536)
     expect(admin.post("/buckets", {"name": "damaged"}), 201)
     expect(upload(admin, "damaged", "k", body), 201)
@@ -470,7 +470,7 @@ def test_damage_is_never_served(own_store: Cairn, block: int):
     else:
         with pytest.raises(requests.exceptions.RequestException):
             admin.get(path, headers=headers)
-    # The record is made before the cut, but nothing waits for it.
+    # The event is created before the connection is cut, but it is written asynchronously.
     for _ in range(200):
         events = expect(admin.get("/audit/events", params={"request_id": f"damaged-{block}"}), 200)["events"]
         if events:

@@ -1,4 +1,4 @@
-"""Attacks the audit trail: damage, refusals, starts and stops must be found in it, page by page, and it must not be lost."""
+"""Audit trail: recorded events, queries, and damage to the trail itself."""
 
 import random
 import shutil
@@ -18,13 +18,13 @@ BLOCK_BYTES = 65536
 
 
 def ask(store: Cairn, token: str | None = None, **parameters) -> requests.Response:
-    """The route, with the system token unless another is given."""
+    """Requests one page of audit events, with the system token unless another one is given."""
     headers = {"Authorization": f"Bearer {store.secrets.system_token if token is None else token}"}
     return requests.get(store.management + EVENTS, params=parameters, headers=headers, timeout=30)
 
 
 def events(store: Cairn, **parameters) -> list[dict]:
-    """All events that fit, along the cursor."""
+    """Returns all matching events, following the cursor through the pages."""
     found: list[dict] = []
     cursor: dict[str, str] = {}
     while True:
@@ -39,8 +39,8 @@ def events(store: Cairn, **parameters) -> list[dict]:
         cursor = {"after_time": page["next_time"], "after_id": page["next_id"]}
 
 
-def test_a_damaged_block_is_found_by_the_request_that_met_it(own_store: Cairn):
-    """500 for the client; the trail names bucket, key, version and block, under the id of the response."""
+def test_damaged_block_is_recorded_with_the_request(own_store: Cairn):
+    """The client gets 500. The event has the request ID and names bucket, key, version and block."""
     s3, body = own_store.s3, random.Random(4).randbytes(3 * BLOCK_BYTES)
     s3.create_bucket("audited")
     s3.put("audited", "some/key", body)
@@ -66,11 +66,11 @@ def test_a_damaged_block_is_found_by_the_request_that_met_it(own_store: Cairn):
     assert any("verifying" in found["detail"] for found in events(own_store, resource="audited/some/key"))
     own_store.kill()
     own_store.start()
-    assert events(own_store, request_id=damaged.get("x-amz-request-id")) == [request], "it outlives a kill"
+    assert events(own_store, request_id=damaged.get("x-amz-request-id")) == [request], "the event did not survive the kill"
 
 
-def test_refusals_on_both_planes(store: Cairn):
-    """Who was refused, for what, from where; what was sent as a credential stands nowhere."""
+def test_refusals_on_both_planes_are_recorded(store: Cairn):
+    """The event has principal, operation, resource and source address. The refused credential is recorded nowhere."""
     stranger = S3("127.0.0.1", store.s3_port, Credential("AKNOBODY", "x" * 40))
     forger = S3("127.0.0.1", store.s3_port, Credential(store.secrets.root_access_key, "wrong" * 8))
     for client, code in ((stranger, "InvalidAccessKeyId"), (forger, "SignatureDoesNotMatch")):
@@ -90,7 +90,7 @@ def test_refusals_on_both_planes(store: Cairn):
 
 
 def test_starts_and_stops_are_recorded_newest_first(own_store: Cairn):
-    """A start for each process; a stop only for those that ended in order."""
+    """Every process records a start. Only a process that shuts down in order records a stop."""
     assert own_store.stop() == 0
     own_store.start()
     own_store.kill()
@@ -117,15 +117,15 @@ def test_starts_and_stops_are_recorded_newest_first(own_store: Cairn):
         ({"after_time": "x", "after_id": "y"}, "INVALID_AUDIT_CURSOR"),
     ],
 )
-def test_queries_that_cannot_be_understood(store: Cairn, parameters: dict[str, str], code: str):
-    """400 with the code, never an answer to another question."""
+def test_invalid_queries_are_refused(store: Cairn, parameters: dict[str, str], code: str):
+    """400 with the error code. An invalid parameter is never ignored."""
     answer = ask(store, **parameters)
     assert answer.status_code == 400 and answer.json()["error"]["code"] == code, answer.text
 
 
 @pytest.mark.parametrize("harm", ["deleted", "emptied", "truncated", "foreign"])
-def test_a_harmed_trail_ends_the_start_with_the_reason(own_store: Cairn, make_store, harm: str):
-    """Who deletes the trail cannot hide it behind a restart; what is there is left alone."""
+def test_damaged_audit_trail_refuses_the_start(own_store: Cairn, make_store, harm: str):
+    """A deleted trail cannot be hidden by a restart. The error names the reason, and the file does not change."""
     assert own_store.stop() == 0
     data = own_store.data / "audit" / "data.mdb"
     if harm == "deleted":

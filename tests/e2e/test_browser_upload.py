@@ -1,7 +1,8 @@
-"""A real browser uploads by presigned PUT from a page of another origin: what its JavaScript sees, and what is stored.
+"""Presigned uploads by a real browser from a page of another origin.
 
-The page picks a file the way a person does, through an `<input type=file>`, and sends it with `fetch` and with
-`XMLHttpRequest`. A refusal by CORS is a TypeError without a status; a refusal by the store is a status that can be read.
+The file comes from an `<input type=file>` and is sent with `fetch` and with `XMLHttpRequest`. The tests check what
+JavaScript sees and what is stored. A refusal by CORS is a TypeError without a status. A refusal by the store has a
+status that the page can read.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from harness.sigv4 import Scope, amz_date
 BODY = random_bytes("picked by a person", 3_000_001)
 TYPE = "image/png"
 
-# The file of the input, sent with this type; what the page can read of the answer.
+# Sends the selected file with this content type. Returns what the page can read of the response.
 UPLOAD = """async (url, type) => {
     const file = document.getElementById("file").files[0];
     try {
@@ -30,7 +31,7 @@ UPLOAD = """async (url, type) => {
         };
     } catch (error) { return {error: error.name}; }
 }"""
-# The same with progress, as upload widgets do it.
+# The same with progress events, as upload widgets do it.
 UPLOAD_WITH_PROGRESS = """async (url, type) => new Promise(done => {
     const request = new XMLHttpRequest(), file = document.getElementById("file").files[0];
     let sent = 0;
@@ -53,21 +54,21 @@ DOWNLOAD = """async (url, range) => {
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
-    """The page's origin."""
+    """The origin of the page."""
     with web_site() as origin:
         yield origin
 
 
 @pytest.fixture(scope="module")
 def browser(run_folder: Path) -> Iterator[Browser]:
-    """One browser for all of these tests."""
+    """One browser for all tests of this file."""
     with chromium(run_folder / "browser") as opened:
         yield opened
 
 
 @pytest.fixture
 def page(browser: Browser, site: str, tmp_path: Path) -> Browser:
-    """The page, freshly loaded, with the file picked."""
+    """The newly loaded page with the file selected."""
     file = tmp_path / "picked.png"
     file.write_bytes(BODY)
     browser.open(f"{site}/upload.html")
@@ -77,7 +78,7 @@ def page(browser: Browser, site: str, tmp_path: Path) -> Browser:
 
 
 def share(boto: BaseClient, bucket: str, origin: str, **change: object) -> None:
-    """One rule for one origin, as a site with uploads needs it."""
+    """Stores one CORS rule for one origin, as a site with uploads needs it."""
     rule = {
         "AllowedOrigins": [origin], "AllowedMethods": ["PUT", "GET"], "AllowedHeaders": ["content-type", "range"],
         "ExposeHeaders": ["ETag"], "MaxAgeSeconds": 0,
@@ -86,17 +87,17 @@ def share(boto: BaseClient, bucket: str, origin: str, **change: object) -> None:
 
 
 def put_url(boto: BaseClient, bucket: str, key: str = "picked.png") -> str:
-    """A presigned PUT with its content type signed."""
+    """Returns a presigned PUT URL whose signature covers the content type."""
     return boto.generate_presigned_url("put_object", {"Bucket": bucket, "Key": key, "ContentType": TYPE})
 
 
 def assert_nothing_stored(s3: S3, bucket: str) -> None:
-    """No object under the key."""
+    """Asserts that no object was stored."""
     assert error_code(s3.get(bucket, "picked.png")) == "NoSuchKey"
 
 
-def test_an_upload_that_is_allowed(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """Status and the exposed ETag are readable, other headers are not, and the object is the file."""
+def test_allowed_upload_stores_the_file(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """The page can read the status and the exposed ETag, but no other header."""
     share(boto, bucket, site)
     seen = page.run(UPLOAD, put_url(boto, bucket), TYPE)
     assert seen == {"status": 200, "etag": md5_etag(BODY), "version": None, "hidden": None, "code": None}
@@ -104,16 +105,16 @@ def test_an_upload_that_is_allowed(boto: BaseClient, s3: S3, bucket: str, page: 
     assert stored.body == BODY and stored.get("content-type") == TYPE
 
 
-def test_progress_of_an_upload(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """XMLHttpRequest with upload events."""
+def test_upload_reports_progress(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """Uses XMLHttpRequest with upload events."""
     share(boto, bucket, site)
     seen = page.run(UPLOAD_WITH_PROGRESS, put_url(boto, bucket), TYPE)
     assert seen == {"status": 200, "etag": md5_etag(BODY), "sent": len(BODY)}
     assert s3.get(bucket, "picked.png").body == BODY
 
 
-def test_an_upload_without_a_rule(boto: BaseClient, s3: S3, bucket: str, page: Browser):
-    """The preflight is refused, so the browser never sends the file: a TypeError, no status."""
+def test_upload_without_a_cors_rule_is_not_sent(boto: BaseClient, s3: S3, bucket: str, page: Browser):
+    """The preflight is refused, so the browser does not send the file. The page gets an error without a status."""
     assert page.run(UPLOAD, put_url(boto, bucket), TYPE) == {"error": "TypeError"}
     assert page.run(UPLOAD_WITH_PROGRESS, put_url(boto, bucket), TYPE) == {"error": "network", "status": 0}
     assert_nothing_stored(s3, bucket)
@@ -122,23 +123,23 @@ def test_an_upload_without_a_rule(boto: BaseClient, s3: S3, bucket: str, page: B
 @pytest.mark.parametrize("change", [
     {"AllowedOrigins": ["http://other.example.com"]}, {"AllowedMethods": ["GET"]}, {"AllowedHeaders": ["x-other"]},
 ], ids=["another origin", "another method", "another header"])
-def test_an_upload_that_no_rule_fits(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str, change: dict):
-    """As without any."""
+def test_upload_that_matches_no_rule_is_not_sent(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str, change: dict):
+    """The page gets a TypeError, as without any rule."""
     share(boto, bucket, site, **change)
     assert page.run(UPLOAD, put_url(boto, bucket), TYPE) == {"error": "TypeError"}
     assert_nothing_stored(s3, bucket)
 
 
-def test_the_wrong_content_type(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """CORS lets it through, the signature does not: the page reads 403 and its code, and nothing is stored."""
+def test_upload_with_an_unsigned_content_type_is_refused(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """CORS allows the request, but the signature does not match. The page can read 403 and the error code."""
     share(boto, bucket, site)
     seen = page.run(UPLOAD, put_url(boto, bucket), "text/html")
     assert (seen["status"], seen["code"], seen["etag"]) == (403, "SignatureDoesNotMatch", None)
     assert_nothing_stored(s3, bucket)
 
 
-def test_a_url_that_has_expired(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """The page can tell its user so."""
+def test_upload_with_an_expired_url_is_refused(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """The page can read 403 and the error code."""
     share(boto, bucket, site)
     url = s3.presigned("PUT", object_target(bucket, "picked.png"), expires=1, scope=Scope(amz_date(-60)))
     seen = page.run(UPLOAD, f"http://{s3.authority}{url}", TYPE)
@@ -146,8 +147,8 @@ def test_a_url_that_has_expired(boto: BaseClient, s3: S3, bucket: str, page: Bro
     assert_nothing_stored(s3, bucket)
 
 
-def test_downloads_and_ranges(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """Readable for the page that the rule names, whole and in part; without a rule the answer is closed to it."""
+def test_downloads_and_ranges_need_a_cors_rule(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """Without a rule the page cannot read the response. With a rule it can read whole objects and ranges."""
     s3.put(bucket, "k", BODY)
     url = boto.generate_presigned_url("get_object", {"Bucket": bucket, "Key": "k"})
     assert page.run(DOWNLOAD, url, None) == {"error": "TypeError"}
@@ -157,8 +158,8 @@ def test_downloads_and_ranges(boto: BaseClient, s3: S3, bucket: str, page: Brows
     assert (piece["status"], piece["digest"]) == (206, sha256_hex(BODY[1000:2000]))
 
 
-def test_an_upload_in_parts(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
-    """Each part by a URL of its own; the page reads the tags that complete needs."""
+def test_multipart_upload_from_the_browser(boto: BaseClient, s3: S3, bucket: str, page: Browser, site: str):
+    """Each part has its own presigned URL. The page can read the ETag that CompleteMultipartUpload needs."""
     share(boto, bucket, site)
     names = {"Bucket": bucket, "Key": "picked.png"}
     names["UploadId"] = boto.create_multipart_upload(**names)["UploadId"]

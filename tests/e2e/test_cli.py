@@ -1,21 +1,21 @@
-"""Attacks the command-line client against a real server: the life of everything it manages, refusals, exit codes, JSON."""
+"""Command-line client against a real server: resources, errors, exit codes, JSON."""
 
 import itertools
 import json
 import os
-import subprocess
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client, refused
+from harness.cli import DONE, NO_ANSWER, WRONG_USAGE, Cli
+from harness.management import expect
 from harness.s3 import S3
-from harness.server import BINARY, LOOPBACK, Cairn, clean_environment
+from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import Credential
 
-TIMEOUT = 60
-DONE, FAILED, WRONG_USAGE, NO_ANSWER = range(4)
 ROLES = ("auditor", "storage_admin", "system_admin")
 _names = itertools.count(1)
 POLICY = {
@@ -27,62 +27,28 @@ POLICY = {
 }
 
 
-class Cli:
-    """`cairn` with a token, against one server."""
-
-    def __init__(self, endpoint: str, token: str | None):
-        self.endpoint, self.token = endpoint, token
-
-    def run(self, *arguments: str, stdin: str = "") -> subprocess.CompletedProcess:
-        """One command to its end. It never panics and never shows its own token."""
-        variables = {} if self.token is None else {"SERVICE_MANAGEMENT_TOKEN": self.token}
-        done = subprocess.run(
-            [BINARY, *arguments, "--endpoint", self.endpoint], env=clean_environment() | variables, input=stdin,
-            capture_output=True, text=True, timeout=TIMEOUT,
-        )
-        assert "panicked" not in done.stderr
-        assert not self.token or self.token not in done.stdout + done.stderr
-        return done
-
-    def text(self, *arguments: str, **options: str) -> str:
-        """What a command that succeeds prints for people."""
-        done = self.run(*arguments, **options)
-        assert (done.returncode, done.stderr) == (DONE, ""), done
-        return done.stdout
-
-    def json(self, *arguments: str, **options: str) -> dict:
-        """What a command that succeeds prints for machines."""
-        return json.loads(self.text(*arguments, "--json", **options))
-
-    def fails(self, *arguments: str, code: int = FAILED, **options: str) -> str:
-        """What a command that fails in this way says; nothing of it stands where the result belongs."""
-        done = self.run(*arguments, **options)
-        assert (done.returncode, done.stdout) == (code, ""), done
-        return done.stderr
-
-
 @pytest.fixture
 def cli(store: Cairn) -> Cli:
-    """The client under the system token."""
+    """The client with the system token."""
     return Cli(store.management, store.secrets.system_token)
 
 
 @pytest.fixture
 def name() -> str:
-    """A name that nothing has yet."""
+    """A name that no resource has yet."""
     return f"cli-{os.getpid()}-{next(_names)}"
 
 
-def test_the_life_of_a_bucket(cli: Cli, name: str):
-    """Created, listed, shown, versioned, deleted; once each."""
+def test_bucket_commands(cli: Cli, name: str):
+    """Creates, lists, shows, versions and deletes a bucket. A second creation or deletion fails."""
     assert cli.json("bucket", "create", name)["versioning"] == "Unversioned"
-    said = cli.fails("bucket", "create", name)
-    assert "BUCKET_ALREADY_EXISTS" in said and "cairn bucket show" in said
+    message = cli.fails("bucket", "create", name)
+    assert "BUCKET_ALREADY_EXISTS" in message and "cairn bucket show" in message
     assert name in [bucket["name"] for bucket in cli.json("bucket", "list")["buckets"]]
     lines = cli.text("bucket", "list").splitlines()
     assert lines[0].split() == ["NAME", "CREATED", "VERSIONING", "LOCK", "OBJECTS", "SIZE"]
     assert [line for line in lines if line.startswith(f"{name} ") and "Unversioned" in line]
-    assert f"name:          {name}\n" in cli.text("bucket", "show", name)
+    assert f"name:               {name}\n" in cli.text("bucket", "show", name)
 
     assert cli.text("bucket", "versioning", name) == "versioning: Unversioned\n"
     assert cli.json("bucket", "versioning", name, "enabled") == {"versioning": "Enabled"}
@@ -91,38 +57,38 @@ def test_the_life_of_a_bucket(cli: Cli, name: str):
 
     assert cli.text("bucket", "delete", name) == f"bucket {name} was deleted\n"
     for command in (("show",), ("delete",), ("versioning",)):
-        said = cli.fails("bucket", *command, name)
-        assert "BUCKET_NOT_FOUND" in said and "cairn bucket list" in said
+        message = cli.fails("bucket", *command, name)
+        assert "BUCKET_NOT_FOUND" in message and "cairn bucket list" in message
     cli.text("bucket", "create", name)
-    assert cli.text("bucket", "delete", name, "--json") == "", "the server answers nothing"
+    assert cli.text("bucket", "delete", name, "--json") == "", "the response has no body"
 
 
-def test_a_bucket_with_object_lock(cli: Cli, name: str):
-    """Versioning comes with it, and stays."""
+def test_object_lock_enables_versioning_permanently(cli: Cli, name: str):
+    """Versioning of such a bucket cannot be suspended."""
     bucket = cli.json("bucket", "create", name, "--object-lock")
     assert bucket["object_lock"] is True and bucket["versioning"] == "Enabled"
     assert "object lock" in cli.fails("bucket", "versioning", name, "suspended")
     cli.text("bucket", "delete", name)
 
 
-def test_a_bucket_that_holds_something_stays(cli: Cli, store: Cairn, name: str):
-    """And the message says what to do."""
+def test_deleting_a_bucket_with_objects_is_refused(cli: Cli, store: Cairn, name: str):
+    """The message says what to do."""
     cli.text("bucket", "create", name)
     store.s3.put(name, "key", b"12345")
-    said = cli.fails("bucket", "delete", name)
-    assert "BUCKET_NOT_EMPTY" in said and "old versions" in said
+    message = cli.fails("bucket", "delete", name)
+    assert "BUCKET_NOT_EMPTY" in message and "old versions" in message
     assert cli.json("bucket", "show", name)["usage"] == {"bytes": 5, "objects": 1}
 
 
 @pytest.mark.parametrize("wrong", ["", "UPPER", "a", "..", "a/b", "ä" * 5, "x" * 64, "a?b", "%2e%2e"])
-def test_names_that_are_none(cli: Cli, wrong: str):
-    """Refused by the server; no name leads to another route."""
+def test_invalid_bucket_names_are_refused(cli: Cli, wrong: str):
+    """The server refuses them. No name reaches another route."""
     for command in ("create", "show", "delete"):
         assert cli.fails("bucket", command, wrong).startswith("cairn: ")
 
 
-def test_quotas(cli: Cli, store: Cairn, name: str):
-    """A dimension that is not given stays; sizes may have units; a limit under what is there is refused."""
+def test_quota_commands(cli: Cli, store: Cairn, name: str):
+    """An omitted dimension does not change. Sizes may have units. A limit below the present usage is refused."""
     cli.text("bucket", "create", name)
     quota = cli.json("quota", "set", name, "--bytes", "10GiB")["quota"]
     assert quota == {"bytes": {"mode": "limit", "bytes": 10 << 30}, "objects": {"mode": "unlimited"}}
@@ -138,26 +104,26 @@ def test_quotas(cli: Cli, store: Cairn, name: str):
     assert shown == "objects:       1\nobjects limit: 1\nsize:          5 B\nsize limit:    5 B\n"
     with refused(403, "QuotaExceeded"):
         make_client(store.s3).put_object(Bucket=name, Key="other", Body=b"1")
-    said = cli.fails("quota", "set", name, "--bytes", "4")
-    assert "QUOTA_BELOW_USAGE" in said and "cairn quota show" in said
+    message = cli.fails("quota", "set", name, "--bytes", "4")
+    assert "QUOTA_BELOW_USAGE" in message and "cairn quota show" in message
     assert cli.text("quota", "show", name) == shown
     for wrong in ([], ["--bytes", "10G"], ["--bytes", "-1"], ["--objects", "1KiB"], ["--bytes", "16384PiB"]):
         cli.fails("quota", "set", name, *wrong, code=WRONG_USAGE)
     assert "BUCKET_NOT_FOUND" in cli.fails("quota", "set", f"{name}-no", "--bytes", "1")
 
 def policy_of(name: str, bucket: str) -> str:
-    """A policy under a name of the test's own, for one bucket."""
+    """Returns a policy document with this name for one bucket."""
     return json.dumps(POLICY | {"name": name}).replace("{bucket}", bucket)
 
 
 def client_of(store: Cairn, credential: dict) -> BaseClient:
-    """boto3 with a pair of keys as the command printed it."""
+    """Returns a boto3 client with the keys that a command printed."""
     keys = Credential(credential["access_key"], credential["secret_key"])
     return make_client(S3(LOOPBACK, store.s3_port, keys))
 
 
-def test_the_life_of_an_account(cli: Cli, store: Cairn, name: str, tmp_path: Path):
-    """The printed keys do what the policy says, for as long as account, credential and binding are there."""
+def test_service_account_and_policy_commands(cli: Cli, store: Cairn, name: str, tmp_path: Path):
+    """The printed keys allow what the policy allows, while account, credential and attachment exist and are enabled."""
     cli.text("bucket", "create", name)
     made = cli.json("service-account", "create", name, "--description", "for the test")
     account = made["service_account"]["id"]
@@ -177,8 +143,8 @@ def test_the_life_of_an_account(cli: Cli, store: Cairn, name: str, tmp_path: Pat
     shown = cli.text("service-account", "show", name)
     assert "description: for the test\n" in shown and made["credential"]["access_key"] in shown and policy in shown
     assert made["credential"]["secret_key"] not in shown
-    said = cli.fails("policy", "delete", name)
-    assert "POLICY_IN_USE" in said and "cairn policy detach" in said
+    message = cli.fails("policy", "delete", name)
+    assert "POLICY_IN_USE" in message and "cairn policy detach" in message
 
     cli.text("policy", "detach", name, name)
     with refused(403, "AccessDenied"):
@@ -217,15 +183,15 @@ def test_the_life_of_an_account(cli: Cli, store: Cairn, name: str, tmp_path: Pat
     assert "POLICY_NOT_FOUND" in cli.fails("policy", "show", policy)
 
 
-def test_secrets_are_shown_once_to_people_too(cli: Cli, name: str):
-    """With a word on it; never again by any list or record."""
+def test_secrets_are_printed_once(cli: Cli, name: str):
+    """The output says so. No list, no record and no audit event shows them again."""
     texts = [
         cli.text("service-account", "create", name),
         cli.text("service-account", "rotate", name),
         cli.text("service-account", "temporary-credential", name, "--expires-in", "900"),
         cli.text("token", "create", name, "--role", "auditor"),
     ]
-    assert all("is shown this once: keep it now." in text for text in texts)
+    assert all("is shown only once: store it now." in text for text in texts)
     last = [[line.split()[-1] for line in text.splitlines() if line.startswith(("secret key:", "token:"))] for text in texts]
     secrets = [secret for (secret,) in last]
     assert len(set(secrets)) == 4 and all(len(secret) >= 40 for secret in secrets)
@@ -241,26 +207,26 @@ def test_secrets_are_shown_once_to_people_too(cli: Cli, name: str):
     cli.text("service-account", "delete", name)
 
 
-def test_policies_from_standard_input_and_broken_ones(cli: Cli, name: str, tmp_path: Path):
-    """What is no policy is refused with the reason, and leaves nothing."""
+def test_invalid_policies_are_refused(cli: Cli, name: str, tmp_path: Path):
+    """A valid policy is read from standard input. An invalid one is refused with the reason and creates nothing."""
     assert cli.json("policy", "create", "-", stdin=policy_of(name, name))["name"] == name
     twice = policy_of(name, name).replace('"effect": "allow"', '"effect": "deny", "effect": "allow"', 1)
-    for broken, said in [
+    for broken, message in [
         ("{", "it is not JSON"), ("", "it is not JSON"), ("[]", "INVALID_REQUEST"), ("{}", "INVALID_REQUEST"),
-        (twice, "stands twice"), (policy_of(name, name).replace("s3:GetObject", "s3:Everything"), "INVALID_REQUEST"),
+        (twice, "duplicate field"), (policy_of(name, name).replace("s3:GetObject", "s3:Everything"), "INVALID_REQUEST"),
         (policy_of(name, "*x"), "INVALID_REQUEST"),
     ]:
         file = tmp_path / "broken.json"
         file.write_text(broken)
-        assert said in cli.fails("policy", "create", str(file)), broken
+        assert message in cli.fails("policy", "create", str(file)), broken
     assert "could not be read" in cli.fails("policy", "create", str(tmp_path / "none"))
     listed = [policy for policy in cli.json("policy", "list")["policies"] if policy["name"] == name]
     assert len(listed) == 1 and name in cli.text("policy", "list")
     cli.text("policy", "delete", listed[0]["id"])
 
 
-def test_tokens_do_what_their_role_allows(cli: Cli, store: Cairn, name: str):
-    """And the refusal names the role that is needed."""
+def test_tokens_allow_what_their_role_allows(cli: Cli, store: Cairn, name: str):
+    """A refusal names the required roles."""
     made = {role: cli.json("token", "create", f"{name}-{role}", "--role", role, "--expires-in", "1h") for role in ROLES}
     clients = {role: Cli(store.management, token["token"]) for role, token in made.items()}
     auditor, storage, system = (clients[role] for role in ROLES)
@@ -282,17 +248,17 @@ def test_tokens_do_what_their_role_allows(cli: Cli, store: Cairn, name: str):
     assert "expected system_admin" in cli.fails("token", "create", name, "--role", "root", code=WRONG_USAGE)
 
 
-def test_a_name_that_several_have(cli: Cli, name: str):
-    """Is no way to name one of them; nothing is done."""
+def test_ambiguous_policy_names_are_refused(cli: Cli, name: str):
+    """A name shared by two policies does not delete either of them."""
     ids = [cli.json("policy", "create", "-", stdin=policy_of(name, name))["id"] for _ in range(2)]
-    assert "stands for 2" in cli.fails("policy", "delete", name)
+    assert "2 have the name" in cli.fails("policy", "delete", name)
     cli.text("policy", "delete", ids[0])
     assert cli.json("policy", "show", name)["id"] == ids[1]
     cli.text("policy", "delete", name)
 
 
-def test_the_audit_trail(cli: Cli, store: Cairn, name: str):
-    """What was done through the client is found by each filter and page by page."""
+def test_audit_trail_can_be_filtered_and_paged(cli: Cli, store: Cairn, name: str):
+    """Events of the client's own requests are found by each filter and page by page."""
     for _ in range(2):
         cli.text("bucket", "create", name)
         cli.text("bucket", "delete", name)
@@ -310,17 +276,40 @@ def test_the_audit_trail(cli: Cli, store: Cairn, name: str):
 
     done = cli.run("audit", "list", "--resource", name, "--limit", "3")
     assert done.returncode == DONE and len(done.stdout.splitlines()) == 4
-    told = done.stderr.split("there may be more: ")[1].split(", or")[0].split()
-    rest = cli.json("audit", "list", "--resource", name, *told)
+    cursor = done.stderr.split("continue with ")[1].split(", or")[0].split()
+    rest = cli.json("audit", "list", "--resource", name, *cursor)
     assert [event["id"] for event in rest["events"]] == [events[3]["id"]]
     every = cli.json("audit", "list", "--resource", name, "--limit", "1", "--all")
     assert every == {"events": events, "next_time": None, "next_id": None}
-    for wrong in (["--limit", "0"], ["--result", "maybe"], ["--since", "yesterday"]):
+    for wrong in (["--limit", "0"], ["--result", "maybe"]):
         assert "INVALID_REQUEST" in cli.fails("audit", "list", *wrong)
 
 
-def test_storage_and_verification(cli: Cli, store: Cairn, name: str, tmp_path: Path):
-    """Figures for people and machines; a verification's JSON holds the proof that is written too."""
+def test_audit_events_are_found_by_age_date_bucket_and_key(cli: Cli, store: Cairn, name: str):
+    """`--since 1h`, plain dates, and the key of an object without its bucket. A wrong time is refused before anything is sent."""
+    cli.text("bucket", "create", name)
+    key = f"year/{name}.jpg"
+    expect(store.admin.put(f"/buckets/{name}/object/{key}", data=b"1"), 201)
+
+    def found(*options: str) -> list[str]:
+        return [event["operation"] for event in cli.json("audit", "list", *options)["events"]]
+
+    today = datetime.now(timezone.utc).date()
+    tomorrow = today + timedelta(days=1)
+    both = ["upload_object", "create_bucket"]
+    for since in ("1h", "2d", "900s", (today - timedelta(days=1)).isoformat()):
+        assert found("--bucket", name, "--since", since) == both, since
+    assert found("--bucket", name, "--until", tomorrow.isoformat()) == both
+    assert found("--bucket", name, "--until", "1h") == [] and found("--bucket", name, "--since", tomorrow.isoformat()) == []
+    assert found("--key", key) == found("--key", key, "--bucket", name) == ["upload_object"]
+    assert found("--key", key, "--bucket", name + "-other") == found("--key", name) == []
+    for wrong in ("yesterday", "3600", "2026-02-30"):
+        done = cli.run("audit", "list", "--since", wrong)
+        assert done.returncode == 2 and "such as 1h" in done.stderr, done.stderr
+
+
+def test_storage_and_verify_commands(cli: Cli, store: Cairn, name: str, tmp_path: Path):
+    """Status and usage as text and JSON. The JSON of `verify` includes the proof that is written to a file."""
     cli.text("bucket", "create", name)
     store.s3.put(name, "key", b"x" * 3000)
     status = cli.json("storage", "status")
@@ -333,43 +322,43 @@ def test_storage_and_verification(cli: Cli, store: Cairn, name: str, tmp_path: P
         path = tmp_path / arguments[0]
         verified = cli.json("verify", *arguments, "--proof", str(path))
         assert verified["proof"] == json.loads(path.read_text())
-    said = cli.fails("verify", "object", name, "key", "--proof", str(tmp_path / "none" / "file"))
-    assert "the proof could not be written" in said
+    message = cli.fails("verify", "object", name, "key", "--proof", str(tmp_path / "none" / "file"))
+    assert "the proof could not be written" in message
 
 
-def test_status_for_machines(cli: Cli):
-    """Both answers, or readiness alone without a token."""
+def test_status_as_json(cli: Cli):
+    """Readiness and system information, or only readiness without a token."""
     status = cli.json("status")
     assert status["readiness"]["status"] == "ready" and status["system"]["name"] == "cairn"
     status = Cli(cli.endpoint, None).json("status")
     assert status["readiness"]["status"] == "ready" and status["system"] is None
 
 
-def test_without_a_token_nothing_is_asked(store: Cairn):
-    """An empty token is none."""
+def test_commands_without_a_token_fail_early(store: Cairn):
+    """An empty token counts as missing."""
     for token in (None, ""):
-        said = Cli(store.management, token).fails("bucket", "list")
-        assert "SERVICE_MANAGEMENT_TOKEN is not set" in said
+        message = Cli(store.management, token).fails("bucket", "list")
+        assert "SERVICE_MANAGEMENT_TOKEN is not set" in message
 
 
-def test_a_wrong_token(make_store):
-    """On a server of its own: guesses are slowed down for everybody at the address."""
+def test_wrong_token_is_refused(make_store):
+    """Needs its own server, because wrong tokens throttle every client at the same address."""
     store = make_store().start()
-    said = Cli(store.management, "wrong-token").fails("bucket", "list")
-    assert "UNAUTHENTICATED" in said and "SERVICE_MANAGEMENT_TOKEN" in said
+    message = Cli(store.management, "wrong-token").fails("bucket", "list")
+    assert "UNAUTHENTICATED" in message and "SERVICE_MANAGEMENT_TOKEN" in message
     done = Cli(store.management, "wrong-token").run("status")
     assert done.returncode == 0 and done.stdout == "status: ready\n" and "UNAUTHENTICATED" in done.stderr
 
 
-def test_a_server_that_is_gone(make_store):
-    """Its own exit code, and where to look."""
+def test_unreachable_server_has_its_own_exit_code(make_store):
+    """The message names the address and `--endpoint`."""
     store = make_store()
     for arguments in (["status"], ["bucket", "list"], ["verify", "bucket", "b"]):
-        said = Cli(store.management, store.secrets.system_token).fails(*arguments, code=NO_ANSWER)
-        assert store.management in said and "--endpoint" in said
+        message = Cli(store.management, store.secrets.system_token).fails(*arguments, code=NO_ANSWER)
+        assert store.management in message and "--endpoint" in message
 
 
-def test_the_other_ports_of_the_server(store: Cairn):
-    """The data plane is not the management plane."""
-    said = Cli(store.endpoint, store.secrets.system_token).fails("bucket", "list")
-    assert "is not the management plane" in said
+def test_port_of_the_data_plane_is_refused(store: Cairn):
+    """The message says that it is not the management plane."""
+    message = Cli(store.endpoint, store.secrets.system_token).fails("bucket", "list")
+    assert "is not the management plane" in message

@@ -1,7 +1,7 @@
-"""Attacks the files of a stopped store: whatever is missing, cut short or foreign is named, and nothing is rewritten.
+"""The server refuses to start a store with damaged files.
 
-A start that repairs on its own what it does not understand turns damage into loss. So every start here must be refused
-with the reason, must leave every byte as it was, and the store must be whole again when the damage is undone.
+An automatic repair of unknown damage could turn damage into data loss. Every start must therefore be refused with the
+reason and must not change any byte. After the damage is undone, the store must be complete again.
 """
 
 import contextlib
@@ -19,21 +19,21 @@ from harness.server import Cairn
 
 END_SECONDS = 20
 BUCKET = "kept"
-# Inline ones, so that the metadata has more pages than the shortest that it is cut to, and ones in the volumes.
+# Inline objects, so that the metadata is longer than the size it is truncated to, and objects in volumes.
 SIZES = [12_000] * 60 + [200_000] * 20 + [3_000_000]
 SLICE_META, SLICE_VOLUME = "slices/00/meta/data.mdb", "slices/00/volumes/000000.vol"
 CONTROL = "control/data.mdb"
-# What an open for reading may touch: the lock of the folder, and LMDB's table of readers.
+# Files that an open for reading may change: the lock of the data folder, and LMDB's reader table.
 NOT_STORED = {"lock", "lock.mdb"}
 
 
 def body(number: int, size: int) -> bytes:
-    """The content of an object."""
+    """Returns the content of an object."""
     return random.Random(number).randbytes(size)
 
 
 def make_store(folder: Path) -> Cairn:
-    """A store with objects of both kinds in both slices, stopped in good order."""
+    """Returns a cleanly stopped store with inline and volume objects in both slices."""
     store = Cairn(folder, {"SERVICE_STORAGE_SLICES": "2"}).start()
     store.s3.create_bucket(BUCKET)
     for number, size in enumerate(SIZES):
@@ -44,10 +44,10 @@ def make_store(folder: Path) -> Cairn:
 
 @pytest.fixture(scope="module")
 def stores(run_folder: Path) -> Iterator[tuple[Cairn, Cairn]]:
-    """The store to damage, and another one to take foreign files from."""
+    """The store to damage, and another store as the source of foreign files."""
     made = make_store(run_folder / "damaged"), make_store(run_folder / "foreign")
     yield made
-    # All damage was undone, so everything is there.
+    # All damage was undone, so every object must be readable.
     made[0].take_ports()
     made[0].start()
     for number, size in enumerate(SIZES):
@@ -60,7 +60,7 @@ def stores(run_folder: Path) -> Iterator[tuple[Cairn, Cairn]]:
 
 
 def fingerprint(data: Path) -> dict[str, str]:
-    """A digest of everything that is stored."""
+    """Returns the digest of every stored file by its relative path."""
     found = {}
     for path in sorted(data.rglob("*")):
         if path.is_file() and path.name not in NOT_STORED:
@@ -71,7 +71,7 @@ def fingerprint(data: Path) -> dict[str, str]:
 
 @contextlib.contextmanager
 def put_aside(path: Path) -> Iterator[None]:
-    """Keep a copy of a file or folder and put it back at the end, whatever has become of it."""
+    """Copies a file or folder and restores it at the end, whatever happened to it."""
     aside = path.parent.parent / f"{path.name}.aside"
     copy = shutil.copytree if path.is_dir() else shutil.copy2
     copy(path, aside)
@@ -86,14 +86,14 @@ def put_aside(path: Path) -> Iterator[None]:
 
 
 def refused(store: Cairn) -> str:
-    """Start, expect an error and not a crash; what it said."""
+    """Starts the store and expects an error, not a crash. Returns the output."""
     store.log.unlink(missing_ok=True)
     store.take_ports()
     process = store.spawn()
     try:
         code = process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
-        raise AssertionError(f"it runs on, and /ready says {store.ready_status()}:\n{store.output()[-2000:]}") from None
+        raise AssertionError(f"the server is still running, and /ready returns {store.ready_status()}:\n{store.output()[-2000:]}") from None
     finally:
         store.kill()
     assert 0 < code < 100, f"ended with {code}:\n{store.output()[-3000:]}"
@@ -102,46 +102,46 @@ def refused(store: Cairn) -> str:
 
 
 def remove(path: Path, _foreign: Path) -> None:
-    """It is gone."""
+    """Deletes the file or folder."""
     shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def empty(path: Path, _foreign: Path) -> None:
-    """It has no bytes."""
+    """Truncates the file to 0 bytes."""
     path.write_bytes(b"")
 
 
 def cut_short(path: Path, _foreign: Path) -> None:
-    """Its end is gone, at a page."""
+    """Truncates the file at a page boundary."""
     with path.open("r+b") as file:
         file.truncate(64 * 1024 if path.name == "data.mdb" else 256 * 1024)
 
 
 def cut_within_the_first_page(path: Path, _foreign: Path) -> None:
-    """Hardly anything is left."""
+    """Truncates the file to 100 bytes."""
     with path.open("r+b") as file:
         file.truncate(100)
 
 
 def overwrite_the_start(path: Path, _foreign: Path) -> None:
-    """The first two pages are noise."""
+    """Overwrites the first two pages with random bytes."""
     with path.open("r+b") as file:
         file.write(random.Random(1).randbytes(8192))
 
 
 def zero_the_start(path: Path, _foreign: Path) -> None:
-    """The first two pages are zeros, as after a file system's repair."""
+    """Overwrites the first two pages with zeros, as a file system repair may do."""
     with path.open("r+b") as file:
         file.write(bytes(8192))
 
 
 def take_the_foreign_one(path: Path, foreign: Path) -> None:
-    """The same file of another store."""
+    """Replaces the file with that of another store."""
     shutil.copy2(foreign, path)
 
 
 def take_that_of_the_other_slice(path: Path, _foreign: Path) -> None:
-    """A file of this store in the wrong place."""
+    """Replaces the file with that of the other slice of this store."""
     shutil.copy2(Path(str(path).replace("slices/00", "slices/01")), path)
 
 
@@ -160,7 +160,7 @@ DAMAGES = [
 def test_damaged_files_refuse_the_start(
     stores: tuple[Cairn, Cairn], part: str, damage: Callable[[Path, Path], None]
 ):
-    """The error names the file or its folder; nothing is rewritten; undone, everything is there."""
+    """The error names the file or its folder, and no file is changed."""
     store, foreign = stores
     path = store.data / part
     with put_aside(path):
@@ -173,28 +173,28 @@ def test_damaged_files_refuse_the_start(
 
 
 def lose_a_slice(content: dict) -> None:
-    """One slice fewer than there are."""
+    """Declares one slice fewer than exist."""
     content["slices"] -= 1
 
 
 def invent_a_slice(content: dict) -> None:
-    """One slice more than there are."""
+    """Declares one slice more than exist."""
     content["slices"] += 1
 
 
 def change_identity(content: dict) -> None:
-    """Another store's id."""
+    """Replaces the store ID."""
     content["store_id"] = "00" * 16
 
 
 def add_a_field(content: dict) -> None:
-    """Something that this program does not know."""
+    """Adds an unknown field."""
     content["compressed"] = True
 
 
 @pytest.mark.parametrize("change", [lose_a_slice, invent_a_slice, change_identity, add_a_field])
 def test_a_changed_superblock_refuses_the_start(stores: tuple[Cairn, Cairn], change: Callable[[dict], None]):
-    """It says what the store is; when it does not fit, nobody guesses."""
+    """If the superblock does not match the store, the server does not guess."""
     store, _ = stores
     path = store.data / "superblock.json"
     with put_aside(path):
@@ -203,11 +203,11 @@ def test_a_changed_superblock_refuses_the_start(stores: tuple[Cairn, Cairn], cha
         path.write_text(json.dumps(content))
         before = fingerprint(store.data)
         refused(store)
-        assert fingerprint(store.data) == before, "the start rewrote a store that it does not understand"
+        assert fingerprint(store.data) == before, "the start rewrote a store with an invalid superblock"
 
 
 def test_the_superblock_of_another_store_refuses_the_start(stores: tuple[Cairn, Cairn]):
-    """With the other store's master key even: the slices are not its slices."""
+    """The master key is that of the other store too, so that only the slices do not match."""
     store, foreign = stores
     path = store.data / "superblock.json"
     with put_aside(path):
@@ -218,4 +218,4 @@ def test_the_superblock_of_another_store_refuses_the_start(stores: tuple[Cairn, 
             refused(store)
         finally:
             store.secrets = own
-        assert fingerprint(store.data) == before, "the start rewrote a store of another one"
+        assert fingerprint(store.data) == before, "the start rewrote a store with a foreign superblock"

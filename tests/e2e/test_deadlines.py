@@ -1,24 +1,28 @@
-"""Attacks the server's patience: half-sent heads, stalled bodies, idle connections and stalled readers end by deadline."""
+"""Timeouts: incomplete heads, stalled bodies, idle connections and stalled readers."""
 
+import socket
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from harness.management import expect
-from harness.s3 import object_target
-from harness.server import Cairn
+from harness.s3 import error_code, object_target
+from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
 from harness.wire import Connection, encode_head
 
 DEADLINE_SECONDS = 1
-# What a deadline of one second may take on a machine that does other things too.
+# The longest time that a deadline of one second may take on a busy machine.
 PATIENCE_SECONDS = 8.0
+# A state of /proc/net/tcp.
+ESTABLISHED = "01"
 
 
 @pytest.fixture(scope="module")
 def impatient_store(run_folder) -> Iterator[Cairn]:
-    """A store whose deadlines are a second long."""
+    """A store whose timeouts are one second."""
     names = ("HEAD", "IDLE", "BODY")
     settings = {f"SERVICE_SERVER_{name}_TIMEOUT_SECONDS": str(DEADLINE_SECONDS) for name in names}
     store = Cairn(run_folder / "impatient", settings).start()
@@ -28,28 +32,62 @@ def impatient_store(run_folder) -> Iterator[Cairn]:
 
 
 def closed_within(wait: Callable[[float], bytes]) -> bytes:
-    """What came before the close; fails when there is none in time, or when it came before the deadline."""
+    """Returns the data before the close. Fails if the close is too late or well before the deadline."""
     begin = time.monotonic()
     rest = wait(PATIENCE_SECONDS)
     assert time.monotonic() - begin > DEADLINE_SECONDS * 0.5, "closed long before the deadline"
     return rest
 
 
-def gave_up(rest: bytes) -> bool:
-    """Closed without a word, or with S3's RequestTimeout (a 400 there) or HTTP's 408."""
+def is_timeout(rest: bytes) -> bool:
+    """Returns whether there was no response, S3's RequestTimeout (a 400) or HTTP's 408."""
     return rest == b"" or b"<Code>RequestTimeout</Code>" in rest or rest.startswith(b"HTTP/1.1 408")
 
 
-def test_a_half_sent_head(impatient_store: Cairn):
-    """The deadline runs from the first byte, and more bytes do not lengthen it."""
+def server_holds(connection: Connection) -> bool:
+    """Returns whether the server's end is established. A client that does not read does not notice the close."""
+    client, server = (f":{end[1]:04X}" for end in (connection.sock.getsockname(), connection.sock.getpeername()))
+    ends = [line.split()[1:4] for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return any(
+        local.endswith(server) and remote.endswith(client) and state == ESTABLISHED for local, remote, state in ends
+    )
+
+
+def test_incomplete_head_times_out(impatient_store: Cairn):
+    """The client sends a part of the head and then nothing."""
     with impatient_store.s3.connect() as connection:
         connection.send_must(b"GET / HTTP/1.1\r\nHost: x\r\n")
         rest = closed_within(connection.wait_closed)
-    assert gave_up(rest), rest
+    assert is_timeout(rest), rest
 
 
-def test_a_head_a_byte_at_a_time(impatient_store: Cairn):
-    """Bytes that trickle in do not push the deadline away."""
+def test_connection_without_a_first_request_times_out(make_store: Callable[..., Cairn]):
+    """A connection that has served a request may be idle for longer."""
+    store = make_store(SERVICE_SERVER_FIRST_REQUEST_TIMEOUT_SECONDS=str(DEADLINE_SECONDS)).start()
+    with store.s3.connect() as used, store.s3.connect() as silent:
+        assert store.s3.request("GET", "/", connection=used).status == 200
+        assert closed_within(silent.wait_closed) == b""
+        assert store.s3.request("GET", "/", connection=used).status == 200
+
+
+def test_connections_of_one_address_are_limited_on_each_plane(make_store: Callable[..., Cairn]):
+    """Another address and the other plane have their own count. Without the setting there is no limit."""
+    store = make_store(SERVICE_SERVER_CONNECTIONS_PER_CLIENT_MAX="4").start()
+    opened = [store.s3.connect() for _ in range(4)]
+    for connection in opened:
+        assert store.s3.request("GET", "/", connection=connection).status == 200
+    refused = store.s3.request("GET", "/")
+    assert (refused.status, error_code(refused)) == (503, "SlowDown")
+    expect(store.admin.get("/buckets"), 200)
+    with socket.create_connection((LOOPBACK, store.s3_port), source_address=("127.0.0.2", 0)) as elsewhere:
+        elsewhere.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert elsewhere.recv(100).startswith(b"HTTP/1.1 403"), "unsigned, but served"
+    for connection in opened:
+        connection.close()
+
+
+def test_head_sent_byte_by_byte_times_out(impatient_store: Cairn):
+    """The deadline counts from the first byte. Further bytes do not extend it."""
     with impatient_store.s3.connect() as connection:
         begin = time.monotonic()
         connection.sock.settimeout(0.2)
@@ -62,14 +100,14 @@ def test_a_head_a_byte_at_a_time(impatient_store: Cairn):
                 continue
             except ConnectionResetError:
                 return
-            assert gave_up(data), data
+            assert is_timeout(data), data
             return
-    raise AssertionError("a head may be sent for ever")
+    raise AssertionError("a slowly sent head does not time out")
 
 
 @pytest.mark.parametrize("with_a_request_before", [False, True])
-def test_an_idle_connection(impatient_store: Cairn, with_a_request_before: bool):
-    """Closed without an answer that nobody asked for."""
+def test_idle_connection_is_closed(impatient_store: Cairn, with_a_request_before: bool):
+    """No response is sent before the close."""
     s3 = impatient_store.s3
     with s3.connect() as connection:
         if with_a_request_before:
@@ -77,35 +115,39 @@ def test_an_idle_connection(impatient_store: Cairn, with_a_request_before: bool)
         assert closed_within(connection.wait_closed) == b""
 
 
-def test_a_stalled_upload(impatient_store: Cairn):
-    """A body that stands still ends the request; nothing of it is stored."""
+def test_stalled_upload_times_out(impatient_store: Cairn):
+    """The client stops in the middle of the body. Nothing is stored."""
     s3, target = impatient_store.s3, object_target("kept", "stalled")
     head = s3.signed_head("PUT", target, payload=UNSIGNED_PAYLOAD, content_length=1_000_000)
     with s3.connect() as connection:
         connection.send_must(encode_head("PUT", target, head) + b"x" * 300_000)
         rest = closed_within(connection.wait_closed)
-    assert gave_up(rest), rest
+    assert is_timeout(rest), rest
     assert s3.head("kept", "stalled").status == 404
 
 
-def test_a_stalled_upload_to_the_management_plane(impatient_store: Cairn):
-    """The same there: 408 or a close, nothing stored, no space held."""
+def test_stalled_upload_to_the_management_plane_times_out(impatient_store: Cairn):
+    """408 or a close. Nothing is stored, and no space stays reserved."""
     host, port = impatient_store.management.removeprefix("http://").split(":")
     head = [("Host", "h"), ("Content-Length", "1000000"), *impatient_store.admin.headers.items()]
     with Connection(host, int(port)) as connection:
         connection.send_must(encode_head("PUT", "/api/v1/buckets/kept/object/stalled-too", head) + b"x" * 300_000)
         rest = closed_within(connection.wait_closed)
-    assert gave_up(rest), rest
+    assert is_timeout(rest), rest
     assert impatient_store.s3.head("kept", "stalled-too").status == 404
     assert expect(impatient_store.admin.get("/storage/status"), 200)["temporary_upload_bytes"] == 0
 
 
-def test_a_stalled_reader(impatient_store: Cairn):
-    """A client that stops reading is cut off, and the server's memory of it with it."""
+def test_stalled_reader_is_disconnected(impatient_store: Cairn):
+    """The server closes the connection of a client that stops reading its response."""
     s3, target = impatient_store.s3, object_target("kept", "large")
     s3.put("kept", "large", b"y" * 30_000_000)
     with s3.connect(receive_buffer_bytes=4096) as connection:
         connection.send_must(encode_head("GET", target, s3.signed_head("GET", target)))
         assert connection.read_head().status == 200
-        time.sleep(PATIENCE_SECONDS)  # not reading is the event here
+        begin = time.monotonic()
+        while server_holds(connection):
+            assert time.monotonic() - begin < PATIENCE_SECONDS, "the server still waits for a client that does not read"
+            time.sleep(0.02)
+        assert time.monotonic() - begin > DEADLINE_SECONDS * 0.5, "closed long before the deadline"
         assert len(connection.wait_closed()) < 30_000_000

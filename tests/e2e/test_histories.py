@@ -1,6 +1,6 @@
-"""Attacks the order of things: concurrent requests on few keys must have an order that explains every answer.
+"""Linearizability: an order of concurrent requests must explain every response.
 
-A slice of tests/histories/run.
+This is a short version of `tests/campaign histories`.
 """
 
 import os
@@ -16,15 +16,15 @@ SEED = os.environ.get("HISTORIES_SEED", "1")
 
 @pytest.mark.parametrize(("clients", "operations", "keys"), [(5, 20, 3), (3, 18, 1), (8, 15, 4)])
 def test_histories_are_linearizable(store: Cairn, run_folder: Path, clients: int, operations: int, keys: int):
-    """Conditions are decided with the write they are for, and nobody reads what is not there any more."""
+    """Conditions are evaluated atomically with their write, and no read is stale."""
     shape = ("--clients", str(clients), "--operations", str(operations), "--keys", str(keys))
     code, report = record(store, run_folder / "failed", "--histories", "30", "--seed", SEED, *shape)
     assert code == 0, report
     assert report["histories"] == 30 and report["refused"] > 0 and report["unknown"] == 0, report
 
 
-def test_a_stale_read_is_found(store: Cairn, run_folder: Path):
-    """The checker is told of a read that found what had been overwritten, in every history."""
+def test_checker_finds_stale_reads(store: Cairn, run_folder: Path):
+    """Fault injection adds a read of an overwritten value to every history. The checker must find each."""
     folder = run_folder / "stale"
     code, report = record(store, folder, "--histories", "5", "--seed", SEED, "--fault-stale-read")
     assert code == 2 and report["not_linearizable"] == 5, report

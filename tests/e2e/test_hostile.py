@@ -1,7 +1,8 @@
-"""Attacks others through the server: crowds that are slow, silent or rude must not keep anybody else from being served.
+"""Hostile clients must not block other clients.
 
-A slice of tests/hostile/run: fewer connections, short measurements, and no judgement of speed beyond that nobody waits for
-the crowd to go away.
+The attacks are many slow, silent or malformed connections. This is a short version of `tests/campaign hostile`, with
+fewer connections and shorter measurements. It does not judge speed, except that other clients must not have to wait
+until the attack ends.
 """
 
 from dataclasses import replace
@@ -11,19 +12,19 @@ import pytest
 
 from harness.hostile import ATTACKS, Attack, attacked_store, measure
 
-# In parts of the whole. Those that need their numbers to show anything keep them.
+# Divides the number of connections. Attacks in WHOLE need their full number to have an effect.
 PART = 4
 WHOLE = ("more slow uploads than there is memory for", "too few descriptors")
 WINDOW_SECONDS = 2
-# Slower is a wait for the crowd; see FILL_PATIENCE in engine/src/limits.rs.
+# A slower request waited for the attackers; see FILL_PATIENCE in engine/src/limits.rs.
 P99_MS_MAX = 8000
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name.replace(" ", "-"))
-def test_others_are_served(run_folder: Path, attack: Attack):
-    """No error, no wrong byte, bounded memory; and whoever comes when the crowd has left is served.
+def test_other_clients_are_served_during_an_attack(run_folder: Path, attack: Attack):
+    """No error, no wrong byte, bounded memory. After the attack, new requests are served.
 
-    Slow uploads used to keep the memory that they were granted: with 2600 of them no other upload of the executor went on.
+    Regression: slow uploads kept their memory permits. With 2600 of them, all other uploads of the executor stopped.
     """
     if attack.name not in WHOLE:
         attack = replace(attack, connections=attack.connections // PART)

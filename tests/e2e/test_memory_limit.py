@@ -1,4 +1,4 @@
-"""Attacks `server.memory_limit`: everything that takes memory is asked of a small server at once, and it stays within."""
+"""`server.memory_limit`: a small server stays within it under every kind of load at once."""
 
 import re
 import threading
@@ -21,21 +21,21 @@ BUCKET = "memory"
 OBJECT_BYTES = 8 * MIB
 OBJECTS = 48
 THREADS = 24
-# Clients that send half of an upload, and that ask for an object and do not read it.
+# Clients that send half of an upload, and clients that request an object and do not read it.
 IDLE_EACH = 100
 STALLED_AT_BYTES = MIB // 32
 SAMPLE_SECONDS = 0.02
 
 
 def anonymous_bytes(process: int) -> int:
-    """Resident memory that is no page of a file: what a control group cannot take back."""
+    """Returns the resident anonymous memory, which a control group cannot reclaim."""
     status = Path(f"/proc/{process}/status").read_text()
     return int(re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)[1]) * 1024
 
 
 @contextmanager
 def watched(store: Cairn) -> Iterator[list[int]]:
-    """Samples of the server's memory while the block runs."""
+    """Collects samples of the server's memory while the block runs."""
     samples, ended = [], threading.Event()
 
     def watch() -> None:
@@ -53,12 +53,12 @@ def watched(store: Cairn) -> Iterator[list[int]]:
 
 
 def body_of(number: int) -> bytes:
-    """An object that no other one is equal to."""
+    """Returns the body of an object; no two are equal."""
     return f"{number:08}".encode() * (OBJECT_BYTES // 8)
 
 
 def stalled(store: Cairn) -> list[Connection]:
-    """Connections on which clients hold as much as they can without doing anything more."""
+    """Opens connections that occupy as much server memory as possible and then stall."""
     held = []
     for number in range(IDLE_EACH):
         target = object_target(BUCKET, f"stalled{number}")
@@ -72,8 +72,8 @@ def stalled(store: Cairn) -> list[Connection]:
     return held
 
 
-def test_a_small_server_stays_within_its_limit(make_store: MakeStore):
-    """A quarter of a gigabyte, as of a small container: many large uploads and downloads, fast ones and stalled ones."""
+def test_small_server_stays_within_its_memory_limit(make_store: MakeStore):
+    """The limit is 256 MiB, as in a small container. Many large uploads and downloads run, some of them stalled."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2").start()
     divided = re.search(r"memory divided.*", store.output())[0]
     assert f"limit={LIMIT_BYTES}" in divided and "cache_bytes=" in divided, divided
@@ -87,7 +87,7 @@ def test_a_small_server_stays_within_its_limit(make_store: MakeStore):
 
         assert set(pool.map(put, range(OBJECTS))) == {200}
         held = stalled(store)
-        assert set(pool.map(put, range(OBJECTS))) == {200}, "who stalls holds up nobody"
+        assert set(pool.map(put, range(OBJECTS))) == {200}, "stalled clients must not block others"
         assert all(pool.map(get, [number % OBJECTS for number in range(2 * OBJECTS)]))
         for connection in held:
             connection.close()
@@ -107,8 +107,8 @@ def test_a_small_server_stays_within_its_limit(make_store: MakeStore):
     ],
     ids=["too little", "more than there is", "a cache that does not fit"],
 )
-def test_a_limit_that_cannot_be_kept_ends_the_start(make_store: MakeStore, settings: dict[str, str], named: str):
-    """With an error that says what would do; nothing is made."""
+def test_too_low_memory_limit_is_refused_at_startup(make_store: MakeStore, settings: dict[str, str], named: str):
+    """The error names a sufficient value, and nothing is created."""
     store = make_store(**settings)
     assert store.spawn().wait(20) == 1
     error = next(line for line in store.output().splitlines() if line.startswith("cairn:"))
@@ -116,15 +116,15 @@ def test_a_limit_that_cannot_be_kept_ends_the_start(make_store: MakeStore, setti
     assert not store.data.exists()
 
 
-def test_connections_that_were_asked_for_and_do_not_fit_are_warned_of(make_store: MakeStore):
-    """The default gives way in silence, what somebody chose does not."""
+def test_connection_limit_that_does_not_fit_logs_a_warning(make_store: MakeStore):
+    """The default number of connections is reduced silently, a configured one with a warning."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="256MiB", SERVICE_SERVER_CONNECTIONS_MAX="5000").start()
-    assert "too little memory for the 5000 of server.connections_max" in store.output()
+    assert "server.connections_max is lowered from 5000" in store.output()
     assert store.stop() == 0
 
 
-def test_the_least_limit_that_is_named_is_enough(make_store: MakeStore):
-    """The refusal says how much is needed; with that it starts and serves."""
+def test_minimum_memory_limit_from_the_error_is_sufficient(make_store: MakeStore):
+    """With the value that the error names the server starts and serves."""
     store = make_store(SERVICE_SERVER_MEMORY_LIMIT="72MiB", SERVICE_SERVER_EXECUTORS="2", SERVICE_STORAGE_SLICES="2")
     assert store.spawn().wait(20) == 1
     store.extra["SERVICE_SERVER_MEMORY_LIMIT"] = re.search(r"at least (\w+)", store.output())[1]

@@ -1,4 +1,4 @@
-"""Attacks the metrics: their form, exact counts of what was done, and that docs, dashboard and alert rules name real ones."""
+"""Metrics: exposition format, exact counts, and agreement with documentation, dashboard and alert rules."""
 
 import json
 import random
@@ -18,6 +18,7 @@ from harness.management import bearer
 from harness.metrics import (
     SCRAPE_TOKEN, TIMEOUT, Scrape, faults, promql_labels, promql_names, scrape, structure_faults,
 )
+from harness.s3 import object_target
 from harness.server import LOOPBACK, REPOSITORY, Cairn
 from harness.wire import encode_head
 
@@ -29,13 +30,15 @@ DOCS = REPOSITORY / "docs"
 
 @pytest.fixture
 def measured(make_store) -> Cairn:
-    """A store that nobody else uses, with a scrape token."""
+    """Starts a store for this test alone, with a scrape token."""
     return make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
 
 
 def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
-    """The first scrape that shows what is expected: a request is counted when its response has been handed to the socket,
-    which its client may see a moment earlier."""
+    """Returns the first scrape that meets the condition.
+
+    A request is counted after its response was written to the socket, and the client may read it slightly earlier.
+    """
     give_up = time.monotonic() + PATIENCE_SECONDS
     while not holds(seen := scrape(store)):
         assert time.monotonic() < give_up, seen.text
@@ -43,12 +46,12 @@ def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
 
 
 def managed(store: Cairn, method: str, path: str, **options) -> requests.Response:
-    """A request with the system token."""
+    """Sends a request with the system token."""
     return requests.request(method, store.management + path, headers=bearer(store.secrets.system_token), timeout=TIMEOUT, **options)
 
 
 def busy(store: Cairn) -> None:
-    """A little of everything, so that every metric has samples."""
+    """Sends requests of every kind, so that every metric has samples."""
     s3 = store.s3
     s3.create_bucket("busy")
     s3.put("busy", "small", b"1")
@@ -58,20 +61,20 @@ def busy(store: Cairn) -> None:
     s3.send_raw("BREW", "/busy", [("Host", s3.authority)])
 
 
-# Form
+# Format
 
 
-def test_the_exposition_is_what_scrapers_demand(measured: Cairn):
-    """The rules of `promtool check metrics`, on an idle store and on one that has worked."""
+def test_exposition_follows_the_promtool_rules(measured: Cairn):
+    """The rules of `promtool check metrics` hold for an idle store and after some load."""
     assert faults(scrape(measured)) == []
     busy(measured)
     seen = scrape(measured)
     assert faults(seen) == []
-    assert len(seen.families) > 50, "the parser saw them all"
+    assert len(seen.families) > 50, "the parser must have found all metrics"
 
 
-def test_the_rules_themselves_find_faults():
-    """A judge that finds nothing would pass everything."""
+def test_metric_rules_find_known_mistakes():
+    """Rules that find nothing would accept every exposition."""
     bad = "# HELP a_total x\n# TYPE a_total gauge\na_total 1\n# HELP b_ms x\n# TYPE b_ms gauge\nb_ms 1\na_total 2\n"
     found = " ".join(faults(Scrape(bad)))
     for part in ("a_total: _total", "b_ms: not a base unit", "a_total: outside", "a_total: twice"):
@@ -84,21 +87,34 @@ def test_the_rules_themselves_find_faults():
     assert structure_faults("# TYPE c gauge\nc 1\n")
 
 
-def test_metrics_are_for_scrapers(measured: Cairn):
-    """Neither for managers nor for nobody."""
+def test_metrics_need_the_scrape_token(measured: Cairn):
+    """The system token and requests without a token are refused."""
     for headers in ({}, bearer(measured.secrets.system_token)):
         assert requests.get(measured.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
 
 
-def test_json_shows_the_same_values(measured: Cairn):
-    """Names, types, labels; and values, of what does not move between the two."""
+@pytest.mark.parametrize("token", [None, SCRAPE_TOKEN])
+def test_refused_scrape_says_which_token_it_needs(make_store, token: str | None):
+    """The message names the setting, and says whether a token is configured. Even the system token is refused."""
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=token).start()
+    for headers in ({}, bearer(store.secrets.system_token)):
+        refused = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT)
+        assert refused.status_code == 401 and refused.headers["www-authenticate"].startswith("Bearer")
+        error = refused.json()["error"]
+        assert error["code"] == "UNAUTHENTICATED" and "observability.metrics_scrape_token" in error["message"]
+        assert ("none is configured" in error["message"]) == (token is None), error
+        assert ("one is configured" in error["message"]) or token is None
+
+
+def test_json_metrics_match_the_exposition(measured: Cairn):
+    """Names, types and labels are equal, and so are the values that do not change between the two requests."""
     busy(measured)
     seen = once(measured, lambda seen: seen.sum("service_requests_total", plane="data") == 7)
     told = managed(measured, "GET", "/api/v1/system/metrics").json()["metrics"]
     assert {(one["name"], one["type"]) for one in told} == set(seen.families.items())
     for one in told:
         name, labels = one["name"], one["labels"]
-        if name.startswith(("process_", "service_audit_", "service_executor_")) or "management" in labels.values():
+        if name.startswith(("process_", "service_audit_", "service_executor_", "service_storage_disk_")) or "management" in labels.values():
             continue
         if one["type"] == "histogram":
             own = seen.histogram(name, **labels)
@@ -113,7 +129,7 @@ def test_json_shows_the_same_values(measured: Cairn):
 
 
 def test_requests_are_counted_exactly(measured: Cairn):
-    """By route, operation and class of status, with as many latencies, and every byte."""
+    """Requests and latencies are counted by route, operation and status class, and bytes are exact."""
     s3 = measured.s3
     s3.create_bucket("counted")
     for number in range(20):
@@ -135,13 +151,13 @@ def test_requests_are_counted_exactly(measured: Cairn):
         assert 0 < latency.sum < PATIENCE_SECONDS * latency.count
     assert seen.sum("service_request_bytes_total", **data) == 20 * 1000
     listed = seen.sum("service_response_bytes_total", **data)
-    assert listed == 30 * 1000 + missing, "a bucket's creation, puts and a HEAD have no bytes in their answers"
+    assert listed == 30 * 1000 + missing, "responses to bucket creation, PUT and HEAD have no body bytes"
     assert seen.sum("service_errors_total") == 0
     assert seen.sum("service_storage_logical_bytes") == 5 * 1000
 
 
-def test_management_requests_are_counted_by_pattern(measured: Cairn):
-    """The pattern and never the path; what is no route is one series, and so is a method that nobody knows."""
+def test_management_requests_are_counted_by_route_pattern(measured: Cairn):
+    """The label is the route pattern, never the path. All unknown paths share one series, and so do unknown methods."""
     for name in ("one", "two", "three"):
         assert managed(measured, "GET", f"/api/v1/buckets/{name}").status_code == 404
         assert managed(measured, "GET", f"/{name}").status_code == 404
@@ -154,8 +170,8 @@ def test_management_requests_are_counted_by_pattern(measured: Cairn):
     assert "three" not in seen.text and "THREE" not in seen.text
 
 
-def test_no_client_makes_series(measured: Cairn):
-    """Bounded label sets: nothing that a client sends can become a label."""
+def test_clients_cannot_create_metric_series(measured: Cairn):
+    """Label sets are bounded: nothing that a client sends becomes a label value."""
     def attack(number: int) -> None:
         for target in (f"/b{number}/k", f"/b?x{number}", f"/?{number}", f"/b/k?acl{number}", "/b?acl", "/b/k?torrent"):
             for method in ("GET", f"M{number}"):
@@ -166,15 +182,15 @@ def test_no_client_makes_series(measured: Cairn):
     for number in range(1, 20):
         attack(number)
     after = scrape(measured)
-    assert len(after.values) - before <= 30, "the scrapes' own series, on every executor's first"
+    assert len(after.values) - before <= 30, "only the first scrape on each executor may add series"
     assert not re.search(r'"(M1|b7|/b)', after.text)
 
 
-# What the store does
+# Storage
 
 
-def test_blocks_come_from_the_device_once_and_then_from_the_cache(measured: Cairn):
-    """Hits and misses are exact; bytes and latencies of the device go with them."""
+def test_repeated_reads_are_counted_as_cache_hits(measured: Cairn):
+    """Hits, misses, and the bytes and latencies of device reads are exact."""
     s3, blocks = measured.s3, 16
     s3.create_bucket("cached")
     idle = scrape(measured)
@@ -193,8 +209,8 @@ def test_blocks_come_from_the_device_once_and_then_from_the_cache(measured: Cair
     assert 1 <= reads.count <= blocks and reads.sum > 0
 
 
-def test_commits_are_counted(measured: Cairn):
-    """Every change is in one batch; every batch has a duration; payloads in volumes were flushed first."""
+def test_commits_are_counted_exactly(measured: Cairn):
+    """Each change is in one batch, each batch has a duration, and payloads in volumes are flushed before it."""
     s3 = measured.s3
     s3.create_bucket("committed")
     before = scrape(measured)
@@ -205,7 +221,7 @@ def test_commits_are_counted(measured: Cairn):
     name = "service_commit_batch_changes"
     assert seen.histogram(name).sum - before.histogram(name).sum == changes
     commits = seen.histogram(name).count - before.histogram(name).count
-    assert commits == changes, "one client that waits for each makes a batch of each"
+    assert commits == changes, "a single client that waits for each answer must get one batch for each change"
     duration = "service_commit_duration_seconds"
     once(measured, lambda seen: seen.histogram(duration).count - before.histogram(duration).count == commits)
     flushes = seen.histogram("service_volume_flush_duration_seconds").count
@@ -213,8 +229,8 @@ def test_commits_are_counted(measured: Cairn):
     assert seen.sum("service_committer_queue_length") == 0
 
 
-def test_a_put_beyond_the_quota_is_counted_as_refused(measured: Cairn):
-    """By reason."""
+def test_put_over_the_quota_is_counted_as_refused(measured: Cairn):
+    """Refusals are counted by reason."""
     measured.s3.create_bucket("limited")
     quota = {"bytes": {"mode": "limit", "bytes": 1000}, "objects": {"mode": "unlimited"}}
     answer = managed(measured, "PUT", "/api/v1/buckets/limited/quota", json={"quota": quota})
@@ -227,8 +243,8 @@ def test_a_put_beyond_the_quota_is_counted_as_refused(measured: Cairn):
     assert seen.sum("service_writes_refused_total") == 3
 
 
-def test_a_body_that_fails_in_its_middle_is_a_failure(measured: Cairn):
-    """Its status was sent already: it counted as a success, and was cut short like one whose client had gone."""
+def test_response_that_fails_in_its_body_is_counted_as_failed(measured: Cairn):
+    """The status 200 was already sent, but the request must not count as a success or as a client disconnect."""
     s3, body = measured.s3, random.Random(5).randbytes(16 * BLOCK_BYTES)
     s3.create_bucket("hurt")
     s3.put("hurt", "k", body)
@@ -244,7 +260,7 @@ def test_a_body_that_fails_in_its_middle_is_a_failure(measured: Cairn):
 
 
 def test_connections_are_counted(measured: Cairn):
-    """Open ones go up and down; accepted ones only up."""
+    """Open connections go up and down. Accepted connections only increase."""
     before = scrape(measured)
     data = {"plane": "data"}
     opened = [socket.create_connection((LOOPBACK, measured.s3_port)) for _ in range(9)]
@@ -256,11 +272,11 @@ def test_connections_are_counted(measured: Cairn):
         connection.close()
     seen = once(measured, lambda seen: seen.sum("service_connections_open", **data) == open_before)
     assert seen.sum("service_connections_accepted_total", **data) == accepted
-    assert seen.sum("service_requests_open", plane="management") == 1, "the scrape itself"
+    assert seen.sum("service_requests_open", plane="management") == 1, "only the scrape itself is open"
 
 
-def test_clients_out_of_time_are_counted_by_phase(make_store):
-    """One that says nothing, one that stops within its head, one within its body."""
+def test_client_timeouts_are_counted_by_phase(make_store):
+    """The clients send nothing, an incomplete head, or an incomplete body."""
     short = {f"SERVICE_SERVER_{name}_TIMEOUT_SECONDS": "1" for name in ("HEAD", "IDLE", "BODY")}
     store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, **short).start()
     store.s3.create_bucket("slow")
@@ -277,22 +293,55 @@ def test_clients_out_of_time_are_counted_by_phase(make_store):
         connection.close()
 
 
-def test_connections_past_the_limit_are_counted_as_refused(make_store):
-    """With room for sixteen."""
+def test_connections_over_the_limit_are_counted_as_refused(make_store):
+    """The limit is sixteen connections, and a request is in progress on each."""
     store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_SERVER_CONNECTIONS_MAX="16").start()
-    opened = [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(19)]
+    store.s3.create_bucket("busy")
+    head = encode_head("PUT", "/busy/k", store.s3.signed_head("PUT", "/busy/k", body=bytes(100)))
+    once(store, lambda seen: seen.sum("service_connections_open", plane="data") == 0)
+    opened = [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(16)]
+    for connection in opened:
+        connection.sendall(head)
+    full = once(store, lambda seen: seen.sum("service_requests_open", plane="data") == 16)
+    # Each executor publishes four times a second whether one of its connections is idle, on each plane.
+    checks = full.histogram("service_executor_delay_seconds").count
+    once(store, lambda seen: seen.histogram("service_executor_delay_seconds").count >= checks + 16)
+    opened += [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(3)]
     seen = once(store, lambda seen: seen.sum("service_connections_refused_total", plane="data") >= 3)
     assert seen.sum("service_connections_refused_total", plane="data") == 3
+    assert seen.sum("service_connections_evicted_total", plane="data") == 0
     seen = once(store, lambda seen: seen.sum("service_requests_total", plane="data", method="none") == 3)
     unread = '{plane="data",method="none"'
     assert "service_requests_total" + unread in seen.text
-    assert "service_request_duration_seconds_count" + unread not in seen.text, "nobody waited 0 s"
+    assert "service_request_duration_seconds_count" + unread not in seen.text, "a refused connection must not add a latency"
     for connection in opened:
         connection.close()
 
 
-def test_the_process_and_the_build_are_told(measured: Cairn):
-    """Start, descriptors, memory, processor time; the version of the system information."""
+def test_silent_connections_make_room_for_others(make_store):
+    """Regression: silent connections up to the limit locked everybody out, and nothing limited how long."""
+    patient = {f"SERVICE_SERVER_{name}_TIMEOUT_SECONDS": "300" for name in ("FIRST_REQUEST", "IDLE")}
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_SERVER_CONNECTIONS_MAX="16", **patient).start()
+    store.s3.create_bucket("kept")
+    opened = [socket.create_connection((LOOPBACK, store.s3_port)) for _ in range(40)]
+    # In the first quarter of a second of such a flood, an executor may not know yet that connections are idle.
+    give_up = time.monotonic() + 5
+    while store.s3.request("PUT", object_target("kept", "key")).status != 200:
+        assert time.monotonic() < give_up, "locked out by silent connections"
+    seen = once(store, lambda seen: seen.sum("service_connections_evicted_total", plane="data") > 0)
+    checks = seen.histogram("service_executor_delay_seconds").count
+    seen = once(store, lambda seen: seen.histogram("service_executor_delay_seconds").count >= checks + 16)
+    refused = seen.sum("service_connections_refused_total", plane="data")
+    for number in range(20):
+        store.s3.put("kept", str(number))
+    seen = scrape(store)
+    assert seen.sum("service_connections_refused_total", plane="data") == refused
+    for connection in opened:
+        connection.close()
+
+
+def test_process_and_build_metrics_are_exported(measured: Cairn):
+    """Covers start time, descriptors, memory, CPU time, and the version that the system information reports."""
     seen = scrape(measured)
     assert abs(seen.sum("process_start_time_seconds") - time.time()) < 120
     assert seen.sum("process_max_fds") >= seen.sum("process_open_fds") > 10
@@ -308,19 +357,19 @@ def test_the_process_and_the_build_are_told(measured: Cairn):
 
 
 def documented() -> dict[str, tuple[str, set[str], str]]:
-    """Type, labels and help by name, from the table in docs/metrics.md."""
+    """Returns type, labels and help of each metric from the table in docs/metrics.md."""
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| ([^|]*) \| (.*) \|$", (DOCS / "metrics.md").read_text(), re.MULTILINE)
     return {name: (kind, set(re.findall(r"`(\w+)`", labels)), told) for name, kind, labels, told in rows}
 
 
 def shown(seen: Scrape) -> dict[str, tuple[str, set[str], str]]:
-    """Type, labels and help by name, as a scrape has them."""
+    """Returns type, labels and help of each metric from a scrape."""
     told = dict(re.findall(r"^# HELP (\w+) (.*)$", seen.text, re.MULTILINE))
     return {name: (kind, seen.labels_of(name), told[name]) for name, kind in seen.families.items()}
 
 
-def test_the_docs_list_every_metric_as_it_is(measured: Cairn, make_store, tmp_path: Path):
-    """Name, type, labels and help of each; nothing more and nothing less. Those of TLS are there where it is on."""
+def test_documentation_lists_exactly_the_exported_metrics(measured: Cairn, make_store, tmp_path: Path):
+    """Name, type, labels and help are equal. TLS metrics are exported only if TLS is enabled."""
     busy(measured)
     authority = Authority(tmp_path)
     secure = make_store(**authority.issue("metrics").environment(), SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
@@ -330,7 +379,7 @@ def test_the_docs_list_every_metric_as_it_is(measured: Cairn, make_store, tmp_pa
 
 
 def assert_known(expression: str) -> None:
-    """Every metric and label of an expression is in the table."""
+    """Asserts that every metric and label of an expression is in the table."""
     table = documented()
     samples = {name for name, (kind, _, _) in table.items() if kind != "histogram"}
     histograms = {name for name, (kind, _, _) in table.items() if kind == "histogram"}
@@ -342,20 +391,20 @@ def assert_known(expression: str) -> None:
 
 
 def assert_own(expression: str) -> None:
-    """Metrics of processes are asked of this service's job: everybody's have the same names."""
+    """Asserts that queries of process metrics select this service's job: every exporter has the same names."""
     selectors = re.findall(r"\bprocess_\w+(\{[^}]*\})?", expression)
     assert all('job="cairn"' in selector for selector in selectors), expression
 
 
-def test_promql_names_are_found():
-    """The tokenizer that the next two tests rest on."""
+def test_promql_tokenizer_finds_names_and_labels():
+    """The next two tests depend on the tokenizer."""
     found = promql_names('sum by (plane) (rate(a_total{route="b"}[5m])) / on (x) group_left () c > 1.5e3 and time() - d offset 5m')
     assert found == {"a_total", "c", "d"}
     assert promql_labels('sum by (plane, le) (a{x="1",y!~"2"})') == {"plane", "le", "x", "y"}
 
 
-def test_the_dashboard_shows_metrics_that_exist():
-    """Importable JSON; each panel has its place, a title and queries of known metrics and labels."""
+def test_dashboard_queries_only_existing_metrics():
+    """The dashboard can be imported; each panel has a position, a title, and queries of known metrics and labels."""
     board = json.loads((DOCS / "grafana-dashboard.json").read_text())
     assert board["uid"] and board["title"] and board["schemaVersion"] >= 36
     panels = [panel for panel in board["panels"] if panel["type"] != "row"]
@@ -371,11 +420,11 @@ def test_the_dashboard_shows_metrics_that_exist():
         for target in panel["targets"]:
             assert_known(target["expr"].replace("$__rate_interval", "5m"))
             assert_own(target["expr"])
-    assert not any("allValue" in variable for variable in board["templating"]["list"]), "all means all of ours"
+    assert not any("allValue" in variable for variable in board["templating"]["list"]), "a custom value for All would include other jobs"
 
 
-def test_the_alert_rules_watch_metrics_that_exist():
-    """Each says how bad it is, what it means and what to do."""
+def test_alert_rules_use_only_existing_metrics():
+    """Each rule has a severity, a summary and a description of what to do."""
     groups = yaml.safe_load((DOCS / "alerts.yml").read_text())["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     assert len(rules) >= 12 and len({rule["alert"] for rule in rules}) == len(rules)

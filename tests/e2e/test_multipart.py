@@ -1,4 +1,4 @@
-"""Attacks multipart uploads: parts in any order, replaced, left out, listed, completed twice, aborted, and every wrong list."""
+"""Multipart uploads: order and replacement of parts, listing, completion, abort and invalid part lists."""
 
 import hashlib
 import io
@@ -18,18 +18,18 @@ NO_SUCH_UPLOAD = "A0B1C2D3E4F5"
 
 
 def multipart_etag(*bodies: bytes) -> str:
-    """MD5 of the parts' MD5 digests, and how many there are."""
+    """Returns the ETag of a multipart object: the MD5 of the parts' MD5 digests, then the number of parts."""
     digest = hashlib.md5(b"".join(hashlib.md5(body).digest() for body in bodies)).hexdigest()
     return f'"{digest}-{len(bodies)}"'
 
 
 def content(client: BaseClient, bucket: str, key: str) -> bytes:
-    """The whole object."""
+    """Returns the whole object."""
     return client.get_object(Bucket=bucket, Key=key)["Body"].read()
 
 
-def test_parts_become_one_object(boto: BaseClient, bucket: str):
-    """Sent last first; bytes, ETag, size and what create was told come out, and nothing is left of the upload."""
+def test_completed_parts_become_one_object(boto: BaseClient, bucket: str):
+    """Parts sent in reverse order give the right bytes, ETag, size and metadata, and the upload no longer exists."""
     told = {"Metadata": {"color": "green"}, "ContentType": "video/mp4", "CacheControl": "no-store"}
     upload = Upload(boto, bucket, "dir/a b+c.mp4", **told)
     for number, body in ((3, LAST), (2, SECOND), (1, FIRST)):
@@ -48,8 +48,8 @@ def test_parts_become_one_object(boto: BaseClient, bucket: str):
         upload.listed()
 
 
-def test_nothing_is_seen_before_the_end(boto: BaseClient, bucket: str):
-    """Until complete the old object stands, in reads and in lists."""
+def test_uploaded_parts_are_invisible_until_completion(boto: BaseClient, bucket: str):
+    """Reads and lists show the old object until the upload completes."""
     boto.put_object(Bucket=bucket, Key="k", Body=b"old")
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
@@ -59,16 +59,16 @@ def test_nothing_is_seen_before_the_end(boto: BaseClient, bucket: str):
     assert content(boto, bucket, "k") == LAST
 
 
-def test_a_range_over_the_border_of_parts(boto: BaseClient, bucket: str):
-    """The last byte of a part and the first of the next."""
+def test_range_across_a_part_boundary(boto: BaseClient, bucket: str):
+    """For example the last byte of one part and the first byte of the next."""
     upload_in_parts(boto, bucket, "k", [FIRST, LAST])
     whole = FIRST + LAST
     for begin, end in ((PART_BYTES - 1, PART_BYTES), (PART_BYTES - 70_000, PART_BYTES + 50_000), (len(whole) - 1, len(whole))):
         assert boto.get_object(Bucket=bucket, Key="k", Range=f"bytes={begin}-{end}")["Body"].read() == whole[begin : end + 1]
 
 
-def test_a_part_sent_again_replaces_the_first(boto: BaseClient, bucket: str):
-    """The later one counts, in the list and in the object; the tag of the earlier is no good any more."""
+def test_resent_part_replaces_the_earlier_one(boto: BaseClient, bucket: str):
+    """The list and the object use the later part. The ETag of the earlier part is refused."""
     upload = Upload(boto, bucket, "k")
     old = upload.send(1, SECOND)["ETag"]
     upload.send(1, FIRST)
@@ -80,8 +80,8 @@ def test_a_part_sent_again_replaces_the_first(boto: BaseClient, bucket: str):
     assert content(boto, bucket, "k") == FIRST + LAST
 
 
-def test_a_subset_with_gaps(boto: BaseClient, bucket: str):
-    """Numbers need not be next to each other, and parts may be left out."""
+def test_upload_completes_with_a_subset_of_its_parts(boto: BaseClient, bucket: str):
+    """Part numbers need not be consecutive, and uploaded parts may be omitted."""
     upload = Upload(boto, bucket, "k")
     for number, body in ((2, FIRST), (7, SECOND), (10_000, LAST)):
         upload.send(number, body)
@@ -89,25 +89,27 @@ def test_a_subset_with_gaps(boto: BaseClient, bucket: str):
     assert content(boto, bucket, "k") == FIRST + LAST
 
 
-def test_tags_without_quotes(boto: BaseClient, bucket: str):
-    """Some clients strip them."""
+def test_complete_accepts_etags_without_quotes(boto: BaseClient, bucket: str):
+    """Some clients strip the quotes."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     assert upload.complete([{"PartNumber": 1, "ETag": md5_etag(LAST).strip('"')}])["ETag"] == multipart_etag(LAST)
 
 
-def test_complete_twice_answers_the_same(boto: BaseClient, bucket: str):
-    """A client whose connection broke asks again, and must not hear that its upload never was."""
+def test_repeated_complete_returns_the_same_answer(boto: BaseClient, bucket: str):
+    """A client that lost its connection repeats the request and must not get NoSuchUpload."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, FIRST)
     upload.send(2, LAST)
     first, second = upload.complete(), upload.complete()
     assert [second[name] for name in ("ETag", "Key", "Location")] == [first[name] for name in ("ETag", "Key", "Location")]
+    with refused(404, "NoSuchUpload"):
+        upload.complete([upload.parts[1]])
     assert content(boto, bucket, "k") == FIRST + LAST
 
 
-def test_wrong_lists_are_refused_and_the_upload_stays(boto: BaseClient, bucket: str):
-    """Each by its own code; afterwards the right list still completes."""
+def test_invalid_part_lists_are_refused_and_the_upload_remains(boto: BaseClient, bucket: str):
+    """Each kind of mistake has its own error code. A correct list still completes the upload afterwards."""
     upload = Upload(boto, bucket, "k")
     for number, body in ((1, FIRST), (2, LAST), (3, LAST)):
         upload.send(number, body)
@@ -133,8 +135,8 @@ def test_wrong_lists_are_refused_and_the_upload_stays(boto: BaseClient, bucket: 
     b"<CompleteMultipartUpload><Part><PartNumber>one</PartNumber><ETag>x</ETag></Part></CompleteMultipartUpload>",
     b"<!DOCTYPE a [<!ENTITY e '1'>]><CompleteMultipartUpload><Part><PartNumber>&e;</PartNumber></Part></CompleteMultipartUpload>",
 ])
-def test_documents_that_are_none(s3: S3, boto: BaseClient, bucket: str, document: bytes):
-    """Not XML, another element, a part without its number or tag, a document type."""
+def test_malformed_complete_documents_are_refused(s3: S3, boto: BaseClient, bucket: str, document: bytes):
+    """Invalid XML, a wrong root element, parts without a number or an ETag, and document types are refused."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     target = object_target(bucket, "k", f"uploadId={upload.names['UploadId']}")
@@ -142,8 +144,8 @@ def test_documents_that_are_none(s3: S3, boto: BaseClient, bucket: str, document
     upload.complete()
 
 
-def test_namespace_and_unknown_elements(s3: S3, boto: BaseClient, bucket: str):
-    """With the namespace of S3, in another order, with an element of tomorrow."""
+def test_namespace_and_unknown_elements_are_accepted(s3: S3, boto: BaseClient, bucket: str):
+    """A document with the S3 namespace, reordered elements and an unknown element is valid."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     document = (
@@ -156,16 +158,16 @@ def test_namespace_and_unknown_elements(s3: S3, boto: BaseClient, bucket: str):
 
 
 @pytest.mark.parametrize("number", ["0", "10001", "-1", "x", "", "1.0", "99999999999999999999"])
-def test_part_numbers_out_of_range(s3: S3, boto: BaseClient, bucket: str, number: str):
-    """1 to 10000, and nothing is stored under another."""
+def test_part_numbers_out_of_range_are_refused(s3: S3, boto: BaseClient, bucket: str, number: str):
+    """Only numbers from 1 to 10000 are valid, and no part is stored under another number."""
     upload = Upload(boto, bucket, "k")
     target = object_target(bucket, "k", f"partNumber={number}&uploadId={upload.names['UploadId']}")
     assert_error(s3.request("PUT", target, body=LAST), 400, "InvalidArgument")
     assert "Parts" not in upload.listed()
 
 
-def test_upload_ids_of_others(boto: BaseClient, bucket: str):
-    """An id works for its own bucket and key only, and an unknown one for none."""
+def test_upload_id_is_refused_for_another_bucket_or_key(boto: BaseClient, bucket: str):
+    """An upload id is valid only for its own bucket and key. An unknown id is always refused."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     boto.create_bucket(Bucket=f"{bucket}-other")
@@ -184,8 +186,8 @@ def test_upload_ids_of_others(boto: BaseClient, bucket: str):
     assert content(boto, bucket, "k") == LAST
 
 
-def test_abort_leaves_nothing(boto: BaseClient, bucket: str):
-    """The upload is gone from every operation, the object was never there, and the bucket can go."""
+def test_abort_removes_the_upload_and_its_parts(boto: BaseClient, bucket: str):
+    """Every later operation on the upload answers NoSuchUpload, no object exists, and the bucket can be deleted."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     with refused(409, "BucketNotEmpty"):
@@ -199,8 +201,8 @@ def test_abort_leaves_nothing(boto: BaseClient, bucket: str):
     boto.delete_bucket(Bucket=bucket)
 
 
-def test_pages_of_parts(boto: BaseClient, bucket: str):
-    """max-parts is exact, markers lead on, and every part comes once with size, tag and date."""
+def test_every_part_is_listed_once_across_pages(boto: BaseClient, bucket: str):
+    """Pages have exactly max-parts entries. Each part appears once, with its size, ETag and date."""
     upload = Upload(boto, bucket, "k")
     bodies = {number: random_bytes(number, 100 + number) for number in (1, 2, 3, 50, 9_999)}
     for number, body in bodies.items():
@@ -224,12 +226,12 @@ def test_pages_of_parts(boto: BaseClient, bucket: str):
 
 
 def uploads_of(page: dict) -> list[tuple[str, str]]:
-    """Keys and ids of a page."""
+    """Returns the keys and upload ids of a page."""
     return [(item["Key"], item["UploadId"]) for item in page.get("Uploads", [])]
 
 
-def test_pages_of_uploads(boto: BaseClient, bucket: str):
-    """By key, then by time; every one once, whatever the size of the pages."""
+def test_every_upload_is_listed_once_across_pages(boto: BaseClient, bucket: str):
+    """Uploads are sorted by key, then by creation time, for every page size."""
     keys = ["a", "a", "b/1", "b/2", "c d+ü", "a"]
     ids = [(key, Upload(boto, bucket, key).names["UploadId"]) for key in keys]
     expected = sorted(ids, key=lambda pair: pair[0])
@@ -247,8 +249,8 @@ def test_pages_of_uploads(boto: BaseClient, bucket: str):
     assert [key for key, _ in uploads_of(boto.list_multipart_uploads(Bucket=bucket, KeyMarker="a"))] == ["b/1", "b/2", "c d+ü"]
 
 
-def test_prefix_and_delimiter_of_uploads(boto: BaseClient, bucket: str):
-    """Folders of uploads, counted with the uploads in a page."""
+def test_upload_lists_honour_prefix_and_delimiter(boto: BaseClient, bucket: str):
+    """Common prefixes count towards max-uploads."""
     for key in ("a", "b/1", "b/2", "c/3", "z"):
         Upload(boto, bucket, key)
     page = boto.list_multipart_uploads(Bucket=bucket, Delimiter="/")
@@ -260,8 +262,8 @@ def test_prefix_and_delimiter_of_uploads(boto: BaseClient, bucket: str):
     assert [item["Prefix"] for item in page["CommonPrefixes"]] == ["b/"]
 
 
-def test_conditions_of_complete(boto: BaseClient, bucket: str):
-    """Decided when it completes, not when it was created; refused, the upload can still be completed without."""
+def test_conditions_are_evaluated_when_the_upload_completes(boto: BaseClient, bucket: str):
+    """The object at the time of completion decides. After a failed condition the upload can still be completed."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     etag = boto.put_object(Bucket=bucket, Key="k", Body=b"came first")["ETag"]
@@ -274,8 +276,8 @@ def test_conditions_of_complete(boto: BaseClient, bucket: str):
     assert content(boto, bucket, "k") == LAST
 
 
-def test_the_announced_size_is_checked(boto: BaseClient, bucket: str):
-    """x-amz-mp-object-size."""
+def test_wrong_announced_object_size_is_refused(boto: BaseClient, bucket: str):
+    """Complete compares `x-amz-mp-object-size` with the size of the object."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     with refused(400, "InvalidRequest"):
@@ -283,8 +285,8 @@ def test_the_announced_size_is_checked(boto: BaseClient, bucket: str):
     upload.complete(MpuObjectSize=len(LAST))
 
 
-def test_many_parts_side_by_side(boto: BaseClient, bucket: str):
-    """The transfer manager with eight threads, and a ranged download by the same."""
+def test_parts_can_be_transferred_concurrently(boto: BaseClient, bucket: str):
+    """boto3's transfer manager uploads and downloads an object with eight threads."""
     body = random_bytes(9, 6 * PART_BYTES + 12_345)
     config = TransferConfig(multipart_threshold=PART_BYTES, multipart_chunksize=PART_BYTES, max_concurrency=8)
     boto.upload_fileobj(io.BytesIO(body), bucket, "k", Config=config)
@@ -294,8 +296,8 @@ def test_many_parts_side_by_side(boto: BaseClient, bucket: str):
     assert boto.head_object(Bucket=bucket, Key="k")["ETag"].endswith('-7"')
 
 
-def test_the_same_part_from_many_sides(boto: BaseClient, bucket: str):
-    """One of the bodies wins whole, and the list names its tag."""
+def test_concurrent_uploads_of_one_part_store_one_body(boto: BaseClient, bucket: str):
+    """One of the bodies is stored completely, and the list returns its ETag."""
     bodies = [random_bytes(f"side {number}", 300_000) for number in range(8)]
     upload = Upload(boto, bucket, "k")
     with ThreadPoolExecutor(8) as pool:
@@ -306,8 +308,8 @@ def test_the_same_part_from_many_sides(boto: BaseClient, bucket: str):
     assert winner in bodies and md5_etag(winner) == part["ETag"]
 
 
-def test_completes_side_by_side(boto: BaseClient, bucket: str):
-    """Each is told the same success."""
+def test_concurrent_completes_all_succeed(boto: BaseClient, bucket: str):
+    """Every request gets the same successful answer."""
     upload = Upload(boto, bucket, "k")
     upload.send(1, LAST)
     with ThreadPoolExecutor(6) as pool:
@@ -315,8 +317,8 @@ def test_completes_side_by_side(boto: BaseClient, bucket: str):
     assert tags == {multipart_etag(LAST)} and content(boto, bucket, "k") == LAST
 
 
-def test_kill_9_between_the_parts(own_store: Cairn):
-    """What was acknowledged is there afterwards: the upload, its parts, and what was aborted stays away."""
+def test_uploads_survive_kill_9(own_store: Cairn):
+    """After SIGKILL the acknowledged uploads and parts exist, and aborted uploads do not come back."""
     own_store.s3.create_bucket("killed")
     boto = make_client(own_store.s3)
     upload, gone = Upload(boto, "killed", "k", Metadata={"a": "b"}), Upload(boto, "killed", "gone")
@@ -335,8 +337,8 @@ def test_kill_9_between_the_parts(own_store: Cairn):
     assert upload.complete()["ETag"] == multipart_etag(FIRST, LAST)
 
 
-def test_a_part_with_a_wrong_digest_is_not_stored(boto: BaseClient, s3: S3, bucket: str):
-    """Content-MD5 of something else, and a body that ends too early."""
+def test_part_with_a_wrong_digest_is_not_stored(boto: BaseClient, s3: S3, bucket: str):
+    """The Content-MD5 belongs to another body, or is malformed."""
     upload = Upload(boto, bucket, "k")
     target = object_target(bucket, "k", f"partNumber=1&uploadId={upload.names['UploadId']}")
     assert_error(s3.request("PUT", target, [("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")], LAST), 400, "BadDigest")
@@ -344,8 +346,8 @@ def test_a_part_with_a_wrong_digest_is_not_stored(boto: BaseClient, s3: S3, buck
     assert "Parts" not in upload.listed()
 
 
-def test_parts_from_copies_are_refused(boto: BaseClient, bucket: str):
-    """UploadPartCopy is not implemented and stores no part."""
+def test_upload_part_copy_is_not_implemented(boto: BaseClient, bucket: str):
+    """UploadPartCopy is refused and stores no part."""
     boto.put_object(Bucket=bucket, Key="source", Body=b"source")
     upload = Upload(boto, bucket, "k")
     with refused(501, "NotImplemented"):
@@ -353,8 +355,8 @@ def test_parts_from_copies_are_refused(boto: BaseClient, bucket: str):
     assert "Parts" not in upload.listed()
 
 
-def test_uploads_belong_to_objects_and_lists_to_buckets(s3: S3, bucket: str):
-    """`?uploads` reads a bucket's uploads; at an object it is a mistake."""
+def test_listing_uploads_of_an_object_is_refused(s3: S3, bucket: str):
+    """GET with `?uploads` is valid for a bucket only."""
     s3.put(bucket, "k", b"stays")
     assert_error(s3.get(bucket, "k", query="uploads"), 400, "InvalidRequest")
     assert s3.get(bucket, "k").body == b"stays"

@@ -1,7 +1,7 @@
-"""Attacks everything that is not implemented: each item answers 501 NotImplemented, and nothing has changed.
+"""Unsupported requests: each answers 501 NotImplemented and changes nothing.
 
-A server that ignores what it does not know stores an object where the client asked for an ACL, or reads one where it
-asked for a torrent. So the visible state is compared before and after every single request.
+A server that ignores unknown subresources would store an object when the client set an ACL, or return one when it
+requested a torrent. So the visible state is compared before and after every request.
 """
 
 import pytest
@@ -17,13 +17,13 @@ BUCKET_SUBRESOURCES = [
     "logging", "metrics", "notification", "ownershipControls", "policy", "policyStatus", "publicAccessBlock",
     "replication", "requestPayment", "tagging", "website", "metadataTable", "metadataConfiguration",
 ]
-# Each with what a request at a bucket without any of it is told: GET, PUT of another document, DELETE.
+# The status of GET, PUT with an invalid document, and DELETE for a bucket without such a configuration.
 BUILT_BUCKET_SUBRESOURCES = {
     "cors": (404, 400, 204), "object-lock": (404, 400, 405), "versioning": (200, 400, 405), "versions": (200, 405, 405),
     "uploads": (200, 405, 405),
 }
 OBJECT_SUBRESOURCES = ["acl", "tagging", "torrent", "attributes", "restore", "select&select-type=2", "renameObject"]
-# Each with what a request at an object without any of it, in a bucket without lock, is told: GET, PUT, DELETE, POST.
+# The status of GET, PUT, DELETE and POST for an object in a bucket without versioning and object lock.
 BUILT_OBJECT_SUBRESOURCES = {
     "retention": (400, 400, 405, 405), "legal-hold": (400, 400, 405, 405), "uploads": (400, 405, 405, 200),
     "uploadId=x": (404, 404, 404, 404), "partNumber=1&uploadId=x": (404, 404, 400, 400),
@@ -54,7 +54,7 @@ LOCK_HEADERS = [
 
 
 def state(s3: S3, bucket: str) -> object:
-    """All that a client can see: the buckets, this bucket's objects, and the one object whole."""
+    """Returns everything a client can see: the buckets, the list of this bucket, and the object `kept`."""
     buckets = s3.request("GET", "/").body
     listed = s3.list_page(bucket).body
     kept = s3.get(bucket, "kept")
@@ -64,13 +64,13 @@ def state(s3: S3, bucket: str) -> object:
 
 @pytest.fixture
 def kept_bucket(s3: S3, bucket: str) -> str:
-    """A bucket with one object in it."""
+    """Creates a bucket with one object, `kept`."""
     s3.put(bucket, "kept", BODY, [("x-amz-meta-a", "b"), ("Content-Type", "text/plain")])
     return bucket
 
 
 def assert_untouched(s3: S3, bucket: str, method: str, target: str, headers=None, body: bytes = b"", **signing) -> None:
-    """501 with a helpful message, and the same state as before; on a write also for a key that is not there yet."""
+    """Asserts that the request answers 501 and that the visible state does not change."""
     before = state(s3, bucket)
     response = s3.request(method, target, headers, body, **signing)
     if method == "HEAD":
@@ -82,29 +82,29 @@ def assert_untouched(s3: S3, bucket: str, method: str, target: str, headers=None
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("name", BUCKET_SUBRESOURCES)
-def test_bucket_subresources(s3: S3, kept_bucket: str, method: str, name: str):
-    """PUT must not make or change a bucket, DELETE must not remove it, GET must not list it."""
+def test_unsupported_bucket_subresources_change_nothing(s3: S3, kept_bucket: str, method: str, name: str):
+    """PUT must not create or change a bucket, DELETE must not remove it, GET must not list it."""
     body = XML_BODY if method == "PUT" else b""
     assert_untouched(s3, kept_bucket, method, f"/{kept_bucket}?{name}", body=body)
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("name", OBJECT_SUBRESOURCES)
-def test_object_subresources(s3: S3, kept_bucket: str, method: str, name: str):
+def test_unsupported_object_subresources_change_nothing(s3: S3, kept_bucket: str, method: str, name: str):
     """PUT must not overwrite the object with the subresource's XML, DELETE must not remove the object."""
     body = XML_BODY if method == "PUT" else b""
     assert_untouched(s3, kept_bucket, method, object_target(kept_bucket, "kept", name), body=body)
 
 
 @pytest.mark.parametrize("name", ["restore", "select&select-type=2"])
-def test_object_posts(s3: S3, kept_bucket: str, name: str):
-    """The two subresources that are posted."""
+def test_unsupported_object_posts_change_nothing(s3: S3, kept_bucket: str, name: str):
+    """POST with `restore` and `select` is not implemented."""
     assert_untouched(s3, kept_bucket, "POST", object_target(kept_bucket, "kept", name), body=XML_BODY)
 
 
 @pytest.mark.parametrize("name", BUILT_BUCKET_SUBRESOURCES)
-def test_built_bucket_subresources_do_not_fall_through(s3: S3, kept_bucket: str, name: str):
-    """A GET of rules is no list, a PUT of another document makes nothing, a DELETE of what cannot be deleted is none of the bucket."""
+def test_bucket_subresources_never_act_on_the_bucket(s3: S3, kept_bucket: str, name: str):
+    """An implemented subresource must not be treated as a list, creation or deletion of the bucket itself."""
     before = state(s3, kept_bucket)
     for method, status in zip(("GET", "PUT", "DELETE"), BUILT_BUCKET_SUBRESOURCES[name], strict=True):
         response = s3.request(method, f"/{kept_bucket}?{name}", body=XML_BODY if method == "PUT" else b"")
@@ -114,8 +114,8 @@ def test_built_bucket_subresources_do_not_fall_through(s3: S3, kept_bucket: str,
 
 
 @pytest.mark.parametrize("name", BUILT_OBJECT_SUBRESOURCES)
-def test_built_object_subresources_do_not_fall_through(s3: S3, kept_bucket: str, name: str):
-    """An UploadPart must not become a PutObject, a DELETE of a version not a DELETE of the object."""
+def test_object_subresources_never_act_on_the_object(s3: S3, kept_bucket: str, name: str):
+    """UploadPart must not be treated as PutObject, nor deletion of a version as deletion of the object."""
     before = state(s3, kept_bucket)
     for method, status in zip(("GET", "PUT", "DELETE", "POST"), BUILT_OBJECT_SUBRESOURCES[name], strict=True):
         response = s3.request(method, object_target(kept_bucket, "kept", name), body=XML_BODY if method == "PUT" else b"")
@@ -124,20 +124,20 @@ def test_built_object_subresources_do_not_fall_through(s3: S3, kept_bucket: str,
 
 
 @pytest.mark.parametrize("query", ["", "?prefix=k", "?marker=a", "?list-type=1", "?delimiter=/", "?list-type=", "?list-type=3"])
-def test_lists_of_the_first_version(s3: S3, kept_bucket: str, query: str):
-    """ListObjects V1; the message names what would work."""
+def test_list_objects_v1_is_not_implemented(s3: S3, kept_bucket: str, query: str):
+    """The message names `list-type=2`, which works."""
     root = assert_error(s3.request("GET", f"/{kept_bucket}{query}"), 501, "NotImplemented")
     assert "list-type=2" in root.findtext("Message")
 
 
-def test_batch_delete(s3: S3, kept_bucket: str):
-    """DeleteObjects deletes nothing."""
+def test_delete_objects_is_not_implemented(s3: S3, kept_bucket: str):
+    """A batch deletion deletes nothing."""
     body = b"<Delete><Object><Key>kept</Key></Object></Delete>"
     assert_untouched(s3, kept_bucket, "POST", f"/{kept_bucket}?delete", body=body)
 
 
-def test_form_upload(s3: S3, kept_bucket: str):
-    """A browser form posted at the bucket stores nothing."""
+def test_form_upload_is_not_implemented(s3: S3, kept_bucket: str):
+    """A browser form that is posted to the bucket stores nothing."""
     body = (
         b'--x\r\nContent-Disposition: form-data; name="key"\r\n\r\nkept\r\n'
         b'--x\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\nevil\r\n--x--\r\n'
@@ -146,28 +146,28 @@ def test_form_upload(s3: S3, kept_bucket: str):
     assert_untouched(s3, kept_bucket, "POST", f"/{kept_bucket}", headers, body)
 
 
-def test_sts(s3: S3, kept_bucket: str):
-    """AssumeRole at the root of the service."""
+def test_sts_is_not_implemented(s3: S3, kept_bucket: str):
+    """AssumeRole is posted to the root of the service."""
     headers = [("Content-Type", "application/x-www-form-urlencoded")]
     body = b"Action=AssumeRole&Version=2011-06-15&RoleArn=x&RoleSessionName=y"
     assert_untouched(s3, kept_bucket, "POST", "/", headers, body)
 
 
-def test_sessions(s3: S3, kept_bucket: str):
-    """CreateSession of directory buckets."""
+def test_create_session_is_not_implemented(s3: S3, kept_bucket: str):
+    """CreateSession exists for directory buckets only."""
     assert_untouched(s3, kept_bucket, "GET", f"/{kept_bucket}?session")
 
 
 @pytest.mark.parametrize("key", ["kept", "new"])
 @pytest.mark.parametrize(("name", "value"), PUT_HEADERS)
-def test_headers_on_put(s3: S3, kept_bucket: str, name: str, value: str, key: str):
-    """A header that asks for more than is given: no object is written or overwritten."""
+def test_unsupported_headers_on_put_store_nothing(s3: S3, kept_bucket: str, name: str, value: str, key: str):
+    """No object is written or overwritten if a header requests an unsupported feature."""
     assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, key), [(name, value)], XML_BODY)
 
 
 @pytest.mark.parametrize(("name", "value"), LOCK_HEADERS)
-def test_lock_headers_on_put(s3: S3, kept_bucket: str, name: str, value: str):
-    """A lock that is asked for and not kept would be a broken promise: 400 in a bucket without lock."""
+def test_lock_headers_without_object_lock_are_refused(s3: S3, kept_bucket: str, name: str, value: str):
+    """Ignoring the header would store an unprotected object. A bucket without object lock answers 400."""
     before = state(s3, kept_bucket)
     response = s3.request("PUT", object_target(kept_bucket, "kept"), [(name, value)], XML_BODY)
     assert_error(response, 400, "InvalidRequest", "InvalidArgument")
@@ -176,21 +176,21 @@ def test_lock_headers_on_put(s3: S3, kept_bucket: str, name: str, value: str):
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("name", "value"), READ_HEADERS)
-def test_headers_on_reads(s3: S3, kept_bucket: str, method: str, name: str, value: str):
-    """Who sends a key expects what was sealed with it."""
+def test_unsupported_headers_on_reads_are_refused(s3: S3, kept_bucket: str, method: str, name: str, value: str):
+    """A client that sends a customer key expects an object that was encrypted with it."""
     assert_untouched(s3, kept_bucket, method, object_target(kept_bucket, "kept"), [(name, value)])
 
 
-def test_headers_on_bucket_creation(s3: S3, kept_bucket: str):
-    """No bucket is made for an owner that nobody can be."""
+def test_object_ownership_on_bucket_creation_is_refused(s3: S3, kept_bucket: str):
+    """No bucket is created."""
     before = state(s3, kept_bucket)
     response = s3.request("PUT", f"/{kept_bucket}-new", [("x-amz-object-ownership", "ObjectWriter")])
     assert_error(response, 501, "NotImplemented")
     assert state(s3, kept_bucket) == before
 
 
-def test_copy_sources_on_other_operations(s3: S3, kept_bucket: str):
-    """A copy source must never become an empty part; nor an object that is read, or deleted."""
+def test_copy_source_on_other_operations_is_refused(s3: S3, kept_bucket: str):
+    """UploadPart must not store an empty part, and GET, HEAD and DELETE must not ignore the header."""
     source = [("x-amz-copy-source", f"/{kept_bucket}/kept")]
     assert_untouched(s3, kept_bucket, "PUT", object_target(kept_bucket, "new", "partNumber=1&uploadId=x"), source)
     before = state(s3, kept_bucket)
@@ -200,25 +200,27 @@ def test_copy_sources_on_other_operations(s3: S3, kept_bucket: str):
     assert state(s3, kept_bucket) == before
 
 
-def test_virtual_hosts(s3: S3, kept_bucket: str):
-    """A bucket in the host name; the first path segment must not be taken for a bucket or key."""
-    host = f"{kept_bucket}.{s3.authority}"
-    for method, target in (("GET", "/kept"), ("PUT", "/kept"), ("DELETE", "/kept"), ("GET", "/?list-type=2"), ("PUT", "/")):
-        before = state(s3, kept_bucket)
-        body = XML_BODY if method == "PUT" else b""
-        assert_error(s3.request(method, target, body=body, host=host), 501, "NotImplemented")
-        assert state(s3, kept_bucket) == before
+def test_virtual_host_addressing_is_not_implemented(s3: S3, kept_bucket: str):
+    """If the host name contains a bucket, the first path segment must not be taken for a bucket or key."""
+    name, _, port = s3.authority.rpartition(":")
+    for host in (s3.authority, f"{name}.:{port}", f"localhost:{port}", "LOCALHOST"):
+        for method, target in (("GET", "/kept"), ("PUT", "/kept"), ("DELETE", "/kept"), ("GET", "/?list-type=2"), ("PUT", "/")):
+            before = state(s3, kept_bucket)
+            body = XML_BODY if method == "PUT" else b""
+            assert_error(s3.request(method, target, body=body, host=f"{kept_bucket}.{host}"), 501, "NotImplemented")
+            assert state(s3, kept_bucket) == before
+        assert_error(s3.request("DELETE", f"/{kept_bucket}", host=f"any-bucket.{host}"), 501, "NotImplemented")
 
 
-def test_other_hosts_are_taken_as_they_come(s3: S3, kept_bucket: str):
-    """Behind a proxy the host is any name."""
+def test_any_other_host_is_accepted(s3: S3, kept_bucket: str):
+    """The Host header can be any name if the server runs behind a proxy."""
     for host in ("storage.example.org", "localhost:1", "[::1]:7600"):
         response = s3.request("GET", object_target(kept_bucket, "kept"), host=host)
         assert response.status == 200 and response.get("etag") == md5_etag(BODY), host
 
 
-def test_messages_help(s3: S3, kept_bucket: str):
-    """A 501 names the setting or operation that would work instead."""
+def test_501_messages_name_an_alternative(s3: S3, kept_bucket: str):
+    """The message of a 501 names the setting or operation that works instead."""
     expected = {
         ("PUT", "x-amz-acl"): ("polic", "acl"), ("PUT", "x-amz-tagging"): ("metadata", "x-amz-meta", "tag"),
     }
@@ -231,3 +233,14 @@ def test_messages_help(s3: S3, kept_bucket: str):
         "PUT", object_target(kept_bucket, "new"), body=BODY, payload="STREAMING-UNSIGNED-PAYLOAD-TRAILER"
     )
     assert "required" in assert_error(streaming, 501, "NotImplemented").findtext("Message").lower().replace("_", " ")
+
+
+def test_browser_form_upload_is_not_implemented(s3: S3, bucket: str):
+    """Regression: a form has its signature in the body, so it was refused as unsigned (403), which does not help its author."""
+    form = b'--b\r\nContent-Disposition: form-data; name="key"\r\n\r\nk\r\n--b--\r\n'
+    headers = [("Host", s3.authority), ("Content-Type", "multipart/form-data; boundary=b"), ("Content-Length", str(len(form)))]
+    answer = s3.send_raw("POST", f"/{bucket}", headers, form)
+    assert_error(answer, 501, "NotImplemented")
+    assert b"presigned PUT" in answer.body and s3.list_all(bucket) == {}
+    unsigned = s3.send_raw("POST", f"/{bucket}", [("Host", s3.authority), ("Content-Length", "0")])
+    assert_error(unsigned, 403, "AccessDenied")

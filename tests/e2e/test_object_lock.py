@@ -1,4 +1,4 @@
-"""Attacks object lock: no request of any kind removes a locked version, and no lock is promised that is not kept."""
+"""Object lock: no request removes a locked version, and every accepted lock is enforced."""
 
 import time
 from collections.abc import Callable
@@ -17,20 +17,20 @@ DAY = timedelta(days=1)
 
 
 def in_future(**distance: float) -> datetime:
-    """A date ahead of now, in whole seconds."""
+    """Returns a date in the future, in whole seconds."""
     return datetime.now(UTC).replace(microsecond=0) + timedelta(**distance)
 
 
 @pytest.fixture
 def locked(boto: BaseClient, bucket: str) -> str:
-    """An empty bucket with object lock."""
+    """Creates an empty bucket with object lock."""
     name = f"{bucket}-lock"
     boto.create_bucket(Bucket=name, ObjectLockEnabledForBucket=True)
     return name
 
 
 def put(boto: BaseClient, bucket: str, mode: str | None = None, until: datetime | None = None, **options: object) -> dict:
-    """Write `k`, locked when a mode is given; the names of the version that came of it."""
+    """Writes `k`, with a retention if a mode is given, and returns the arguments that identify its version."""
     if mode:
         options |= {"ObjectLockMode": mode, "ObjectLockRetainUntilDate": until or in_future(days=1)}
     answer = boto.put_object(Bucket=bucket, Key="k", Body=b"locked", **options)
@@ -38,47 +38,48 @@ def put(boto: BaseClient, bucket: str, mode: str | None = None, until: datetime 
 
 
 def retention(boto: BaseClient, version: dict) -> tuple[str, datetime]:
-    """Mode and date."""
+    """Returns the mode and date of a version's retention."""
     found = boto.get_object_retention(**version)["Retention"]
     return found["Mode"], found["RetainUntilDate"]
 
 
 def set_retention(boto: BaseClient, version: dict, mode: str, until: datetime, **options: object) -> None:
-    """Put a retention."""
+    """Sets the retention of a version."""
     boto.put_object_retention(**version, Retention={"Mode": mode, "RetainUntilDate": until}, **options)
 
 
 def set_hold(boto: BaseClient, version: dict, status: str) -> None:
-    """ON or OFF."""
+    """Sets the legal hold of a version to `ON` or `OFF`."""
     boto.put_object_legal_hold(**version, LegalHold={"Status": status})
 
 
 def default(boto: BaseClient, bucket: str, **rule: object) -> None:
-    """Set the bucket's default retention."""
+    """Sets the bucket's default retention."""
     configuration = {"ObjectLockEnabled": "Enabled", "Rule": {"DefaultRetention": rule}}
     boto.put_object_lock_configuration(Bucket=bucket, ObjectLockConfiguration=configuration)
 
 
 def assert_kept(boto: BaseClient, version: dict, *, bypass_too: bool) -> None:
-    """No delete of the version gets through, and its bytes are there."""
+    """Asserts that deletes of the version are refused and that it can still be read."""
     for options in ({}, {"BypassGovernanceRetention": True}) if bypass_too else ({},):
         with refused(403, "AccessDenied"):
             boto.delete_object(**version, **options)
     assert boto.get_object(**version)["Body"].read() == b"locked"
 
 
-def test_a_bucket_with_lock(boto: BaseClient, locked: str):
-    """Versions are on and stay on."""
+def test_versioning_of_a_lock_bucket_cannot_be_suspended(boto: BaseClient, locked: str):
+    """A bucket with object lock has versioning enabled from its creation."""
     configuration = boto.get_object_lock_configuration(Bucket=locked)["ObjectLockConfiguration"]
     assert configuration == {"ObjectLockEnabled": "Enabled"}
     assert boto.get_bucket_versioning(Bucket=locked)["Status"] == "Enabled"
     with refused(409, "InvalidBucketState"):
         boto.put_bucket_versioning(Bucket=locked, VersioningConfiguration={"Status": "Suspended"})
+    boto.put_bucket_versioning(Bucket=locked, VersioningConfiguration={"Status": "Enabled"})
     assert boto.get_bucket_versioning(Bucket=locked)["Status"] == "Enabled"
 
 
-def test_a_bucket_without_lock(boto: BaseClient, bucket: str):
-    """Every request for one is refused, and nothing is written or deleted by it."""
+def test_lock_requests_without_object_lock_are_refused(boto: BaseClient, bucket: str):
+    """In a bucket without object lock no lock request writes or deletes anything."""
     boto.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": "Enabled"})
     version = put(boto, bucket)
     with refused(404, "ObjectLockConfigurationNotFoundError"):
@@ -102,8 +103,8 @@ def test_a_bucket_without_lock(boto: BaseClient, bucket: str):
     assert boto.get_object(**version)["Body"].read() == b"locked"
 
 
-def test_governance_yields_to_the_bypass_alone(boto: BaseClient, locked: str):
-    """A plain DELETE adds a marker; the version goes only with the header."""
+def test_governance_retention_needs_bypass_to_delete(boto: BaseClient, locked: str):
+    """A plain DELETE adds a delete marker. The version is deleted only with the bypass header."""
     until = in_future(days=1)
     version = put(boto, locked, "GOVERNANCE", until)
     head = boto.head_object(**version)
@@ -117,8 +118,8 @@ def test_governance_yields_to_the_bypass_alone(boto: BaseClient, locked: str):
         boto.get_object(**version)
 
 
-def test_compliance_yields_to_nobody(boto: BaseClient, locked: str):
-    """Not to the bypass, not to a weaker mode, not to a shorter date; a longer one is taken."""
+def test_compliance_retention_cannot_be_weakened(boto: BaseClient, locked: str):
+    """Bypass, a weaker mode and an earlier date are refused. A later date is accepted."""
     until = in_future(days=1)
     version = put(boto, locked, "COMPLIANCE", until)
     assert_kept(boto, version, bypass_too=True)
@@ -132,8 +133,8 @@ def test_compliance_yields_to_nobody(boto: BaseClient, locked: str):
     assert_kept(boto, version, bypass_too=True)
 
 
-def test_governance_is_lengthened_by_anyone_and_shortened_by_bypass(boto: BaseClient, locked: str):
-    """Removing it is shortening too, and another mode takes the bypass as well."""
+def test_governance_retention_needs_bypass_to_shorten(boto: BaseClient, locked: str):
+    """Extending it needs no bypass. Removing it and changing the mode do."""
     until = in_future(days=2)
     version = put(boto, locked, "GOVERNANCE", until)
     with refused(403, "AccessDenied"):
@@ -149,8 +150,8 @@ def test_governance_is_lengthened_by_anyone_and_shortened_by_bypass(boto: BaseCl
     assert_kept(boto, version, bypass_too=True)
 
 
-def test_a_governance_retention_can_be_taken_off(boto: BaseClient, locked: str):
-    """An empty retention with the bypass; then the version can go."""
+def test_governance_retention_can_be_removed_with_bypass(boto: BaseClient, locked: str):
+    """An empty retention removes it; then the version can be deleted."""
     version = put(boto, locked, "GOVERNANCE")
     boto.put_object_retention(**version, Retention={}, BypassGovernanceRetention=True)
     with refused(404, "NoSuchObjectLockConfiguration"):
@@ -158,8 +159,8 @@ def test_a_governance_retention_can_be_taken_off(boto: BaseClient, locked: str):
     boto.delete_object(**version)
 
 
-def test_a_legal_hold_stands_by_itself(boto: BaseClient, locked: str):
-    """Without retention and beside it; no bypass; OFF lets go."""
+def test_legal_hold_protects_independently_of_retention(boto: BaseClient, locked: str):
+    """A hold protects with and without a retention, ignores bypass, and ends with OFF."""
     version = put(boto, locked, ObjectLockLegalHoldStatus="ON")
     assert boto.head_object(**version)["ObjectLockLegalHoldStatus"] == "ON"
     assert boto.get_object_legal_hold(**version)["LegalHold"] == {"Status": "ON"}
@@ -171,8 +172,8 @@ def test_a_legal_hold_stands_by_itself(boto: BaseClient, locked: str):
     boto.delete_object(**version, BypassGovernanceRetention=True)
 
 
-def test_a_hold_put_on_later(boto: BaseClient, locked: str):
-    """On the current version when none is named."""
+def test_legal_hold_applies_to_the_current_version_by_default(boto: BaseClient, locked: str):
+    """The request names no version."""
     version = put(boto, locked)
     boto.put_object_legal_hold(Bucket=locked, Key="k", LegalHold={"Status": "ON"})
     assert_kept(boto, version, bypass_too=True)
@@ -180,8 +181,8 @@ def test_a_hold_put_on_later(boto: BaseClient, locked: str):
     boto.delete_object(**version)
 
 
-def test_an_object_without_locks(boto: BaseClient, locked: str):
-    """404 for each of them, no header, and it can be deleted; a hold that was lifted is told as lifted."""
+def test_unlocked_object_reports_no_lock_and_can_be_deleted(boto: BaseClient, locked: str):
+    """Retention and hold answer 404 and no header is sent. A hold that was removed is reported as OFF."""
     version = put(boto, locked)
     for call in (boto.get_object_retention, boto.get_object_legal_hold):
         with refused(404, "NoSuchObjectLockConfiguration"):
@@ -194,8 +195,9 @@ def test_an_object_without_locks(boto: BaseClient, locked: str):
     boto.delete_object(**version)
 
 
-def test_retention_ends(boto: BaseClient, locked: str):
-    """Both modes: kept before the date, deletable soon after it."""
+def test_object_can_be_deleted_after_its_retention_expires(boto: BaseClient, locked: str):
+    """In both modes. The bucket's default retention does not apply after the expiry."""
+    default(boto, locked, Mode="COMPLIANCE", Days=1)
     for mode in ("GOVERNANCE", "COMPLIANCE"):
         version = put(boto, locked, mode, in_future(seconds=3))
         assert_kept(boto, version, bypass_too=mode == "COMPLIANCE")
@@ -212,8 +214,8 @@ def test_retention_ends(boto: BaseClient, locked: str):
 @pytest.mark.parametrize(("rule", "length"), [
     ({"Mode": "GOVERNANCE", "Days": 10}, timedelta(days=10)), ({"Mode": "COMPLIANCE", "Years": 2}, timedelta(days=730)),
 ], ids=["days", "years"])
-def test_the_default_of_a_bucket(boto: BaseClient, locked: str, rule: dict, length: timedelta):
-    """It locks what is put, copied and completed without locks of its own, and an explicit one wins."""
+def test_default_retention_locks_new_objects(boto: BaseClient, locked: str, rule: dict, length: timedelta):
+    """It applies to puts, copies and completed uploads without an explicit lock. An explicit lock overrides it."""
     default(boto, locked, **rule)
     configuration = boto.get_object_lock_configuration(Bucket=locked)["ObjectLockConfiguration"]
     assert configuration["Rule"]["DefaultRetention"] == rule
@@ -232,8 +234,8 @@ def test_the_default_of_a_bucket(boto: BaseClient, locked: str, rule: dict, leng
     assert retention(boto, other)[1] < datetime.now(UTC) + timedelta(hours=2)
 
 
-def test_a_default_is_no_retention_of_older_objects(boto: BaseClient, locked: str):
-    """It counts for what is written afterwards, and can be taken off again."""
+def test_default_retention_does_not_lock_existing_objects(boto: BaseClient, locked: str):
+    """The default applies to later writes only, and can be removed."""
     before = put(boto, locked)
     default(boto, locked, Mode="GOVERNANCE", Days=1)
     boto.delete_object(**before)
@@ -248,8 +250,8 @@ def test_a_default_is_no_retention_of_older_objects(boto: BaseClient, locked: st
     {"Mode": "GOVERNANCE", "Days": 36_501}, {"Mode": "GOVERNANCE", "Days": 1, "Years": 1}, {"Mode": "GOVERNANCE"},
     {"Mode": "STRICT", "Days": 1}, {"Days": 1},
 ], ids=str)
-def test_defaults_that_are_none(boto: BaseClient, locked: str, rule: dict):
-    """The configuration stays as it was."""
+def test_invalid_default_retention_is_refused(boto: BaseClient, locked: str, rule: dict):
+    """The configuration does not change."""
     with refused(400, "MalformedXML", "InvalidArgument", "InvalidRequest", "InvalidRetentionPeriod"):
         default(boto, locked, **rule)
     assert "Rule" not in boto.get_object_lock_configuration(Bucket=locked)["ObjectLockConfiguration"]
@@ -261,25 +263,26 @@ def test_defaults_that_are_none(boto: BaseClient, locked: str, rule: dict):
     {"ObjectLockMode": "STRICT", "ObjectLockRetainUntilDate": datetime(2099, 1, 1, tzinfo=UTC)},
     {"ObjectLockLegalHoldStatus": "MAYBE"},
 ], ids=["no date", "no mode", "past", "no such mode", "no such status"])
-def test_lock_headers_that_are_none(boto: BaseClient, locked: str, options: dict):
-    """Nothing is written, on a PUT and by an upload."""
-    with refused(400):
+def test_invalid_lock_headers_are_refused(boto: BaseClient, locked: str, options: dict):
+    """PUT writes no object and CreateMultipartUpload creates no upload."""
+    with refused(400, "InvalidArgument"):
         put(boto, locked, **options)
-    with refused(400):
+    with refused(400, "InvalidArgument"):
         boto.create_multipart_upload(Bucket=locked, Key="k", **options)
     page = boto.list_object_versions(Bucket=locked)
     assert "Versions" not in page and "Uploads" not in boto.list_multipart_uploads(Bucket=locked)
 
 
-def test_lock_headers_need_a_digest(s3: S3, boto: BaseClient, locked: str):
-    """Content-MD5 or a checksum: a lock on damaged bytes would lock the damage."""
+def test_lock_headers_need_no_digest(s3: S3, boto: BaseClient, locked: str):
+    """AWS requires Content-MD5 or a checksum. SDKs that compute checksums only when required send none."""
     headers = [
         ("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", f"{in_future(days=1):%Y-%m-%dT%H:%M:%SZ}"),
     ]
-    assert_error(s3.request("PUT", object_target(locked, "k"), headers, b"locked"), 400, "InvalidRequest")
-    assert "Versions" not in boto.list_object_versions(Bucket=locked)
-    # MD5 of an empty body.
-    assert s3.request("PUT", object_target(locked, "k"), [*headers, ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")]).status == 200
+    version = s3.put(locked, "k", b"locked", headers).get("x-amz-version-id")
+    assert boto.get_object_retention(Bucket=locked, Key="k", VersionId=version)["Retention"]["Mode"] == "GOVERNANCE"
+    with refused(403, "AccessDenied"):
+        boto.delete_object(Bucket=locked, Key="k", VersionId=version)
+    assert_error(s3.request("PUT", object_target(locked, "k"), [*headers, ("Content-MD5", "1B2M2Y8AsgTpgAmY7PhCfg==")], b"x"), 400, "BadDigest")
 
 
 @pytest.mark.parametrize(("query", "document"), [
@@ -289,16 +292,17 @@ def test_lock_headers_need_a_digest(s3: S3, boto: BaseClient, locked: str):
     ("retention", b"<Retention><Mode>GOVERNANCE</Mode><RetainUntilDate>2020-01-01T00:00:00Z</RetainUntilDate></Retention>"),
     ("legal-hold", b""), ("legal-hold", b"<LegalHold><Status>on</Status></LegalHold>"), ("legal-hold", b"<LegalHold/>"),
 ])
-def test_lock_documents_that_are_none(s3: S3, boto: BaseClient, locked: str, query: str, document: bytes):
-    """No lock comes of them."""
+def test_invalid_lock_documents_are_refused(s3: S3, boto: BaseClient, locked: str, query: str, document: bytes):
+    """The version stays unlocked and can be deleted."""
     version = put(boto, locked)
     response = s3.request("PUT", object_target(locked, "k", query), body=document)
-    assert_error(response, 400, "MalformedXML", "InvalidArgument", "InvalidRequest")
+    is_past_date = b">2020-" in document
+    assert_error(response, 400, "InvalidArgument" if is_past_date else "MalformedXML", "InvalidArgument", "InvalidRequest")
     boto.delete_object(**version)
 
 
-def test_locks_of_uploads_and_copies(boto: BaseClient, locked: str):
-    """What create and the copy are told holds for the version that comes of them; a copy does not inherit the source's."""
+def test_locks_apply_to_uploads_and_copies(boto: BaseClient, locked: str):
+    """Lock headers of CreateMultipartUpload and CopyObject apply to the new version. A copy inherits no lock."""
     until = in_future(days=3)
     told = {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until, "ObjectLockLegalHoldStatus": "ON"}
     upload = Upload(boto, locked, "k", **told)
@@ -314,8 +318,8 @@ def test_locks_of_uploads_and_copies(boto: BaseClient, locked: str):
     boto.delete_object(Bucket=locked, Key="free", VersionId=free)
 
 
-def test_a_delete_marker_has_no_lock(boto: BaseClient, locked: str):
-    """It goes without bypass, also under a default."""
+def test_delete_markers_are_never_locked(boto: BaseClient, locked: str):
+    """A marker can be deleted without bypass, even if the bucket has a default retention."""
     default(boto, locked, Mode="COMPLIANCE", Days=1)
     version = put(boto, locked)
     marker = boto.delete_object(Bucket=locked, Key="k")["VersionId"]
@@ -325,8 +329,8 @@ def test_a_delete_marker_has_no_lock(boto: BaseClient, locked: str):
     assert_kept(boto, version, bypass_too=True)
 
 
-def test_a_bucket_with_a_locked_version_stays(boto: BaseClient, locked: str):
-    """Nor does writing over it change it."""
+def test_bucket_with_a_locked_version_cannot_be_deleted(boto: BaseClient, locked: str):
+    """Overwriting the key does not change the locked version."""
     version = put(boto, locked, "COMPLIANCE")
     boto.put_object(Bucket=locked, Key="k", Body=b"over it")
     boto.copy_object(Bucket=locked, Key="k", CopySource=f"{locked}/k", MetadataDirective="REPLACE")
@@ -336,7 +340,7 @@ def test_a_bucket_with_a_locked_version_stays(boto: BaseClient, locked: str):
 
 
 def test_kill_9_keeps_locks(own_store: Cairn):
-    """Modes, dates, holds and the bucket's default are as acknowledged."""
+    """Modes, dates, holds and the bucket's default retention are what was acknowledged."""
     boto = make_client(own_store.s3)
     boto.create_bucket(Bucket="killed", ObjectLockEnabledForBucket=True)
     until = in_future(days=1)

@@ -1,4 +1,4 @@
-"""Attacks put, get, head and delete of objects: digests, checksums, ranges, conditionals, metadata, odd keys."""
+"""Object PUT, GET, HEAD and DELETE: digests, checksums, ranges, conditions, metadata, unusual keys."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ import datetime as dt
 
 import pytest
 
-from harness.expect import assert_error, assert_status
+from harness.expect import assert_error, assert_status, choice
 from harness.s3 import S3, md5_etag, object_target, xml
 from harness.wire import Connection, Response, encode_head
 
@@ -19,18 +19,18 @@ SIZES = [0, 1, 4095, 4096, 4097, 16383, 16384, 16385, 65535, 65536, 65537, 13107
 
 
 def b64(data: bytes) -> str:
-    """Base64 as header values carry it."""
+    """Returns base64 text for a header value."""
     return base64.b64encode(data).decode()
 
 
 def seeded_bytes(size: int, seed: int = 1) -> bytes:
-    """Incompressible bytes that are the same in every run."""
+    """Returns incompressible bytes that are the same in every run."""
     return random.Random(seed * 1_000_003 + size).randbytes(size)
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_what_goes_in_comes_out(s3: S3, bucket: str, size: int):
-    """Around every border: inline or volume, block, unit, several writes in flight."""
+def test_get_returns_the_bytes_that_were_put(s3: S3, bucket: str, size: int):
+    """Sizes around every boundary: inline or volume storage, block, allocation unit, several writes in flight."""
     body = seeded_bytes(size)
     assert s3.put(bucket, "k", body).get("etag") == md5_etag(body)
     response = assert_status(s3.get(bucket, "k"), 200)
@@ -44,7 +44,7 @@ def test_what_goes_in_comes_out(s3: S3, bucket: str, size: int):
 
 
 def test_last_modified_is_the_same_everywhere(s3: S3, bucket: str):
-    """RFC 7231 in headers, ISO 8601 with milliseconds and Z in XML, and both are now."""
+    """Headers use the RFC 7231 form, XML uses ISO 8601 with milliseconds and Z. Both are close to the current time."""
     s3.put(bucket, "k", BODY)
     header = s3.head(bucket, "k").get("last-modified")
     assert re.fullmatch(r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT", header)
@@ -56,7 +56,7 @@ def test_last_modified_is_the_same_everywhere(s3: S3, bucket: str):
 
 
 def test_overwrite_replaces_everything(s3: S3, bucket: str):
-    """Body, size, type and metadata of the old object are gone, across the two payload forms."""
+    """No body, type or metadata of the old object remains, when small (inline) and large (volume) objects alternate."""
     s3.put(bucket, "k", seeded_bytes(300_000), [("x-amz-meta-old", "1"), ("Content-Type", "text/old")])
     s3.put(bucket, "k", b"new", [("x-amz-meta-new", "2")])
     response = s3.get(bucket, "k")
@@ -68,7 +68,7 @@ def test_overwrite_replaces_everything(s3: S3, bucket: str):
 
 
 def test_delete_is_idempotent(s3: S3, bucket: str):
-    """204 whether or not the key is there."""
+    """DELETE answers 204 whether or not the key exists."""
     s3.put(bucket, "k", BODY)
     for _ in range(3):
         assert s3.delete(bucket, "k").status == 204
@@ -81,16 +81,16 @@ def test_delete_is_idempotent(s3: S3, bucket: str):
 
 
 @pytest.mark.parametrize("value", ["", "nonsense", "AAAA", b64(b"x" * 15), b64(b"x" * 17), "=" * 24, "é"])
-def test_content_md5_that_is_none(s3: S3, bucket: str, value: str):
-    """Not base64 of 16 bytes."""
+def test_malformed_content_md5_is_refused(s3: S3, bucket: str, value: str):
+    """The value must be base64 of exactly 16 bytes."""
     response = s3.request("PUT", object_target(bucket, "k"), [("Content-MD5", value)], BODY)
     assert_error(response, 400, "InvalidDigest")
     assert_error(s3.get(bucket, "k"), 404, "NoSuchKey")
 
 
 @pytest.mark.parametrize("size", [10, 500_000])
-def test_content_md5_that_differs(s3: S3, bucket: str, size: int):
-    """BadDigest; what was there before stays."""
+def test_wrong_content_md5_is_refused(s3: S3, bucket: str, size: int):
+    """The answer is BadDigest and the previous object is unchanged."""
     s3.put(bucket, "k", b"before")
     headers = [("Content-MD5", b64(hashlib.md5(b"other").digest()))]
     assert_error(s3.request("PUT", object_target(bucket, "k"), headers, b"x" * size), 400, "BadDigest")
@@ -100,17 +100,17 @@ def test_content_md5_that_differs(s3: S3, bucket: str, size: int):
 
 
 def crc32c(data: bytes) -> int:
-    """CRC-32C, bit by bit: slow and plainly right."""
+    """Computes CRC-32C bit by bit: slow, but easy to verify."""
     return crc_reflected(data, 0x82F63B78, 32)
 
 
 def crc64nvme(data: bytes) -> int:
-    """CRC-64/NVME, bit by bit."""
+    """Computes CRC-64/NVME bit by bit."""
     return crc_reflected(data, 0x9A6C9329AC4BC9B5, 64)
 
 
 def crc_reflected(data: bytes, polynomial: int, width: int) -> int:
-    """A reflected CRC with all ones at the start and the end."""
+    """Computes a reflected CRC whose initial value and final XOR are all ones."""
     crc = (1 << width) - 1
     for byte in data:
         crc ^= byte
@@ -128,24 +128,24 @@ CHECKSUMS = {
 }
 
 
-def test_reference_checksums():
-    """The published check values, so that the tests below compare with the right algorithms."""
+def test_reference_checksums_match_published_values():
+    """The tests below depend on these implementations, so they are checked against the published check values."""
     assert crc32c(b"123456789") == 0xE3069283
     assert crc64nvme(b"123456789") == 0xAE8B14860A799888
 
 
 @pytest.mark.parametrize("algorithm", CHECKSUMS)
 @pytest.mark.parametrize("size", [0, 1000, 70_000])
-def test_checksum_headers_are_checked_kept_and_returned(s3: S3, bucket: str, algorithm: str, size: int):
-    """Right: kept, and returned when asked for. Wrong: BadDigest, nothing stored. Not base64: refused."""
+def test_checksum_headers_are_verified_stored_and_returned(s3: S3, bucket: str, algorithm: str, size: int):
+    """A correct checksum is stored, and returned on request. A wrong or malformed one is refused; nothing is stored."""
     body, name = seeded_bytes(size), f"x-amz-checksum-{algorithm}"
     right = b64(CHECKSUMS[algorithm](body))
     put = s3.put(bucket, "k", body, [(name, right), ("x-amz-sdk-checksum-algorithm", algorithm.upper())])
     assert put.get(name) == right
     for mode in ("ENABLED", "enabled"):
         for answer in (s3.get(bucket, "k", [("x-amz-checksum-mode", mode)]), s3.head(bucket, "k", [("x-amz-checksum-mode", mode)])):
-            assert answer.get(name) == right
-    assert s3.get(bucket, "k").get(name) is None, "only when asked for"
+            assert answer.get(name) == right and answer.get("x-amz-checksum-type") == "FULL_OBJECT"
+    assert s3.get(bucket, "k").get(name) is None, "the checksum was returned without x-amz-checksum-mode"
     wrong = b64(CHECKSUMS[algorithm](body + b"x"))
     assert_error(s3.request("PUT", object_target(bucket, "other"), [(name, wrong)], body), 400, "BadDigest")
     for value in ("nonsense!", b64(b"short")):
@@ -153,8 +153,8 @@ def test_checksum_headers_are_checked_kept_and_returned(s3: S3, bucket: str, alg
     assert_error(s3.get(bucket, "other"), 404, "NoSuchKey")
 
 
-def test_no_whole_checksum_on_a_ranged_answer(s3: S3, bucket: str):
-    """SDKs would check the part against it and fail."""
+def test_ranged_response_has_no_full_object_checksum(s3: S3, bucket: str):
+    """SDKs would compare the range with the checksum of the full object and fail."""
     s3.put(bucket, "k", BODY, [("x-amz-checksum-crc32", b64(CHECKSUMS["crc32"](BODY)))])
     answer = s3.get(bucket, "k", [("x-amz-checksum-mode", "ENABLED"), ("Range", "bytes=0-9")])
     assert answer.status == 206 and answer.get("x-amz-checksum-crc32") is None
@@ -162,14 +162,14 @@ def test_no_whole_checksum_on_a_ranged_answer(s3: S3, bucket: str):
 
 @pytest.mark.parametrize("algorithm", ["md5", "sha512", "xxhash64", "xxhash3", "xxhash128"])
 def test_unknown_checksum_algorithms_are_not_implemented(s3: S3, bucket: str, algorithm: str):
-    """Silence would be a promise that nobody keeps."""
+    """Ignoring the header would let the client believe that its checksum was verified."""
     headers = [(f"x-amz-checksum-{algorithm}", b64(b"0" * 8))]
     assert_error(s3.request("PUT", object_target(bucket, "k"), headers, BODY), 501, "NotImplemented")
     assert_error(s3.get(bucket, "k"), 404, "NoSuchKey")
 
 
-def test_checksum_headers_that_disagree(s3: S3, bucket: str):
-    """The algorithm header names another algorithm than the checksum that came."""
+def test_contradictory_checksum_headers_are_refused(s3: S3, bucket: str):
+    """The algorithm header names a different algorithm than the checksum header."""
     headers = [("x-amz-checksum-crc32", b64(CHECKSUMS["crc32"](BODY))), ("x-amz-sdk-checksum-algorithm", "SHA256")]
     assert s3.request("PUT", object_target(bucket, "k"), headers, BODY).status == 400
     assert_error(s3.get(bucket, "k"), 404, "NoSuchKey")
@@ -188,8 +188,8 @@ BEYOND = ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=99999999999999999999
 
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 @pytest.mark.parametrize(("text", "span"), RANGES)
-def test_ranges(s3: S3, bucket: str, method: str, text: str, span: tuple[int, int]):
-    """206 with Content-Range; HEAD honours Range too."""
+def test_valid_range_returns_206(s3: S3, bucket: str, method: str, text: str, span: tuple[int, int]):
+    """The response is 206 with Content-Range, for GET and for HEAD."""
     body = seeded_bytes(100)
     s3.put(bucket, "k", body)
     response = assert_status(s3.request(method, object_target(bucket, "k"), [("Range", text)]), 206)
@@ -200,16 +200,16 @@ def test_ranges(s3: S3, bucket: str, method: str, text: str, span: tuple[int, in
 
 
 @pytest.mark.parametrize("text", WHOLE)
-def test_ranges_that_are_none_give_the_whole(s3: S3, bucket: str, text: str):
-    """A range that cannot be read, or several ranges: 200 and everything."""
+def test_invalid_or_multiple_ranges_return_the_whole_object(s3: S3, bucket: str, text: str):
+    """A range that cannot be parsed, or a list of ranges, is ignored: the response is 200 with the whole object."""
     s3.put(bucket, "k", BODY)
     response = assert_status(s3.get(bucket, "k", [("Range", text)]), 200)
     assert response.body == BODY and response.get("content-range") is None
 
 
 @pytest.mark.parametrize("text", BEYOND)
-def test_ranges_beyond_the_end(s3: S3, bucket: str, text: str):
-    """416 with the size, so that clients can find their way back."""
+def test_range_beyond_the_end_is_refused(s3: S3, bucket: str, text: str):
+    """The response is 416 and carries the object's size, so that clients can correct the range."""
     s3.put(bucket, "k", seeded_bytes(100))
     response = s3.get(bucket, "k", [("Range", text)])
     assert_error(response, 416, "InvalidRange")
@@ -218,14 +218,14 @@ def test_ranges_beyond_the_end(s3: S3, bucket: str, text: str):
 
 
 @pytest.mark.parametrize("text", ["bytes=0-0", "bytes=0-", "bytes=-1", "bytes=5-6"])
-def test_any_range_of_an_empty_object(s3: S3, bucket: str, text: str):
-    """There is no byte to give."""
+def test_every_range_of_an_empty_object_is_refused(s3: S3, bucket: str, text: str):
+    """An empty object has no byte that could satisfy a range."""
     s3.put(bucket, "k")
     assert_error(s3.get(bucket, "k", [("Range", text)]), 416, "InvalidRange")
 
 
-def test_random_ranges_of_a_large_object(s3: S3, bucket: str):
-    """Every combination of block borders, from a fixed seed."""
+def test_ranges_across_block_boundaries(s3: S3, bucket: str):
+    """Ranges that begin or end around block boundaries, chosen at random from a fixed seed."""
     rng, body = random.Random(7), seeded_bytes(3_000_017)
     s3.put(bucket, "k", body)
     edges = [n * 65536 + d for n in range(46) for d in (-1, 0, 1) if 0 <= n * 65536 + d < len(body)]
@@ -237,8 +237,8 @@ def test_random_ranges_of_a_large_object(s3: S3, bucket: str):
             assert response.status == 206 and response.body == body[first : last + 1], (first, last)
 
 
-def test_if_range(s3: S3, bucket: str):
-    """The range counts only while the object is the one the client knows."""
+def test_if_range_applies_only_to_an_unchanged_object(s3: S3, bucket: str):
+    """The range is honoured only if the validator still matches; otherwise the whole object is returned."""
     s3.put(bucket, "k", BODY)
     modified = s3.head(bucket, "k").get("last-modified")
     for value, status in ((md5_etag(BODY), 206), ('"other"', 200), (f"W/{md5_etag(BODY)}", 200), (modified, 206), (past(), 200)):
@@ -248,16 +248,16 @@ def test_if_range(s3: S3, bucket: str):
 
 
 def past(days: int = 1) -> str:
-    """An HTTP date some days ago."""
+    """Returns an HTTP date some days ago."""
     return format_datetime(dt.datetime.now(dt.timezone.utc) - dt.timedelta(days=days), usegmt=True)
 
 
 def future() -> str:
-    """An HTTP date tomorrow."""
+    """Returns an HTTP date one day in the future."""
     return past(-1)
 
 
-# Conditionals on reads
+# Conditional reads
 
 
 ETAG = md5_etag(BODY)
@@ -277,8 +277,8 @@ CONDITIONS = [
 
 @pytest.mark.parametrize(("conditions", "status"), CONDITIONS)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
-def test_conditions_on_reads(s3: S3, bucket: str, method: str, conditions: dict[str, str], status: int):
-    """RFC 7232's order of precedence."""
+def test_conditional_reads_follow_rfc_7232_precedence(s3: S3, bucket: str, method: str, conditions: dict[str, str], status: int):
+    """Each combination of conditions gives the status that RFC 7232, section 6, prescribes."""
     s3.put(bucket, "k", BODY, [("Cache-Control", "max-age=5")])
     response = s3.request(method, object_target(bucket, "k"), list(conditions.items()))
     assert response.status == status, conditions
@@ -290,8 +290,8 @@ def test_conditions_on_reads(s3: S3, bucket: str, method: str, conditions: dict[
 
 
 @pytest.mark.parametrize("form", ["%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT", "%a %b %e %H:%M:%S %Y"])
-def test_three_forms_of_http_dates(s3: S3, bucket: str, form: str):
-    """RFC 7231, RFC 850 and asctime."""
+def test_all_three_http_date_formats_are_accepted(s3: S3, bucket: str, form: str):
+    """The formats are IMF-fixdate (RFC 7231), RFC 850 and asctime."""
     s3.put(bucket, "k", BODY)
     now = dt.datetime.now(dt.timezone.utc)
     earlier, later = (now - dt.timedelta(days=2)).strftime(form), (now + dt.timedelta(days=2)).strftime(form)
@@ -300,8 +300,8 @@ def test_three_forms_of_http_dates(s3: S3, bucket: str, form: str):
     assert s3.get(bucket, "k", [("If-Unmodified-Since", earlier)]).status == 412, earlier
 
 
-def test_a_failed_condition_comes_before_the_range(s3: S3, bucket: str):
-    """304 and 412 win over 206 and 416."""
+def test_failed_conditions_override_ranges(s3: S3, bucket: str):
+    """304 and 412 take precedence over 206 and 416."""
     s3.put(bucket, "k", BODY)
     assert s3.get(bucket, "k", [("If-None-Match", ETAG), ("Range", "bytes=0-1")]).status == 304
     assert s3.get(bucket, "k", [("If-Match", '"x"'), ("Range", "bytes=999999-")]).status == 412
@@ -316,29 +316,29 @@ SYSTEM_HEADERS = [
 ]
 
 
-def test_system_headers_are_kept(s3: S3, bucket: str):
-    """Returned by GET and HEAD as they came."""
+def test_system_headers_are_stored_and_returned(s3: S3, bucket: str):
+    """GET and HEAD return the values exactly as they were sent."""
     s3.put(bucket, "k", BODY, SYSTEM_HEADERS)
     for response in (s3.get(bucket, "k"), s3.head(bucket, "k"), s3.get(bucket, "k", [("Range", "bytes=0-1")])):
         for name, value in SYSTEM_HEADERS:
             assert response.get(name) == value
 
 
-def test_user_metadata_is_kept(s3: S3, bucket: str):
-    """Names in lower case, values trimmed, UTF-8 as sent, repeats joined."""
+def test_user_metadata_is_stored_and_returned(s3: S3, bucket: str):
+    """Names are lower case, values are trimmed, UTF-8 is preserved and repeated headers are joined."""
     headers = [("X-Amz-Meta-Mixed-Case", "  Value  "), ("x-amz-meta-utf8", "grün 日本"), ("x-amz-meta-empty", ""),
                ("x-amz-meta-twice", "a"), ("x-amz-meta-twice", "b")]
     s3.put(bucket, "k", BODY, headers)
     for response in (s3.get(bucket, "k"), s3.head(bucket, "k")):
         names = [name for name, _ in response.headers if name.lower().startswith("x-amz-meta-")]
-        assert sorted(names) == sorted(name.lower() for name in names), "lower-case names"
+        assert sorted(names) == sorted(name.lower() for name in names), "metadata names must be in lower case"
         assert response.get("x-amz-meta-mixed-case") == "Value"
         assert response.get("x-amz-meta-utf8") == "grün 日本"
         assert response.get("x-amz-meta-twice").replace(" ", "") == "a,b"
 
 
-def test_user_metadata_limit(s3: S3, bucket: str):
-    """2 KiB of names (behind the prefix) and values together."""
+def test_user_metadata_over_2_kib_is_refused(s3: S3, bucket: str):
+    """The limit counts the names, without the prefix, and the values together."""
     s3.put(bucket, "k", BODY, [("x-amz-meta-a", "v" * 2047)])
     assert s3.head(bucket, "k").get("x-amz-meta-a") == "v" * 2047
     response = s3.request("PUT", object_target(bucket, "k2"), [("x-amz-meta-a", "v" * 2048)], BODY)
@@ -348,8 +348,8 @@ def test_user_metadata_limit(s3: S3, bucket: str):
     assert_error(s3.get(bucket, "k2"), 404, "NoSuchKey")
 
 
-def test_response_overrides(s3: S3, bucket: str):
-    """On signed and presigned GETs; a value cannot smuggle a header in."""
+def test_response_headers_can_be_overridden_by_query(s3: S3, bucket: str):
+    """Overrides work for signed and presigned GETs, and a value cannot inject another header."""
     s3.put(bucket, "k", BODY, [("Content-Type", "text/html")])
     query = (
         "response-content-type=text%2Fplain&response-content-disposition=attachment%3B%20filename%3D%22x%22"
@@ -365,14 +365,16 @@ def test_response_overrides(s3: S3, bucket: str):
         assert response.get("expires") == "Thu, 01 Dec 2026 16:00:00 GMT"
         assert response.get("content-encoding") == "identity"
         assert response.body == BODY
+    empty = s3.get(bucket, "k", query="response-content-type=&response-cache-control")
+    assert empty.get("content-type") == "text/html" and empty.get("cache-control") is None, "an empty override must not change a header"
     injected = s3.get(bucket, "k", query="response-content-type=a%0D%0Ax-evil%3A%201")
     assert injected.get("x-evil") is None
     anonymous = s3.send_raw("GET", object_target(bucket, "k", "response-content-type=a"), [("Host", s3.authority)])
-    assert anonymous.status in (400, 403)
+    assert anonymous.status in choice(403, 400)
 
 
 def test_part_number_of_a_single_part_object(s3: S3, bucket: str):
-    """1 is the whole object with 206; 2 does not exist; 0 and words are no part numbers."""
+    """Part 1 is the whole object, with status 206. Part 2 does not exist. Zero and words are invalid."""
     s3.put(bucket, "k", BODY)
     for response in (s3.get(bucket, "k", query="partNumber=1"), s3.head(bucket, "k", query="partNumber=1")):
         assert response.status == 206 and response.get("x-amz-mp-parts-count") in ("1", None)
@@ -383,18 +385,19 @@ def test_part_number_of_a_single_part_object(s3: S3, bucket: str):
 
 
 def test_empty_tagging_counts_as_absent(s3: S3, bucket: str):
-    """Some SDKs always send the header."""
+    """Some SDKs always send an empty `x-amz-tagging` header."""
     s3.put(bucket, "k", BODY, [("x-amz-tagging", "")])
+    assert s3.get(bucket, "k").body == BODY
 
 
 def test_standard_storage_class_is_accepted(s3: S3, bucket: str):
-    """Tools send it by default."""
+    """Many tools send it by default."""
     s3.put(bucket, "k", BODY, [("x-amz-storage-class", "STANDARD")])
     assert s3.list(bucket).root.findtext("Contents/StorageClass") == "STANDARD"
 
 
-def test_expected_bucket_owner(s3: S3, bucket: str):
-    """A stranger's id is refused and nothing is stored; the id that the service names as owner is right."""
+def test_wrong_expected_bucket_owner_is_refused(s3: S3, bucket: str):
+    """Another account's id is refused and nothing changes. The owner id that ListBuckets returns is accepted."""
     headers = [("x-amz-expected-bucket-owner", "123456789012")]
     assert_error(s3.request("PUT", object_target(bucket, "k"), headers, BODY), 403, "AccessDenied")
     assert_error(s3.get(bucket, "k"), 404, "NoSuchKey")
@@ -405,11 +408,11 @@ def test_expected_bucket_owner(s3: S3, bucket: str):
     assert s3.get(bucket, "k").body == BODY
 
 
-# Odd keys
+# Unusual keys
 
 
 def test_a_folder_marker_is_an_ordinary_object(s3: S3, bucket: str):
-    """A key that ends in a slash, with or without bytes, beside the keys under it."""
+    """A key that ends in a slash may have a body and is independent of the keys below it."""
     for key, body in (("dir/", b""), ("dir/file", b"1"), ("dir", b"2"), ("other/", BODY)):
         s3.put(bucket, key, body)
     for key, body in (("dir/", b""), ("dir/file", b"1"), ("dir", b"2"), ("other/", BODY)):
@@ -418,26 +421,26 @@ def test_a_folder_marker_is_an_ordinary_object(s3: S3, bucket: str):
     assert s3.list(bucket).keys == ["dir", "dir/file", "other/"]
 
 
-def test_keys_that_look_like_paths_touch_no_files(store, s3: S3, bucket: str):
-    """`..` and absolute paths are keys; the data folder's own entries do not change."""
+def test_keys_that_look_like_paths_create_no_files(store, s3: S3, bucket: str):
+    """Keys such as `..` and absolute paths never create or change an entry in the data directory."""
     before = sorted(entry.name for entry in store.folder.iterdir())
     for key in ("../../../escape", "/etc/escape", "..", "a/../../escape", "con\x00trol"):
         response = s3.request("PUT", object_target(bucket, key), body=BODY)
-        assert response.status in (200, 400), (key, response.status)
+        assert response.status in choice(200, 400), (key, response.status)
     assert sorted(entry.name for entry in store.folder.iterdir()) == before
     assert not list(store.folder.rglob("*escape*"))
 
 
-def test_a_slash_after_the_bucket_is_the_bucket(s3: S3, bucket: str):
-    """`/bucket/` is not an object with an empty key."""
+def test_trailing_slash_after_a_bucket_addresses_the_bucket(s3: S3, bucket: str):
+    """`/bucket/` must not be read as an object with an empty key."""
     s3.put(bucket, "k", BODY)
     response = assert_status(s3.request("GET", f"/{bucket}/?list-type=2"), 200)
     assert b"<Key>k</Key>" in response.body
     assert s3.request("HEAD", f"/{bucket}/").status == 200
 
 
-def test_unicode_forms_are_different_keys(s3: S3, bucket: str):
-    """No normalisation: composed and decomposed, with and without a trailing blank."""
+def test_keys_are_not_normalised(s3: S3, bucket: str):
+    """Composed and decomposed Unicode, surrounding spaces and letter case all distinguish keys."""
     keys = ["é", "e\u0301", "k", "k ", " k", "K"]
     for number, key in enumerate(keys):
         s3.put(bucket, key, str(number).encode())
@@ -447,7 +450,7 @@ def test_unicode_forms_are_different_keys(s3: S3, bucket: str):
 
 
 def read_slowly(s3: S3, bucket: str, key: str, first: int) -> tuple[Connection, Response]:
-    """Begin a GET through a tiny window and read its first bytes."""
+    """Begins a GET with a small receive buffer and reads the first bytes of the body."""
     target = object_target(bucket, key)
     connection = s3.connect(receive_buffer_bytes=4096)
     connection.send_must(encode_head("GET", target, s3.signed_head("GET", target)))
@@ -457,8 +460,8 @@ def read_slowly(s3: S3, bucket: str, key: str, first: int) -> tuple[Connection, 
 
 
 @pytest.mark.parametrize("change", ["overwrite", "delete"])
-def test_a_reader_keeps_what_it_began(s3: S3, bucket: str, change: str):
-    """An overwrite or delete in mid-stream never changes, tears or reuses the bytes of a running answer."""
+def test_running_read_is_unaffected_by_overwrite_or_delete(s3: S3, bucket: str, change: str):
+    """An overwrite or delete during a GET never changes, truncates or reuses the bytes of the running response."""
     body = seeded_bytes(20_000_000, seed=5)
     s3.put(bucket, "k", body)
     connection, response = read_slowly(s3, bucket, "k", 1000)

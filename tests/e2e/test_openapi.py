@@ -1,4 +1,4 @@
-"""Holds a running server against its own description: schemathesis with all its checks, on every operation."""
+"""OpenAPI: schemathesis runs all its checks on every operation of a running server."""
 
 import os
 import re
@@ -16,14 +16,14 @@ from harness.server import REPOSITORY, Cairn
 EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "12"))
 SEED = int(os.environ.get("OPENAPI_SEED", "6"))
 RUN_SECONDS = 500
-# A program of its own for each: answers to wrong credentials, which some checks send, are held back.
+# Each gets its own process: responses to wrong credentials, which some checks send, are delayed.
 PROCESSES = 4
 SCRAPED = "scrape_metrics"
 
 
 @pytest.fixture(scope="module")
 def described_store(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """A server with something in it."""
+    """Starts a server with some content."""
     store = make_module_store(SERVICE_LOG="service=info").start()
     store.s3.create_bucket("kept")
     store.s3.put("kept", "an object/of two segments", b"text", headers=[("content-type", "text/plain")])
@@ -31,13 +31,13 @@ def described_store(make_module_store: Callable[..., Cairn]) -> Cairn:
 
 
 def operations(store: Cairn) -> list[str]:
-    """The names of all operations."""
+    """Returns the names of all operations."""
     paths = expect(store.admin.get("/openapi.json"), 200)["paths"]
     return [operation["operationId"] for path in paths.values() for operation in path.values()]
 
 
 def hold_against(store: Cairn, folder: Path, names: list[str]) -> tuple[int, str]:
-    """Run schemathesis on some operations; exit code and output."""
+    """Runs schemathesis on some operations and returns its exit code and output."""
     folder.mkdir()
     chosen = [option for name in names for option in ("--include-operation-id", name)]
     command = [
@@ -54,8 +54,8 @@ def hold_against(store: Cairn, folder: Path, names: list[str]) -> tuple[int, str
     return done.returncode, done.stdout
 
 
-def test_the_server_keeps_to_its_description(described_store: Cairn, tmp_path: Path):
-    """No answer of another form, no valid request refused, no invalid one taken, nothing open without a credential."""
+def test_server_conforms_to_its_openapi_description(described_store: Cairn, tmp_path: Path):
+    """Responses match their schemas, valid requests are accepted, invalid and unauthenticated ones are refused."""
     names = sorted(set(operations(described_store)) - {SCRAPED})
     shares = [names[start::PROCESSES] for start in range(PROCESSES)]
     with ThreadPoolExecutor(PROCESSES) as pool:
@@ -69,8 +69,8 @@ def test_the_server_keeps_to_its_description(described_store: Cairn, tmp_path: P
     assert "panicked" not in described_store.output()
 
 
-def test_a_key_of_many_segments_is_one_parameter(described_store: Cairn):
-    """The description has one segment for a key: its slashes are sent encoded, and are slashes all the same."""
+def test_key_with_encoded_slashes_is_one_parameter(described_store: Cairn):
+    """The description has one path segment for a key, so generated clients encode its slashes."""
     key = "an object/of two segments"
     for path in (f"/verify/objects/kept/{segment(key)}", "/verify/objects/kept/an%20object/of%20two%20segments"):
         assert expect(described_store.admin.post(path), 200)["key"] == key

@@ -1,6 +1,6 @@
-"""Follows docs/operating.md to the letter: backups that are restored, keys that are changed, a move in and out, each compared.
+"""Runs docs/operating.md: backup and restore, key changes, migrations, with comparisons of all data.
 
-Only addresses and folders are replaced; `sudo` and `systemctl` are small scripts that do their part for one server.
+Only addresses and directories are replaced. `sudo` and `systemctl` are small scripts that work for one server.
 """
 
 import json
@@ -26,7 +26,7 @@ SUDO = """#!/bin/sh
 [ "$1" = -u ] && shift 2
 exec "$@"
 """
-# Runs the program with what the unit gives it: secrets from the files of the package.
+# Runs the program as the systemd unit does, with the secrets from the package's files.
 AS_UNIT = """#!/bin/sh
 credentials={etc}/credentials
 unset SERVICE_MANAGEMENT_TOKEN
@@ -35,7 +35,7 @@ export SERVICE_ROOT_SECRET_KEY_FILE=$credentials/root-secret-key SERVICE_MANAGEM
 export SERVICE_DATA_DIR={data} SERVICE_S3_BIND={s3} SERVICE_API_BIND={api} SERVICE_CONSOLE_BIND={console}
 exec cairn "$@"
 """
-# Starts and stops the one server as its unit would; it is ready when the command ends.
+# Starts and stops the server as systemctl does. The command returns when the server is ready.
 SYSTEMCTL = """#!/usr/bin/env bash
 set -euo pipefail
 case "$1 $2" in
@@ -61,7 +61,7 @@ esac
 
 
 class Operator(Shell):
-    """The page's shell on a machine with the package."""
+    """The shell of the documentation page on a machine with the package."""
 
     def __init__(self, folder: Path, other: Cairn | None = None):
         super().__init__(folder, EXPORTS)
@@ -96,7 +96,7 @@ class Operator(Shell):
             }
 
     def own(self, text: str) -> str:
-        """The text with the addresses and folders of this run; the command line is told where its server is."""
+        """Replaces the addresses and directories of the page with those of this run."""
         for theirs, ours in self.replaced.items():
             text = text.replace(theirs, ours)
         lines = []
@@ -110,19 +110,19 @@ class Operator(Shell):
 
     @property
     def s3(self) -> S3:
-        """The data plane under the root credential as it is now."""
+        """Returns a data plane client with the current root credential."""
         keys = [(self.etc / "credentials" / name).read_text().strip() for name in ("root-access-key", "root-secret-key")]
         return S3(LOOPBACK, self.s3_port, Credential(*keys))
 
     def stop(self) -> None:
-        """End the server if there is one."""
+        """Stops the server if it runs."""
         if (self.folder / "pid").exists():
             subprocess.run([self.tools / "systemctl", "stop", "cairn"], env=self.environment, check=False, timeout=60)
 
 
 @pytest.fixture
 def operator(run_folder: Path) -> Iterator[Callable[..., Operator]]:
-    """Makes machines; their servers end with the test."""
+    """Creates machines and stops their servers after the test."""
     made: list[Operator] = []
 
     def make(folder: Path, other: Cairn | None = None) -> Operator:
@@ -135,7 +135,7 @@ def operator(run_folder: Path) -> Iterator[Callable[..., Operator]]:
 
 
 def fill_other(other: Cairn) -> None:
-    """What is to be moved in: odd names, a type, metadata, and a version that is not the current one."""
+    """Writes the objects to migrate: unusual names, a type, metadata, and a noncurrent version."""
     s3 = other.s3
     s3.create_bucket("pictures")
     s3.request("PUT", "/pictures?versioning=", body=b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>")
@@ -145,15 +145,15 @@ def fill_other(other: Cairn) -> None:
 
 
 def assert_moved(s3: S3, bucket: str) -> None:
-    """Content, type, metadata and time of modification of every object."""
+    """Asserts content, type, metadata and modification time of every object."""
     assert set(s3.list_all(bucket)) >= set(OBJECTS)
     for key, body in OBJECTS.items():
         got = s3.get(bucket, key)
         assert (got.body, got.get("content-type"), got.get("x-amz-meta-colour"), got.get("x-amz-meta-mtime")) == (body, "image/x-test", "green", "1600000000.5")
 
 
-def test_every_block_does_what_the_page_says(operator, make_store, run_folder: Path):
-    """In its order; an object that was put after the backup is gone after restoring, and everything else is whole."""
+def test_every_block_of_the_operating_page_works(operator, make_store, run_folder: Path):
+    """The blocks run in order. An object that was put after the backup is gone after the restore; the rest is intact."""
     other = make_store().start()
     fill_other(other)
     machine = operator(run_folder / "operating", other)
@@ -165,7 +165,7 @@ def test_every_block_does_what_the_page_says(operator, make_store, run_folder: P
             continue
         text = machine.own(text)
         if "backups/cairn-stopped-$(date" in text:
-            # A first backup, of less. A second one into the same folder once lay inside the first, which was restored.
+            # An earlier, smaller backup: a second one into the same directory must not end up inside the first.
             machine.run(text)
             wait_for_another_second()
             for key, body in OBJECTS.items():
@@ -186,18 +186,18 @@ def test_every_block_does_what_the_page_says(operator, make_store, run_folder: P
     assert machine.s3.get("pictures-history", old).body == b"an old version"
     credentials = json.loads(machine.run(machine.own("cairn service-account show web --json")))["credentials"]
     assert len(credentials) == 1
-    assert set(machine.s3.list_all("photos")) == set(OBJECTS), "after keys were changed and the store was compacted"
+    assert set(machine.s3.list_all("photos")) == set(OBJECTS), "objects differ after the key change and the compaction"
 
 
 def wait_for_another_second() -> None:
-    """The name of a backup has the time down to seconds."""
+    """Waits until the clock shows another second, because the name of a backup contains the time in seconds."""
     begun = int(time.time())
     while int(time.time()) == begun:
         time.sleep(0.02)
 
 
-def test_a_mount_point_is_restored(operator, run_folder: Path):
-    """By the page's lines for it in place of `mv`, which cannot rename one."""
+def test_restore_onto_a_mount_point_works(operator, run_folder: Path):
+    """A mount point cannot be renamed, so the page gives other commands in place of `mv`."""
     if os.geteuid() != 0:
         pytest.skip("only root can mount")
     machine = operator(run_folder / "operating-mounted")
@@ -224,8 +224,8 @@ def test_a_mount_point_is_restored(operator, run_folder: Path):
         subprocess.run(["umount", machine.data], check=True)
 
 
-def test_objects_move_in_from_another_kind_of_server(operator, run_folder: Path, tmp_path: Path):
-    """`rclone serve s3` stands for it."""
+def test_migration_from_another_server_keeps_objects_and_metadata(operator, run_folder: Path, tmp_path: Path):
+    """`rclone serve s3` is the other server."""
     for key, body in OBJECTS.items():
         path = tmp_path / "served" / "pictures" / key
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -250,7 +250,7 @@ def test_objects_move_in_from_another_kind_of_server(operator, run_folder: Path,
 
 @pytest.fixture
 def btrfs(tmp_path: Path) -> Iterator[Path]:
-    """A btrfs on a loop device."""
+    """Mounts a btrfs file system on a loop device."""
     image, folder = tmp_path / "disk", tmp_path / "mounted"
     folder.mkdir()
     with image.open("wb") as file:
@@ -263,8 +263,8 @@ def btrfs(tmp_path: Path) -> Iterator[Path]:
     image.unlink()
 
 
-def test_a_snapshot_under_load_has_everything_that_was_answered(btrfs: Path, operator):
-    """The page's block, while four clients write; then the copy is served."""
+def test_snapshot_under_load_contains_every_acknowledged_write(btrfs: Path, operator):
+    """Four clients write while the page's block runs. Then the copy is served."""
     machine = operator(btrfs / "machine")
     subprocess.run(["btrfs", "-q", "subvolume", "create", str(machine.data)], check=True)
     machine.run("systemctl start cairn")

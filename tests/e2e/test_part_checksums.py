@@ -1,6 +1,6 @@
-"""Attacks checksums of multipart uploads: each part's, the composite of all, the one over the whole object, and wrong ones.
+"""Checksums of multipart uploads: of parts, composite, of the full object, and wrong ones.
 
-The expected values are computed here, from the bytes; boto3 checks its own in addition.
+The expected values are computed here from the bytes. boto3 verifies checksums too.
 """
 
 import base64
@@ -23,7 +23,7 @@ DIGESTS: dict[str, Callable[[bytes], bytes]] = {
     "SHA1": lambda body: hashlib.sha1(body).digest(),
     "SHA256": lambda body: hashlib.sha256(body).digest(),
 }
-# What an upload may be created with; the first type of an algorithm is its default.
+# The checksum types that each algorithm allows; the first one is its default.
 TYPES = [
     ("CRC32", "COMPOSITE"), ("CRC32", "FULL_OBJECT"), ("CRC32C", "COMPOSITE"), ("CRC32C", "FULL_OBJECT"),
     ("CRC64NVME", "FULL_OBJECT"), ("SHA1", "COMPOSITE"), ("SHA256", "COMPOSITE"),
@@ -31,20 +31,20 @@ TYPES = [
 
 
 def checksum(algorithm: str, body: bytes) -> str:
-    """As the header carries it."""
+    """Returns a checksum as a header value."""
     return base64.b64encode(DIGESTS[algorithm](body)).decode()
 
 
 def expected(algorithm: str, kind: str) -> str:
-    """Of the object: over all its bytes, or over the parts' digests with their count behind."""
+    """Returns the object's checksum: over all bytes, or over the parts' checksums followed by the number of parts."""
     if kind == "FULL_OBJECT":
         return checksum(algorithm, WHOLE)
     return checksum(algorithm, b"".join(DIGESTS[algorithm](body) for body in BODIES)) + f"-{len(BODIES)}"
 
 
 @pytest.mark.parametrize(("algorithm", "kind"), TYPES)
-def test_checksums_of_parts_and_of_the_whole(boto: BaseClient, bucket: str, algorithm: str, kind: str):
-    """From create to GET: every answer names the algorithm, the type and the right value."""
+def test_part_and_object_checksums_are_returned(boto: BaseClient, bucket: str, algorithm: str, kind: str):
+    """Every response from create to GET has the right algorithm, type and value."""
     name = f"Checksum{algorithm}"
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm=algorithm, ChecksumType=kind)
     assert (upload.created["ChecksumAlgorithm"], upload.created["ChecksumType"]) == (algorithm, kind)
@@ -66,38 +66,38 @@ def test_checksums_of_parts_and_of_the_whole(boto: BaseClient, bucket: str, algo
 
 
 @pytest.mark.parametrize("algorithm", ["CRC64NVME", "SHA256"])
-def test_the_default_type_of_an_algorithm(boto: BaseClient, bucket: str, algorithm: str):
-    """Composite, but for CRC-64, which has no composite."""
+def test_default_checksum_type_is_composite_except_for_crc64(boto: BaseClient, bucket: str, algorithm: str):
+    """CRC-64/NVME has no composite type."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm=algorithm)
     assert upload.created["ChecksumType"] == ("FULL_OBJECT" if algorithm == "CRC64NVME" else "COMPOSITE")
 
 
 @pytest.mark.parametrize(("algorithm", "kind"), [("CRC64NVME", "COMPOSITE"), ("SHA1", "FULL_OBJECT"), ("SHA256", "FULL_OBJECT")])
-def test_types_that_an_algorithm_does_not_have(boto: BaseClient, bucket: str, algorithm: str, kind: str):
-    """No upload is made."""
+def test_unsupported_checksum_types_are_refused(boto: BaseClient, bucket: str, algorithm: str, kind: str):
+    """No upload is created."""
     with refused(400, "InvalidRequest"):
         boto.create_multipart_upload(Bucket=bucket, Key="k", ChecksumAlgorithm=algorithm, ChecksumType=kind)
     assert "Uploads" not in boto.list_multipart_uploads(Bucket=bucket)
 
 
-def test_a_part_with_a_wrong_checksum_is_not_stored(boto: BaseClient, bucket: str):
-    """BadDigest, and the list of parts stays empty."""
+def test_part_with_a_wrong_checksum_is_not_stored(boto: BaseClient, bucket: str):
+    """The answer is BadDigest and the list of parts stays empty."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm="SHA256")
     with refused(400, "BadDigest"):
         upload.send(1, BODIES[2], ChecksumSHA256=checksum("SHA256", b"other"))
     assert "Parts" not in upload.listed()
 
 
-def test_a_part_with_another_algorithm_is_refused(boto: BaseClient, bucket: str):
-    """The upload was created for one algorithm; the composite could not be made otherwise."""
+def test_part_with_another_checksum_algorithm_is_refused(boto: BaseClient, bucket: str):
+    """All parts need the upload's algorithm, because the composite is computed from their checksums."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm="SHA256")
     with refused(400, "InvalidRequest"):
         upload.send(1, BODIES[2], ChecksumSHA1=checksum("SHA1", BODIES[2]))
     assert "Parts" not in upload.listed()
 
 
-def test_complete_checks_what_the_list_says(boto: BaseClient, bucket: str):
-    """A part's checksum of other bytes; the upload stays and completes with the right ones."""
+def test_complete_verifies_the_listed_part_checksums(boto: BaseClient, bucket: str):
+    """After a wrong checksum the upload remains and completes with the right one."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm="SHA256")
     for number, body in enumerate(BODIES, 1):
         upload.send(number, body, ChecksumAlgorithm="SHA256")
@@ -109,8 +109,8 @@ def test_complete_checks_what_the_list_says(boto: BaseClient, bucket: str):
     assert upload.complete()["ChecksumSHA256"] == expected("SHA256", "COMPOSITE")
 
 
-def test_complete_checks_the_whole(boto: BaseClient, bucket: str):
-    """A checksum over the whole object that the client kept while it read its file."""
+def test_complete_verifies_the_object_checksum(boto: BaseClient, bucket: str):
+    """A client may compute the checksum of the whole object while it reads its file."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm="CRC64NVME")
     for number, body in enumerate(BODIES, 1):
         upload.send(number, body, ChecksumAlgorithm="CRC64NVME")
@@ -120,8 +120,8 @@ def test_complete_checks_the_whole(boto: BaseClient, bucket: str):
     assert answer["ChecksumCRC64NVME"] == checksum("CRC64NVME", WHOLE)
 
 
-def test_a_part_by_number_carries_no_checksum(boto: BaseClient, bucket: str):
-    """The composite would not match the bytes that came, and the parts' own are not returned."""
+def test_read_of_a_single_part_returns_no_checksum(boto: BaseClient, bucket: str):
+    """The composite checksum would not match the part's bytes, and checksums of parts are not returned."""
     upload = Upload(boto, bucket, "k", ChecksumAlgorithm="SHA256")
     for number, body in enumerate(BODIES, 1):
         upload.send(number, body, ChecksumAlgorithm="SHA256")

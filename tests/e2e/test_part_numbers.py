@@ -1,4 +1,4 @@
-"""Attacks reads of single parts: `partNumber` on GET and HEAD, of objects in several parts and in one."""
+"""Reads of single parts: `partNumber` on GET and HEAD of multipart and ordinary objects."""
 
 import pytest
 from botocore.client import BaseClient
@@ -12,13 +12,13 @@ WHOLE = b"".join(BODIES)
 
 @pytest.fixture
 def parted(boto: BaseClient, bucket: str) -> str:
-    """A bucket with an object of three parts."""
+    """Creates a bucket with an object of three parts."""
     upload_in_parts(boto, bucket, "k", BODIES)
     return bucket
 
 
-def test_each_part_by_its_number(boto: BaseClient, parted: str):
-    """206 with the part's place in the object, its bytes, and how many parts there are."""
+def test_each_part_can_be_read_by_number(boto: BaseClient, parted: str):
+    """The response is 206 with the part's range, its bytes and the number of parts."""
     begin = 0
     for number, body in enumerate(BODIES, 1):
         found = boto.get_object(Bucket=parted, Key="k", PartNumber=number)
@@ -31,29 +31,29 @@ def test_each_part_by_its_number(boto: BaseClient, parted: str):
 
 
 @pytest.mark.parametrize("number", [4, 10_000])
-def test_a_part_that_is_not_there(s3: S3, parted: str, number: int):
-    """416, and no bytes of another."""
+def test_missing_part_number_is_refused(s3: S3, parted: str, number: int):
+    """The answer is 416."""
     response = s3.get(parted, "k", query=f"partNumber={number}")
     assert (response.status, error_code(response)) == (416, "InvalidPartNumber")
     assert s3.head(parted, "k", query=f"partNumber={number}").status == 416
 
 
 @pytest.mark.parametrize("number", ["0", "10001", "x", "-1"])
-def test_numbers_that_are_none(s3: S3, parted: str, number: str):
-    """400."""
+def test_invalid_part_numbers_are_refused(s3: S3, parted: str, number: str):
+    """The answer is 400."""
     response = s3.get(parted, "k", query=f"partNumber={number}")
     assert (response.status, error_code(response)) == (400, "InvalidArgument")
 
 
-def test_an_object_of_one_put_has_one_part(boto: BaseClient, bucket: str):
-    """Number 1 is all of it, 2 is none."""
+def test_object_without_parts_has_part_1_only(boto: BaseClient, bucket: str):
+    """Part 1 is the whole object. Part 2 does not exist."""
     boto.put_object(Bucket=bucket, Key="k", Body=b"in one")
     assert boto.get_object(Bucket=bucket, Key="k", PartNumber=1)["Body"].read() == b"in one"
     with refused(416, "InvalidPartNumber"):
         boto.get_object(Bucket=bucket, Key="k", PartNumber=2)
 
 
-def test_not_together_with_a_range(boto: BaseClient, parted: str):
-    """Both say which bytes."""
+def test_part_number_with_a_range_is_refused(boto: BaseClient, parted: str):
+    """Both select bytes, so together they are ambiguous."""
     with refused(400, "InvalidRequest"):
         boto.get_object(Bucket=parted, Key="k", PartNumber=1, Range="bytes=0-1")

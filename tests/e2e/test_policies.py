@@ -1,5 +1,6 @@
-"""Attacks policies: documents that say too much, keys that look like others, and ways around a denial."""
+"""Policies: invalid documents, keys that resemble other keys, and attempts to bypass a denial."""
 
+import json
 from collections.abc import Callable
 from urllib.parse import quote
 
@@ -14,8 +15,8 @@ ID = "01890000-0000-7000-8000-000000000000"
 GET = ["GetObject"]
 
 
-def test_a_policy_is_made_shown_attached_and_deleted(store: Cairn, bucket: str):
-    """Every field; attaching and detaching twice; deletion only when nobody has it."""
+def test_policy_can_be_created_attached_and_deleted(store: Cairn, bucket: str):
+    """Every field is returned, attaching and detaching are idempotent, and an attached policy cannot be deleted."""
     document = {"name": "readers", "description": "may read", "statements": [statement("allow", GET, f"bucket:{bucket}/*")]}
     made = expect(store.admin.post("/policies", document), 201)
     assert made == document | {"id": made["id"], "created_at": made["created_at"]}
@@ -62,8 +63,8 @@ def test_a_policy_is_made_shown_attached_and_deleted(store: Cairn, bucket: str):
         ({"principal": "*"}, "principal"),
     ],
 )
-def test_a_document_that_says_what_is_not_known_is_refused(store: Cairn, change: dict, named: str):
-    """With the statement and the value in the message, and nothing is made."""
+def test_unknown_values_in_a_statement_are_refused(store: Cairn, change: dict, named: str):
+    """The message names the statement and the value, and no policy is created."""
     good = statement("allow", GET, "bucket:some-bucket/*")
     before = expect(store.admin.get("/policies"), 200)
     body = {"name": "refused", "statements": [good, good | change]}
@@ -72,8 +73,37 @@ def test_a_document_that_says_what_is_not_known_is_refused(store: Cairn, change:
     assert expect(store.admin.get("/policies"), 200) == before
 
 
-def test_a_document_is_refused_as_a_whole(store: Cairn):
-    """Names, lengths, fields and JSON itself."""
+def test_aws_policy_document_is_answered_with_a_translation(store: Cairn, bucket: str):
+    """The translation can be used as it is, and allows what the AWS document allows."""
+    document = {
+        "Version": "2012-10-17",
+        "Statement": [
+            {"Sid": "a", "Effect": "Allow", "Action": "s3:ListAllMyBuckets", "Resource": "*"},
+            {"Effect": "Allow", "Action": ["s3:ListBucket"], "Resource": [f"arn:aws:s3:::{bucket}"]},
+            {"Effect": "Allow", "Action": ["s3:GetObject"], "Resource": f"arn:aws:s3:::{bucket}/team/*"},
+        ],
+    }
+    message = expect_refusal(store.admin.post("/policies", document), 400, "INVALID_REQUEST")
+    translation, _ = json.JSONDecoder().raw_decode(message, message.index("{"))
+    account = create_account(store, *translation["statements"])
+    store.s3.put(bucket, "team/a", b"1")
+    store.s3.put(bucket, "other", b"1")
+    assert account.s3.get(bucket, "team/a").body == b"1" and account.s3.list(bucket).keys == ["other", "team/a"]
+    assert account.s3.request("GET", object_target(bucket, "other")).status == 403
+    assert account.s3.request("PUT", object_target(bucket, "team/a"), body=b"2").status == 403
+
+
+def test_aws_policy_document_without_counterpart_is_answered_with_a_list(store: Cairn):
+    """Every part that cannot be translated is named with its place."""
+    condition = {"IpAddress": {"aws:SourceIp": "192.0.2.0/24"}}
+    wrong = {"Effect": "Allow", "Action": ["s3:PutBucketAcl", "s3:GetObject"], "Resource": "*", "Condition": condition}
+    message = expect_refusal(store.admin.post("/policies", {"Version": "2012-10-17", "Statement": [wrong]}), 400, "INVALID_REQUEST")
+    for part in ("AWS policy document", "Statement[0].Condition", '"s3:PutBucketAcl"', 'Statement[0].Resource: "*"'):
+        assert part in message, message
+
+
+def test_malformed_policy_documents_are_refused(store: Cairn):
+    """Covers missing and unknown fields, lengths, wrong types and invalid JSON."""
     good = statement("allow", GET, "bucket:some-bucket/*")
     for body in (
         {}, {"name": "x"}, {"statements": [good]}, {"name": "", "statements": [good]}, {"name": "x", "statements": []},
@@ -88,7 +118,7 @@ def test_a_document_is_refused_as_a_whole(store: Cairn):
         expect_refusal(refused, 400, "INVALID_REQUEST")
 
 
-# Keys that decoding, normalising, trimming or folding would make into one that a policy names, as they are sent.
+# Keys, as sent, that decoding, normalising, trimming or case folding could turn into a key that a policy names.
 CONFUSING = [
     "team/../secret", "a/../team/file", "team/%2e%2e/secret", "/team/file", "team//file", "./team/file", "team%2Ffile",
     "team/file ", " team/file", "team/file+", "team+file", "team%252Ffile", "team/fi\u0301le", "team/fíle", "TEAM/file",
@@ -96,8 +126,8 @@ CONFUSING = [
 ]
 
 
-def test_a_policy_sees_the_decoded_key_and_nothing_else(store: Cairn, bucket: str):
-    """What begins with the prefix, byte by byte, is allowed however it is spelt; all else is refused, also by DELETE and PUT."""
+def test_policy_compares_the_key_decoded_exactly_once(store: Cairn, bucket: str):
+    """A key is allowed if its bytes begin with the prefix. GET, PUT and DELETE of every other key are refused."""
     account = create_account(store, statement("allow", ["GetObject", "PutObject", "DeleteObject"], f"bucket:{bucket}/team/*"))
     for key in CONFUSING:
         store.s3.put(bucket, key, key.encode())
@@ -114,11 +144,11 @@ def test_a_policy_sees_the_decoded_key_and_nothing_else(store: Cairn, bucket: st
             answer = account.s3.request("PUT", f"/{bucket}/team/copy", copy)
             assert (answer.status, error_code(answer)) == (403, "AccessDenied"), key
     for key in CONFUSING:
-        assert store.s3.get(bucket, key).body == key.encode(), "and nothing was changed"
+        assert store.s3.get(bucket, key).body == key.encode(), "a refused request changed the object"
 
 
-def test_an_exact_key_is_no_prefix_and_a_prefix_needs_no_slash(store: Cairn, bucket: str):
-    """`report` is one object, `report*` is also `reports/2026`."""
+def test_exact_key_resource_is_not_a_prefix(store: Cairn, bucket: str):
+    """`report` matches one object. `report*` also matches `reports/2026`."""
     for key in ("report", "report.txt", "reports/2026", "repor"):
         store.s3.put(bucket, key, b"x")
     exact = create_account(store, statement("allow", GET, f"bucket:{bucket}/report"))
@@ -128,8 +158,8 @@ def test_an_exact_key_is_no_prefix_and_a_prefix_needs_no_slash(store: Cairn, buc
     assert statuses(prefix) == [200, 200, 200, 403]
 
 
-def test_deny_wins_whatever_allows_and_in_whatever_order(store: Cairn, bucket: str):
-    """In one policy and in several, attached before or after."""
+def test_deny_overrides_allow_in_every_order(store: Cairn, bucket: str):
+    """The statements are in one policy or in several, attached in either order."""
     store.s3.put(bucket, "open/a", b"x")
     store.s3.put(bucket, "open/secret/a", b"x")
     deny, allow = statement("deny", GET, f"bucket:{bucket}/open/secret/*"), statement("allow", GET, f"bucket:{bucket}/*")
@@ -143,8 +173,8 @@ def test_deny_wins_whatever_allows_and_in_whatever_order(store: Cairn, bucket: s
             assert (answer.status, error_code(answer)) == (403, "AccessDenied")
 
 
-def test_neither_form_of_a_resource_implies_the_other(store: Cairn, bucket: str):
-    """The bucket without its objects, the objects without the bucket."""
+def test_bucket_and_object_resources_do_not_imply_each_other(store: Cairn, bucket: str):
+    """A bucket resource does not include the objects, and an object resource does not include the bucket."""
     store.s3.put(bucket, "key", b"x")
     every = ["ListBucket", "GetObject", "PutObject", "DeleteObject", "ManageBucket"]
     of_bucket = create_account(store, statement("allow", every, f"bucket:{bucket}"))
@@ -152,44 +182,52 @@ def test_neither_form_of_a_resource_implies_the_other(store: Cairn, bucket: str)
     listing = f"/{bucket}?list-type=2"
     assert (of_bucket.s3.request("GET", listing).status, of_bucket.s3.get(bucket, "key").status) == (200, 403)
     assert (of_objects.s3.request("GET", listing).status, of_objects.s3.get(bucket, "key").status) == (403, 200)
-    assert of_objects.s3.get(bucket, "missing").status == 403, "who may not list is not told what is missing"
+    assert of_objects.s3.get(bucket, "missing").status == 403, "a client that may not list must not learn which keys are missing"
     of_objects.grant(statement("allow", "ListBucket", f"bucket:{bucket}"))
     assert of_objects.s3.get(bucket, "missing").status == 404
 
 
-def test_the_list_of_buckets_is_what_something_is_allowed_on(own_store: Cairn):
-    """Also right after a change."""
+def test_list_buckets_shows_only_accessible_buckets(own_store: Cairn):
+    """A change of policy takes effect immediately."""
     for name in ("alpha", "beta", "gamma", "delta"):
         own_store.s3.create_bucket(name)
     account = create_account(own_store, statement("allow", GET, "bucket:alpha/only/this"), statement("deny", GET, "bucket:gamma/*"))
-    names = lambda: [found.text for found in xml(account.s3.request("GET", "/")).iter("Name")]
+    names = lambda query="": [found.text for found in xml(account.s3.request("GET", f"/{query}")).iter("Name")]
     assert names() == ["alpha"]
+    assert [found.text for found in xml(create_account(own_store).s3.request("GET", "/")).iter("Name")] == []
     beta = account.grant(statement("allow", "ListBucket", "bucket:beta", "bucket:no-such-bucket"))
     assert names() == ["alpha", "beta"]
+    token = xml(account.s3.request("GET", "/?max-buckets=1")).findtext("ContinuationToken")
+    assert names("?max-buckets=1") == ["alpha"] and names(f"?max-buckets=1&continuation-token={token}") == ["beta"]
     account.detach(beta)
     assert names() == ["alpha"]
 
 
-def test_a_copy_needs_the_right_to_read_its_source(store: Cairn, bucket: str):
-    """Also when the source is hidden in an odd spelling."""
+def test_copy_without_read_access_to_the_source_is_refused(store: Cairn, bucket: str):
+    """An unusual encoding of the source does not change the result."""
     store.s3.put(bucket, "private/a", b"secret")
     account = create_account(store, statement("allow", ["GetObject", "PutObject"], f"bucket:{bucket}/public/*"))
     for source in (f"/{bucket}/private/a", f"{bucket}/private%2Fa", f"/{bucket}/%70rivate/a", f"{bucket}/public/../private/a"):
         answer = account.s3.request("PUT", f"/{bucket}/public/copy", [("x-amz-copy-source", source)])
         assert (answer.status, error_code(answer)) == (403, "AccessDenied"), source
     account.grant(statement("allow", "GetObject", f"bucket:{bucket}/private/a"))
-    assert account.s3.request("PUT", f"/{bucket}/public/copy", [("x-amz-copy-source", f"/{bucket}/private/a")]).status == 200
+    copy = [("x-amz-copy-source", f"/{bucket}/private/a")]
+    assert account.s3.request("PUT", f"/{bucket}/public/copy", copy).status == 200
+    reader = create_account(store, statement("allow", "GetObject", f"bucket:{bucket}/private/a"))
+    assert reader.s3.request("PUT", f"/{bucket}/public/copy", copy).status == 403, "read access alone must not allow a copy"
 
 
 def refusals(store: Cairn, account: Account) -> list[tuple[str, str, str]]:
-    """What the audit trail has of an account's refusals, the oldest first."""
+    """Returns the refusals of an account from the audit log, oldest first."""
     found = expect(store.admin.get(f"/audit/events?limit=1000&principal=account:{quote(account.name)}"), 200)["events"]
     return [(event["operation"], event["resource"], event["detail"]) for event in reversed(found)]
 
 
-def test_changes_and_refusals_are_in_the_audit_trail(own_store: Cairn):
-    """Who did what to whom, under which request, and why it was refused. Of many refusals from one address the trail keeps a
-    part, and the shared server has had many."""
+def test_policy_changes_and_refusals_are_audited(own_store: Cairn):
+    """Events name principal, operation, resource, request and reason.
+
+    The test has its own server, because the audit log keeps only some of many refusals from one address.
+    """
     store, bucket = own_store, "audited"
     store.s3.create_bucket(bucket)
     account = create_account(store)
@@ -205,14 +243,14 @@ def test_changes_and_refusals_are_in_the_audit_trail(own_store: Cairn):
         id = f"{change.lower()}-{recorded}"
         expect(store.admin.request(change, f"/policies/{policy}/bindings/{account.id}", headers={"x-request-id": id}), 204)
         found = expect(store.admin.get(f"/audit/events?request_id={id}"), 200)["events"]
-        assert len(found) == recorded, "what changes nothing is no change"
+        assert len(found) == recorded, "a request that changes nothing must not be recorded"
         for event in found:
             assert (event["principal"], event["result"]) == ("system", "allowed")
             assert policy in event["resource"] and account.id in event["resource"]
 
 
-def test_policies_survive_a_kill(make_store: Callable[..., Cairn]):
-    """Bindings and documents are there as they were answered."""
+def test_policies_and_bindings_survive_kill_9(make_store: Callable[..., Cairn]):
+    """Every acknowledged document and binding exists after the restart."""
     store = make_store().start()
     store.s3.create_bucket("kept")
     store.s3.put("kept", "key", b"x")

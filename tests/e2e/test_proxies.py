@@ -1,4 +1,4 @@
-"""Attacks what stands in front: signatures, keys, bodies and addresses must come through nginx, Caddy and HAProxy as they are."""
+"""nginx, Caddy and HAProxy must pass on signatures, keys, bodies and client addresses unchanged."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from harness.server import LOOPBACK, Cairn, clean_environment
 from harness.sigv4 import Credential
 from harness.wire import Connection, encode_head
 
-# Another address of this host than the one that the proxies connect from.
+# An address of this host that differs from the one that the proxies connect from.
 CLIENT, INVENTED = "127.0.0.2", "203.0.113.66"
 HALF_BYTES = 1 << 20
 KEYS = ["a/b", "a//b", "/leading", "trailing/", "with space", "plus+and&more=?#", "per%cent%2Fcent", "ünï/日本", "~(paren)'!*", "a:b@c;d,e", ".hidden", "dot.."]
@@ -29,44 +29,44 @@ KEYS = ["a/b", "a//b", "/leading", "trailing/", "with space", "plus+and&more=?#"
 
 @pytest.fixture(scope="module")
 def behind(make_module_store) -> Cairn:
-    """A store that trusts the proxies on this host."""
+    """Starts a store that trusts the proxies on this host."""
     return make_module_store(SERVICE_SERVER_TRUSTED_PROXIES=LOOPBACK).start()
 
 
 @pytest.fixture(scope="module", params=list(PROXIES))
 def front(request: pytest.FixtureRequest, behind: Cairn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
-    """Each proxy in front of it."""
+    """Starts each proxy in front of the store."""
     with proxy(request.param, tmp_path_factory.mktemp("proxies") / request.param, (behind.s3_port, behind.api_port)) as running:
         yield running
 
 
 @pytest.fixture
 def through(front: Proxy, behind: Cairn) -> SecureS3:
-    """The harness' own client, from an address of its own."""
+    """Returns the harness's S3 client, which connects through the proxy from its own address."""
     return front.s3(behind.credential, CLIENT)
 
 
 @pytest.fixture
 def filled(through: SecureS3, request: pytest.FixtureRequest) -> str:
-    """A bucket of the test's own, made through the proxy."""
+    """Creates a bucket for this test through the proxy."""
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name.lower())[-60:].strip("-")
     through.create_bucket(name)
     return name
 
 
-def test_keys_are_not_touched(through: SecureS3, filled: str):
-    """Encoded slashes, double ones, spaces, plus signs and percent signs name the object that the client signed."""
+def test_proxies_pass_keys_on_unchanged(through: SecureS3, filled: str):
+    """Covers encoded and double slashes, spaces, plus signs and percent signs."""
     for key in KEYS:
         through.put(filled, key, key.encode())
-    # The same key with its slash encoded, which a proxy that decodes would not sign alike.
+    # The same key with an encoded slash: a proxy that decodes it would break the signature.
     encoded = through.request("GET", f"/{filled}/a%2Fb")
     assert (encoded.status, encoded.body) == (200, b"a/b")
     assert sorted(through.list_all(filled)) == sorted(KEYS)
     assert [through.get(filled, key).body for key in KEYS] == [key.encode() for key in KEYS]
 
 
-def test_headers_ranges_conditions_and_head(through: SecureS3, filled: str):
-    """Metadata with underscores and dots, parts of an object, 304, 412, and lengths without bodies."""
+def test_proxies_pass_on_headers_ranges_and_conditions(through: SecureS3, filled: str):
+    """Covers metadata names with underscores and dots, ranges, 304, 412, and HEAD responses with a length."""
     body = random_bytes("range", 300_000)
     names = [("x-amz-meta-under_score", "1"), ("x-amz-meta-do.t", "2"), ("x-amz-meta-long", "l" * 1900)]
     etag = through.put(filled, "k", body, names).get("etag")
@@ -84,11 +84,11 @@ def test_headers_ranges_conditions_and_head(through: SecureS3, filled: str):
     presigned = through.presigned("GET", object_target(filled, "k"))
     assert through.use_presigned("GET", presigned).body == body
     long = [("x-amz-filler-1", "f" * 12_000), ("x-amz-filler-2", "f" * 12_000)]
-    assert through.get(filled, "k", long).status == 200, "a head of 24 KiB"
+    assert through.get(filled, "k", long).status == 200, "a request head of 24 KiB must be accepted"
 
 
-def test_who_waits_for_100_continue_gets_it(front: Proxy, through: SecureS3, filled: str):
-    """And then the answer. HAProxy hands on a refusal instead of it; nginx says 100 by itself, and Caddy what comes first."""
+def test_client_that_waits_for_100_continue_gets_an_answer(front: Proxy, through: SecureS3, filled: str):
+    """HAProxy passes on a refusal instead of 100, nginx always sends 100 itself, and Caddy sends what comes first."""
     body = b"waited for"
     head = through.signed_head("PUT", object_target(filled, "k"), [("Expect", "100-continue")], body)
     with through.connect() as connection:
@@ -105,23 +105,23 @@ def test_who_waits_for_100_continue_gets_it(front: Proxy, through: SecureS3, fil
         assert first in {"nginx": {100}, "caddy": {100, 403}, "haproxy": {403}}[front.kind]
 
 
-def test_large_bodies_go_both_ways(through: SecureS3, filled: str):
-    """More than any proxy takes by default; nothing is kept in a file of the proxy's."""
+def test_proxies_pass_large_bodies_in_both_directions(through: SecureS3, filled: str):
+    """The body exceeds every proxy's default limit, and no proxy buffers it in a file."""
     body = random_bytes("large", 40 << 20)
     through.put(filled, "large", body)
     assert hashlib.sha256(through.get(filled, "large").body).digest() == hashlib.sha256(body).digest()
 
 
-def test_answers_are_not_compressed(through: SecureS3, filled: str):
-    """A page of HTML, which nginx compresses with Debian's http section, comes as it lies in the store."""
+def test_proxies_do_not_compress_responses(through: SecureS3, filled: str):
+    """nginx with Debian's configuration compresses HTML by default."""
     body = b"<p>again and again</p>" * 1000
     etag = through.put(filled, "page.html", body, [("Content-Type", "text/html")]).get("etag")
     got = through.get(filled, "page.html", [("Accept-Encoding", "gzip, deflate, br, zstd")])
     assert (got.body, got.get("content-encoding"), got.get("content-length"), got.get("etag")) == (body, None, str(len(body)), etag)
 
 
-def test_haproxy_gives_up_root(tmp_path: Path):
-    """The configuration takes the place of Debian's, and once left out its user, group and root folder."""
+def test_haproxy_drops_root_privileges(tmp_path: Path):
+    """The configuration replaces Debian's, so it must set user, group and chroot too."""
     if os.geteuid() != 0:
         pytest.skip("only root can become somebody else")
     with proxy("haproxy", tmp_path / "haproxy", (1, 1)) as running:
@@ -131,8 +131,8 @@ def test_haproxy_gives_up_root(tmp_path: Path):
         assert (process / "root").resolve() == Path("/var/lib/haproxy")
 
 
-def test_the_client_s_address_arrives_and_an_invented_one_does_not(front: Proxy, behind: Cairn):
-    """In the audit trail, on both planes."""
+def test_audit_log_records_the_real_client_address(front: Proxy, behind: Cairn):
+    """On both planes, a forged address is ignored."""
     stranger = front.s3(Credential("AKNOBODY", "x" * 40), CLIENT)
     invented = [("X-Forwarded-For", INVENTED), ("Forwarded", f"for={INVENTED}"), ("X-Real-IP", INVENTED)]
     refused = stranger.request("PUT", object_target("no-such-bucket", "k"), invented, body=b"1")
@@ -142,16 +142,16 @@ def test_the_client_s_address_arrives_and_an_invented_one_does_not(front: Proxy,
     assert event["source_ip"] == CLIENT
 
 
-def test_the_management_plane_has_a_server_of_its_own(front: Proxy, behind: Cairn, through: SecureS3):
-    """It answers there, and not where the data plane is."""
+def test_management_plane_is_served_separately(front: Proxy, behind: Cairn, through: SecureS3):
+    """The proxy serves it under its own address, and not under that of the data plane."""
     admin = Management(front.management, bearer(behind.secrets.system_token))
     made = expect(admin.post("/buckets", {"name": f"managed-{front.kind}"}, verify=front.certificate), 201)
     assert made["name"] == f"managed-{front.kind}" and through.list(made["name"]).keys == []
     assert requests.get(f"{front.endpoint}/api/v1/buckets", headers=admin.headers, verify=front.certificate, timeout=30).status_code != 200
 
 
-def test_boto3(front: Proxy, behind: Cairn, filled: str):
-    """Parts, metadata, lists and copies by what people use."""
+def test_boto3_works_through_proxies(front: Proxy, behind: Cairn, filled: str):
+    """Covers multipart uploads, metadata, lists and copies."""
     settings = Config(signature_version="s3v4", s3={"addressing_style": "path"}, retries={"total_max_attempts": 1}, **WHEN_REQUIRED)
     client = boto3.client(
         "s3", endpoint_url=front.endpoint, region_name="us-east-1", verify=str(front.certificate), config=settings,
@@ -160,7 +160,7 @@ def test_boto3(front: Proxy, behind: Cairn, filled: str):
     parts = [random_bytes(number, PART_BYTES) for number in range(2)]
     upload_in_parts(client, filled, "dir/ünï %2F+.bin", parts, Metadata={"a_b": "c"})
     got = client.get_object(Bucket=filled, Key="dir/ünï %2F+.bin")
-    # Caddy writes names of fields in a case of its own, and boto3 gives names of metadata as they came.
+    # Caddy changes the case of header names, and boto3 returns metadata names as received.
     assert {name.lower(): value for name, value in got["Metadata"].items()} == {"a_b": "c"}
     assert got["Body"].read() == b"".join(parts)
     client.copy_object(Bucket=filled, Key="copy", CopySource={"Bucket": filled, "Key": "dir/ünï %2F+.bin"})
@@ -168,8 +168,8 @@ def test_boto3(front: Proxy, behind: Cairn, filled: str):
     assert {item["Key"]: item["Size"] for item in listed} == {"copy": 2 * PART_BYTES, "dir/ünï %2F+.bin": 2 * PART_BYTES}
 
 
-def test_rclone(front: Proxy, behind: Cairn, filled: str, tmp_path: Path):
-    """A folder in and compared byte by byte, and a part of a file."""
+def test_rclone_works_through_proxies(front: Proxy, behind: Cairn, filled: str, tmp_path: Path):
+    """A directory is copied and compared byte by byte, and a range of a file is read."""
     folder = tmp_path / "from"
     (folder / "sub dir").mkdir(parents=True)
     for number, name in enumerate(["a+b", "sub dir/ünï", "per%20cent"]):
@@ -192,7 +192,7 @@ def test_rclone(front: Proxy, behind: Cairn, filled: str, tmp_path: Path):
 
 
 class Upstream:
-    """Stands where Cairn would and sees what the proxy sends, byte by byte."""
+    """A server in place of Cairn that sees exactly what the proxy sends."""
 
     def __init__(self) -> None:
         self.listener = socket.create_server((LOOPBACK, 0))
@@ -200,7 +200,7 @@ class Upstream:
         self.port = self.listener.getsockname()[1]
 
     def accept(self) -> Connection:
-        """The next connection of the proxy that sends something; HAProxy and others may open spare ones."""
+        """Returns the next connection of the proxy that sends data; some proxies open spare connections."""
         accepted, _ = self.listener.accept()
         accepted.settimeout(30)
         connection = Connection.__new__(Connection)
@@ -209,10 +209,10 @@ class Upstream:
 
 
 def request_head(connection: Connection) -> tuple[str, dict[str, str]]:
-    """The next request's line and its fields."""
+    """Returns the next request line and its header fields."""
     while b"\r\n\r\n" not in connection.buffer:
         data = connection.sock.recv(65536)
-        assert data, "the proxy closed"
+        assert data, "the proxy closed the connection"
         connection.buffer += data
     head, _, connection.buffer = connection.buffer.partition(b"\r\n\r\n")
     line, *fields = head.decode().split("\r\n")
@@ -220,8 +220,8 @@ def request_head(connection: Connection) -> tuple[str, dict[str, str]]:
 
 
 @pytest.mark.parametrize("kind", list(PROXIES))
-def test_bodies_stream_and_connections_are_kept(kind: str, tmp_path: Path):
-    """Half of an upload is with the server before the rest is sent, half of a download with the client likewise."""
+def test_proxies_stream_bodies_and_reuse_connections(kind: str, tmp_path: Path):
+    """Half of an upload or download must arrive before the other half is sent."""
     upstream = Upstream()
     with proxy(kind, tmp_path / kind, (upstream.port, upstream.port)) as running:
         s3 = running.s3(Credential("A", "S"))
@@ -233,17 +233,17 @@ def test_bodies_stream_and_connections_are_kept(kind: str, tmp_path: Path):
             assert line == "PUT /b/a%2Fb//c%20+?x=%2F HTTP/1.1"
             assert (seen["host"], seen.get("transfer-encoding")) == (s3.authority, None)
             assert seen.get("connection", "keep-alive").lower() == "keep-alive"
-            assert server.take(HALF_BYTES) == b"1" * HALF_BYTES, "before the client has sent the rest"
+            assert server.take(HALF_BYTES) == b"1" * HALF_BYTES, "the proxy held back the first half of the upload"
             client.send_must(b"2" * HALF_BYTES)
             assert server.take(HALF_BYTES) == b"2" * HALF_BYTES
             server.send_must(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             assert client.read_response("PUT").status == 200
 
             client.send_must(encode_head("GET", "/b/k", [("Host", s3.authority)]))
-            assert request_head(server)[0] == "GET /b/k HTTP/1.1", "on the same connection"
+            assert request_head(server)[0] == "GET /b/k HTTP/1.1", "the second request must use the same connection"
             server.send_must(f"HTTP/1.1 200 OK\r\nContent-Length: {2 * HALF_BYTES}\r\n\r\n".encode() + b"3" * HALF_BYTES)
             client.read_head()
-            assert client.take(HALF_BYTES) == b"3" * HALF_BYTES, "before the server has sent the rest"
+            assert client.take(HALF_BYTES) == b"3" * HALF_BYTES, "the proxy held back the first half of the download"
             server.send_must(b"4" * HALF_BYTES)
             assert client.take(HALF_BYTES) == b"4" * HALF_BYTES
             server.close()

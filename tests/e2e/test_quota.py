@@ -1,6 +1,6 @@
-"""Attacks quotas: each way to write, at the byte and at the object, concurrently and while the limits move.
+"""Quotas: every kind of write at the exact limit, concurrently, and while the limits change.
 
-The long form is the campaign of `tests/quota/run`.
+`tests/campaign quota` runs the long version.
 """
 
 import os
@@ -14,64 +14,66 @@ import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client, refused
-from harness.management import Management, expect, expect_refusal, segment
+from harness.management import Management, bearer, expect, expect_refusal, segment
 from harness.s3 import object_target
-from harness.server import Cairn
+from harness.server import LOOPBACK, Cairn
+from harness.sigv4 import UNSIGNED_PAYLOAD
+from harness.wire import Connection, encode_head
 
 MIB = 1 << 20
-# The largest whole number that every reader of JSON keeps exactly.
+# The largest integer that every JSON parser represents exactly.
 LIMIT_MAX = (1 << 53) - 1
 
 
 @pytest.fixture(scope="module")
 def quota_store(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """A server of the module's own, so that its inspections and figures are about nothing else."""
+    """Starts a server for this module alone, so that inspections and metrics show nothing else."""
     return make_module_store().start()
 
 
 @pytest.fixture
 def admin(quota_store: Cairn) -> Management:
-    """The system token."""
+    """Returns a management client with the system token."""
     return quota_store.admin
 
 
 @pytest.fixture
 def client(quota_store: Cairn) -> BaseClient:
-    """boto3 on the data plane."""
+    """Returns a boto3 client of the data plane."""
     return make_client(quota_store.s3)
 
 
 @pytest.fixture
 def bucket(admin: Management) -> str:
-    """A bucket of the test's own."""
+    """Creates a bucket for this test."""
     name = f"quota-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     expect(admin.post("/buckets", {"name": name}), 201)
     return name
 
 
 def dimension(name: str, limit: int | None) -> dict:
-    """One dimension as it is sent."""
+    """Returns one dimension of a quota in its JSON form."""
     return {"mode": "unlimited"} if limit is None else {"mode": "limit", name: limit}
 
 
 def ask(admin: Management, bucket: str, size: int | None, count: int | None):
-    """Ask for a quota."""
+    """Sends a request that sets a quota."""
     return admin.put(f"/buckets/{bucket}/quota", {"quota": {"bytes": dimension("bytes", size), "objects": dimension("objects", count)}})
 
 
 def limit(admin: Management, bucket: str, size: int | None = None, count: int | None = None) -> dict:
-    """Set a quota; the bucket's record."""
+    """Sets a quota and returns the bucket's record."""
     return expect(ask(admin, bucket, size, count), 200)
 
 
 def usage(admin: Management, bucket: str) -> tuple[int, int]:
-    """Bytes and objects."""
+    """Returns the used bytes and the number of objects."""
     found = expect(admin.get(f"/buckets/{bucket}"), 200)["usage"]
     return found["bytes"], found["objects"]
 
 
 def footprint(admin: Management, bucket: str) -> dict:
-    """All that knows what is held, which a refusal must leave as it is."""
+    """Returns every count of what is stored. A refused request must not change any of them."""
     found = expect(admin.get("/storage/inspect"), 200)
     assert found["complete"] and found["findings"] == [] and found["orphaned_bytes"] == 0
     figures = {name: found[name] for name in ("objects", "versions", "delete_markers", "multipart_uploads", "parts", "logical_bytes", "physical_bytes")}
@@ -82,12 +84,12 @@ def footprint(admin: Management, bucket: str) -> dict:
 
 
 def upload(admin: Management, bucket: str, key: str, size: int):
-    """An upload through the management plane."""
+    """Uploads an object through the management plane."""
     return admin.request("PUT", f"/buckets/{bucket}/object/{segment(key)}", data=b"x" * size)
 
 
 class Writes:
-    """Each way to write `size` bytes to a key; each tells whether it was refused for the quota, and for nothing else."""
+    """Every kind of request that writes `size` bytes to a key; fails if refused for another reason than the quota."""
 
     WAYS = ("s3_put", "s3_complete", "s3_copy", "admin_put", "admin_copy")
 
@@ -113,11 +115,11 @@ class Writes:
         self.client.copy_object(Bucket=self.bucket, Key="new", CopySource={"Bucket": self.source, "Key": "k"})
 
     def admin_copy(self):
-        """The management plane's copy."""
+        """Copy of an object on the management plane."""
         return self.admin.post(f"/buckets/{self.source}/object-copy/k", {"destination_bucket": self.bucket, "destination_key": "new"})
 
     def is_refused(self, way: str) -> bool:
-        """Do it; the refusal must be the right one."""
+        """Sends the write and returns whether it was refused because of the quota."""
         if way.startswith("s3"):
             try:
                 getattr(self, way)()
@@ -134,8 +136,8 @@ class Writes:
 
 @pytest.mark.parametrize("way", Writes.WAYS)
 @pytest.mark.parametrize("size", [1, 5000, 3 * MIB])
-def test_a_refused_write_leaves_nothing(admin: Management, client: BaseClient, bucket: str, way: str, size: int):
-    """One byte, or one object, too much is refused with everything as it was; exactly as much is taken."""
+def test_write_over_the_quota_changes_nothing(admin: Management, client: BaseClient, bucket: str, way: str, size: int):
+    """One byte or one object too many is refused and nothing changes. A write that fits exactly is accepted."""
     expect(upload(admin, bucket, "there", 10), 201)
     writes = Writes(admin, client, bucket, size)
     before = footprint(admin, bucket)
@@ -148,9 +150,51 @@ def test_a_refused_write_leaves_nothing(admin: Management, client: BaseClient, b
     assert usage(admin, bucket) == (size + 10, 2)
 
 
+@pytest.mark.parametrize("plane", ["data", "management"])
+@pytest.mark.parametrize("versioned", [False, True])
+def test_upload_that_cannot_fit_is_refused_before_its_body(quota_store: Cairn, bucket: str, plane: str, versioned: bool):
+    """A client that waits for `100 Continue` gets the refusal instead, and one that does not wait need not send its body.
+
+    Regression: the whole body was written to the disk before the commit refused it.
+    """
+    admin = quota_store.admin
+    if versioned:
+        expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
+    expect(upload(admin, bucket, "there", 100), 201)
+    limit(admin, bucket, 4 * MIB, 2)
+    refused_with = 403 if plane == "data" else 409
+
+    def announce(key: str, size: int, expects: bool) -> tuple[Connection, int]:
+        """Sends only the head of an upload and returns the first status."""
+        target = object_target(bucket, key) if plane == "data" else f"/api/v1/buckets/{bucket}/object/{key}"
+        expectation = [("Expect", "100-continue")] if expects else []
+        if plane == "data":
+            head = quota_store.s3.signed_head("PUT", target, expectation, payload=UNSIGNED_PAYLOAD, content_length=size)
+            connection = quota_store.s3.connect()
+        else:
+            head = [("Host", "h"), *bearer(quota_store.secrets.system_token).items(), ("Content-Length", str(size)), *expectation]
+            connection = Connection(LOOPBACK, quota_store.api_port)
+        connection.send(encode_head("PUT", target, head))
+        return connection, connection.read_head().status
+
+    for key, size, expected in (
+        ("new", 4 * MIB - 99, refused_with), ("new", 4 * MIB - 100, 100), ("there", 4 * MIB + 1, refused_with), ("there", 4 * MIB, 100),
+    ):
+        connection, status = announce(key, size, expects=True)
+        assert status == expected, (key, size)
+        connection.close()
+    connection, status = announce("new", 1 << 30, expects=False)
+    assert status == refused_with
+    connection.close()
+    expect(upload(admin, bucket, "second", 0), 201)
+    connection, status = announce("third", 0, expects=False)
+    assert status == refused_with, "one object too many"
+    connection.close()
+
+
 @pytest.mark.parametrize("way", Writes.WAYS)
-def test_an_overwrite_counts_its_difference(admin: Management, client: BaseClient, bucket: str, way: str):
-    """At the edge of both limits an object gives way to one of its size, and to no larger one."""
+def test_overwrite_counts_only_the_difference_in_size(admin: Management, client: BaseClient, bucket: str, way: str):
+    """With both limits reached, an object can be replaced by one of the same size but not by a larger one."""
     expect(upload(admin, bucket, "new", 90), 201)
     writes = Writes(admin, client, bucket, 100)
     limit(admin, bucket, 99, 1)
@@ -163,8 +207,8 @@ def test_an_overwrite_counts_its_difference(admin: Management, client: BaseClien
     assert usage(admin, bucket) == (1, 1)
 
 
-def test_versions_and_markers_do_not_count(admin: Management, client: BaseClient, bucket: str):
-    """Only what is current does; taking a marker away brings its object back, which the quota may refuse."""
+def test_noncurrent_versions_and_markers_do_not_count(admin: Management, client: BaseClient, bucket: str):
+    """Only current objects count. Removing a delete marker restores its object, so the quota may refuse it."""
     expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
     limit(admin, bucket, 100, 1)
     for _ in range(5):
@@ -184,7 +228,7 @@ def test_versions_and_markers_do_not_count(admin: Management, client: BaseClient
 
 
 def test_parts_do_not_count_before_completion(admin: Management, client: BaseClient, bucket: str):
-    """An upload may go on over the limit; its end is refused, and taken when there is room."""
+    """Parts may exceed the limit. Completion is refused until there is room."""
     limit(admin, bucket, 99, None)
     writes = Writes(admin, client, bucket, 100)
     assert writes.is_refused("s3_complete") and writes.is_refused("s3_complete")
@@ -192,8 +236,8 @@ def test_parts_do_not_count_before_completion(admin: Management, client: BaseCli
     assert not writes.is_refused("s3_complete")
 
 
-def test_a_quota_below_what_is_there_is_refused_and_the_old_one_stays(admin: Management, bucket: str):
-    """Also where the other dimension would be fine."""
+def test_quota_below_current_usage_is_refused(admin: Management, bucket: str):
+    """The old quota remains, even if only one dimension is too low."""
     for key in "ab":
         expect(upload(admin, bucket, key, 50), 201)
     kept = limit(admin, bucket, 100, 2)
@@ -205,8 +249,8 @@ def test_a_quota_below_what_is_there_is_refused_and_the_old_one_stays(admin: Man
     expect_refusal(upload(admin, bucket, "c", 0), 409, "QUOTA_EXCEEDED")
 
 
-def test_a_quota_survives_a_restart(own_store: Cairn):
-    """And so does what it is held against."""
+def test_quota_and_usage_survive_kill_9(own_store: Cairn):
+    """The usage that is compared with the quota survives too."""
     admin = own_store.admin
     expect(admin.post("/buckets", {"name": "lasting"}), 201)
     expect(upload(admin, "lasting", "k", 60), 201)
@@ -234,14 +278,14 @@ GOOD = {"mode": "unlimited"}
         {"quota": {"bytes": GOOD, "objects": {"mode": "limit", "bytes": 1}}}, {"quota": {"bytes": GOOD, "objects": {"mode": "limit", "count": 1}}},
     ],
 )
-def test_quotas_of_other_forms(admin: Management, bucket: str, body: object):
-    """400, and the quota stays."""
+def test_malformed_quotas_are_refused(admin: Management, bucket: str, body: object):
+    """The answer is 400 and the quota does not change."""
     expect_refusal(admin.put(f"/buckets/{bucket}/quota", body), 400, "INVALID_REQUEST")
     assert expect(admin.get(f"/buckets/{bucket}"), 200)["quota"] == {"bytes": GOOD, "objects": GOOD}
 
 
-def test_the_largest_and_the_smallest_quota(admin: Management, bucket: str):
-    """Nothing overflows; nothing fits in nothing."""
+def test_largest_and_smallest_quotas_are_enforced(admin: Management, bucket: str):
+    """The largest limit does not overflow, and a limit of zero refuses every byte or every object."""
     limit(admin, bucket, LIMIT_MAX, LIMIT_MAX)
     expect(upload(admin, bucket, "k", 5), 201)
     expect(admin.request("DELETE", f"/buckets/{bucket}/object/k"), 204)
@@ -254,8 +298,8 @@ def test_the_largest_and_the_smallest_quota(admin: Management, bucket: str):
     expect_refusal(admin.put("/buckets/no-such-bucket/quota", {"quota": {"bytes": GOOD, "objects": GOOD}}), 404, "BUCKET_NOT_FOUND")
 
 
-def test_limits_hold_while_they_move_and_all_write(admin: Management, quota_store: Cairn, bucket: str):
-    """Writers of both planes at the edge, limits up and down: whoever looks never sees more than a limit that stood still."""
+def test_usage_never_exceeds_a_quota_that_changes_under_load(admin: Management, quota_store: Cairn, bucket: str):
+    """Clients of both planes write at the limit while it moves up and down. No record shows usage above its quota."""
     s3, over, done = quota_store.s3, [], threading.Event()
     limit(admin, bucket, 4000, 8)
 
@@ -298,8 +342,8 @@ def test_limits_hold_while_they_move_and_all_write(admin: Management, quota_stor
     assert footprint(admin, bucket)["usage"] == usage(admin, bucket)
 
 
-def test_writers_at_once_fill_a_quota_exactly(admin: Management, quota_store: Cairn, bucket: str):
-    """Of forty objects of 100 bytes in a quota of 10, ten are taken."""
+def test_concurrent_writers_fill_a_quota_exactly(admin: Management, quota_store: Cairn, bucket: str):
+    """Ten of forty concurrent 100-byte objects fit into a quota of 1000 bytes."""
     limit(admin, bucket, 1000, None)
     with ThreadPoolExecutor(16) as pool:
         puts = [pool.submit(quota_store.s3.request, "PUT", object_target(bucket, f"k{number}"), body=b"x" * 100) for number in range(40)]

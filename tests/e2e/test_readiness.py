@@ -1,4 +1,4 @@
-"""Attacks readiness: a subsystem that fails is named while it does; a flood of questions costs little."""
+"""Readiness: failing subsystems are named, and many concurrent requests stay cheap."""
 
 import os
 import time
@@ -15,48 +15,55 @@ PATIENCE_SECONDS = 20.0
 
 
 def ready(store: Cairn) -> requests.Response:
-    """GET /ready."""
+    """Requests /ready."""
     return requests.get(f"{store.management}/ready", timeout=TIMEOUT)
 
 
+def without_disk_notice(answer: requests.Response) -> dict:
+    """Returns the response without a notice about the disk of the machine, which may be nearly full."""
+    body = answer.json()
+    body.get("notices", {}).pop("disk", None)
+    return {name: value for name, value in body.items() if value != {}}
+
+
 def threads(store: Cairn) -> int:
-    """Threads of the server."""
+    """Returns the number of the server's threads."""
     return len(os.listdir(f"/proc/{store.process.pid}/task"))
 
 
 def truncated(volume: Path, store: Cairn) -> requests.Response:
-    """What /ready says of a volume without a byte."""
+    """Truncates a volume to zero bytes and returns the response of /ready."""
     os.truncate(volume, 0)
     return ready(store)
 
 
-def test_storage_that_cannot_be_read_is_not_ready(own_store: Cairn):
-    """A volume lost its bytes: /ready only looked at flags that failed flushes set, and went on saying that all was well."""
-    assert ready(own_store).json() == {"status": "ready"}
+def test_truncated_volume_makes_storage_not_ready(own_store: Cairn):
+    """/ready must read from the volumes, and not rely on the flags that failed flushes set."""
+    assert without_disk_notice(ready(own_store)) == {"status": "ready"}
     volume = own_store.data / "slices" / "00" / "volumes" / "000000.vol"
     size = volume.stat().st_size
     header = volume.read_bytes()[:4096]
     give_up = time.monotonic() + PATIENCE_SECONDS
-    # Writing space ahead may make the file longer again.
+    # Preallocation may extend the file again.
     while (answer := truncated(volume, own_store)).status_code != 503:
         assert time.monotonic() < give_up, answer.text
     states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "identity": "ready", "listeners": "ready"}
-    assert answer.json() == {"status": "not_ready", "subsystems": states}, "and no file is named"
+    assert without_disk_notice(answer) == {"status": "not_ready", "subsystems": states}, "the public response must not name files"
     assert requests.get(f"{own_store.management}/health", timeout=TIMEOUT).status_code == 200
     headers = bearer(own_store.secrets.system_token)
     info = requests.get(f"{own_store.management}/api/v1/system/info", headers=headers, timeout=TIMEOUT).json()
     assert info["status"] == "not_ready"
     own_store.wait_output("not ready")
-    assert volume.name in own_store.output(), "the log says which"
+    assert volume.name in own_store.output(), "the log must name the volume"
     with volume.open("r+b") as file:
         file.write(header)
         file.truncate(size)
-    assert ready(own_store).json() == {"status": "ready"}
+    assert without_disk_notice(ready(own_store)) == {"status": "ready"}
     own_store.wait_output("ready again")
 
 
-def test_a_flood_of_questions_makes_no_threads(own_store: Cairn):
-    """Thirty clients at once: each is answered, and the server has the threads that it had."""
+def test_concurrent_readiness_requests_create_no_threads(own_store: Cairn):
+    """Thirty concurrent clients are answered, and the number of threads does not grow."""
     assert ready(own_store).status_code == 200
     before, begun = threads(own_store), time.monotonic()
     with ThreadPoolExecutor(30) as pool:

@@ -1,4 +1,4 @@
-"""Attacks restoring: the content comes back as a new version, and no version that was there changes or goes."""
+"""Restore: the content becomes a new version, and no existing version changes or disappears."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from harness.management import Management, expect, expect_refusal, segment
 
 @pytest.fixture
 def bucket(admin: Management) -> str:
-    """A bucket with versioning."""
+    """Creates a bucket with versioning."""
     name = f"restore-{os.getpid()}-{uuid.uuid4().hex[:8]}"
     expect(admin.post("/buckets", {"name": name}), 201)
     set_versioning(admin, name, "Enabled")
@@ -21,31 +21,31 @@ def bucket(admin: Management) -> str:
 
 
 def set_versioning(admin: Management, bucket: str, state: str) -> None:
-    """Sets it."""
+    """Sets the bucket's versioning status."""
     expect(admin.put(f"/buckets/{bucket}/versioning", {"versioning": state}), 200)
 
 
 def upload(admin: Management, bucket: str, key: str, body: bytes, **headers: str) -> dict:
-    """The record of a new object."""
+    """Uploads an object and returns its record."""
     path = f"/buckets/{bucket}/object/{segment(key)}"
     return expect(admin.request("PUT", path, data=body, headers={"content-type": "text/plain"} | headers), 201)
 
 
 def versions(admin: Management, bucket: str) -> list[dict]:
-    """All of a bucket, the newest of a key first."""
+    """Returns all versions of a bucket, newest first within a key."""
     return expect(admin.get(f"/buckets/{bucket}/object-versions"), 200)["versions"]
 
 
 def content(admin: Management, bucket: str, key: str, **parameters: str) -> bytes:
-    """The bytes of a version."""
+    """Returns the bytes of a version."""
     response = admin.get(f"/buckets/{bucket}/object-content/{segment(key)}", params=parameters)
     assert response.status_code == 200, response.text
     return response.content
 
 
 @pytest.mark.parametrize("size", [0, 100, 300_000])
-def test_an_older_version_comes_back_as_a_new_one(admin: Management, bucket: str, size: int):
-    """Content, type and metadata; the history is what it was with one version more."""
+def test_older_version_is_restored_as_a_new_version(admin: Management, bucket: str, size: int):
+    """Content, type and metadata are restored, and the history has one more version."""
     key, body = "folder/a key", random.Random(size).randbytes(size)
     old = upload(admin, bucket, key, body, **{"x-amz-meta-a": "1", "content-type": "text/css"})
     upload(admin, bucket, key, b"newer")
@@ -64,8 +64,8 @@ def test_an_older_version_comes_back_as_a_new_one(admin: Management, bucket: str
     assert old["version_id"] in event["detail"] and restored["version_id"] in event["detail"]
 
 
-def test_a_deleted_object_comes_back_and_its_marker_stays(admin: Management, bucket: str):
-    """A marker itself has nothing to restore."""
+def test_restore_of_a_deleted_object_keeps_its_marker(admin: Management, bucket: str):
+    """A delete marker itself cannot be restored."""
     old = upload(admin, bucket, "k", b"precious")
     assert admin.delete(f"/buckets/{bucket}/object/k").status_code == 204
     marker = versions(admin, bucket)[0]
@@ -76,15 +76,15 @@ def test_a_deleted_object_comes_back_and_its_marker_stays(admin: Management, buc
     assert [one["is_delete_marker"] for one in versions(admin, bucket)] == [False, True, False]
 
 
-def test_the_current_version_may_be_restored(admin: Management, bucket: str):
-    """It makes a version more, with the same content."""
+def test_current_version_can_be_restored(admin: Management, bucket: str):
+    """It creates another version with the same content."""
     only = upload(admin, bucket, "k", b"x")
     again = expect(admin.post(f"/restore/{bucket}/k", {"version_id": only["version_id"]}), 201)
     assert again["version_id"] != only["version_id"] and len(versions(admin, bucket)) == 2
 
 
-def test_suspended_and_unversioned_buckets(admin: Management, bucket: str):
-    """Suspended: the restored content is the null version, as every write is there. Unversioned: there is nothing to restore."""
+def test_restore_in_suspended_and_unversioned_buckets(admin: Management, bucket: str):
+    """In a suspended bucket the null version gets the content. In an unversioned one there is nothing to restore."""
     old = upload(admin, bucket, "k", b"old")
     set_versioning(admin, bucket, "Suspended")
     upload(admin, bucket, "k", b"null")
@@ -101,8 +101,8 @@ def test_suspended_and_unversioned_buckets(admin: Management, bucket: str):
     assert expect(admin.get(f"/buckets/{plain}/object/k"), 200) == before
 
 
-def test_what_cannot_be_restored(admin: Management, bucket: str):
-    """Unknown things, other forms of bodies: nothing changes."""
+def test_invalid_restore_requests_change_nothing(admin: Management, bucket: str):
+    """Unknown buckets, keys and versions and malformed bodies are refused."""
     old = upload(admin, bucket, "k", b"x")
     before = versions(admin, bucket)
     expect_refusal(admin.post("/restore/no-such-bucket/k", {"version_id": old["version_id"]}), 404, "BUCKET_NOT_FOUND")
@@ -118,8 +118,8 @@ def test_what_cannot_be_restored(admin: Management, bucket: str):
     assert versions(admin, bucket) == before
 
 
-def test_a_restore_is_held_against_the_quota(admin: Management, bucket: str):
-    """Refused before anything is there; what takes the place of something as large is taken."""
+def test_restore_over_the_quota_is_refused(admin: Management, bucket: str):
+    """Nothing is created. A restore that replaces an object of the same size is accepted."""
     large = upload(admin, bucket, "k", b"x" * 100)
     upload(admin, bucket, "k", b"x")
     quota = {"bytes": {"mode": "limit", "bytes": 99}, "objects": {"mode": "limit", "objects": 1}}
@@ -132,8 +132,8 @@ def test_a_restore_is_held_against_the_quota(admin: Management, bucket: str):
     expect(admin.post(f"/restore/{bucket}/k", {"version_id": large["version_id"]}), 201)
 
 
-def test_an_object_of_parts_comes_back_with_its_parts(admin: Management, boto, bucket: str):
-    """And with its tag: whoever compares tags sees the same object."""
+def test_restored_multipart_object_keeps_its_parts(admin: Management, boto, bucket: str):
+    """The ETag is the same, so clients that compare ETags see the same object."""
     upload_id = boto.create_multipart_upload(Bucket=bucket, Key="k")["UploadId"]
     part = {"Bucket": bucket, "Key": "k", "UploadId": upload_id}
     bodies = [b"a" * (5 << 20), b"b"]
@@ -148,8 +148,8 @@ def test_an_object_of_parts_comes_back_with_its_parts(admin: Management, boto, b
     assert content(admin, bucket, "k") == b"".join(bodies)
 
 
-def test_restores_at_once_make_a_version_each(admin: Management, bucket: str):
-    """None is lost, none comes twice."""
+def test_concurrent_restores_create_one_version_each(admin: Management, bucket: str):
+    """No restore is lost or duplicated."""
     old = upload(admin, bucket, "k", b"x")
     with ThreadPoolExecutor(8) as pool:
         calls = [pool.submit(admin.post, f"/restore/{bucket}/k", {"version_id": old["version_id"]}) for _ in range(24)]
@@ -158,8 +158,8 @@ def test_restores_at_once_make_a_version_each(admin: Management, bucket: str):
     assert {one["version_id"] for one in versions(admin, bucket)} == {*made, old["version_id"]}
 
 
-def test_a_restored_version_gets_the_bucket_s_retention(admin: Management, boto, bucket: str):
-    """And the lock of the version that it came from stays there."""
+def test_restored_version_gets_the_default_retention(admin: Management, boto, bucket: str):
+    """The lock of the source version does not change and is not copied."""
     locked = f"{bucket}-locked"
     expect(admin.post("/buckets", {"name": locked, "object_lock": True}), 201)
     boto.put_object(Bucket=locked, Key="k", Body=b"x", ObjectLockLegalHoldStatus="ON", ContentMD5="ndTkYSaMgDT1yFZOFVxnpg==")

@@ -1,7 +1,7 @@
-"""The role matrix: every route with every role, with no credential and with wrong ones, both ways.
+"""Role matrix: every route with every role, without credentials and with wrong ones.
 
-The expected matrix is written out here, apart from the server's own table, and compared with the server's description of
-itself, so that a route that is added without a decision about its roles fails.
+The expected matrix is independent of the server's table and is compared with the server's OpenAPI description, so that a
+new route without a decision about its roles fails.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ SYSTEM, STORAGE, AUDITOR = "system_admin", "storage_admin", "auditor"
 EVERYONE, MANAGERS, OVERSIGHT, SYSTEM_ONLY = {SYSTEM, STORAGE, AUDITOR}, {SYSTEM, STORAGE}, {SYSTEM, AUDITOR}, {SYSTEM}
 ID = "01890000-0000-7000-8000-000000000000"
 
-# Operation: method, path with names of things that do not exist, who may.
+# Operation: method, path with names that do not exist, allowed roles.
 MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "get_openapi": ("GET", "/openapi.json", EVERYONE),
     "get_system_info": ("GET", "/system/info", EVERYONE),
@@ -25,6 +25,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "list_buckets": ("GET", "/buckets", EVERYONE),
     "create_bucket": ("POST", "/buckets", MANAGERS),
     "get_bucket": ("GET", "/buckets/no-such-bucket", EVERYONE),
+    "get_bucket_contents": ("GET", "/buckets/no-such-bucket/contents", EVERYONE),
     "delete_bucket": ("DELETE", "/buckets/no-such-bucket", MANAGERS),
     "get_versioning": ("GET", "/buckets/no-such-bucket/versioning", EVERYONE),
     "set_versioning": ("PUT", "/buckets/no-such-bucket/versioning", MANAGERS),
@@ -37,6 +38,8 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "preview_object": ("GET", "/buckets/no-such-bucket/object-preview/a/b", MANAGERS),
     "list_object_versions": ("GET", "/buckets/no-such-bucket/object-versions", EVERYONE),
     "delete_object_version": ("DELETE", "/buckets/no-such-bucket/object-versions/a/b", MANAGERS),
+    "list_multipart_uploads": ("GET", "/buckets/no-such-bucket/multipart-uploads", EVERYONE),
+    "abort_multipart_upload": ("DELETE", "/buckets/no-such-bucket/multipart-uploads/a/b?upload_id=0", MANAGERS),
     "copy_object": ("POST", "/buckets/no-such-bucket/object-copy/a/b", MANAGERS),
     "restore_object": ("POST", "/restore/no-such-bucket/a/b", MANAGERS),
     "list_service_accounts": ("GET", "/service-accounts", OVERSIGHT),
@@ -65,6 +68,8 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "get_storage_usage": ("GET", "/storage/usage", EVERYONE),
     "inspect_storage": ("GET", "/storage/inspect", EVERYONE),
     "repair_storage": ("POST", "/storage/repair", MANAGERS),
+    "get_compaction": ("GET", "/storage/compact", EVERYONE),
+    "compact_storage": ("POST", "/storage/compact", MANAGERS),
 }
 PUBLIC = {"get_health": "//health", "get_readiness": "//ready"}
 SCRAPE = {"scrape_metrics": "//metrics"}
@@ -73,7 +78,7 @@ SCRAPE_TOKEN = "scrape-token-of-the-matrix"
 
 @pytest.fixture(scope="module")
 def callers(make_module_store: Callable[..., Cairn]) -> dict[str, Management]:
-    """Every kind of caller of one server, by what it is."""
+    """Returns a client of one server for every kind of credential."""
     store = make_module_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
     admin = store.admin
     made = {"system token": admin, "root": Management(store.management, basic(store.secrets.root_access_key, store.secrets.root_secret_key))}
@@ -91,13 +96,13 @@ ROLES = {"system token": SYSTEM, "root": SYSTEM, SYSTEM: SYSTEM, STORAGE: STORAG
 
 
 def code_of(response: requests.Response) -> str:
-    """The error's code, or nothing."""
+    """Returns the error code, or an empty string."""
     is_json = response.headers.get("content-type") == "application/json"
     return response.json().get("error", {}).get("code", "") if is_json else ""
 
 
-def test_the_matrix_has_every_route_with_its_roles(callers: dict[str, Management]):
-    """What the server says of itself is what is decided here."""
+def test_openapi_roles_match_the_expected_matrix(callers: dict[str, Management]):
+    """The description lists exactly the routes and roles of this file."""
     document = expect(callers["auditor"].get("/openapi.json"), 200)
     described = {
         operation["operationId"]: set(operation["x-roles"]) if "x-roles" in operation else None
@@ -109,8 +114,8 @@ def test_the_matrix_has_every_route_with_its_roles(callers: dict[str, Management
 
 @pytest.mark.parametrize("operation", MATRIX)
 @pytest.mark.parametrize("who", ROLES)
-def test_a_role_gets_what_it_may_and_nothing_else(callers: dict[str, Management], who: str, operation: str):
-    """Whoever may is not refused for who it is, whatever else is wrong with the request; whoever may not is."""
+def test_route_is_forbidden_exactly_for_other_roles(callers: dict[str, Management], who: str, operation: str):
+    """Only callers without an allowed role get FORBIDDEN, whatever else is wrong with the request."""
     method, path, roles = MATRIX[operation]
     response = callers[who].request(method, path)
     refused = (response.status_code, code_of(response)) == (403, "FORBIDDEN")
@@ -120,8 +125,8 @@ def test_a_role_gets_what_it_may_and_nothing_else(callers: dict[str, Management]
 
 
 @pytest.mark.parametrize("operation", MATRIX)
-def test_nobody_gets_anything_without_a_credential(callers: dict[str, Management], operation: str):
-    """401 with a challenge, on every route."""
+def test_every_route_refuses_missing_credentials(callers: dict[str, Management], operation: str):
+    """The answer is 401 with a challenge."""
     method, path, _ = MATRIX[operation]
     response = callers["nobody"].request(method, path)
     assert (response.status_code, code_of(response)) == (401, "UNAUTHENTICATED"), response.text
@@ -129,15 +134,15 @@ def test_nobody_gets_anything_without_a_credential(callers: dict[str, Management
 
 
 @pytest.mark.parametrize("who", ["an account of the data plane", "the scraper"])
-def test_credentials_of_other_kinds_open_no_route(callers: dict[str, Management], who: str):
-    """A few routes of each kind: answers to wrong credentials are held back, and that takes its time."""
+def test_data_plane_and_scrape_credentials_are_refused(callers: dict[str, Management], who: str):
+    """Only a few routes are tested, because responses to wrong credentials are delayed."""
     for operation in ("get_session", "create_bucket", "list_service_accounts", "list_audit_events"):
         method, path, _ = MATRIX[operation]
         assert callers[who].request(method, path).status_code == 401, operation
 
 
-def test_public_routes_and_the_scraper_s(callers: dict[str, Management]):
-    """Health is everybody's; the metrics are the scraper's alone."""
+def test_public_routes_and_metrics_have_their_own_access(callers: dict[str, Management]):
+    """Health routes are public. Only the scrape token can read the metrics."""
     for path in PUBLIC.values():
         for who in callers:
             assert callers[who].get(path).status_code == 200, (who, path)
@@ -145,8 +150,8 @@ def test_public_routes_and_the_scraper_s(callers: dict[str, Management]):
     assert statuses == {who: 200 if who == "the scraper" else 401 for who in callers}
 
 
-def test_a_role_that_is_refused_is_in_the_audit_trail(callers: dict[str, Management]):
-    """With its principal, role, operation and request id."""
+def test_refusals_by_role_are_audited(callers: dict[str, Management]):
+    """The event has the principal, role, operation and request id."""
     response = callers["auditor"].post("/buckets", {"name": "not-by-an-auditor"})
     assert response.status_code == 403
     found = expect(callers["root"].get(f"/audit/events?request_id={response.headers['x-request-id']}"), 200)["events"]

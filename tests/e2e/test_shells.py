@@ -1,4 +1,4 @@
-"""Attacks what shells and man(1) are given: the scripts run in the shells they are for, the page goes through its linters."""
+"""Shell completions and the manual page, tested with real shells and linters."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ import pytest
 
 from harness.server import BINARY, clean_environment
 
-# What zsh's completion system would be called with is written down instead, for it runs only under a terminal.
+# zsh's completion system runs only in a terminal, so this replaces it and prints its arguments.
 ZSH = """
 compdef() {{ :; }}
 _describe() {{ [[ $1 == -o ]] && shift; print -l -- ${{(P)2}}; }}
@@ -22,28 +22,28 @@ _cairn
 
 
 def run(*command: str | Path, cwd: Path | None = None) -> str:
-    """What a command prints; it must succeed and complain of nothing."""
+    """Returns the output of a command, which must succeed and write nothing to standard error."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=30, cwd=cwd, env=clean_environment())
     assert done.returncode == 0 and not done.stderr, done
     return done.stdout
 
 
 def needs(program: str) -> str:
-    """The path of a program that `./test` has installed."""
+    """Returns the path of a program that `./test` has installed."""
     path = shutil.which(program)
     assert path, f"{program} is missing; Debian: apt-get install {program}"
     return path
 
 
 def bash(folder: Path, script: Path, *words: str) -> list[str]:
-    """What bash offers for the last of the words."""
+    """Returns bash's completions of the last word."""
     line = " ".join(f"'{word}'" for word in words)
     program = f"""source {script}; COMP_WORDS=({line}); COMP_CWORD=$(({len(words)} - 1)); _cairn; for offer in "${{COMPREPLY[@]}}"; do echo "$offer"; done"""
     return run(needs("bash"), "--norc", "-c", program, cwd=folder).split("\n")[:-1]
 
 
 def zsh(folder: Path, script: Path, *words: str) -> list[str]:
-    """As `bash`, in zsh, which sees to prefixes itself; names without their descriptions."""
+    """Returns zsh's completions, which zsh itself would filter by prefix, without descriptions."""
     line = " ".join(f"'{word}'" for word in words)
     program = ZSH.format(script=script, words=line)
     offered = run(needs("zsh"), "-f", "-c", program, cwd=folder).splitlines()
@@ -54,7 +54,7 @@ def zsh(folder: Path, script: Path, *words: str) -> list[str]:
 
 
 def fish(folder: Path, script: Path, *words: str) -> list[str]:
-    """As `bash`, in fish."""
+    """Returns fish's completions of the last word."""
     line = " ".join(words)
     offered = run(needs("fish"), "--no-config", "-c", f"source {script}; complete -C '{line}'", cwd=folder)
     return [line.split("\t")[0].rstrip("/") for line in offered.splitlines()]
@@ -62,7 +62,7 @@ def fish(folder: Path, script: Path, *words: str) -> list[str]:
 
 @pytest.fixture(params=[bash, zsh, fish], ids=lambda shell: shell.__name__)
 def complete(request: pytest.FixtureRequest, tmp_path: Path):
-    """A function that gives the offers for a line, in a folder with a file and a folder."""
+    """Returns a function that completes a line, in a directory with a file and a subdirectory."""
     script = tmp_path / "script"
     script.write_text(run(BINARY, "completions", request.param.__name__))
     folder = tmp_path / "here"
@@ -71,29 +71,29 @@ def complete(request: pytest.FixtureRequest, tmp_path: Path):
     return lambda *words: request.param(folder, script, *words)
 
 
-def test_commands_and_options_are_offered(complete):
-    """Of the command that the line has come to, whatever options and values stand before."""
+def test_commands_and_options_are_completed(complete):
+    """Completions belong to the current command, whatever options and values precede it."""
     assert complete("cairn", "serv") == ["serve", "service-account"]
-    assert sorted(complete("cairn", "bucket", "")) == ["create", "delete", "list", "show", "versioning"]
+    assert sorted(complete("cairn", "bucket", "")) == ["create", "delete", "empty", "list", "show", "versioning"]
     assert complete("cairn", "service-account", "credential", "en") == ["enable"]
     assert complete("cairn", "bucket", "create", "photos", "--ob") == ["--object-lock"]
     assert sorted(complete("cairn", "completions", "")) == ["bash", "fish", "zsh"]
     assert sorted(complete("cairn", "serve", "--d")) == ["--data-dir", "--dev"]
     assert complete("cairn", "token", "create", "--expires-in", "list", "--ro") == ["--role"]
-    assert complete("cairn", "bucket", "create", "list", "--obj") == ["--object-lock"], "a bucket may be named list"
+    assert complete("cairn", "bucket", "create", "list", "--obj") == ["--object-lock"], "a bucket named list must not be taken for the command"
     assert complete("cairn", "--vers") == ["--version"]
 
 
-def test_files_and_folders_are_offered_where_they_belong(complete):
-    """Files where a file is named, folders where a folder is."""
+def test_paths_are_completed_only_where_paths_are_expected(complete):
+    """Files are completed for file arguments, directories for directory arguments."""
     assert sorted(complete("cairn", "serve", "--config", "tr")) == ["tree", "trial file.json"]
     assert complete("cairn", "serve", "--data-dir", "tr") == ["tree"]
     assert sorted(complete("cairn", "policy", "create", "tr")) == ["tree", "trial file.json"]
-    assert complete("cairn", "token", "create", "--role", "tr") == [], "what a role is, no file says"
+    assert complete("cairn", "token", "create", "--role", "tr") == [], "a role must not be completed with file names"
 
 
-def test_the_manual_page_has_no_fault(tmp_path: Path):
-    """Both families of formatters take it; that it has no date is on purpose: a build has none."""
+def test_manual_page_passes_its_linters(tmp_path: Path):
+    """groff and mandoc accept it. It has no date on purpose, because a build has none."""
     page = tmp_path / "cairn.1"
     page.write_text(run(BINARY, "man"))
     page.read_bytes().decode("ascii")

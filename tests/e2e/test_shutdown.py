@@ -1,4 +1,4 @@
-"""Attacks the end: SIGTERM drains what is in flight and refuses what is new; a second one ends at once."""
+"""Shutdown: SIGTERM drains running requests and refuses new ones; a second SIGTERM exits immediately."""
 
 import signal
 import socket
@@ -18,7 +18,7 @@ MakeStore = Callable[..., Cairn]
 
 
 def begin_upload(s3: S3, bucket: str, key: str) -> Connection:
-    """An upload of twice HALF whose first half is on the way; the server has answered 100, so it is in flight."""
+    """Begins an upload of twice HALF and sends the first half after the server's 100, so that it is in flight."""
     target = object_target(bucket, key)
     head = s3.signed_head(
         "PUT", target, [("Expect", "100-continue")], payload=UNSIGNED_PAYLOAD, content_length=2 * len(HALF)
@@ -31,7 +31,7 @@ def begin_upload(s3: S3, bucket: str, key: str) -> Connection:
 
 
 def wait_refused(port: int) -> None:
-    """Wait until no new connection is taken."""
+    """Waits until new connections are refused."""
     give_up = time.monotonic() + 10
     while time.monotonic() < give_up:
         try:
@@ -46,8 +46,8 @@ def wait_refused(port: int) -> None:
     raise AssertionError("new connections are still served after SIGTERM")
 
 
-def test_a_running_upload_is_drained(own_store: Cairn):
-    """It is finished, acknowledged and durable; nothing new is served meanwhile; the exit status is 0."""
+def test_running_upload_is_completed_during_drain(own_store: Cairn):
+    """It is acknowledged and durable, nothing new is served meanwhile, and the exit status is 0."""
     s3 = own_store.s3
     s3.create_bucket("kept")
     connection = begin_upload(s3, "kept", "k")
@@ -62,8 +62,8 @@ def test_a_running_upload_is_drained(own_store: Cairn):
     assert s3.get("kept", "k").body == HALF + HALF
 
 
-def test_a_running_download_is_drained(own_store: Cairn):
-    """A slow reader gets every byte that was announced."""
+def test_running_download_is_completed_during_drain(own_store: Cairn):
+    """A slow reader gets every declared byte."""
     s3, body = own_store.s3, bytes(range(256)) * 80_000
     s3.create_bucket("kept")
     s3.put("kept", "k", body)
@@ -78,8 +78,8 @@ def test_a_running_download_is_drained(own_store: Cairn):
     assert own_store.process.wait(AT_ONCE_SECONDS) == 0
 
 
-def test_idle_connections_do_not_hold_up_the_end(own_store: Cairn):
-    """Kept-alive connections with nothing on them are closed at once."""
+def test_idle_connections_do_not_delay_shutdown(own_store: Cairn):
+    """Idle keep-alive connections are closed immediately."""
     s3 = own_store.s3
     idle = [s3.connect() for _ in range(20)]
     for connection in idle[:10]:
@@ -93,8 +93,8 @@ def test_idle_connections_do_not_hold_up_the_end(own_store: Cairn):
         connection.close()
 
 
-def test_not_ready_while_draining(own_store: Cairn):
-    """The management port says 503 or is closed, so that load balancers turn away."""
+def test_server_is_not_ready_while_draining(own_store: Cairn):
+    """The management port answers 503 or is closed, so that load balancers stop using the server."""
     own_store.s3.create_bucket("kept")
     connection = begin_upload(own_store.s3, "kept", "k")
     own_store.terminate()
@@ -104,25 +104,25 @@ def test_not_ready_while_draining(own_store: Cairn):
     assert own_store.process.wait(AT_ONCE_SECONDS) == 0
 
 
-def test_the_grace_period_ends_stuck_requests(make_store: MakeStore):
-    """An upload that never goes on cannot keep the process; nothing of it is stored."""
+def test_grace_period_ends_stalled_requests(make_store: MakeStore):
+    """A stalled upload cannot keep the process running, and nothing of it is stored."""
     store = make_store(SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS="2").start()
     store.s3.create_bucket("kept")
     connection = begin_upload(store.s3, "kept", "k")
     begin = time.monotonic()
     store.terminate()
     store.process.wait(2 + AT_ONCE_SECONDS)
-    assert time.monotonic() - begin >= 1.5, "the grace period was not given"
+    assert time.monotonic() - begin >= 1.5, "the server exited before the end of the grace period"
     connection.close()
     store.start()
     assert store.s3.head("kept", "k").status == 404
 
 
 def insist(store: Cairn) -> None:
-    """SIGTERM again and again, as an impatient operator does; signals that come almost together may count as one."""
+    """Sends SIGTERM repeatedly, because signals in quick succession may be merged."""
     give_up = time.monotonic() + AT_ONCE_SECONDS
     while store.running():
-        assert time.monotonic() < give_up, "a second SIGTERM does not end it"
+        assert time.monotonic() < give_up, "a second SIGTERM did not end the process"
         store.terminate()
         try:
             store.process.wait(0.5)
@@ -130,8 +130,8 @@ def insist(store: Cairn) -> None:
             continue
 
 
-def test_a_second_sigterm_ends_at_once(own_store: Cairn):
-    """Whatever is in flight; what was acknowledged is there at the next start, the torn upload is not."""
+def test_second_sigterm_exits_immediately(own_store: Cairn):
+    """Acknowledged objects exist after the next start, the interrupted upload does not."""
     s3 = own_store.s3
     s3.create_bucket("kept")
     s3.put("kept", "whole", HALF)
@@ -144,14 +144,14 @@ def test_a_second_sigterm_ends_at_once(own_store: Cairn):
     assert s3.get("kept", "whole").body == HALF and s3.head("kept", "torn").status == 404
 
 
-def test_interrupt_is_like_terminate(own_store: Cairn):
-    """Ctrl-C in a terminal drains as well."""
+def test_sigint_drains_like_sigterm(own_store: Cairn):
+    """Ctrl-C in a terminal sends SIGINT."""
     own_store.process.send_signal(signal.SIGINT)
     assert own_store.process.wait(AT_ONCE_SECONDS) == 0
 
 
-def test_sigterm_under_load_loses_nothing(own_store: Cairn):
-    """Writers on kept connections until the server closes them: every 200 is there afterwards, exit status 0."""
+def test_sigterm_under_load_keeps_every_acknowledged_write(own_store: Cairn):
+    """Clients write until the server closes their connections. Every acknowledged object exists afterwards."""
     s3 = own_store.s3
     s3.create_bucket("kept")
 

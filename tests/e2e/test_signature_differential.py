@@ -1,4 +1,4 @@
-"""Holds the suite's signer and the server against botocore's signer on random inputs from a fixed seed."""
+"""Compares the harness's signer and the server with botocore's signer on random inputs."""
 
 import random
 from urllib.parse import urlsplit
@@ -21,12 +21,12 @@ VALUE_ALPHABET = "abc XYZ 019-._~/!$&'()*+,:;=@%#?[]{}|^`\"<>"
 
 
 def random_text(rng: random.Random, alphabet: str, longest: int) -> str:
-    """A text of 1 to `longest` characters."""
+    """Returns a random text of 1 to `longest` characters."""
     return "".join(rng.choice(alphabet) for _ in range(rng.randint(1, longest)))
 
 
 def random_request(rng: random.Random, bucket: str) -> tuple[str, str, list[tuple[str, str]], bytes]:
-    """Method, target, extra headers, body: a request that the server would answer with 404 once it trusts it."""
+    """Returns method, target, extra headers and body of a request that answers 404 if its signature is valid."""
     key = random_text(rng, KEY_ALPHABET, 40)
     query = "&".join(
         f"{uri_encode('q' + random_text(rng, VALUE_ALPHABET, 6))}={uri_encode(random_text(rng, VALUE_ALPHABET, 12))}"
@@ -41,15 +41,15 @@ def random_request(rng: random.Random, bucket: str) -> tuple[str, str, list[tupl
 
 
 def botocore_headers(s3: S3, method: str, target: str, headers: list[tuple[str, str]], region: str) -> dict[str, str]:
-    """The headers after botocore has signed."""
+    """Returns the headers that botocore has signed."""
     request = AWSRequest(method=method, url=f"http://{s3.authority}{target}", headers=dict(headers))
     keys = Credentials(s3.credential.access_key, s3.credential.secret_key)
     S3SigV4Auth(keys, "s3", region).add_auth(request)
     return dict(request.headers.items())
 
 
-def test_own_signer_agrees_with_botocore():
-    """Header signatures, without a server: the suite's own signer must not be the odd one out."""
+def test_harness_signer_agrees_with_botocore():
+    """Compares header signatures without a server."""
     rng = random.Random(SEED)
     s3 = S3("host.example", 7600, sigv4.Credential("AKEXAMPLE", "secret/with+odd=chars"))
     for number in range(OFFLINE_CASES):
@@ -64,13 +64,13 @@ def test_own_signer_agrees_with_botocore():
 
 
 def answer(connection: Connection, method: str, target: str, headers: list[tuple[str, str]]) -> int:
-    """The status of one request on a kept connection."""
+    """Sends a request on an open connection and returns its status."""
     connection.send_must(encode_head(method, target, headers))
     return connection.read_response(method).status
 
 
-def test_server_agrees_with_botocore_on_headers(s3: S3, bucket: str):
-    """What botocore signs is trusted (404: no such key); the same request with one bit of the signature off is not."""
+def test_server_accepts_botocore_header_signatures(s3: S3, bucket: str):
+    """A request that botocore signed answers 404 (no such key). With one wrong bit in the signature it is refused."""
     rng = random.Random(SEED + 1)
     with s3.connect() as connection:
         for number in range(ONLINE_CASES):
@@ -84,8 +84,8 @@ def test_server_agrees_with_botocore_on_headers(s3: S3, bucket: str):
             assert answer(connection, method, target, pairs) == 403, (number, method, target, headers)
 
 
-def test_server_agrees_with_botocore_on_presigned_urls(s3: S3, bucket: str):
-    """The same for query signatures."""
+def test_server_accepts_botocore_presigned_urls(s3: S3, bucket: str):
+    """A presigned URL answers 404 (no such key). With one wrong bit in the signature it is refused."""
     rng = random.Random(SEED + 2)
     keys = Credentials(s3.credential.access_key, s3.credential.secret_key)
     with s3.connect() as connection:
@@ -102,7 +102,7 @@ def test_server_agrees_with_botocore_on_presigned_urls(s3: S3, bucket: str):
 
 @pytest.mark.parametrize("kind", ["drop", "swap", "value"])
 def test_server_refuses_requests_changed_after_signing(s3: S3, bucket: str, kind: str):
-    """A signed header dropped, a header's value changed, two query values swapped: never trusted."""
+    """A signed header is removed or changed, or two query values are swapped."""
     rng = random.Random(SEED + 3)
     with s3.connect() as connection:
         for _ in range(40):

@@ -1,4 +1,4 @@
-"""Attacks the start: every wrong setting ends it with an error that names the setting and never its value."""
+"""Startup: every invalid setting ends the process with an error that names the setting and never its value."""
 
 import hashlib
 import json
@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,12 +27,12 @@ MakeStore = Callable[..., Cairn]
 
 
 def refused(store: Cairn, *, prefix: list[str] | None = None, arguments: list[str] | None = None) -> str:
-    """Start, expect it to end by itself with an error, and return what it said."""
+    """Starts the server, asserts that it exits with an error by itself, and returns its output."""
     process = store.spawn(prefix, arguments)
     try:
         code = process.wait(END_SECONDS)
     except subprocess.TimeoutExpired:
-        raise AssertionError(f"it runs on:\n{store.output()[-2000:]}") from None
+        raise AssertionError(f"the server did not exit:\n{store.output()[-2000:]}") from None
     assert code not in (0, -signal.SIGABRT, -signal.SIGSEGV, 101), f"ended with {code}:\n{store.output()}"
     assert "panicked" not in store.output()
     assert not store.leaked_secrets() and CANARY not in store.output()
@@ -42,8 +43,8 @@ def refused(store: Cairn, *, prefix: list[str] | None = None, arguments: list[st
     "name",
     ["SERVICE_CREDENTIAL_MASTER_KEY", "SERVICE_ROOT_ACCESS_KEY", "SERVICE_ROOT_SECRET_KEY", "SERVICE_MANAGEMENT_SYSTEM_TOKEN"],
 )
-def test_missing_secrets(make_store: MakeStore, name: str):
-    """Production needs them all; the message names what is missing."""
+def test_missing_secret_is_refused(make_store: MakeStore, name: str):
+    """Production mode needs all of them. The message names the missing one."""
     assert name in refused(make_store(**{name: None}))
 
 
@@ -59,13 +60,13 @@ def test_missing_secrets(make_store: MakeStore, name: str):
         ("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "301"),
     ],
 )
-def test_wrong_values(make_store: MakeStore, name: str, value: str):
-    """Too short, not a number, not an address: named, and the value is not repeated."""
+def test_invalid_setting_is_refused_without_showing_its_value(make_store: MakeStore, name: str, value: str):
+    """For example a secret that is too short, or text instead of a number or an address."""
     assert name in refused(make_store(**{name: value}))
 
 
-def test_secrets_in_files(make_store: MakeStore):
-    """As containers and systemd hand them over: each in a file, with the newline that editors put at its end."""
+def test_secrets_can_be_read_from_files(make_store: MakeStore):
+    """Containers and systemd provide each secret in a file. A trailing newline is ignored."""
     store = make_store()
     for name, value in store.secrets.environment().items():
         path = store.folder / name
@@ -78,19 +79,27 @@ def test_secrets_in_files(make_store: MakeStore):
     assert store.stop() == 0 and not store.leaked_secrets()
 
 
-def test_a_secret_file_that_is_not_there(make_store: MakeStore):
-    """Both the variable and the file are named."""
+def test_missing_secret_file_is_refused(make_store: MakeStore):
+    """The message names the variable and the file."""
     store = make_store(SERVICE_ROOT_SECRET_KEY=None, SERVICE_ROOT_SECRET_KEY_FILE=f"/nonexistent/{CANARY[:6]}")
     assert "SERVICE_ROOT_SECRET_KEY_FILE: the file /nonexistent/canary cannot be read" in refused(store)
 
 
-def test_unknown_variables(make_store: MakeStore):
-    """A misspelt setting must not be ignored in silence."""
+def test_unknown_variable_is_refused(make_store: MakeStore):
+    """A misspelt setting must not be ignored silently."""
     assert "SERVICE_SERVER_SHUTDOWN_GRACE" in refused(make_store(SERVICE_SERVER_SHUTDOWN_GRACE=CANARY))
 
 
+def test_stray_variables_of_orchestrators_cause_a_warning(make_store: MakeStore):
+    """Consul and Swarm set `SERVICE_NAME` and `SERVICE_PORT`, which prevented the start."""
+    store = make_store(SERVICE_NAME="files", SERVICE_PORT="7600").start()
+    for name in ("SERVICE_NAME", "SERVICE_PORT"):
+        assert f"{name} is not a configuration key and has no effect" in store.output()
+    assert store.stop() == 0
+
+
 def config_store(make_store: MakeStore, text: str) -> Cairn:
-    """A store that is told about a configuration file."""
+    """Returns a store with a configuration file."""
     store = make_store()
     path = store.folder / "cairn.toml"
     path.write_text(text)
@@ -108,34 +117,43 @@ def config_store(make_store: MakeStore, text: str) -> Cairn:
         ("[server]\nshutdown_grace_period_seconds = 0", "shutdown_grace_period_seconds"),
     ],
 )
-def test_wrong_configuration_files(make_store: MakeStore, text: str, named: str):
-    """Unknown sections and keys, wrong types, broken TOML."""
+def test_invalid_configuration_file_is_refused(make_store: MakeStore, text: str, named: str):
+    """Covers unknown sections and keys, wrong types and values, and invalid TOML."""
     assert named in refused(config_store(make_store, text))
 
 
-def test_a_missing_configuration_file(make_store: MakeStore):
-    """Asked for and not there."""
+def test_missing_configuration_file_is_refused(make_store: MakeStore):
+    """`SERVICE_CONFIG` names a file that does not exist."""
     store = make_store(SERVICE_CONFIG="/nonexistent/cairn.toml")
     assert "/nonexistent/cairn.toml" in refused(store)
 
 
-def test_environment_wins_over_the_file(make_store: MakeStore):
-    """The file names an address that cannot be bound; the environment's is taken."""
+def test_configuration_may_come_from_a_pipe(make_store: MakeStore):
+    """A pipe can be read once. A second reading found an empty configuration, so the defaults were used."""
+    store = make_store()
+    store.start(prefix=["bash", "-c", """exec "$@" --config <(printf '[auth]\\nroot_s3_enabled = false\\n')""", "bash"])
+    refused = store.s3.request("PUT", "/made")
+    assert (refused.status, error_code(refused)) == (403, "AccessDenied"), "the key from the pipe must be in force"
+    assert store.stop() == 0
+
+
+def test_environment_overrides_the_configuration_file(make_store: MakeStore):
+    """The file contains an address that cannot be bound; the address from the environment is used."""
     store = config_store(make_store, '[server]\ns3_bind = "192.0.2.1:1"\n')
     store.start()
     assert store.stop() == 0
 
 
 @pytest.mark.parametrize("value", ["service=nonsense", "=,=", "service=info,[", "a=b=c"])
-def test_invalid_log_filter(make_store: MakeStore, value: str):
-    """Rejected before logging starts: nothing is logged, the setting is named."""
+def test_invalid_log_filter_is_refused(make_store: MakeStore, value: str):
+    """It is refused before logging starts: nothing is logged, and the message names the setting."""
     output = refused(make_store(SERVICE_LOG=value))
     assert "SERVICE_LOG" in output or "log_filter" in output
     assert "INFO" not in output
 
 
-def test_a_wrong_master_key_is_refused_on_an_existing_store(make_store: MakeStore):
-    """Nothing is rewritten, and with the right key everything is there."""
+def test_wrong_master_key_is_refused_for_an_existing_store(make_store: MakeStore):
+    """The store is not changed, and opens again with the right key."""
     store = make_store().start()
     store.s3.create_bucket("kept")
     store.s3.put("kept", "k", b"x" * 100_000)
@@ -151,8 +169,8 @@ def test_a_wrong_master_key_is_refused_on_an_existing_store(make_store: MakeStor
     assert store.s3.get("kept", "k").body == b"x" * 100_000
 
 
-def test_a_second_process_on_the_folder_is_refused(make_store: MakeStore):
-    """With a clear error; the first goes on undisturbed, and after kill -9 the lock is free."""
+def test_second_process_on_a_data_directory_is_refused(make_store: MakeStore):
+    """The error names the directory and the first process continues. After SIGKILL the lock is free."""
     first = make_store().start()
     second = make_store()
     second.data, second.secrets = first.data, first.secrets
@@ -167,11 +185,11 @@ def test_a_second_process_on_the_folder_is_refused(make_store: MakeStore):
     second.kill()
 
 
-def test_a_restart_right_after_kill_9(make_store: MakeStore):
-    """A supervisor starts it again at once, on the same ports.
+def test_restart_immediately_after_kill_9_succeeds(make_store: MakeStore):
+    """A supervisor restarts the server immediately, on the same ports.
 
-    The kernel takes an io_uring apart after the process has been reaped, and its listening sockets live until then: a
-    start that refuses a taken port without waiting a little fails in about every second case.
+    The kernel destroys an io_uring only after the process has been reaped, and the listening sockets stay open until
+    then. A start that does not wait briefly for a port in use fails in about half of the cases.
     """
     store = make_store().start()
     store.s3.create_bucket("kept")
@@ -179,19 +197,52 @@ def test_a_restart_right_after_kill_9(make_store: MakeStore):
         store.s3.put("kept", f"k{number}", b"1")
         store.kill()
         store.start()
+    assert store.s3.list("kept").keys == [f"k{number}" for number in range(8)]
+    for number in range(8):
+        assert store.s3.get("kept", f"k{number}").body == b"1"
 
 
-def test_a_port_in_use(make_store: MakeStore):
-    """Another program's listener; the address is named."""
+IMMEDIATELY_SECONDS = 3
+
+
+@pytest.mark.parametrize("has_store", [False, True])
+def test_port_in_use_is_refused_immediately_with_a_fix(make_store: MakeStore, has_store: bool):
+    """The message names the address, the program that uses it, and the setting.
+
+    The start waited ten seconds, and had created a store by then.
+    """
     store = make_store()
+    if has_store:
+        store.start()
+        assert store.stop() == 0
+        store.log.unlink()
+    with socket.socket() as data, socket.socket() as management:
+        for taken, port in ((data, store.s3_port), (management, store.api_port)):
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", port))
+            taken.listen()
+        began = time.monotonic()
+        output = refused(store)
+        assert time.monotonic() - began < IMMEDIATELY_SECONDS
+    for port, setting in ((store.s3_port, "SERVICE_S3_BIND"), (store.api_port, "SERVICE_API_BIND")):
+        assert f"cannot listen on 127.0.0.1:{port}: Address already in use" in output
+        assert f"set {setting} to another port" in output
+    assert f"(process {os.getpid()}) uses it" in output
+    assert store.data.exists() == has_store
+
+
+def test_dev_creates_nothing_when_a_port_is_in_use(make_store: MakeStore):
+    """Neither secrets nor a store."""
+    store = make_store(**dict.fromkeys(make_store().secrets.environment()))
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", store.s3_port))
+        taken.bind(("127.0.0.1", store.api_port))
         taken.listen()
-        assert str(store.s3_port) in refused(store)
+        assert "SERVICE_API_BIND" in refused(store, arguments=["serve", "--dev"])
+    assert not store.data.exists()
 
 
-def test_a_data_folder_that_cannot_be_written(make_store: MakeStore):
-    """A file where the folder should be."""
+def test_data_directory_that_is_a_file_is_refused(make_store: MakeStore):
+    """The message names the path."""
     store = make_store()
     store.data.write_text("not a folder")
     assert str(store.data) in refused(store)
@@ -199,7 +250,7 @@ def test_a_data_folder_that_cannot_be_written(make_store: MakeStore):
 
 
 def change_superblock(store: Cairn, change: Callable[[dict], None]) -> bytes:
-    """Edit the superblock of a stopped store; returns the new bytes."""
+    """Edits the superblock of a stopped store and returns the new bytes."""
     path = store.data / "superblock.json"
     content = json.loads(path.read_text())
     change(content)
@@ -208,7 +259,7 @@ def change_superblock(store: Cairn, change: Callable[[dict], None]) -> bytes:
 
 
 def folder_digests(folder: Path) -> dict[str, str]:
-    """A digest of every file in a folder, by its name in it."""
+    """Returns the digest of every file in a directory, by relative path."""
     files = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -217,16 +268,16 @@ FUTURE_VERSION = 1000
 
 
 def raise_version(content: dict) -> None:
-    """A format of the future."""
+    """Sets the format version to a future one."""
     names = [name for name in content if "version" in name]
     assert names and content[names[0]] < FUTURE_VERSION, content
     content[names[0]] = FUTURE_VERSION
 
 
-def test_a_store_of_a_newer_format(make_store: MakeStore):
-    """Not ready, with the reason; every request is refused, and the folder is byte for byte what it was.
+def test_store_of_a_newer_format_is_not_opened(make_store: MakeStore):
+    """The server is not ready and gives the reason, every request is refused, and the directory is unchanged.
 
-    It used to end at once: a supervisor started it again and again, and nothing told the probes why.
+    The process must not exit: a supervisor would restart it in a loop, and no probe could report the reason.
     """
     store = make_store().start()
     store.s3.create_bucket("kept")
@@ -251,8 +302,8 @@ def test_a_store_of_a_newer_format(make_store: MakeStore):
 
 
 @pytest.mark.parametrize("damage", ["missing", "empty", "nonsense"])
-def test_a_store_without_a_good_superblock(make_store: MakeStore, damage: str):
-    """A folder that holds slices but no superblock must not be taken for a new one."""
+def test_store_without_a_valid_superblock_is_refused(make_store: MakeStore, damage: str):
+    """A directory that contains slices but no valid superblock must not be treated as a new store."""
     store = make_store().start()
     store.s3.create_bucket("kept")
     assert store.stop() == 0
@@ -268,7 +319,7 @@ def test_a_store_without_a_good_superblock(make_store: MakeStore, damage: str):
 
 
 def unprivileged(memlock_kib: int) -> list[str]:
-    """A command prefix that becomes nobody under a memlock limit, from root; a plain user only gets the limit."""
+    """Returns a command prefix that sets a memlock limit and, if run by root, changes to an unprivileged user."""
     limit = f"ulimit -l {memlock_kib} && exec \"$@\""
     if os.geteuid() != 0:
         return ["bash", "-c", limit, "bash"]
@@ -278,7 +329,7 @@ def unprivileged(memlock_kib: int) -> list[str]:
 
 @pytest.fixture
 def public_store(make_store: MakeStore) -> Iterator[Cairn]:
-    """A store whose folder and binary another user can reach (a checkout may lie in a closed home)."""
+    """Returns a store that other users can access; the checkout may be in a home directory they cannot enter."""
     store = make_store()
     folder = Path(tempfile.mkdtemp(prefix="cairn-public-", dir="/var/tmp"))
     folder.chmod(0o755)
@@ -292,8 +343,8 @@ def public_store(make_store: MakeStore) -> Iterator[Cairn]:
     shutil.rmtree(folder)
 
 
-def test_an_ordinary_user_under_the_usual_memlock_limit(public_store: Cairn):
-    """8 MiB of locked memory is what distributions give; that must do, also under load."""
+def test_usual_memlock_limit_is_sufficient_for_unprivileged_users(public_store: Cairn):
+    """Distributions allow 8 MiB of locked memory. This must be sufficient under load too."""
     prefix = unprivileged(MEMLOCK_USUAL_KIB)
     public_store.start(prefix)
     s3 = public_store.s3
@@ -305,18 +356,46 @@ def test_an_ordinary_user_under_the_usual_memlock_limit(public_store: Cairn):
     assert public_store.stop() == 0
 
 
-def test_too_little_locked_memory_says_what_to_do(public_store: Cairn):
-    """64 KiB was the limit of older systems: the error names the limit and the remedy."""
+def test_too_low_memlock_limit_is_refused_with_a_remedy(public_store: Cairn):
+    """Older systems allow 64 KiB. The error names the limit and the remedy."""
     prefix = unprivileged(64)
     output = refused(public_store, prefix=prefix).lower()
     assert "memlock" in output or "ulimit -l" in output or "locked memory" in output, output
 
 
+@pytest.mark.parametrize("arguments", [["serve"], ["serve", "--dev"]])
+def test_unwritable_data_folder_is_refused_with_a_hint(public_store: Cairn, arguments: list[str]):
+    """The error names the user and what to do."""
+    if os.geteuid() != 0:
+        pytest.skip("needs a folder of another user")
+    os.chown(public_store.data, 0, 0)
+    if "--dev" in arguments:
+        public_store.extra |= dict.fromkeys(public_store.secrets.environment())
+    output = refused(public_store, prefix=unprivileged(MEMLOCK_USUAL_KIB), arguments=arguments)
+    assert f"user id {NOBODY}" in output and "chown -R" in output and "--data-dir" in output, output
+
+
+def test_data_folder_in_memory_causes_a_warning(make_store: MakeStore):
+    """tmpfs loses everything when the host restarts. The server says so at each start; on a disk it does not."""
+    on_disk, in_memory = make_store(), make_store()
+    in_memory.data = Path(tempfile.mkdtemp(prefix="cairn-memory-", dir="/dev/shm"))
+    try:
+        for store in (on_disk, in_memory):
+            store.spawn()
+            store.wait_output("store open")
+            store.kill()
+        assert "tmpfs" not in on_disk.output()
+        line = next(line for line in in_memory.output().splitlines() if "tmpfs" in line)
+        assert " WARN " in line and "is lost when the host restarts" in line and str(in_memory.data) in line
+    finally:
+        shutil.rmtree(in_memory.data)
+
+
 WITHOUT_IO_URING = Path(__file__).resolve().parents[1] / "harness" / "without_io_uring.py"
 
 
-def test_without_io_uring_it_says_what_to_do(make_store: MakeStore):
-    """As in a container whose seccomp profile forbids it."""
+def test_missing_io_uring_is_named_in_the_error(make_store: MakeStore):
+    """A container's seccomp profile may forbid io_uring."""
     output = refused(make_store(), prefix=[sys.executable, str(WITHOUT_IO_URING)])
     assert "io_uring" in output, output
 
@@ -325,14 +404,14 @@ def test_without_io_uring_it_says_what_to_do(make_store: MakeStore):
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    """The binary with arguments and no settings."""
+    """Runs the binary with arguments and without settings."""
     return subprocess.run(
         [BINARY, *arguments], env=clean_environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30
     )
 
 
-def test_help_and_mistakes():
-    """--help helps, nonsense ends with an error and a hint."""
+def test_help_is_shown_and_wrong_arguments_are_refused():
+    """Wrong arguments exit with an error message and without a panic."""
     shown = run("--help")
     assert shown.returncode == 0 and "serve" in shown.stdout and "status" in shown.stdout
     for arguments in (("nonsense",), ("serve", "--nonsense"), ()):

@@ -1,4 +1,4 @@
-"""Attacks the storage routes and `cairn storage`: figures, inspection of a store under load, damage, wrong requests."""
+"""Storage routes and `cairn storage`: usage, inspection under load, damage and invalid requests."""
 
 import json
 import subprocess
@@ -19,20 +19,20 @@ HEADER_BYTE = 100
 
 
 def call(store: Cairn, method: str, path: str, **options) -> requests.Response:
-    """A request with the system token."""
+    """Sends a request with the system token."""
     headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
     return requests.request(method, store.management + path, headers=headers, timeout=TIMEOUT, **options)
 
 
 def inspect(store: Cairn, query: str = "") -> dict:
-    """An inspection that must be answered."""
+    """Returns the result of an inspection that must succeed."""
     answer = call(store, "GET", f"/api/v1/storage/inspect{query}")
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def cairn(store: Cairn, *arguments: str) -> subprocess.CompletedProcess:
-    """`cairn storage ...` against the store."""
+    """Runs `cairn storage ...` against the store."""
     variables = {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
     command = [BINARY, "storage", *arguments, "--endpoint", store.management]
     return subprocess.run(command, env=clean_environment() | variables, capture_output=True, text=True, timeout=TIMEOUT)
@@ -40,7 +40,7 @@ def cairn(store: Cairn, *arguments: str) -> subprocess.CompletedProcess:
 
 @pytest.fixture
 def filled(own_store: Cairn) -> Cairn:
-    """A store with two buckets and three objects."""
+    """Returns a store with two buckets and three objects."""
     for bucket in ("first", "second"):
         own_store.s3.create_bucket(bucket)
     for bucket, key, size in (("first", "small", 10), ("first", "large", 3_000_000), ("second", "middle", 70_000)):
@@ -48,8 +48,8 @@ def filled(own_store: Cairn) -> Cairn:
     return own_store
 
 
-def test_usage_is_what_is_stored(filled: Cairn):
-    """In all, and for each bucket."""
+def test_usage_matches_the_stored_objects(filled: Cairn):
+    """The totals and the numbers of each bucket are exact."""
     usage = call(filled, "GET", "/api/v1/storage/usage").json()
     of_buckets = {one.pop("bucket"): one for one in usage.pop("by_bucket")}
     assert of_buckets == {
@@ -63,37 +63,37 @@ def test_usage_is_what_is_stored(filled: Cairn):
 
 
 def temporary_bytes(store: Cairn) -> int:
-    """Space that uploads hold."""
+    """Returns the space that unfinished uploads occupy."""
     status = call(store, "GET", "/api/v1/storage/status").json()
     assert status["capacity_bytes"] >= status["available_bytes"] > 0
     return status["temporary_upload_bytes"]
 
 
 def wait_for(condition) -> None:
-    """Looks until it is so."""
+    """Polls until the condition is true."""
     end = time.monotonic() + PATIENCE_SECONDS
     while not condition():
-        assert time.monotonic() < end, "it never came about"
+        assert time.monotonic() < end, "the condition did not become true in time"
         time.sleep(0.02)
 
 
-def test_uploads_under_way_are_seen_and_are_no_orphans(filled: Cairn):
-    """Their space is reserved, not marked; a client that goes away gives it back."""
+def test_running_uploads_are_reported_and_not_orphaned(filled: Cairn):
+    """A running upload reserves its space. The space is released when the client disconnects."""
     assert temporary_bytes(filled) == 0
     size = 5_000_000
     target = object_target("first", "half")
     headers = filled.s3.signed_head("PUT", target, payload=UNSIGNED_PAYLOAD, content_length=size)
     with filled.s3.connect() as connection:
         connection.send_must(encode_head("PUT", target, headers) + b"x" * (size // 2))
-        # Space is taken in steps as the bytes come.
+        # Space is reserved in steps as the bytes arrive.
         wait_for(lambda: temporary_bytes(filled) >= size // 2)
         found = inspect(filled)
         assert found["complete"] and found["findings"] == [] and found["orphaned_payloads"] == 0
     wait_for(lambda: temporary_bytes(filled) == 0)
 
 
-def test_a_sound_store_has_no_findings_and_nothing_to_repair(filled: Cairn):
-    """The whole answer, and both kinds of repair."""
+def test_intact_store_has_no_findings_and_needs_no_repair(filled: Cairn):
+    """Checks the complete answers of an inspection and of both modes of repair."""
     assert inspect(filled) == {
         "complete": True, "entries_examined": 3, "objects": 3, "versions": 3, "delete_markers": 0,
         "multipart_uploads": 0, "parts": 0, "logical_bytes": 3_070_010, "physical_bytes": 3_070_010,
@@ -107,8 +107,8 @@ def test_a_sound_store_has_no_findings_and_nothing_to_repair(filled: Cairn):
         }
 
 
-def test_a_limit_is_kept_and_said(filled: Cairn):
-    """Cut is not complete, and a repair that did not see all refuses."""
+def test_entry_limit_makes_inspection_and_repair_incomplete(filled: Cairn):
+    """An inspection that reaches its limit reports that it is incomplete, and so does a repair."""
     assert (cut := inspect(filled, "?maximum_entries=1"))["complete"] is False and cut["entries_examined"] == 1
     assert inspect(filled, "?maximum_entries=3")["complete"] is True
     body = {"maximum_entries": 1, "dry_run": False}
@@ -117,34 +117,34 @@ def test_a_limit_is_kept_and_said(filled: Cairn):
 
 @pytest.mark.parametrize("query", ["?maximum_entries=0", "?maximum_entries=x", "?maximum_entries=-1", "?max=1",
                                    "?maximum_entries=1&maximum_entries=2", "?maximum_entries=99999999999"])
-def test_wrong_queries(store: Cairn, query: str):
-    """Never taken for the default."""
+def test_invalid_inspection_queries_are_refused(store: Cairn, query: str):
+    """An invalid value must not be replaced by the default."""
     answer = call(store, "GET", f"/api/v1/storage/inspect{query}")
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_REQUEST")
 
 
 @pytest.mark.parametrize("body", ['{"dryrun": false}', '{"dry_run": 0}', '{"maximum_entries": 0}', "[", '"x"', "\xff"])
-def test_wrong_bodies(store: Cairn, body: str):
-    """A misspelt option must not fall back to its default in silence."""
+def test_invalid_repair_bodies_are_refused(store: Cairn, body: str):
+    """A misspelt option must not be replaced silently by its default."""
     answer = call(store, "POST", "/api/v1/storage/repair", data=body.encode("latin-1"))
     assert (answer.status_code, answer.json()["error"]["code"]) == (400, "INVALID_REQUEST")
 
 
-def test_a_body_that_is_too_long(store: Cairn):
-    """Refused before it is read."""
+def test_oversized_repair_body_is_refused(store: Cairn):
+    """A body above 1 MiB is refused without being read."""
     answer = call(store, "POST", "/api/v1/storage/repair", data=b" " * ((1 << 20) + 1))
     assert (answer.status_code, answer.json()["error"]["code"]) == (413, "PAYLOAD_TOO_LARGE")
 
 
 @pytest.mark.parametrize(("method", "path"), [("GET", "status"), ("GET", "usage"), ("GET", "inspect"), ("POST", "repair")])
-def test_a_token_is_needed(store: Cairn, method: str, path: str):
-    """For figures too."""
+def test_storage_routes_need_a_token(store: Cairn, method: str, path: str):
+    """The read-only routes need one too."""
     answer = requests.request(method, f"{store.management}/api/v1/storage/{path}", timeout=TIMEOUT)
     assert answer.status_code == 401 and "www-authenticate" in answer.headers
 
 
-def test_no_findings_under_load(filled: Cairn):
-    """Puts, overwrites and deletes all the while; inspections that overlap are refused, the others clean."""
+def test_inspection_under_load_has_no_findings(filled: Cairn):
+    """Four clients put, overwrite and delete objects during thirty inspections."""
     ended = threading.Event()
     failures: list[str] = []
 
@@ -172,7 +172,7 @@ def test_no_findings_under_load(filled: Cairn):
 
 
 def damage_header(store: Cairn) -> None:
-    """One flipped bit in the header of a volume."""
+    """Flips one bit in the header of a volume."""
     volume = store.data / "slices" / "00" / "volumes" / "000000.vol"
     with volume.open("r+b") as file:
         file.seek(HEADER_BYTE)
@@ -181,8 +181,8 @@ def damage_header(store: Cairn) -> None:
         file.write(bytes([byte ^ 1]))
 
 
-def test_damage_is_found_while_the_store_serves(filled: Cairn):
-    """By route and by command, whose exit code says so."""
+def test_inspection_finds_a_damaged_volume_header(filled: Cairn):
+    """The route and the command both report it while the store serves, and the command exits with 1."""
     damage_header(filled)
     found = inspect(filled)
     assert [finding["kind"] for finding in found["findings"]] == ["volume_header_damaged"]
@@ -192,21 +192,21 @@ def test_damage_is_found_while_the_store_serves(filled: Cairn):
     assert inspect(filled)["findings"] == []
 
 
-def test_the_command_inspects_and_repairs(filled: Cairn):
-    """0 when nothing was found; --json is the answer as it came; a dry run unless told otherwise."""
+def test_storage_command_inspects_and_repairs(filled: Cairn):
+    """It exits with 0 if nothing was found, prints the raw answer with --json, and repairs only with --apply."""
     done = cairn(filled, "inspect")
-    assert done.returncode == 0 and "findings: 0" in done.stdout, done.stdout + done.stderr
+    assert done.returncode == 0 and "findings:           0\n" in done.stdout, done.stdout + done.stderr
     done = cairn(filled, "inspect", "--json", "--maximum-entries", "2")
     assert json.loads(done.stdout)["entries_examined"] == 2
-    assert done.returncode == 1, "an inspection that was cut is no clean one"
+    assert done.returncode == 1, "an incomplete inspection must not exit with 0"
     for arguments, mode in ((("repair",), "dry run"), (("repair", "--apply"), "applied")):
         done = cairn(filled, *arguments)
         assert done.returncode == 0 and mode in done.stdout, done.stdout + done.stderr
     assert json.loads(cairn(filled, "repair", "--apply", "--json").stdout)["dry_run"] is False
 
 
-def test_the_command_says_what_is_wrong(filled: Cairn):
-    """Wrong numbers, a wrong token, no server."""
+def test_storage_command_refuses_wrong_arguments(filled: Cairn):
+    """Covers invalid limits, an unknown command and a missing token."""
     assert cairn(filled, "inspect", "--maximum-entries", "0").returncode == 1
     assert cairn(filled, "inspect", "--maximum-entries", "x").returncode == 2
     assert cairn(filled, "destroy").returncode == 2

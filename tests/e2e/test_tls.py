@@ -1,4 +1,4 @@
-"""TLS on the listeners: each on or off by itself, every kind of key, real clients, certificates that change, and scanners."""
+"""TLS listeners: configuration, key types, clients, certificate renewal and protocol scanners."""
 
 import os
 import re
@@ -20,25 +20,25 @@ from harness.boto import WHEN_REQUIRED, refused
 from harness.certificates import KEYS, Authority
 from harness.server import BINARY, LOOPBACK, Cairn, clean_environment
 
-# The server looks at the files once a second, and takes them when they have stayed the same for one look.
+# The server checks the files once a second, and loads them when two checks in a row find the same files.
 RELOAD_SECONDS = 10.0
 SCRAPE_TOKEN = "scrape-token-0123456789"
 
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """An authority that the clients of this module trust."""
+    """Creates an authority that the clients of this module trust."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
 @pytest.fixture(scope="module")
 def tls_store(make_module_store: Callable[..., Cairn], authority: Authority) -> Cairn:
-    """A server with TLS on both listeners."""
+    """Starts a server with TLS on both listeners."""
     return make_module_store(**authority.issue("shared").environment()).start()
 
 
 def boto(store: Cairn, authority: Authority, **settings: object) -> BaseClient:
-    """boto3 that trusts the authority."""
+    """Returns a boto3 client that trusts the authority."""
     return boto3.client(
         "s3", endpoint_url=store.endpoint, region_name="us-east-1", verify=str(authority.certificate),
         aws_access_key_id=store.credential.access_key, aws_secret_access_key=store.credential.secret_key,
@@ -47,7 +47,7 @@ def boto(store: Cairn, authority: Authority, **settings: object) -> BaseClient:
 
 
 def connect(port: int, authority: Authority, **options: object) -> ssl.SSLSocket:
-    """A TLS connection that checks the certificate."""
+    """Opens a TLS connection and verifies the certificate."""
     context = ssl.create_default_context(cafile=str(authority.certificate))
     for name, value in options.items():
         setattr(context, name, value)
@@ -55,13 +55,13 @@ def connect(port: int, authority: Authority, **options: object) -> ssl.SSLSocket
 
 
 def common_name(port: int, authority: Authority) -> str:
-    """Whom the server presents itself as to who connects now."""
+    """Returns the common name of the certificate that a new connection gets."""
     with connect(port, authority) as connection:
         return dict(pair[0] for pair in connection.getpeercert()["subject"])["commonName"]
 
 
 def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Poll until something is so."""
+    """Polls until the condition is true."""
     give_up = time.monotonic() + RELOAD_SECONDS
     while not condition():
         assert time.monotonic() < give_up, what
@@ -69,7 +69,7 @@ def wait_for(condition: Callable[[], bool], what: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KEYS)
-def test_every_usual_kind_of_key_serves(make_store: Callable[..., Cairn], authority: Authority, kind: str):
+def test_every_usual_key_type_is_supported(make_store: Callable[..., Cairn], authority: Authority, kind: str):
     store = make_store(**authority.issue(f"kind-{kind}", kind).environment()).start()
     s3 = boto(store, authority, **WHEN_REQUIRED)
     s3.create_bucket(Bucket="photos")
@@ -77,10 +77,10 @@ def test_every_usual_kind_of_key_serves(make_store: Callable[..., Cairn], author
     assert s3.get_object(Bucket="photos", Key="a b/ü", Range="bytes=99990-")["Body"].read() == b"x" * 10
 
 
-def test_listeners_have_tls_of_their_own(make_store: Callable[..., Cairn], authority: Authority):
+def test_each_listener_has_its_own_tls_configuration(make_store: Callable[..., Cairn], authority: Authority):
     pair = authority.issue("data-only")
     store = make_store(SERVICE_TLS_S3_CERTIFICATE=str(pair.certificate), SERVICE_TLS_S3_KEY=str(pair.key)).start()
-    assert requests.get(f"http://{LOOPBACK}:{store.api_port}/ready", timeout=30).json() == {"status": "ready"}
+    assert requests.get(f"http://{LOOPBACK}:{store.api_port}/ready", timeout=30).json()["status"] == "ready"
     assert common_name(store.s3_port, authority) == "data-only"
     other = authority.issue("management")
     both = make_store(
@@ -93,7 +93,7 @@ def test_listeners_have_tls_of_their_own(make_store: Callable[..., Cairn], autho
 
 
 @pytest.mark.parametrize("spoilt", ["key", "certificate", "missing", "other"])
-def test_a_start_without_a_pair_that_can_be_used_ends_with_the_files_names(make_store: Callable[..., Cairn], authority: Authority, spoilt: str):
+def test_unusable_certificate_pair_is_refused_at_startup(make_store: Callable[..., Cairn], authority: Authority, spoilt: str):
     pair = authority.issue(f"spoilt-{spoilt}")
     match spoilt:
         case "key":
@@ -111,7 +111,7 @@ def test_a_start_without_a_pair_that_can_be_used_ends_with_the_files_names(make_
     assert checked.returncode == 1 and str(pair.key) in checked.stdout, checked.stdout
 
 
-def test_boto3_works_as_over_plain_http(tls_store: Cairn, authority: Authority):
+def test_boto3_works_over_tls(tls_store: Cairn, authority: Authority):
     s3 = boto(tls_store, authority, **WHEN_REQUIRED)
     s3.create_bucket(Bucket="boto")
     body = bytes(range(256)) * 50_000
@@ -126,7 +126,7 @@ def test_boto3_works_as_over_plain_http(tls_store: Cairn, authority: Authority):
     assert completed["Location"].startswith("https://")
 
 
-def test_default_checksums_go_into_a_trailer_over_tls_and_the_refusal_says_what_to_set(tls_store: Cairn, authority: Authority):
+def test_checksum_trailers_over_tls_are_refused_with_a_remedy(tls_store: Cairn, authority: Authority):
     s3 = boto(tls_store, authority)
     s3.create_bucket(Bucket="trailer")
     with refused(501, "NotImplemented") as answer:
@@ -135,12 +135,12 @@ def test_default_checksums_go_into_a_trailer_over_tls_and_the_refusal_says_what_
 
 
 @pytest.mark.parametrize(("listener", "shape"), [("s3_port", "<Code>InvalidRequest</Code>"), ("api_port", '"code":"INVALID_REQUEST"')])
-def test_plain_http_is_told_to_use_https_in_the_listeners_own_form(tls_store: Cairn, listener: str, shape: str):
+def test_plain_http_on_a_tls_listener_gets_an_error(tls_store: Cairn, listener: str, shape: str):
     answer = requests.get(f"http://{LOOPBACK}:{getattr(tls_store, listener)}/", timeout=30)
     assert answer.status_code == 400 and shape in answer.text and "https" in answer.text
 
 
-def test_old_versions_are_refused(tls_store: Cairn, authority: Authority):
+def test_old_tls_versions_are_refused(tls_store: Cairn, authority: Authority):
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         with connect(tls_store.s3_port, authority, minimum_version=version, maximum_version=version) as connection:
             assert connection.version() == version.name.replace("_", ".")
@@ -151,7 +151,7 @@ def test_old_versions_are_refused(tls_store: Cairn, authority: Authority):
         context.wrap_socket(socket.create_connection((LOOPBACK, tls_store.s3_port), timeout=30), server_hostname="localhost")
 
 
-def test_sessions_are_resumed(tls_store: Cairn, authority: Authority):
+def test_tls_sessions_are_resumed(tls_store: Cairn, authority: Authority):
     context = ssl.create_default_context(cafile=str(authority.certificate))
 
     def exchange(session: ssl.SSLSession | None) -> tuple[ssl.SSLSession, bool]:
@@ -167,7 +167,7 @@ def test_sessions_are_resumed(tls_store: Cairn, authority: Authority):
     assert exchange(session)[1]
 
 
-def test_a_renewed_certificate_is_presented_and_no_connection_is_lost(make_store: Callable[..., Cairn], authority: Authority):
+def test_certificate_renewal_drops_no_connection(make_store: Callable[..., Cairn], authority: Authority):
     pair = authority.issue("first")
     store = make_store(**pair.environment(), SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
     with connect(store.s3_port, authority) as kept:
@@ -185,7 +185,7 @@ def test_a_renewed_certificate_is_presented_and_no_connection_is_lost(make_store
 
 
 def reloads_of(store: Cairn, authority: Authority) -> dict[str, float]:
-    """How often the data plane's certificate was read again, by result."""
+    """Returns how often the data plane's certificate was reloaded, by result."""
     headers = {"Authorization": f"Bearer {SCRAPE_TOKEN}"}
     text = requests.get(f"{store.management}/metrics", headers=headers, verify=str(authority.certificate), timeout=30).text
     pattern = r'service_tls_certificate_reloads_total\{plane="data",result="(\w+)"\} (\d+)'
@@ -193,7 +193,7 @@ def reloads_of(store: Cairn, authority: Authority) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("told", ["by the files", "by SIGHUP"])
-def test_a_bad_new_pair_is_refused_and_told_of_until_a_good_one_is_there(make_store: Callable[..., Cairn], authority: Authority, told: str):
+def test_invalid_renewed_certificate_is_refused_and_reported(make_store: Callable[..., Cairn], authority: Authority, told: str):
     pair = authority.issue("good")
     store = make_store(**pair.environment(), SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
 
@@ -208,18 +208,18 @@ def test_a_bad_new_pair_is_refused_and_told_of_until_a_good_one_is_there(make_st
 
     pair.certificate.write_text("-----BEGIN CERTIFICATE-----\nrubbish\n")
     tell()
-    wait_for(lambda: "notices" in ready(), "readiness says nothing")
+    wait_for(lambda: "certificates" in ready().get("notices", {}), "readiness says nothing")
     assert str(pair.certificate) not in str(ready()), "/ready is public"
     assert common_name(store.s3_port, authority) == "good"
-    assert str(pair.certificate) in store.wait_output("the changed certificate is not presented")
+    assert str(pair.certificate) in store.wait_output("the changed certificate cannot be used")
     assert reloads_of(store, authority)["refused"] >= 1
     pair.take(authority.issue("better"))
     tell()
     wait_for(lambda: common_name(store.s3_port, authority) == "better", "the good pair is not presented")
-    wait_for(lambda: ready() == {"status": "ready"}, "readiness still complains")
+    wait_for(lambda: "certificates" not in ready().get("notices", {}), "readiness still complains")
 
 
-def test_handshakes_that_stand_still_hold_up_nobody(tls_store: Cairn, authority: Authority):
+def test_stalled_handshakes_do_not_block_other_clients(tls_store: Cairn, authority: Authority):
     silent = [socket.create_connection((LOOPBACK, tls_store.s3_port), timeout=30) for _ in range(500)]
     try:
         for number, connection in enumerate(silent):
@@ -233,8 +233,8 @@ def test_handshakes_that_stand_still_hold_up_nobody(tls_store: Cairn, authority:
             connection.close()
 
 
-def test_hellos_of_clients_that_have_gone_hold_up_nobody(make_store: Callable[..., Cairn], authority: Authority):
-    """Each hello was answered, also when its client had closed: with an RSA key a second of hellos cost half a minute."""
+def test_handshakes_of_disconnected_clients_do_not_block_others(make_store: Callable[..., Cairn], authority: Authority):
+    """Answering the ClientHello of a closed connection wastes CPU: with RSA keys, 30 s for one second of hellos."""
     store = make_store(**authority.issue("rsa-4096", "rsa-4096").environment()).start()
     outgoing = ssl.MemoryBIO()
     context = ssl.create_default_context(cafile=str(authority.certificate))
@@ -255,26 +255,26 @@ def test_hellos_of_clients_that_have_gone_hold_up_nobody(make_store: Callable[..
     assert time.monotonic() - begun < max(count * one / 3, 2.0)
 
 
-def test_a_key_that_nobody_writes_to_keeps_no_signal_from_being_heard(make_store: Callable[..., Cairn], authority: Authority):
-    """A pipe in place of the key was opened and waited for, by the thread that waits for signals too."""
+def test_key_file_that_is_a_fifo_does_not_block_signals(make_store: Callable[..., Cairn], authority: Authority):
+    """Opening a FIFO blocks, and the thread that reloads certificates also handles signals."""
     pair = authority.issue("pipe")
     store = make_store(**pair.environment()).start()
     pair.key.unlink()
     os.mkfifo(pair.key)
     store.process.send_signal(signal.SIGHUP)
-    store.wait_output("it is no file")
+    store.wait_output("it is not a regular file")
     assert common_name(store.s3_port, authority) == "pipe"
     assert store.stop() == 0
 
 
 def cli(store: Cairn, *arguments: str, **environment: str) -> subprocess.CompletedProcess:
-    """The command-line client against a store."""
+    """Runs the command-line client against a store."""
     told = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token} | environment
     command = [str(BINARY), *arguments, "--endpoint", store.management]
     return subprocess.run(command, env=told, capture_output=True, text=True, timeout=60)
 
 
-def test_the_command_line_client_trusts_whom_it_is_told_to(tls_store: Cairn, authority: Authority):
+def test_command_line_client_trusts_only_the_given_authority(tls_store: Cairn, authority: Authority):
     trusted = cli(tls_store, "status", SERVICE_CA_CERTIFICATE=str(authority.certificate))
     assert trusted.returncode == 0 and "ready" in trusted.stdout, trusted.stderr
     strange = cli(tls_store, "status")
@@ -283,7 +283,7 @@ def test_the_command_line_client_trusts_whom_it_is_told_to(tls_store: Cairn, aut
     assert nothing.returncode == 2 and "/dev/null" in nothing.stderr
 
 
-def test_dev_with_tls_works_as_printed(make_store: Callable[..., Cairn]):
+def test_printed_dev_instructions_work_with_tls(make_store: Callable[..., Cairn]):
     names = ("SERVICE_CREDENTIAL_MASTER_KEY", "SERVICE_ROOT_ACCESS_KEY", "SERVICE_ROOT_SECRET_KEY", "SERVICE_MANAGEMENT_SYSTEM_TOKEN")
     store = make_store(**dict.fromkeys(names))
     store.spawn(arguments=["serve", "--dev", "--tls"])
@@ -305,7 +305,7 @@ def test_dev_with_tls_works_as_printed(make_store: Callable[..., Cairn]):
     assert refused_use.returncode == 2 and "--dev" in refused_use.stderr
 
 
-def test_scanners_find_no_weak_protocol_and_no_weak_cipher(tls_store: Cairn):
+def test_scanners_find_no_weak_protocol_or_cipher(tls_store: Cairn):
     found = subprocess.run(["sslscan", "--no-colour", f"{LOOPBACK}:{tls_store.s3_port}"], capture_output=True, text=True, timeout=300)
     text = found.stdout
     protocols = dict(re.findall(r"^(SSLv2|SSLv3|TLSv1\.\d)\s+(enabled|disabled)", text, re.MULTILINE))

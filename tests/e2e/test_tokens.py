@@ -1,4 +1,4 @@
-"""Attacks management tokens: of whatever role, deleted or expired ones must open nothing, and what they are is told once."""
+"""Management tokens: roles, expiry, deletion, audit events, and secrets that are shown only once."""
 
 import time
 from datetime import datetime
@@ -10,17 +10,17 @@ ID = "01890000-0000-7000-8000-000000000000"
 
 
 def create(store: Cairn, name: str, role: str, **more) -> dict:
-    """A token as it is told once."""
+    """Creates a token and returns the response that contains its secret."""
     return expect(store.admin.post("/management-tokens", {"name": name, "role": role, **more}), 201)
 
 
 def holder(store: Cairn, token: str) -> Management:
-    """A client under a token."""
+    """Returns a client with a token."""
     return Management(store.management, bearer(token))
 
 
-def test_a_token_authenticates_with_its_role_until_it_is_deleted(store: Cairn):
-    """The session, the records, the list, and nothing after the deletion."""
+def test_token_has_its_role_until_it_is_deleted(store: Cairn):
+    """Checks the session, the record and the list, and that a deleted token is refused."""
     for role in ("system_admin", "storage_admin", "auditor"):
         made = create(store, f"a {role}", role)
         shown = made["management_token"]
@@ -36,9 +36,11 @@ def test_a_token_authenticates_with_its_role_until_it_is_deleted(store: Cairn):
     expect_refusal(store.admin.delete(f"/management-tokens/{ID}"), 404, "TOKEN_NOT_FOUND")
 
 
-def test_what_a_token_does_is_recorded_under_its_name(own_store: Cairn):
-    """A change that it makes, and one that its role does not allow. Of many refusals from one address the trail keeps a part,
-    and the shared server has had many."""
+def test_actions_of_a_token_are_audited_under_its_name(own_store: Cairn):
+    """Covers an allowed and a refused change.
+
+    The test has its own server, because the audit log keeps only some of many refusals from one address.
+    """
     made = create(own_store, "operations", "storage_admin")
     client = holder(own_store, made["token"])
     headers = {"x-request-id": "by-a-token"}
@@ -48,11 +50,11 @@ def test_what_a_token_does_is_recorded_under_its_name(own_store: Cairn):
     assert [(event["operation"], event["result"]) for event in events] == [("create_policy", "denied"), ("create_bucket", "allowed")]
     assert {(event["principal"], event["role"]) for event in events} == {("token:operations", "storage_admin")}
     token = f"token {made['management_token']['id']}"
-    assert all(event["detail"].endswith(token) for event in events), "names of tokens are not unique"
+    assert all(event["detail"].endswith(token) for event in events), "events must contain the token's id, because names are not unique"
 
 
-def test_a_token_expires_by_the_clock(store: Cairn):
-    """Without anything having to be cleaned up."""
+def test_expired_token_is_refused(store: Cairn):
+    """Expiry needs no cleanup task."""
     made = create(store, "short", "auditor", expires_in_seconds=2)
     dies = datetime.fromisoformat(made["management_token"]["expires_at"]).timestamp()
     client = holder(store, made["token"])
@@ -62,8 +64,8 @@ def test_a_token_expires_by_the_clock(store: Cairn):
     expect_refusal(client.get("/auth/session"), 401, "UNAUTHENTICATED")
 
 
-def test_what_is_no_token_is_refused(store: Cairn):
-    """Wrong bodies, wrong tokens, and secrets of the data plane."""
+def test_invalid_tokens_and_token_requests_are_refused(store: Cairn):
+    """Covers invalid bodies, invalid tokens, and secrets of the data plane."""
     for body in (
         {}, {"name": "x"}, {"role": "auditor"}, {"name": "x", "role": "root"}, {"name": "x", "role": "Auditor"}, {"name": "", "role": "auditor"},
         {"name": "x", "role": "auditor", "expires_in_seconds": 0}, {"name": "x", "role": "auditor", "expires_in_seconds": -1},
@@ -76,8 +78,8 @@ def test_what_is_no_token_is_refused(store: Cairn):
     expect(holder(store, token).get("/auth/session"), 200)
 
 
-def test_tokens_survive_a_kill_and_none_is_in_the_data_folder(own_store: Cairn):
-    """They are known by their hashes alone."""
+def test_tokens_survive_kill_9_and_are_stored_only_hashed(own_store: Cairn):
+    """The data directory contains no token, only hashes."""
     made = create(own_store, "kept", "system_admin")
     gone = create(own_store, "gone", "system_admin")
     expect(own_store.admin.delete(f"/management-tokens/{gone['management_token']['id']}"), 204)

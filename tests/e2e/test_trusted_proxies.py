@@ -1,4 +1,4 @@
-"""Attacks what is believed about a client's address: an invented one must not reach the trail, the log or the throttle."""
+"""Trusted proxies: forged client addresses must not reach the audit log, the log or the login throttle."""
 
 import itertools
 from collections.abc import Callable
@@ -13,12 +13,12 @@ from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import Credential
 
 CLIENT, INVENTED = "198.51.100.7", "203.0.113.66"
-# More than the eight whose answers are held back before further guesses of the client are not looked at.
+# More than the eight delayed responses after which further attempts of a client are refused unchecked.
 CROWD = 12
 
 
 def refused_from(store: Cairn, *fields: tuple[str, str]) -> dict:
-    """The audit event of a request that was refused on the data plane and had these header fields."""
+    """Sends a refused request with these headers to the data plane and returns its audit event."""
     stranger = S3(LOOPBACK, store.s3_port, Credential("AKNOBODY", "x" * 40))
     refused = stranger.request("PUT", object_target("no-such-bucket", "k"), list(fields), body=b"1")
     assert refused.status == 403
@@ -26,25 +26,25 @@ def refused_from(store: Cairn, *fields: tuple[str, str]) -> dict:
 
 
 def event_of(store: Cairn, request_id: str) -> dict:
-    """The one event of a request."""
+    """Returns the only event of a request."""
     (event,) = events(store, request_id=request_id)
     return event
 
 
 def events(store: Cairn, **parameters: str) -> list[dict]:
-    """A page of the trail."""
+    """Returns a page of the audit log."""
     return expect(store.admin.get("/audit/events", params=parameters), 200)["events"]
 
 
 @pytest.fixture(scope="module")
 def trusting(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """Trusts whoever connects from here."""
+    """Starts a store that trusts connections from this host."""
     return make_module_store(SERVICE_SERVER_TRUSTED_PROXIES="127.0.0.0/8, 10.0.0.0/8").start()
 
 
 @pytest.mark.parametrize("name", ["X-Forwarded-For", "Forwarded"])
-def test_without_trusted_proxies_nothing_is_believed(store: Cairn, name: str):
-    """The default: whatever the headers say, a client is who connects."""
+def test_forwarding_headers_are_ignored_without_trusted_proxies(store: Cairn, name: str):
+    """By default the client address is that of the connection."""
     value = INVENTED if name == "X-Forwarded-For" else f"for={INVENTED}"
     assert refused_from(store, (name, value))["source_ip"] == LOOPBACK
 
@@ -61,8 +61,8 @@ def test_without_trusted_proxies_nothing_is_believed(store: Cairn, name: str):
         ([("Forwarded", f"for={INVENTED}")], LOOPBACK),
     ],
 )
-def test_the_trail_and_the_log_name_the_client_that_the_proxy_saw(trusting: Cairn, fields: list[tuple[str, str]], client: str):
-    """Never what stands left of it, nor what the other header says."""
+def test_logs_contain_the_client_address_seen_by_the_proxy(trusting: Cairn, fields: list[tuple[str, str]], client: str):
+    """Addresses further left in the header, and the header that is not configured, are ignored."""
     event = refused_from(trusting, *fields)
     assert event["source_ip"] == client
     (line,) = [line for line in trusting.wait_output(event["request_id"]).splitlines() if f"request_id={event['request_id']}" in line and "route=" in line]
@@ -70,16 +70,16 @@ def test_the_trail_and_the_log_name_the_client_that_the_proxy_saw(trusting: Cair
     assert (f" proxy={LOOPBACK} " in line) == (client != LOOPBACK)
 
 
-def test_the_standard_header_is_read_when_it_is_configured(make_store: Callable[..., Cairn]):
-    """`Forwarded` with quotes and ports; the other header is not read then."""
+def test_forwarded_header_is_used_when_configured(make_store: Callable[..., Cairn]):
+    """`Forwarded` may contain quotes and ports. `X-Forwarded-For` is ignored then."""
     store = make_store(SERVICE_SERVER_TRUSTED_PROXIES=LOOPBACK, SERVICE_SERVER_FORWARDED_HEADER="forwarded").start()
     element = f'for={INVENTED}, for="[2001:db8::7]:4711";proto=https;host="a,b"'
     assert refused_from(store, ("Forwarded", element), ("X-Forwarded-For", CLIENT))["source_ip"] == "2001:db8::7"
     assert refused_from(store, ("X-Forwarded-For", CLIENT))["source_ip"] == LOOPBACK
 
 
-def test_a_crowd_of_wrong_credentials_keeps_nobody_else_behind_the_proxy_out(trusting: Cairn):
-    """Each client has its own throttle; the guesser cannot change clients by what it sends itself."""
+def test_login_throttle_is_separate_for_clients_behind_a_proxy(trusting: Cairn):
+    """A client that guesses credentials cannot change its address by sending headers."""
     wrong = basic("root", "wrong")
     right = basic(trusting.secrets.root_access_key, trusting.secrets.root_secret_key)
 
@@ -92,12 +92,12 @@ def test_a_crowd_of_wrong_credentials_keeps_nobody_else_behind_the_proxy_out(tru
         other = ask(right, "198.51.100.8")
         statuses = {guess.result().status_code for guess in guesses}
     assert other.status_code == 200
-    assert statuses == {401, 429}, "the invented addresses changed nothing: the crowd counted as one client"
+    assert statuses == {401, 429}, "forged addresses must not separate one client into several"
     assert events(trusting, source_ip=CLIENT, operation="list_buckets") and not events(trusting, source_ip="192.0.2.1")
 
 
-def test_a_change_on_the_management_plane_names_the_client(trusting: Cairn):
-    """What a proxy in front of the management port passes on is in the record of the change."""
+def test_management_audit_events_contain_the_client_address(trusting: Cairn):
+    """A proxy in front of the management port passes the address on."""
     made = trusting.admin.post("/buckets", {"name": "made-through-a-proxy"}, headers={"X-Forwarded-For": CLIENT})
     expect(made, 201)
     assert event_of(trusting, made.headers["x-request-id"])["source_ip"] == CLIENT

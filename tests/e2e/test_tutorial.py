@@ -1,6 +1,6 @@
-"""Follows docs/tutorial.md to the letter: its blocks are run in their order, and a real browser uploads a picture.
+"""Runs every block of docs/tutorial.md; a real browser uploads a picture.
 
-Only addresses are replaced, for the tutorial's ports may be taken here.
+Only addresses are replaced, because the tutorial's ports may be in use.
 """
 
 import os
@@ -32,7 +32,7 @@ CHOOSE_AND_UPLOAD = """async () => {
 
 
 def png(width: int, height: int) -> bytes:
-    """A picture of random colours."""
+    """Returns a picture of random colours."""
     def chunk(kind: bytes, body: bytes) -> bytes:
         return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
@@ -42,7 +42,7 @@ def png(width: int, height: int) -> bytes:
 
 
 class Follower(Shell):
-    """The tutorial's shell, and what was started in it."""
+    """The tutorial's shell and the processes that it started."""
 
     def __init__(self, folder: Path):
         super().__init__(folder, ["SERVICE_MANAGEMENT_TOKEN"])
@@ -54,15 +54,15 @@ class Follower(Shell):
         }
 
     def own(self, text: str) -> str:
-        """The text with the ports that are free here."""
+        """Replaces the tutorial's ports with free ones."""
         return re.sub(r"(?<=:)(7600|7601|8000)\b|(?<=\", )8000\b", lambda found: self.ports[found[0]], text)
 
     def address(self, port: str) -> str:
-        """Where the tutorial's port really is."""
+        """Returns the address that replaces the tutorial's port."""
         return f"http://{LOOPBACK}:{self.ports[port]}"
 
     def start(self, command: str, ready: str, extra: dict[str, str]) -> None:
-        """A command that goes on, until this address answers."""
+        """Starts a background command and waits until this address answers."""
         with (self.folder / f"started-{len(self.started)}.log").open("wb") as log:
             self.started.append(subprocess.Popen(["bash", "-c", f"exec {command.strip()}"], cwd=self.folder, env=self.environment | extra, stdout=log, stderr=log))
         give_up = time.monotonic() + START_SECONDS
@@ -76,7 +76,7 @@ class Follower(Shell):
             time.sleep(POLL_SECONDS)
 
     def follow(self, language: str, name: str, text: str) -> None:
-        """One block: a file when it has a name, else commands."""
+        """Runs a block: writes a file if it has a name, otherwise executes commands."""
         text = self.own(text)
         if name == "server":
             self.start(text, f"{self.address('7601')}/ready", self.server)
@@ -91,7 +91,7 @@ class Follower(Shell):
 
 @contextmanager
 def follower(folder: Path) -> Iterator[Follower]:
-    """Whatever it started ends with it."""
+    """Returns a tutorial whose processes end with the test."""
     made = Follower(folder)
     try:
         yield made
@@ -102,15 +102,15 @@ def follower(folder: Path) -> Iterator[Follower]:
 
 
 def upload_by_hand(browser: Browser, page: str, picture: Path) -> dict:
-    """Choose the file, press the button, wait for the picture to show."""
+    """Chooses the file, presses the button, and waits until the picture is shown."""
     browser.open(page)
     element = browser.call("element", using="css selector", value="#file")
     browser.call(f"element/{next(iter(element.values()))}/value", text=str(picture))
     return browser.run(CHOOSE_AND_UPLOAD)
 
 
-def test_the_tutorial_leads_from_nothing_to_a_picture_in_the_browser(run_folder: Path, tmp_path: Path):
-    """Account, policy, CORS, presigned PUT from a page, listing, presigned GET; the picture that shows is the one chosen."""
+def test_tutorial_ends_with_the_uploaded_picture_in_a_browser(run_folder: Path, tmp_path: Path):
+    """Covers account, policy, CORS, presigned PUT from a page, listing and presigned GET."""
     blocks = blocks_of(TUTORIAL)
     assert len(blocks) >= 9
     with follower(run_folder / "tutorial") as shell, chromium(tmp_path / "browser") as browser:

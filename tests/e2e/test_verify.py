@@ -1,4 +1,4 @@
-"""Attacks verification: damage that it misses, harmless objects that it accuses, proofs that prove nothing, clients that go."""
+"""Verification: detection of damage, no false findings, valid proofs, and clients that disconnect."""
 
 import base64
 import json
@@ -23,13 +23,13 @@ SCRAPE_TOKEN = "scrape-token-of-the-tests"
 
 
 def ask(store: Cairn, method: str, path: str, **options) -> requests.Response:
-    """A request to the management port under the system token."""
+    """Sends a request to the management port with the system token."""
     headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
     return requests.request(method, store.management + path, headers=headers, timeout=TIMEOUT, **options)
 
 
 def verify(store: Cairn, path: str, **options) -> dict:
-    """A verification that is answered, whose proof is good and says the same as the answer."""
+    """Returns the result of a verification, and asserts that its proof is valid and agrees with the result."""
     response = ask(store, "POST", f"/api/v1/verify/{path}", **options)
     assert response.status_code == 200, response.text
     body = response.json()
@@ -44,12 +44,12 @@ def verify(store: Cairn, path: str, **options) -> dict:
 
 
 def problem(response: requests.Response) -> tuple[int, str]:
-    """Status and code of a refusal."""
+    """Returns the status and code of an error response."""
     return response.status_code, response.json()["error"]["code"]
 
 
 def plant(store: Cairn, body: bytes, at: int) -> None:
-    """Flip one bit of a payload in its volume; the server is stopped meanwhile."""
+    """Stops the server, flips one bit of a payload in its volume, and starts the server again."""
     assert store.stop() == 0
     unit = at // 4096 * 4096
     path, offset = unit_places(store.data, 64)[body[unit : unit + 64]]
@@ -58,7 +58,7 @@ def plant(store: Cairn, body: bytes, at: int) -> None:
 
 
 def fill(s3: S3, bucket: str, seed: int) -> dict[str, bytes]:
-    """Objects of all forms, with keys that need encoding."""
+    """Writes objects of every storage form, some with keys that need encoding."""
     rng = random.Random(seed)
     sizes = {"empty": 0, "small": 900, "a/b c": 16_385, "schlüssel/ä+%": 300_000, "large": 17 << 20}
     bodies = {key: rng.randbytes(size) for key, size in sizes.items()}
@@ -67,8 +67,8 @@ def fill(s3: S3, bucket: str, seed: int) -> dict[str, bytes]:
     return bodies
 
 
-def test_a_sound_bucket_and_its_objects(own_store: Cairn):
-    """Every form of payload is ok, keys are decoded once, and the proofs are good."""
+def test_intact_objects_and_bucket_are_verified(own_store: Cairn):
+    """Every storage form is reported as ok, keys are decoded once, and the proofs are valid."""
     own_store.s3.create_bucket("sound")
     bodies = fill(own_store.s3, "sound", 1)
     for key, body in bodies.items():
@@ -85,8 +85,8 @@ def test_a_sound_bucket_and_its_objects(own_store: Cairn):
     assert ask(own_store, "GET", "/api/v1/verify/progress").json() == {"verifications": []}
 
 
-def test_a_bucket_is_verified_in_pieces(own_store: Cairn):
-    """Each piece goes on where the one before ended."""
+def test_bucket_can_be_verified_in_steps(own_store: Cairn):
+    """Each step continues where the previous one ended."""
     own_store.s3.create_bucket("pieces")
     for number in range(25):
         own_store.s3.put("pieces", f"k{number}", b"x")
@@ -101,8 +101,8 @@ def test_a_bucket_is_verified_in_pieces(own_store: Cairn):
 
 
 @pytest.mark.parametrize("block", [0, 3, 270])
-def test_a_flipped_bit_is_found_and_named(own_store: Cairn, block: int):
-    """Its block, and nothing else; the object is not served, its neighbours are."""
+def test_flipped_bit_is_found_in_its_block(own_store: Cairn, block: int):
+    """Only the damaged block is reported. The object is no longer served, the others are."""
     s3 = own_store.s3
     s3.create_bucket("hurt")
     bodies = fill(s3, "hurt", 2)
@@ -119,8 +119,8 @@ def test_a_flipped_bit_is_found_and_named(own_store: Cairn, block: int):
             assert s3.get("hurt", other).body == body
 
 
-def test_refusals(store: Cairn, bucket: str):
-    """Each has its own code; nothing misspelt is ignored."""
+def test_invalid_verify_requests_are_refused(store: Cairn, bucket: str):
+    """Each mistake has its own error code, and misspelt options are not ignored."""
     store.s3.put(bucket, "k", b"x")
     objects, buckets = "/api/v1/verify/objects", "/api/v1/verify/buckets"
     for path, options, expected in [
@@ -146,20 +146,20 @@ def test_refusals(store: Cairn, bucket: str):
 
 
 def running(store: Cairn) -> list[dict]:
-    """The verifications that run."""
+    """Returns the running verifications."""
     return ask(store, "GET", "/api/v1/verify/progress").json()["verifications"]
 
 
 def wait_for(what, expected) -> None:
-    """Poll until what is asked for is there."""
+    """Polls until the value is the expected one."""
     give_up = time.monotonic() + PATIENCE_SECONDS
     while (seen := what()) != expected:
         assert time.monotonic() < give_up, f"{seen} instead of {expected}"
         time.sleep(0.01)
 
 
-def test_verification_ends_with_its_client_and_no_more_than_two_run(own_store: Cairn):
-    """While requests are served verification goes slowly: it is still under way when its client goes."""
+def test_verification_stops_when_its_client_disconnects(own_store: Cairn):
+    """At most two verifications run. Requests slow them down, so they still run when their clients disconnect."""
     s3 = own_store.s3
     s3.create_bucket("slow")
     body = random.Random(5).randbytes(64 << 20)
@@ -176,7 +176,7 @@ def test_verification_ends_with_its_client_and_no_more_than_two_run(own_store: C
         return client
 
     def count() -> int:
-        # A request on the data plane: the store stays busy, and verification out of its way.
+        # Requests on the data plane keep the store busy, so that verification stays slow.
         s3.get("slow", "k0", [("Range", "bytes=0-9")])
         return len(running(own_store))
 
@@ -188,7 +188,7 @@ def test_verification_ends_with_its_client_and_no_more_than_two_run(own_store: C
     assert progress["bucket"] == "slow" and progress["bytes_expected"] == 6 * len(body)
     clients[0].close()
     wait_for(count, 1)
-    # And none holds up the end of the process.
+    # Verifications do not delay the shutdown.
     begun = time.monotonic()
     assert own_store.stop() == 0
     assert time.monotonic() - begun < 10
@@ -196,39 +196,39 @@ def test_verification_ends_with_its_client_and_no_more_than_two_run(own_store: C
 
 
 def cli(store: Cairn, *arguments: str) -> subprocess.CompletedProcess:
-    """`cairn verify` against this store."""
+    """Runs `cairn verify` against this store."""
     environment = clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
     command = [BINARY, "verify", *arguments, "--endpoint", store.management]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=TIMEOUT)
 
 
-def test_the_command_line(own_store: Cairn, tmp_path: Path):
-    """Exit codes follow what was found; the proof is written as it came."""
+def test_verify_command_exits_by_result_and_writes_proofs(own_store: Cairn, tmp_path: Path):
+    """The exit code depends on the result, and the proof is written unchanged."""
     s3 = own_store.s3
     s3.create_bucket("told")
     bodies = fill(s3, "told", 3)
     done = cli(own_store, "bucket", "told", "--proof", str(tmp_path / "sound.json"))
-    assert done.returncode == 0 and "damaged: 0" in done.stdout, done.stderr
+    assert done.returncode == 0 and "damaged versions:  0" in done.stdout, done.stderr
     assert proof.is_good(json.loads((tmp_path / "sound.json").read_text()))
     done = cli(own_store, "object", "told", "schlüssel/ä+%")
-    assert done.returncode == 0 and "status: ok" in done.stdout, done.stderr
+    assert done.returncode == 0 and "result:         ok\n" in done.stdout, done.stderr
 
     plant(own_store, bodies["large"], 5 * BLOCK_BYTES)
     done = cli(own_store, "object", "told", "large", "--proof", str(tmp_path / "hurt.json"))
-    assert done.returncode == 1 and "status: corrupt" in done.stdout and "block 5" in done.stdout
+    assert done.returncode == 1 and "result:         corrupt\n" in done.stdout and "block 5" in done.stdout
     bundle = json.loads((tmp_path / "hurt.json").read_text())
     assert proof.is_good(bundle) and bundle["payload"]["status"] == "corrupt"
     bundle["payload"]["status"] = "ok"
     assert not proof.is_good(bundle)
     done = cli(own_store, "bucket", "told")
-    assert done.returncode == 1 and "damaged: 1" in done.stdout and "large" in done.stdout
+    assert done.returncode == 1 and "damaged versions:  1" in done.stdout and "large" in done.stdout
     for wrong in (["object", "told", "none"], ["bucket", "no-such-bucket"]):
         done = cli(own_store, *wrong)
         assert done.returncode == 1 and "NOT_FOUND" in done.stderr and "panicked" not in done.stderr
 
 
 def metrics(store: Cairn) -> dict[str, float]:
-    """What a scraper reads, by name and labels."""
+    """Returns the scraped values by name and labels."""
     headers = {"Authorization": f"Bearer {SCRAPE_TOKEN}"}
     response = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT)
     assert response.status_code == 200 and response.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -236,21 +236,21 @@ def metrics(store: Cairn) -> dict[str, float]:
     return {name: float(value) for name, value in (line.rsplit(" ", 1) for line in lines)}
 
 
-def test_without_a_scrape_token_nobody_scrapes(store: Cairn):
-    """Not even with an empty one."""
+def test_metrics_are_refused_without_a_configured_scrape_token(store: Cairn):
+    """An empty token is refused too."""
     for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {store.secrets.system_token}"}):
         assert requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT).status_code == 401
 
 
-def test_the_scrub_finds_damage_and_tells(make_store):
-    """A store that was never scrubbed is at once; the log names the block, the metrics count it."""
+def test_scrub_reports_damage_in_log_and_metrics(make_store):
+    """A store that was never scrubbed is scrubbed immediately. The log names the block and a metric counts it."""
     store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_STORAGE_SCRUB_INTERVAL_DAYS="0").start()
     store.s3.create_bucket("scrubbed")
     bodies = fill(store.s3, "scrubbed", 4)
     assert metrics(store)["service_scrub_last_completed_timestamp_seconds"] == 0
     del store.extra["SERVICE_STORAGE_SCRUB_INTERVAL_DAYS"]
     plant(store, bodies["large"], 7 * BLOCK_BYTES)
-    store.wait_output("scrub completed: it found damage")
+    store.wait_output("scrub completed: damage found")
     assert "block 7" in store.output() and "scrubbed/large" in store.output()
     wait_for(lambda: metrics(store)["service_scrub_running"], 0)
     seen = metrics(store)
@@ -258,3 +258,44 @@ def test_the_scrub_finds_damage_and_tells(make_store):
     assert seen["service_scrub_pass_bytes"] == sum(map(len, bodies.values()))
     assert seen["service_scrub_corrupt_versions_total"] == 1 and seen["service_corruptions_total"] == 1
     assert seen["service_scrub_last_completed_timestamp_seconds"] > 1_700_000_000
+
+
+def run_command(store: Cairn, *arguments: str) -> subprocess.CompletedProcess:
+    """Runs the command-line client with the system token."""
+    variables = {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token, "SERVICE_MANAGEMENT_ENDPOINT": store.management}
+    return subprocess.run(
+        [BINARY, *arguments], env=clean_environment() | variables, capture_output=True, text=True, timeout=TIMEOUT
+    )
+
+
+def test_the_store_is_verified_and_its_proofs_are_checked_offline(own_store: Cairn, tmp_path: Path):
+    """One proof for each bucket. Without the server, a changed proof or another key is found."""
+    for number, bucket in enumerate(("first", "second")):
+        own_store.s3.create_bucket(bucket)
+        fill(own_store.s3, bucket, number)
+    file = tmp_path / "proofs.json"
+    done = run_command(own_store, "verify", "store", "--proof", str(file), "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["buckets_verified"], found["versions_verified"], found["corrupt_count"]) == (2, 10, 0)
+    shown = run_command(own_store, "verify", "store").stdout
+    assert "BUCKET" in shown and "\nsecond  " in shown and "damaged versions:  0\n" in shown
+    single = tmp_path / "single.json"
+    assert run_command(own_store, "verify", "object", "first", "small", "--proof", str(single)).returncode == 0
+    assert own_store.stop() == 0
+
+    document = json.loads(file.read_text())
+    key = document["proofs"][0]["public_key"]
+    done = run_command(own_store, "verify", "proof", str(file), "--public-key", key)
+    assert done.returncode == 0 and done.stdout.count("signature:  valid\n") == 2, done
+    done = run_command(own_store, "verify", "proof", str(single), "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["proofs"][0]["payload"]["key"] == "small"
+    assert run_command(own_store, "verify", "proof", str(file), "--public-key", base64.b64encode(bytes(32)).decode()).returncode == 1
+    document["proofs"][1]["payload"]["corrupt_count"] = 1
+    file.write_text(json.dumps(document))
+    done = run_command(own_store, "verify", "proof", str(file))
+    assert done.returncode == 1 and done.stdout.count("not valid") == 1 and "1 of 2" in done.stderr
+    for text, said in (("{", "not JSON"), ('{"proofs": []}', "no proofs"), ("{}", "not valid")):
+        file.write_text(text)
+        assert said in (done := run_command(own_store, "verify", "proof", str(file))).stdout + done.stderr and done.returncode == 1
+    assert run_command(own_store, "verify", "proof", str(tmp_path / "none")).returncode == 1

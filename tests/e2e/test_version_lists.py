@@ -1,6 +1,6 @@
-"""Attacks lists of versions with random histories: every page, under any prefix, delimiter and size, against a plain model.
+"""Version lists of random histories compared with a model, for any prefix, delimiter and page size.
 
-The model is a dictionary that knows nothing of the server: for each key its versions, newest first.
+The model is a dictionary of the versions of each key, newest first, and independent of the server.
 """
 
 import random
@@ -15,13 +15,13 @@ KEYS = ["a", "a/", "a/b", "a/b/c", "a/bc", "ab", "b//x", "b/x y+z", "ä/1", "ä/
 PREFIXES = ["", "a", "a/", "a/b", "b/", "ä/", "none", "z"]
 DELIMITERS = ["", "/", "b", "/b", "ä"]
 SEEDS = range(6)
-# A version or a marker: its kind, key, version id and whether it is the latest; or a common prefix.
+# A version or delete marker (kind, key, version id, is latest) or a common prefix.
 Entry = tuple
 
 
 @dataclass
 class History:
-    """A bucket's versions, and the requests that made them."""
+    """The model of a bucket's versions, and the requests that change both."""
 
     s3: S3
     bucket: str
@@ -30,13 +30,13 @@ class History:
     keys: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
 
     def switch(self) -> None:
-        """Enabled, or suspended once it has been."""
+        """Enables versioning, or suspends it if it was enabled before."""
         self.state = "Enabled" if self.state != "Enabled" else "Suspended"
         body = f"<VersioningConfiguration><Status>{self.state}</Status></VersioningConfiguration>".encode()
         assert self.s3.request("PUT", f"/{self.bucket}?versioning", body=body).status == 200
 
     def write(self, kind: str) -> None:
-        """A PUT or a plain DELETE of a random key."""
+        """Puts or deletes a random key without a version id."""
         key = self.rng.choice(KEYS)
         method, body = ("PUT", b"x") if kind == "Version" else ("DELETE", b"")
         response = self.s3.request(method, object_target(self.bucket, key), body=body)
@@ -49,7 +49,7 @@ class History:
             versions.insert(0, (kind, version))
 
     def remove(self) -> None:
-        """A DELETE of one version of those that are there."""
+        """Deletes one of the existing versions."""
         there = [(key, number) for key, versions in self.keys.items() for number in range(len(versions))]
         if there:
             key, number = self.rng.choice(there)
@@ -57,7 +57,7 @@ class History:
             assert self.s3.request("DELETE", object_target(self.bucket, key, f"versionId={version}")).status == 204
 
     def step(self) -> None:
-        """Something random; mostly writes."""
+        """Makes a random change, mostly a write."""
         draw = self.rng.random()
         if draw < 0.08:
             self.switch()
@@ -67,7 +67,7 @@ class History:
             self.write("DeleteMarker" if draw < 0.45 else "Version")
 
     def expected(self, prefix: str, delimiter: str) -> list[Entry]:
-        """The whole list, in the order of the wire."""
+        """Returns the complete expected list, in the order of the responses."""
         found: list[Entry] = []
         for key in sorted(self.keys, key=str.encode):
             if not key.startswith(prefix):
@@ -83,7 +83,7 @@ class History:
 
 
 def listed(history: History, prefix: str, delimiter: str, size: int) -> list[Entry]:
-    """All pages one after the other; within a page common prefixes come last on the wire, so they are sorted in."""
+    """Returns the items of all pages. The XML has common prefixes last in a page, so they are sorted in."""
     found: list[Entry] = []
     markers = ""
     for _ in range(1000):
@@ -108,8 +108,8 @@ def listed(history: History, prefix: str, delimiter: str, size: int) -> list[Ent
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_lists_of_random_histories(s3: S3, bucket: str, seed: int):
-    """Nothing missing, nothing twice, nothing out of order, and `IsLatest` where it belongs."""
+def test_version_lists_of_random_histories_match_the_model(s3: S3, bucket: str, seed: int):
+    """No item is missing, repeated or out of order, and `IsLatest` is right."""
     history = History(s3, bucket, random.Random(seed))
     for number in range(120):
         history.step()

@@ -1,4 +1,4 @@
-"""Attacks versioning: what is written, hidden, restored and removed in buckets that are enabled, suspended, or never were."""
+"""Versioning: writes, delete markers, restores and removals in every versioning state of a bucket."""
 
 import pytest
 from botocore.client import BaseClient
@@ -10,41 +10,41 @@ from harness.server import Cairn
 
 
 def set_versioning(boto: BaseClient, bucket: str, status: str) -> None:
-    """Enabled or Suspended."""
+    """Sets the bucket's versioning status to `Enabled` or `Suspended`."""
     boto.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": status})
 
 
 @pytest.fixture
 def versioned(boto: BaseClient, bucket: str) -> str:
-    """An empty bucket with versioning."""
+    """Creates an empty bucket with versioning enabled."""
     set_versioning(boto, bucket, "Enabled")
     return bucket
 
 
 def put(boto: BaseClient, bucket: str, key: str, body: bytes) -> str | None:
-    """Write; the version id, if any."""
+    """Writes an object and returns its version id, if any."""
     return boto.put_object(Bucket=bucket, Key=key, Body=body).get("VersionId")
 
 
 def read(boto: BaseClient, bucket: str, key: str, version: str | None = None) -> bytes:
-    """The bytes of the current version, or of one."""
+    """Returns the bytes of the given version, or of the current one."""
     return boto.get_object(Bucket=bucket, Key=key, **({"VersionId": version} if version else {}))["Body"].read()
 
 
 def versions(boto: BaseClient, bucket: str, **options: object) -> list[tuple[str, str, bool]]:
-    """Key, version id and `IsLatest` of the versions of one page."""
+    """Returns key, version id and `IsLatest` of each version in one page."""
     found = boto.list_object_versions(Bucket=bucket, **options).get("Versions", [])
     return [(item["Key"], item["VersionId"], item["IsLatest"]) for item in found]
 
 
 def markers(boto: BaseClient, bucket: str, **options: object) -> list[tuple[str, str, bool]]:
-    """The same of delete markers."""
+    """Returns key, version id and `IsLatest` of each delete marker in one page."""
     found = boto.list_object_versions(Bucket=bucket, **options).get("DeleteMarkers", [])
     return [(item["Key"], item["VersionId"], item["IsLatest"]) for item in found]
 
 
-def test_a_bucket_that_never_had_versions(boto: BaseClient, bucket: str):
-    """No status, no version ids on writes and deletes, and `null` in the list."""
+def test_unversioned_bucket_reports_no_version_ids(boto: BaseClient, bucket: str):
+    """The bucket has no status, writes and deletes return no version id, and the list shows `null`."""
     assert "Status" not in boto.get_bucket_versioning(Bucket=bucket)
     assert put(boto, bucket, "k", b"1") is None and put(boto, bucket, "k", b"2") is None
     assert versions(boto, bucket) == [("k", "null", True)]
@@ -54,8 +54,8 @@ def test_a_bucket_that_never_had_versions(boto: BaseClient, bucket: str):
     assert versions(boto, bucket) == [] and markers(boto, bucket) == []
 
 
-def test_each_put_is_a_version(boto: BaseClient, versioned: str):
-    """Every one readable by its id, newest first in the list; the last is the current one."""
+def test_each_put_creates_a_version(boto: BaseClient, versioned: str):
+    """Each version can be read by its id and is listed newest first. The last one is current."""
     assert boto.get_bucket_versioning(Bucket=versioned)["Status"] == "Enabled"
     bodies = [b"body %d" % number for number in range(25)]
     ids = [put(boto, versioned, "k", body) for body in bodies]
@@ -69,17 +69,18 @@ def test_each_put_is_a_version(boto: BaseClient, versioned: str):
     assert len(boto.list_objects_v2(Bucket=versioned)["Contents"]) == 1
 
 
-def test_the_list_tells_each_version(boto: BaseClient, versioned: str):
-    """Size, tag, class, owner and date of each, as of the object."""
-    version = put(boto, versioned, "k", b"12345")
+def test_version_list_matches_the_object_metadata(boto: BaseClient, versioned: str):
+    """The list shows size, ETag, checksum, storage class, owner and date of a version, as HEAD does."""
+    version = boto.put_object(Bucket=versioned, Key="k", Body=b"12345", ChecksumAlgorithm="CRC32")["VersionId"]
     (item,) = boto.list_object_versions(Bucket=versioned)["Versions"]
     head = boto.head_object(Bucket=versioned, Key="k")
     assert (item["VersionId"], item["Size"], item["ETag"], item["StorageClass"]) == (version, 5, head["ETag"], "STANDARD")
+    assert (item["ChecksumAlgorithm"], item["ChecksumType"]) == (["CRC32"], "FULL_OBJECT")
     assert item["Owner"]["ID"] and item["LastModified"].replace(microsecond=0) == head["LastModified"]
 
 
-def test_a_delete_marker_hides_and_its_removal_restores(boto: BaseClient, s3: S3, versioned: str):
-    """404 with the marker's headers, 405 by its id, gone from the list of objects; then everything is back."""
+def test_delete_marker_hides_the_object_until_it_is_removed(boto: BaseClient, s3: S3, versioned: str):
+    """Reads answer 404 with the marker's headers, or 405 by its id. Removing the marker restores the object."""
     version = put(boto, versioned, "k", b"here")
     deleted = boto.delete_object(Bucket=versioned, Key="k")
     marker = deleted["VersionId"]
@@ -103,15 +104,15 @@ def test_a_delete_marker_hides_and_its_removal_restores(boto: BaseClient, s3: S3
     assert read(boto, versioned, "k") == b"here" and versions(boto, versioned) == [("k", version, True)]
 
 
-def test_delete_without_an_object_makes_a_marker(boto: BaseClient, versioned: str):
-    """As on AWS; and another on top of it."""
+def test_delete_of_a_missing_key_creates_a_marker(boto: BaseClient, versioned: str):
+    """As on AWS, every further delete adds another marker."""
     first = boto.delete_object(Bucket=versioned, Key="never")["VersionId"]
     second = boto.delete_object(Bucket=versioned, Key="never")["VersionId"]
     assert markers(boto, versioned) == [("never", second, True), ("never", first, False)]
 
 
-def test_a_removed_version_is_gone_for_good(boto: BaseClient, versioned: str):
-    """The one before becomes the current one; one in the middle leaves the others alone."""
+def test_removed_version_is_permanently_deleted(boto: BaseClient, versioned: str):
+    """Removing the current version makes the previous one current. Removing an older one does not affect the others."""
     one, two, three = (put(boto, versioned, "k", body) for body in (b"1", b"2", b"3"))
     removed = boto.delete_object(Bucket=versioned, Key="k", VersionId=three)
     assert removed["VersionId"] == three and "DeleteMarker" not in removed
@@ -130,8 +131,8 @@ def test_a_removed_version_is_gone_for_good(boto: BaseClient, versioned: str):
     assert versions(boto, versioned) == []
 
 
-def test_objects_from_before_are_version_null(boto: BaseClient, bucket: str):
-    """Enabling touches nothing, and the next PUT leaves the old object where it was."""
+def test_objects_written_before_versioning_become_version_null(boto: BaseClient, bucket: str):
+    """Enabling versioning changes no object, and the next PUT keeps the old object as version `null`."""
     put(boto, bucket, "k", b"before")
     set_versioning(boto, bucket, "Enabled")
     assert versions(boto, bucket) == [("k", "null", True)] and read(boto, bucket, "k") == b"before"
@@ -140,8 +141,8 @@ def test_objects_from_before_are_version_null(boto: BaseClient, bucket: str):
     assert read(boto, bucket, "k", "null") == b"before"
 
 
-def test_suspended_writes_replace_only_null(boto: BaseClient, bucket: str):
-    """Real versions survive; a PUT and a DELETE each take the place of the older `null`."""
+def test_suspended_bucket_replaces_only_the_null_version(boto: BaseClient, bucket: str):
+    """Other versions survive. Each PUT and each DELETE replaces the previous `null` version."""
     put(boto, bucket, "k", b"before")
     set_versioning(boto, bucket, "Enabled")
     kept = put(boto, bucket, "k", b"kept")
@@ -162,8 +163,8 @@ def test_suspended_writes_replace_only_null(boto: BaseClient, bucket: str):
     assert put(boto, bucket, "k", b"enabled again") not in (None, "null", kept)
 
 
-def test_versions_of_the_same_instant_keep_their_order(s3: S3, boto: BaseClient, versioned: str):
-    """Written as fast as one connection can; the list is the order of writing, backwards."""
+def test_versions_of_the_same_millisecond_keep_their_order(s3: S3, boto: BaseClient, versioned: str):
+    """Versions written as fast as one connection allows are listed in reverse order of writing."""
     with s3.connect() as connection:
         ids = []
         for number in range(200):
@@ -173,13 +174,13 @@ def test_versions_of_the_same_instant_keep_their_order(s3: S3, boto: BaseClient,
 
 
 def whole_list(page: dict) -> list[tuple[str, str]]:
-    """Versions and markers of a page."""
+    """Returns key and version id of each version and delete marker in a page."""
     items = page.get("Versions", []) + page.get("DeleteMarkers", [])
     return [(item["Key"], item["VersionId"]) for item in items]
 
 
-def test_pages(boto: BaseClient, versioned: str):
-    """Whatever their size, each version and each marker comes once, in the right page."""
+def test_every_version_is_listed_once_across_pages(boto: BaseClient, versioned: str):
+    """Versions and delete markers are complete and in order for every page size."""
     for key in ("a", "b/1", "c d+ü"):
         for number in range(3):
             put(boto, versioned, key, b"%d" % number)
@@ -191,7 +192,7 @@ def test_pages(boto: BaseClient, versioned: str):
         while True:
             page = boto.list_object_versions(Bucket=versioned, MaxKeys=size, **where)
             assert len(whole_list(page)) <= size and page["MaxKeys"] == size
-            assert not found or max(found)[0] <= min(whole_list(page))[0], "a key before those of the page before"
+            assert not found or max(found)[0] <= min(whole_list(page))[0], "a page has a key that sorts before the previous page"
             found += whole_list(page)
             if not page["IsTruncated"]:
                 break
@@ -202,8 +203,8 @@ def test_pages(boto: BaseClient, versioned: str):
     assert boto.list_object_versions(Bucket=versioned, MaxKeys=0)["IsTruncated"] is False
 
 
-def test_markers_stand_in_their_place(s3: S3, boto: BaseClient, versioned: str):
-    """In the XML they alternate with the versions, newest first within a key."""
+def test_versions_and_markers_are_listed_in_order(s3: S3, boto: BaseClient, versioned: str):
+    """The XML interleaves delete markers with versions, newest first within a key."""
     put(boto, versioned, "k", b"1")
     boto.delete_object(Bucket=versioned, Key="k")
     put(boto, versioned, "k", b"2")
@@ -213,8 +214,8 @@ def test_markers_stand_in_their_place(s3: S3, boto: BaseClient, versioned: str):
     assert [body[at : at + 4] for at in places] == ["<Del", "<Ver", "<Del", "<Ver"]
 
 
-def test_prefixes_and_delimiters(boto: BaseClient, versioned: str):
-    """Folders once, counted in max-keys, and no version of theirs beside them."""
+def test_version_lists_honour_prefix_and_delimiter(boto: BaseClient, versioned: str):
+    """Each common prefix appears once, counts towards max-keys, and hides the versions below it."""
     for key in ("a", "b/1", "b/2", "c/3", "z"):
         put(boto, versioned, key, b"1")
         put(boto, versioned, key, b"2")
@@ -235,8 +236,8 @@ def test_prefixes_and_delimiters(boto: BaseClient, versioned: str):
 
 
 @pytest.mark.parametrize("version", ["", "not-a-version", "%00", "null%20"])
-def test_version_ids_that_are_none(s3: S3, versioned: str, version: str):
-    """400 on every method, and nothing is written, read or removed."""
+def test_invalid_version_ids_are_refused(s3: S3, versioned: str, version: str):
+    """Every method answers 400, and the object is unchanged."""
     s3.put(versioned, "k", b"stays")
     for method in ("GET", "DELETE"):
         assert_error(s3.request(method, object_target(versioned, "k", f"versionId={version}")), 400, "InvalidArgument", "InvalidURI")
@@ -244,8 +245,8 @@ def test_version_ids_that_are_none(s3: S3, versioned: str, version: str):
     assert s3.get(versioned, "k").body == b"stays"
 
 
-def test_a_version_marker_needs_a_key_marker(s3: S3, versioned: str):
-    """400, and so is a list of versions of an object."""
+def test_version_id_marker_without_key_marker_is_refused(s3: S3, versioned: str):
+    """The answer is 400. Listing the versions of a single object is refused too."""
     version = s3.put(versioned, "k", b"x").get("x-amz-version-id")
     assert_error(s3.request("GET", f"/{versioned}?versions&version-id-marker={version}"), 400, "InvalidArgument")
     assert_error(s3.get(versioned, "k", query="versions"), 400, "InvalidRequest")
@@ -255,15 +256,23 @@ def test_a_version_marker_needs_a_key_marker(s3: S3, versioned: str):
     b"", b"<VersioningConfiguration><Status>enabled</Status></VersioningConfiguration>", b"<Other/>",
     b"<VersioningConfiguration><Status>On</Status></VersioningConfiguration>", b"<VersioningConfiguration>",
 ])
-def test_configurations_that_are_none(s3: S3, boto: BaseClient, bucket: str, document: bytes):
-    """The state stays as it was."""
+def test_invalid_versioning_documents_are_refused(s3: S3, boto: BaseClient, bucket: str, document: bytes):
+    """The versioning state does not change."""
     response = s3.request("PUT", f"/{bucket}?versioning", body=document)
     assert_error(response, 400, "MalformedXML", "IllegalVersioningConfigurationException")
     assert "Status" not in boto.get_bucket_versioning(Bucket=bucket)
 
 
-def test_a_bucket_with_versions_is_not_empty(boto: BaseClient, versioned: str):
-    """Not even with a delete marker alone."""
+def test_versioning_document_with_a_wrong_digest_is_refused(s3: S3, boto: BaseClient, bucket: str):
+    """A wrong Content-MD5 or checksum leaves the versioning state unchanged."""
+    document = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    for header in (("Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA=="), ("x-amz-checksum-crc32", "AAAAAA==")):
+        assert_error(s3.request("PUT", f"/{bucket}?versioning", [header], document), 400, "BadDigest")
+    assert "Status" not in boto.get_bucket_versioning(Bucket=bucket)
+
+
+def test_bucket_with_versions_cannot_be_deleted(boto: BaseClient, versioned: str):
+    """A single delete marker is enough to keep the bucket."""
     version = put(boto, versioned, "k", b"x")
     marker = boto.delete_object(Bucket=versioned, Key="k")["VersionId"]
     for left in (version, marker):
@@ -273,18 +282,23 @@ def test_a_bucket_with_versions_is_not_empty(boto: BaseClient, versioned: str):
     boto.delete_bucket(Bucket=versioned)
 
 
-def test_a_delete_marker_counts_as_absent(boto: BaseClient, versioned: str):
-    """For conditions of writes."""
-    put(boto, versioned, "k", b"1")
+def test_write_conditions_treat_a_delete_marker_as_absent(boto: BaseClient, versioned: str):
+    """If-None-Match succeeds and If-Match fails after a delete marker."""
+    old = put(boto, versioned, "k", b"1")
+    with refused(412, "PreconditionFailed"):
+        boto.put_object(Bucket=versioned, Key="k", Body=b"2", IfNoneMatch="*")
     boto.delete_object(Bucket=versioned, Key="k")
+    with refused(412, "PreconditionFailed"):
+        boto.delete_object(Bucket=versioned, Key="k", VersionId=old, IfMatch='"x"')
+    assert read(boto, versioned, "k", old) == b"1"
     with refused(404, "NoSuchKey"):
         boto.put_object(Bucket=versioned, Key="k", Body=b"2", IfMatch='"0cc175b9c0f1b6a831c399e269772661"')
     boto.put_object(Bucket=versioned, Key="k", Body=b"3", IfNoneMatch="*")
     assert read(boto, versioned, "k") == b"3"
 
 
-def test_conditions_and_ranges_by_version(boto: BaseClient, versioned: str):
-    """They look at the version that was asked for."""
+def test_conditions_and_ranges_apply_to_the_requested_version(boto: BaseClient, versioned: str):
+    """The current version has no influence on a read by version id."""
     old = boto.put_object(Bucket=versioned, Key="k", Body=b"0123456789")
     put(boto, versioned, "k", b"new")
     names = {"Bucket": versioned, "Key": "k", "VersionId": old["VersionId"]}
@@ -294,7 +308,7 @@ def test_conditions_and_ranges_by_version(boto: BaseClient, versioned: str):
 
 
 def test_kill_9_keeps_versions_and_their_order(own_store: Cairn):
-    """Also the marker on top, and the state of the bucket."""
+    """The latest delete marker and the versioning state survive too."""
     own_store.s3.create_bucket("killed")
     boto = make_client(own_store.s3)
     set_versioning(boto, "killed", "Enabled")

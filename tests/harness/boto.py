@@ -1,4 +1,4 @@
-"""boto3 against a store of the harness: a client that makes one attempt, and refusals checked by status and code."""
+"""boto3 clients without retries, assertions on errors, and multipart helpers."""
 
 import random
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ from botocore.exceptions import ClientError
 
 from .s3 import S3
 
-# The smallest part that may stand before another one, as on AWS.
+# The minimum size of every part except the last, as on AWS.
 PART_BYTES = 5 << 20
 WHEN_REQUIRED = {"request_checksum_calculation": "when_required", "response_checksum_validation": "when_required"}
 
 
 def make_client(s3: S3, **settings: object) -> BaseClient:
-    """A boto3 client under the credential of the harness' own; one attempt, for a retry would hide what broke."""
+    """Returns a boto3 client with the S3 client's credential. It never retries, because a retry would hide errors."""
     return boto3.client(
         "s3", endpoint_url=f"http://{s3.authority}", region_name="us-east-1",
         aws_access_key_id=s3.credential.access_key, aws_secret_access_key=s3.credential.secret_key,
@@ -28,9 +28,9 @@ def make_client(s3: S3, **settings: object) -> BaseClient:
 
 @contextmanager
 def refused(status: int, *codes: str) -> Iterator[dict]:
-    """The calls inside end with this status and one of these codes; gives the whole answer afterwards.
+    """Asserts that the calls inside fail with this status and one of these codes, and yields the error.
 
-    An answer to HEAD has no code: botocore puts the status in its place, and `codes` stays empty.
+    A response to HEAD has no code: botocore uses the status instead, and `codes` stays empty.
     """
     answer: dict = {}
     with pytest.raises(ClientError) as caught:
@@ -41,17 +41,17 @@ def refused(status: int, *codes: str) -> Iterator[dict]:
 
 
 def headers(answer: dict) -> dict[str, str]:
-    """The headers of an answer or of a refusal, by names in lower case."""
+    """Returns the headers of a response or error, by lower-case name."""
     return answer["ResponseMetadata"]["HTTPHeaders"]
 
 
 def random_bytes(seed: int | str, size: int) -> bytes:
-    """Bytes that no other seed gives."""
+    """Returns bytes that differ for each seed."""
     return random.Random(seed).randbytes(size)
 
 
 class Upload:
-    """One multipart upload and the parts that the client has sent for it."""
+    """A multipart upload and the parts that were sent."""
 
     def __init__(self, client: BaseClient, bucket: str, key: str, **options: object):
         self.client = client
@@ -60,28 +60,28 @@ class Upload:
         self.parts: dict[int, dict] = {}
 
     def send(self, number: int, body: bytes, **options: object) -> dict:
-        """Upload one part; it is what `complete` names under this number from now on."""
+        """Uploads a part, which `complete` uses for this number from now on."""
         answer = self.client.upload_part(**self.names, PartNumber=number, Body=body, **options)
         sums = {name: value for name, value in answer.items() if name.startswith("Checksum") and name != "ChecksumType"}
         self.parts[number] = {"PartNumber": number, "ETag": answer["ETag"], **sums}
         return answer
 
     def complete(self, parts: list[dict] | None = None, **options: object) -> dict:
-        """Complete with these parts; by default with the last upload of each, in order."""
+        """Completes the upload with these parts, by default with the last upload of each number in order."""
         parts = [self.parts[number] for number in sorted(self.parts)] if parts is None else parts
         return self.client.complete_multipart_upload(**self.names, MultipartUpload={"Parts": parts}, **options)
 
     def abort(self) -> dict:
-        """Give it up."""
+        """Aborts the upload."""
         return self.client.abort_multipart_upload(**self.names)
 
     def listed(self, **options: object) -> dict:
-        """One page of its parts."""
+        """Returns one page of the upload's parts."""
         return self.client.list_parts(**self.names, **options)
 
 
 def upload_in_parts(client: BaseClient, bucket: str, key: str, bodies: list[bytes], **options: object) -> dict:
-    """A whole multipart upload with parts 1, 2, …; what complete answered."""
+    """Runs a complete multipart upload with parts 1, 2, … and returns the response of complete."""
     upload = Upload(client, bucket, key, **options)
     for number, body in enumerate(bodies, 1):
         upload.send(number, body)

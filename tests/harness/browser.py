@@ -30,24 +30,24 @@ class BrowserError(AssertionError):
 
 
 class Browser:
-    """One window."""
+    """A browser window."""
 
     def __init__(self, session: str):
         self.session = session
 
     def call(self, path: str, **body: object) -> object:
-        """One command; its value."""
+        """Sends a command and returns its value."""
         answer = requests.post(f"{self.session}/{path}", json=body, timeout=SCRIPT_SECONDS + 10)
         if answer.status_code != 200:
             raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
         return answer.json()["value"]
 
     def open(self, url: str) -> None:
-        """Load a page."""
+        """Loads a page."""
         self.call("url", url=url)
 
     def run(self, function: str, *arguments: object) -> object:
-        """Call an async JavaScript function in the page; what it gives back."""
+        """Calls an async JavaScript function in the page and returns its result."""
         script = (
             "const done = arguments[arguments.length - 1];"
             f"({function})(...Array.from(arguments).slice(0, -1)).then(done, error => done({{failed: String(error)}}));"
@@ -56,7 +56,7 @@ class Browser:
 
 
 def program(name: str) -> str:
-    """The path of one of the two."""
+    """Returns the path of one of the two programs."""
     found = shutil.which(name)
     if not found:
         raise BrowserError(f"{name} is missing; Debian calls the packages chromium and chromium-driver, and ./test installs them")
@@ -64,7 +64,7 @@ def program(name: str) -> str:
 
 
 def wait_for(driver: str, process: subprocess.Popen) -> None:
-    """Until the driver answers."""
+    """Waits until the driver answers."""
     give_up = time.monotonic() + START_SECONDS
     while True:
         try:
@@ -79,12 +79,12 @@ def wait_for(driver: str, process: subprocess.Popen) -> None:
 
 @contextmanager
 def chromium(folder: Path) -> Iterator[Browser]:
-    """A browser with a profile of its own below this folder; it is closed at the end."""
+    """Starts a browser with a new profile below this directory, and closes it at the end."""
     (port,) = free_ports(1)
     driver = f"http://{LOOPBACK}:{port}"
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "chromedriver.log").open("wb") as log:
-        # The profile and the crash reports go below HOME.
+        # The profile and crash reports are stored below HOME.
         environment = os.environ | {"HOME": str(folder)}
         process = subprocess.Popen([program("chromedriver"), f"--port={port}"], env=environment, stdout=log, stderr=log)
     try:
@@ -105,7 +105,7 @@ def chromium(folder: Path) -> Iterator[Browser]:
 
 
 class _Page(http.server.BaseHTTPRequestHandler):
-    """The same small page for every path."""
+    """Serves the same small page for every path."""
 
     def do_GET(self) -> None:
         body = b"<!doctype html><meta charset=utf-8><title>upload</title><input type=file id=file>"
@@ -116,12 +116,12 @@ class _Page(http.server.BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Suppresses the log."""
 
 
 @contextmanager
 def web_site() -> Iterator[str]:
-    """A site of another origin than the store's; its origin."""
+    """Serves a site with another origin than the store's and yields that origin."""
     with socketserver.ThreadingTCPServer((LOOPBACK, 0), _Page) as server:
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,22 +1,22 @@
-"""The load generator, run against a store of the harness."""
+"""Runs the load generator against a store of the harness."""
 
 import os
 import subprocess
 from pathlib import Path
 
-from .server import TARGET, Cairn, clean_environment
+from .server import BUILD, HOW_TO_BUILD, Cairn, clean_environment
 
-BINARY = Path(os.environ.get("CAIRN_LOAD", TARGET / "release" / "cairn-load"))
+BINARY = Path(os.environ.get("CAIRN_LOAD", BUILD / "cairn-load"))
 
 
 class LoadFailed(AssertionError):
-    """A request failed, or something came back wrong."""
+    """A request failed or returned a wrong result."""
 
 
 def spawn(store: Cairn, command: str, *arguments: str, errors: int | None = None) -> subprocess.Popen:
-    """Start it under the root credential, with its standard output piped and its standard error where `errors` says."""
+    """Starts it with the root credential. Standard output is a pipe, and standard error goes to `errors`."""
     if not BINARY.is_file():
-        raise LoadFailed(f"{BINARY} is missing; `cargo build --release -p cairn-loadtests` makes it")
+        raise LoadFailed(f"{BINARY} is missing; {HOW_TO_BUILD}")
     environment = clean_environment() | {
         "AWS_ACCESS_KEY_ID": store.secrets.root_access_key,
         "AWS_SECRET_ACCESS_KEY": store.secrets.root_secret_key,
@@ -26,7 +26,7 @@ def spawn(store: Cairn, command: str, *arguments: str, errors: int | None = None
 
 
 def run(store: Cairn, command: str, bucket: str, *arguments: str) -> None:
-    """Run it to its end; any failed request is a failure."""
+    """Runs it to its end. Every failed request is an error."""
     process = spawn(store, command, "--bucket", bucket, "--fail-on-error", *arguments, errors=subprocess.STDOUT)
     output, _ = process.communicate()
     if process.returncode != 0:

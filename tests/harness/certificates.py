@@ -1,4 +1,4 @@
-"""Certificates for tests: an authority of the tests' own, and what it signs."""
+"""Test certificates: a certificate authority and the pairs that it signs."""
 
 import subprocess
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ KEYS = {
 
 
 def openssl(*arguments: str) -> None:
-    """Run openssl; what it says is shown when it fails."""
+    """Runs openssl and shows its output if it fails."""
     done = subprocess.run(["openssl", *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -28,17 +28,17 @@ class Pair:
     key: Path
 
     def environment(self) -> dict[str, str]:
-        """What tells the server to present it on every listener."""
+        """Returns the settings that use the pair on every listener."""
         return {"SERVICE_TLS_CERTIFICATE": str(self.certificate), "SERVICE_TLS_KEY": str(self.key)}
 
     def take(self, other: "Pair") -> None:
-        """Put another pair into these files, each in one step, as tools that renew certificates do."""
+        """Replaces both files atomically with another pair, as certificate renewal tools do."""
         other.key.replace(self.key)
         other.certificate.replace(self.certificate)
 
 
 class Authority:
-    """An authority whose certificate clients can be told to trust."""
+    """A certificate authority that clients can be configured to trust."""
 
     def __init__(self, folder: Path):
         self.folder = folder
@@ -48,7 +48,7 @@ class Authority:
                 "-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign")
 
     def issue(self, name: str, kind: str = "ecdsa", days: int = 2) -> Pair:
-        """A pair for this host, in files of this name."""
+        """Issues a pair for this host in files of this name."""
         request = self.folder / f"{name}.csr"
         pair = Pair(self.folder / f"{name}.crt", self.folder / f"{name}.key")
         openssl("req", "-new", *KEYS[kind], "-nodes", "-subj", f"/CN={name}", "-keyout", str(pair.key), "-out", str(request), "-addext", NAMES)

@@ -1,4 +1,4 @@
-"""The judge of the crash tests: holds a store against the model, from outside and as files."""
+"""Compares a store with the model of the crash tests, over S3 and with the offline checker."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from .crash_model import Model, Version
 from .expect import Broken
 from .load import BUCKET
 from .s3 import object_target
-from .server import TARGET, Cairn
+from .server import BUILD, HOW_TO_BUILD, Cairn
 from .wire import Response
 
-# The engine's own checker of a stopped store; CAIRN_CHECK names another build of it.
-CHECKER = Path(os.environ.get("CAIRN_CHECK", TARGET / "release" / "examples" / "check_store"))
-# Volumes grow in steps and free space lies in pieces; what is beyond this has been lost by crashes.
+# The engine's offline checker. CAIRN_CHECK names another build of it.
+CHECKER = Path(os.environ.get("CAIRN_CHECK", BUILD / "examples" / "check_store"))
+# Allows for growth in steps and fragmentation. Space beyond this was lost by crashes.
 SPACE_FACTOR = 4
 SPACE_FLOOR_BYTES = 1 << 30
 
 
 @dataclass
 class Report:
-    """What a run has done."""
+    """Counts of what a run has done."""
 
     cycles: int = 0
     acknowledged: int = 0
@@ -36,7 +36,7 @@ class Report:
     seconds: float = 0.0
 
     def line(self) -> str:
-        """For people."""
+        """Returns a line for the report."""
         return (
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
             f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads, "
@@ -44,26 +44,26 @@ class Report:
         )
 
     def figures(self) -> dict[str, float]:
-        """For programs."""
+        """Returns a JSON object."""
         return asdict(self)
 
 
 def match_listed(model: Model, key: str, allowed: list[Version | None], listed: tuple[int, str] | None) -> Version | None:
-    """Which allowed version the list shows; fails when it shows none of them."""
+    """Returns the allowed version that the list shows. Fails if it shows none of them."""
     for version in allowed:
         if version is None and listed is None:
             return None
         if version is not None and listed == (version.size, model.etag(key, version)):
             return version
-    raise Broken(f"{key}: the list shows {listed}, allowed are {allowed}")
+    raise Broken(f"{key}: the list shows {listed}, expected one of {allowed}")
 
 
 def compare(store: Cairn, model: Model, report: Report) -> None:
-    """List and read everything back and hold it against the model."""
+    """Lists and reads everything and compares it with the model."""
     s3, states = store.s3, model.all()
     listed = s3.list_all(BUCKET)
     if strangers := set(listed) - set(states):
-        raise Broken(f"keys that nobody wrote: {sorted(strangers)[:5]}")
+        raise Broken(f"unknown keys in the list: {sorted(strangers)[:5]}")
     found = {key: match_listed(model, key, state.allowed(), listed.get(key)) for key, state in states.items()}
     with s3.connect() as connection:
         for key, version in found.items():
@@ -78,21 +78,21 @@ def compare(store: Cairn, model: Model, report: Report) -> None:
 
 
 def compare_object(model: Model, key: str, version: Version | None, response: Response) -> None:
-    """One object is what the list said, byte for byte, or is not there."""
+    """Asserts that an object has the listed content, byte for byte, or is absent."""
     if version is None:
         if response.status != 404:
-            raise Broken(f"{key}: deleted or never written, but GET says {response.status}")
+            raise Broken(f"{key}: deleted or never written, but GET answers {response.status}")
     elif response.status != 200 or response.body != model.body(key, version):
-        raise Broken(f"{key}: GET says {response.status}, {len(response.body)} bytes, expected {version}")
+        raise Broken(f"{key}: GET answers {response.status}, {len(response.body)} bytes, expected {version}")
 
 
 def volume_bytes(data: Path) -> int:
-    """What the volumes occupy on the disk."""
+    """Returns the bytes that the volumes occupy on the disk."""
     return sum(path.stat().st_blocks * 512 for path in data.glob("slices/*/volumes/*.vol"))
 
 
 def check_space(store: Cairn, model: Model) -> None:
-    """The working set is bounded, so the volumes must be too: space that crashes lose would make them grow on."""
+    """Asserts that the volumes stay bounded like the working set: lost space would make them grow without limit."""
     bound = max(SPACE_FLOOR_BYTES, SPACE_FACTOR * model.live_bytes())
     used = volume_bytes(store.data)
     if used > bound:
@@ -100,9 +100,9 @@ def check_space(store: Cairn, model: Model) -> None:
 
 
 def check_offline(store: Cairn, report: Report) -> dict:
-    """Hold free map, records, counters and payloads of the stopped store against each other; what the checker said."""
+    """Runs the offline checker, which compares free map, records, counters and payloads, and returns its output."""
     if not CHECKER.is_file():
-        raise Broken(f"{CHECKER} is missing; `cargo build --release -p cairn-engine --example check_store` makes it")
+        raise Broken(f"{CHECKER} is missing; {HOW_TO_BUILD}")
     done = subprocess.run(
         [CHECKER, str(store.data)], env=store.environment(), capture_output=True, text=True, timeout=300
     )
@@ -113,7 +113,7 @@ def check_offline(store: Cairn, report: Report) -> dict:
 
 
 def empty_and_check(store: Cairn, model: Model) -> None:
-    """Delete everything: nothing is left, and the bucket agrees that it is empty."""
+    """Deletes everything and asserts that the bucket can be deleted."""
     s3 = store.s3
     with s3.connect() as connection:
         for key in model.all():

@@ -1,4 +1,4 @@
-"""The crash test by kill -9: load, kill at a random moment, start, compare everything with the model.
+"""Crash test with SIGKILL: load, kill at a random moment, restart, compare with the model.
 
 The loop is deterministic in what it does (keys, sizes, order within a writer, the delay before each kill); when the
 kill strikes is up to the machine. A failure names the seed and the cycle and keeps the store.
@@ -16,15 +16,15 @@ from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
 from .server import Cairn
 
 KEYS_PER_WRITER = 12
-# How often the files are checked as the kill left them. The other cycles leave recovery to the server alone.
+# The share of cycles in which the offline checker runs before the restart. The others test recovery alone.
 CHECKED_SHARE = 0.4
-# How often the start is killed too, and then perhaps the next one.
+# The probability that a start is killed too.
 START_KILLED_SHARE = 0.25
 START_SECONDS = (0.0, 0.2)
 
 
 def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> None:
-    """Load, kill, check the files, start (now and then killed in the middle of that), compare."""
+    """Runs one cycle: load, kill, check the files, start (sometimes killed during that), compare."""
     before = load.acknowledged()
     load.run(store, rng, store.kill)
     report.acknowledged += load.acknowledged() - before
@@ -43,7 +43,7 @@ def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> N
 
 
 def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable[[str], None] = print) -> Report:
-    """Cycles on one store until it is enough; raises Broken with the seed and cycle at the first difference."""
+    """Runs all cycles on one store. Raises Broken with the seed and cycle at the first difference."""
     store, report = Cairn(folder), Report()
     model = Model(seed, WRITERS, KEYS_PER_WRITER)
     rng = random.Random(f"{seed}-cycles")
@@ -58,7 +58,7 @@ def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable
             say(f"cycle {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged")
         empty_and_check(store, model)
         if store.stop() != 0:
-            raise Broken("the last stop was not clean")
+            raise Broken("the server did not stop cleanly at the end")
         check_offline(store, report)
     except AssertionError as error:
         raise Broken(f"seed {seed}, after cycle {report.cycles}, store in {folder}: {error}") from error

@@ -1,4 +1,4 @@
-"""What the crash tests know: every key's acknowledged state, its unfinished upload, and the changes that may be under way.
+"""Model of the crash tests: acknowledged state of each key, unfinished uploads and pending changes.
 
 Each key belongs to one writer, which makes one change at a time. So after a kill a key is in the state of its last
 acknowledged change, or in that of the single change that was not answered; anything else is a broken promise. A power
@@ -12,7 +12,7 @@ import random
 import threading
 from dataclasses import dataclass, field
 
-# The share of each size class; the classes lie around the borders of inline payloads, units, blocks and writes.
+# The share of each size class. The classes lie around the boundaries of inline payloads, units, blocks and writes.
 SIZE_CLASSES = [
     (30, 0, 4_000), (15, 15_000, 18_000), (20, 18_000, 70_000), (20, 60_000, 300_000), (10, 300_000, 1_500_000),
     (5, 1_500_000, 6_000_000),
@@ -25,30 +25,30 @@ ETAGS_KEPT = 4096
 
 @dataclass(frozen=True)
 class Version:
-    """One content that a key had or was to have."""
+    """A content that a key had or was meant to get."""
 
     generation: int
     size: int
-    # The key that the bytes were first put to, when this is a copy.
+    # For a copy, the key to which the bytes were originally put.
     origin: str = ""
-    # The sizes of its parts, when it was uploaded in parts.
+    # The sizes of the parts, if it was uploaded in parts.
     parts: tuple[int, ...] = ()
 
 
 @dataclass
 class Upload:
-    """An upload in parts that has been begun."""
+    """An unfinished multipart upload."""
 
     key: str
     id: str
-    # Entity tags of the parts that were acknowledged, by number.
+    # ETags of the acknowledged parts, by number.
     parts: dict[int, str] = field(default_factory=dict)
-    # Numbers of parts that were sent and not answered before the freeze.
+    # Numbers of parts that were sent but not acknowledged before the freeze.
     pending: set[int] = field(default_factory=set)
 
 
 def composite_etag(body: bytes, parts: tuple[int, ...]) -> str:
-    """The entity tag of an object that was uploaded in parts of these sizes."""
+    """Returns the ETag of an object that was uploaded in parts of these sizes."""
     digests, start = b"", 0
     for size in parts:
         digests += hashlib.md5(body[start : start + size]).digest()
@@ -58,15 +58,15 @@ def composite_etag(body: bytes, parts: tuple[int, ...]) -> str:
 
 @dataclass
 class KeyState:
-    """A key as one writer left it; None stands for absent."""
+    """The state of a key. None means absent."""
 
     acknowledged: Version | None = None
     pending: list[Version | None] = field(default_factory=list)
-    # What the last answer said, also after a freeze: the writer's own view.
+    # The state after the last response, even after a freeze: the writer's view.
     seen: Version | None = None
 
     def allowed(self) -> list[Version | None]:
-        """What a reader may find now."""
+        """Returns the states that a reader may find now."""
         return [self.acknowledged, *self.pending]
 
 
@@ -80,9 +80,9 @@ class Model:
             for writer in range(writers)
         }
         self.generation = {writer: 0 for writer in range(writers)}
-        # The upload of each writer that was acknowledged and that nobody asked to complete or to abort.
+        # The acknowledged upload of each writer for which no completion or abort was requested.
         self.uploads: dict[int, Upload] = {}
-        # The versions of each writer's key in the bucket with versioning (`version_load.py`).
+        # The versions of each writer's key in the versioned bucket (`version_load.py`).
         self.versions: dict[int, object] = {}
         self.pool = random.Random(f"{seed}-bodies").randbytes(POOL_BYTES)
         self.frozen = False
@@ -90,17 +90,17 @@ class Model:
         self.etag = functools.lru_cache(ETAGS_KEPT)(self._etag)
 
     def all(self) -> dict[str, KeyState]:
-        """Every key with its state."""
+        """Returns every key with its state."""
         return {key: state for keys in self.keys.values() for key, state in keys.items()}
 
     def new_version(self, writer: int, rng: random.Random) -> Version:
-        """The next content of a writer: a generation of its own and a size from the mix."""
+        """Returns a writer's next content, with a new generation and a random size."""
         self.generation[writer] += 1
         _, low, high = rng.choices(SIZE_CLASSES, [share for share, _, _ in SIZE_CLASSES])[0]
         return Version(self.generation[writer], rng.randint(low, high))
 
     def body(self, key: str, version: Version) -> bytes:
-        """The bytes of a version."""
+        """Returns the bytes of a version."""
         name = f"{self.seed}:{version.origin or key}:{version.generation}:{version.size}".encode()
         start = int.from_bytes(hashlib.blake2b(name, digest_size=8).digest()) % (POOL_BYTES - version.size)
         return self.pool[start : start + version.size]
@@ -110,30 +110,30 @@ class Model:
         return composite_etag(body, version.parts) if version.parts else f'"{hashlib.md5(body).hexdigest()}"'
 
     def live_bytes(self) -> int:
-        """The sizes of all acknowledged objects."""
+        """Returns the total size of all acknowledged objects."""
         return sum(state.acknowledged.size for state in self.all().values() if state.acknowledged)
 
-    # A change under way
+    # Pending changes
 
     def begin(self, state: KeyState, wish: Version | None) -> None:
-        """A writer is about to ask for this: from now on both outcomes are allowed."""
+        """Records a change before it is requested. From now on both outcomes are allowed."""
         with self.lock:
             state.pending.append(wish)
 
     def refused(self, state: KeyState) -> None:
-        """The change was refused: it has not happened."""
+        """Records that the change was refused and must not have happened."""
         with self.lock:
             state.pending.pop()
 
     def acknowledge(self, state: KeyState, wish: Version | None) -> None:
-        """The change was answered: it is the truth, unless the answer came after the freeze."""
+        """Records that the change was acknowledged, unless the response arrived after the freeze."""
         with self.lock:
             state.seen = wish
             if not self.frozen:
                 state.acknowledged, state.pending = wish, []
 
     def note_upload(self, writer: int, upload: Upload | None) -> None:
-        """A writer's upload was begun, or is about to be completed or aborted (None)."""
+        """Records that a writer's upload was created, or (None) that it is about to be completed or aborted."""
         with self.lock:
             if upload is None:
                 self.uploads.pop(writer, None)
@@ -141,7 +141,7 @@ class Model:
                 self.uploads[writer] = upload
 
     def note_part(self, upload: Upload, number: int, etag: str | None) -> None:
-        """A part is about to be sent (None), or was answered."""
+        """Records that a part is about to be sent (None), or was acknowledged."""
         with self.lock:
             if etag is None:
                 upload.pending.add(number)
@@ -150,12 +150,12 @@ class Model:
                 upload.pending.discard(number)
 
     def freeze(self) -> None:
-        """What is acknowledged now is what must outlive the cut."""
+        """Freezes the acknowledged state, which must survive the power cut."""
         with self.lock:
             self.frozen = True
 
     def settle(self, state: KeyState, found: Version | None) -> bool:
-        """Take what was found for the truth of the next cycle; whether an unanswered change had been done."""
+        """Adopts the found state for the next cycle. Returns whether an unacknowledged change had been applied."""
         landed = found != state.acknowledged
         state.acknowledged, state.pending, state.seen = found, [], found
         self.frozen = False

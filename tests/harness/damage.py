@@ -1,5 +1,4 @@
-"""Damage that is planted on purpose: where stored bytes lie in a store's files, one bit of them turned over, and what a client
-is then told."""
+"""Damage injection: finds stored bytes in a store's files, flips bits, and reads the effect."""
 
 from pathlib import Path
 
@@ -10,17 +9,17 @@ PAGE_BYTES = 4096
 
 
 def volumes(data: Path) -> list[Path]:
-    """The payload volumes of a store."""
+    """Returns the payload volumes of a store."""
     return sorted(data.glob("slices/*/volumes/*.vol"))
 
 
 def metadata(data: Path) -> list[Path]:
-    """The metadata files of a store's slices."""
+    """Returns the metadata files of a store's slices."""
     return sorted(data.glob("slices/*/meta/data.mdb"))
 
 
 def flip_bit(path: Path, offset: int, bit: int) -> None:
-    """Turn one bit around in place."""
+    """Flips one bit in place."""
     with path.open("r+b") as file:
         file.seek(offset)
         byte = file.read(1)[0]
@@ -29,7 +28,7 @@ def flip_bit(path: Path, offset: int, bit: int) -> None:
 
 
 def find_bytes(files: list[Path], needle: bytes) -> list[tuple[Path, int]]:
-    """Every place in these files that holds the needle."""
+    """Yields every position of the needle in these files."""
     places = []
     for path in files:
         data, at = path.read_bytes(), -1
@@ -39,7 +38,7 @@ def find_bytes(files: list[Path], needle: bytes) -> list[tuple[Path, int]]:
 
 
 def read(s3: S3, bucket: str, key: str, headers: list[tuple[str, str]] | None = None) -> tuple[int, bytes, bool]:
-    """Status, the bytes that came, and whether the answer was complete as it had been announced."""
+    """Returns the status, the received bytes, and whether the response had its declared length."""
     target = object_target(bucket, key)
     with s3.connect() as connection:
         connection.send_must(encode_head("GET", target, s3.signed_head("GET", target, headers)))
@@ -57,7 +56,7 @@ def read(s3: S3, bucket: str, key: str, headers: list[tuple[str, str]] | None = 
 
 
 def unit_places(data: Path, prefix_bytes: int) -> dict[bytes, tuple[Path, int]]:
-    """For every unit of every volume that is not zeros: its first bytes, and where they lie."""
+    """Maps the first bytes of every nonzero unit in all volumes to their position."""
     places: dict[bytes, tuple[Path, int]] = {}
     zeros = bytes(PAGE_BYTES)
     for path in volumes(data):
@@ -71,8 +70,10 @@ def unit_places(data: Path, prefix_bytes: int) -> dict[bytes, tuple[Path, int]]:
 
 
 class Metadata:
-    """The pages of metadata that are not zeros, to be searched. LMDB keeps earlier copies of its pages: a record may stand in
-    several places, one of which is the current one."""
+    """A searchable copy of all nonzero metadata pages.
+
+    LMDB keeps earlier copies of its pages, so a record may be found in several places, one of which is current.
+    """
 
     def __init__(self, data: Path):
         zeros = bytes(PAGE_BYTES)
@@ -89,7 +90,7 @@ class Metadata:
                 start = end + PAGE_BYTES
 
     def find(self, needle: bytes) -> list[tuple[Path, int]]:
-        """Every place that holds the needle."""
+        """Returns every position of the needle."""
         places = []
         for path, start, content in self.runs:
             at = -1
@@ -98,7 +99,7 @@ class Metadata:
         return places
 
     def bytes_at(self, path: Path, at: int, count: int) -> bytes:
-        """The bytes at a place that was found."""
+        """Returns the bytes at a found position."""
         for run_path, start, content in self.runs:
             if run_path == path and start <= at < start + len(content):
                 return content[at - start : at - start + count]

@@ -1,14 +1,14 @@
-"""Single flipped bits, planted by the thousand in a store at rest: each must be found, and none may lead to wrong bytes.
+"""Damage campaign: thousands of single flipped bits, which must be found and never returned.
 
-Four kinds of places:
+Bits are flipped in a stopped store in four kinds of places:
 
-- *payloads*: units of the volumes, at least a block apart, so that each flip is in a block of its own. Verification must
-  count exactly as many damaged places as were planted, and accuse exactly the objects that cannot be read whole.
+- *payloads*: units of the volumes, at least a block apart, so that each flip is in a different block. Verification must
+  count exactly as many damaged places as bits were flipped, and report exactly the objects that cannot be read.
 - *check tables* of large objects, one bit in each table page at a time.
 - *object records* in LMDB: key, check, body and inline payload, one bit in each of many records.
 - *bookkeeping* records (free map, usage, totals, sequences, identities), one bit at a time: the server may refuse to start.
 
-Nothing here knows how payloads are coded, so it works the same with encryption on. What is planted follows from the seed.
+Nothing here depends on the encoding of payloads, so it also works with encryption. The seed determines all flips.
 """
 
 import hashlib
@@ -32,25 +32,25 @@ BLOCK_UNITS = 16
 BLOCK_BYTES = BLOCK_UNITS * PAGE_BYTES
 INLINE_BYTES_MAX = 16 * 1024
 BUCKET_OBJECTS = 500
-"""A verification lists up to a thousand damaged versions: with fewer in a bucket all are listed."""
+"""A verification lists at most a thousand damaged versions, so a smaller bucket is listed completely."""
 LARGE_BYTES = 17 << 20
-"""More than 256 blocks: the checks stand in a table."""
+"""More than 256 blocks, so that the block checks are stored in a table."""
 LARGE_OBJECTS_MAX = 8
 SAMPLE = 12
 WORKERS = 4
 RECORD_HEAD_BYTES = 16
 MD5_IN_RECORD = RECORD_HEAD_BYTES + 24
-"""Where a record's value holds the entity tag (docs/on-disk-format.md)."""
+"""Offset of the ETag in a record's value (engine/src/format/object_record.rs)."""
 VERIFY_SECONDS = 1800
 
 
 class Broken(AssertionError):
-    """Damage was not found, harmless data was accused, or wrong bytes were served."""
+    """Damage was not found, intact data was reported as damaged, or wrong bytes were served."""
 
 
 @dataclass
 class Report:
-    """What was planted and what came of it."""
+    """Counts of flipped bits and of their effects."""
 
     seed: int
     encryption: bool
@@ -68,7 +68,7 @@ class Report:
     seconds: float = 0.0
 
     def line(self) -> str:
-        """For people."""
+        """Returns a line for the report."""
         return (
             f"seed {self.seed}, encryption {'on' if self.encryption else 'off'}: payloads {self.payload_found} of "
             f"{self.payload_flips} found in {self.payload_objects_damaged} of {self.payload_objects} objects; check tables "
@@ -79,19 +79,19 @@ class Report:
         )
 
     def as_json(self) -> dict:
-        """For programs."""
+        """Returns a JSON object."""
         # `asdict` of Python 3.11 makes counters of pairs out of counters.
         return vars(self) | {name: dict(value) for name, value in vars(self).items() if isinstance(value, Counter)}
 
 
 @lru_cache(maxsize=2 * LARGE_OBJECTS_MAX)
 def body_of(seed: int, key: str, size: int) -> bytes:
-    """The bytes of an object; no two objects share any."""
+    """Returns the bytes of an object, which differ from those of every other object."""
     return random.Random(f"{seed} {key}").randbytes(size)
 
 
 def judge(answer: tuple[int, bytes, bool], body: bytes, what: str) -> str:
-    """The outcome of a GET: `right`, or how it failed. Wrong bytes are the end."""
+    """Returns the outcome of a GET: `right` or the kind of failure. Raises Broken for wrong bytes."""
     status, got, complete = answer
     if status == 200 and complete:
         if got != body:
@@ -107,7 +107,7 @@ def judge(answer: tuple[int, bytes, bool], body: bytes, what: str) -> str:
 
 
 class Campaign:
-    """One run in a folder of its own."""
+    """One run in its own directory."""
 
     def __init__(self, folder: Path, seed: int, encryption: bool):
         self.folder, self.seed = folder, seed
@@ -117,18 +117,18 @@ class Campaign:
             self.extra["SERVICE_STORAGE_ENCRYPTION_ENABLED"] = "true"
 
     def store(self, name: str) -> Cairn:
-        """A new store, serving."""
+        """Starts a new store."""
         folder = self.folder / name
         shutil.rmtree(folder, ignore_errors=True)
         return Cairn(folder, self.extra).start()
 
     def drop(self, store: Cairn) -> None:
-        """Ends a store and takes its data away."""
+        """Stops a store and removes its data."""
         store.kill()
         shutil.rmtree(store.folder)
 
     def stop(self, store: Cairn) -> None:
-        """A clean end, so that nothing is left to write."""
+        """Stops a store cleanly, so that no write is pending."""
         if (code := store.stop()) != 0:
             raise Broken(f"the server ended with {code}:\n{store.output()[-4000:]}")
 
@@ -140,7 +140,7 @@ class Campaign:
             list(pool.map(lambda one: store.s3.put(*one[0], body_of(self.seed, one[0][1], one[1])), sizes.items()))
 
     def read_all(self, store: Cairn, sizes: dict[tuple[str, str], int]) -> dict[tuple[str, str], str]:
-        """Gets every object; the outcomes."""
+        """Reads every object and returns the outcomes."""
 
         def one(item: tuple[tuple[str, str], int]) -> str:
             (bucket, key), size = item
@@ -150,7 +150,7 @@ class Campaign:
             return dict(zip(sizes, pool.map(one, sizes.items())))
 
     def verify(self, store: Cairn, bucket: str) -> dict[str, str]:
-        """Verifies a bucket: the damaged keys with what was found."""
+        """Verifies a bucket and returns the damaged keys with their findings."""
         headers = {"Authorization": f"Bearer {store.secrets.system_token}"}
         address = f"{store.management}/api/v1/verify/buckets/{bucket}"
         response = requests.post(address, headers=headers, timeout=VERIFY_SECONDS)
@@ -162,10 +162,10 @@ class Campaign:
         return {one["key"]: one["detail"] for one in found["corrupt"]}
 
     def payloads(self, flips: int) -> None:
-        """Bits in payloads that lie in volumes."""
+        """Flips bits in payloads that are stored in volumes."""
         rng = random.Random(f"{self.seed} payloads")
         sizes: dict[tuple[str, str], int] = {}
-        # Whole units: behind the end of a payload its last unit holds zeros that nothing needs.
+        # Sizes are whole units, because the padding after the end of a payload is not verified.
         units = flips * 2 * BLOCK_UNITS
         while units > 0:
             count = rng.choice([rng.randrange(5, 17), rng.randrange(17, 65), rng.randrange(65, 120)])
@@ -192,7 +192,7 @@ class Campaign:
         self.drop(store)
 
     def tables(self, flips: int) -> None:
-        """Bits in check tables, one in each page at a time."""
+        """Flips bits in check tables, one in each page at a time."""
         rng = random.Random(f"{self.seed} tables")
         count = min(flips, LARGE_OBJECTS_MAX)
         sizes = {("tables", f"large{number}"): LARGE_BYTES for number in range(count)}
@@ -221,7 +221,7 @@ class Campaign:
         self.drop(store)
 
     def records(self, flips: int) -> None:
-        """Bits in the records of objects, of both forms: one in each."""
+        """Flips one bit in the record of each of many objects, of both storage forms."""
         rng = random.Random(f"{self.seed} records")
         sizes = {
             (f"records-{number // BUCKET_OBJECTS}", f"record{number}"): rng.choice(
@@ -233,7 +233,7 @@ class Campaign:
         self.put_all(store, sizes)
         self.stop(store)
         metadata = Metadata(store.data)
-        # Ids of buckets are given in order, from 1 on.
+        # Bucket ids are assigned in order, beginning with 1.
         ids = {bucket: number for number, bucket in enumerate(sorted({bucket for bucket, _ in sizes}), 1)}
         for (bucket, key), size in sizes.items():
             plant(choose_in_record(rng, metadata, ids[bucket], key, body_of(self.seed, key, size)))
@@ -248,7 +248,7 @@ class Campaign:
         self.drop(store)
 
     def bookkeeping(self, flips: int) -> None:
-        """Bits in what the engine keeps beside objects, one at a time."""
+        """Flips bits in bookkeeping records, one at a time."""
         rng = random.Random(f"{self.seed} bookkeeping")
         sizes = {("kept", f"kept{number}"): rng.randrange(1, 4 * BLOCK_BYTES) for number in range(SAMPLE)}
         store = self.store("bookkeeping")
@@ -276,13 +276,13 @@ class Campaign:
 
 
 def plant(bits: list[tuple[Path, int, int]]) -> None:
-    """Turns bits around; doing it again heals them."""
+    """Flips bits. Flipping them again repairs them."""
     for path, at, bit in bits:
         flip_bit(path, at, bit)
 
 
 def units_of(store: Cairn) -> Iterator[tuple[tuple[Path, int], bytes]]:
-    """Every unit of every volume but the headers, with its place."""
+    """Yields every unit of every volume except the headers, with its position."""
     for path in volumes(store.data):
         with path.open("rb") as file:
             at = file.seek(PAGE_BYTES)
@@ -292,12 +292,12 @@ def units_of(store: Cairn) -> Iterator[tuple[tuple[Path, int], bytes]]:
 
 
 def is_table_page(unit: bytes) -> bool:
-    """A page that is not full: checks, zeros, the page's own check. Payloads here hold no such run of zeros."""
+    """Returns whether a unit is a partly filled table page, whose run of zeros no payload here contains."""
     return bytes(256) in unit and any(unit)
 
 
 def plant_in_volumes(store: Cairn, rng: random.Random, flips: int) -> int:
-    """Turns one bit in units that hold something, at least a block from one to the next."""
+    """Flips one bit in each of many used units that are at least a block apart."""
     zeros, bits, skip = bytes(PAGE_BYTES), [], 0
     for (path, at), unit in units_of(store):
         skip -= 1
@@ -314,35 +314,37 @@ def plant_in_volumes(store: Cairn, rng: random.Random, flips: int) -> int:
 def choose_in_record(
     rng: random.Random, metadata: Metadata, bucket: int, key: str, body: bytes
 ) -> list[tuple[Path, int, int]]:
-    """One bit of an object's record, in each whole copy of it that LMDB keeps: key, value, or inline payload."""
+    """Chooses one bit of an object's record (key, value or inline payload), in each complete copy that LMDB has."""
     copies = []
     for path, at in metadata.find(hashlib.md5(body).digest()):
         value = at - MD5_IN_RECORD
         length = int.from_bytes(metadata.bytes_at(path, value + 12, 4), "little")
         sequence = int.from_bytes(metadata.bytes_at(path, at + 16, 8), "little")
         encoded = bucket.to_bytes(8) + key.encode() + bytes(2) + (sequence ^ (2**64 - 1)).to_bytes(8)
-        # Pages hold leftovers of records that are overwritten in part, perhaps by ones in use: those are let alone.
+        # Pages contain remains of old records, perhaps partly overwritten by records in use. Those are skipped.
         stored = int.from_bytes(metadata.bytes_at(path, value, 8), "little")
         if stored == crc64nvme(encoded + metadata.bytes_at(path, value + 8, RECORD_HEAD_BYTES - 8 + length)):
-            # The key stands right in front of the value, unless that has pages of its own.
+            # The key is directly before the value, unless the value has overflow pages.
             adjacent = metadata.bytes_at(path, value - len(encoded), len(encoded)) == encoded
             copies.append((path, value, length, len(encoded) - 8 if adjacent else 0))
     if not copies:
         raise Broken(f"the record of {key} is not where it should be")
     tail = len(body) if len(body) <= INLINE_BYTES_MAX else 0
-    # The record's check does not cover the payload behind it, so a leftover may be overwritten there: with a difference between
-    # the copies it is let alone. It was a usage record in use, and the start was refused.
+    # The record's check does not cover the payload after it, so an old copy may be overwritten there, for example by a
+    # usage record in use. Bytes that differ between the copies are skipped.
     behind = {metadata.bytes_at(path, value + RECORD_HEAD_BYTES + length, tail) for path, value, length, _ in copies}
     tail = tail if len(behind) == 1 else 0
-    # The bucket's part of the key is spared: behind it a record would belong to another bucket.
+    # The bucket id in the key is skipped: with another one the record would belong to another bucket.
     offset = rng.randrange(-min(before for *_, before in copies), RECORD_HEAD_BYTES + copies[0][2] + tail)
     bit = rng.randrange(8)
     return [(path, value + offset, bit) for path, value, _, _ in copies]
 
 
 def bookkeeping_records(store: Cairn) -> list[tuple[Path, int, int]]:
-    """Place and length of the records of fixed sizes: free map (1024 bytes), usage and totals (16), sequence (8), identities
-    (16 and 18), buckets (17)."""
+    """Returns position and length of the fixed-size records.
+
+    These are free map (1024 bytes), usage and totals (16), sequence (8), identities (16 and 18) and buckets (17).
+    """
     found = []
     for path in [*metadata(store.data), store.data / "control" / "data.mdb"]:
         content = path.read_bytes()
@@ -354,7 +356,7 @@ def bookkeeping_records(store: Cairn) -> list[tuple[Path, int, int]]:
 
 
 def places_in(detail: str) -> int:
-    """How many damaged places a finding names: `block 1, block 7 and 3 more`."""
+    """Returns the number of damaged places in a finding such as `block 1, block 7 and 3 more`."""
     named, _, more = detail.partition(" and ")
     return len(named.split(", ")) + (int(more.removesuffix(" more")) if more else 0)
 
@@ -367,7 +369,7 @@ def run(
     encryption: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """The whole campaign. Of the flips in metadata four tenths go to check tables, half to records, the rest to bookkeeping."""
+    """Runs the campaign. Metadata flips are 40% in check tables, 50% in records and 10% in bookkeeping."""
     begun = time.monotonic()
     campaign = Campaign(folder, seed, encryption)
     tables = metadata_flips * 4 // 10

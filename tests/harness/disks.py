@@ -1,4 +1,4 @@
-"""Disks of the tests' own, on loop devices: an ordinary small one, one that forgets, one that is copied in an instant.
+"""Test disks on loop devices: small disks, disks that lose unflushed writes, and snapshots.
 
 All need root and loop devices, the forgetful one FUSE too. Where the machine does not give them, `Unavailable` says
 what is missing; everything else that goes wrong is an error. What was mounted and attached is undone by `close`.
@@ -12,9 +12,9 @@ import subprocess
 import time
 from pathlib import Path
 
-from .server import TARGET
+from .server import BUILD, HOW_TO_BUILD
 
-FORGETFUL_DISK = Path(os.environ.get("CAIRN_FORGETFUL_DISK", TARGET / "release" / "forgetful-disk"))
+FORGETFUL_DISK = Path(os.environ.get("CAIRN_FORGETFUL_DISK", BUILD / "forgetful-disk"))
 COMMAND_SECONDS = 60
 UNMOUNT_SECONDS = 20.0
 POLL_SECONDS = 0.01
@@ -31,11 +31,11 @@ FICLONE = 0x4004_9409
 
 
 class Unavailable(Exception):
-    """The machine does not have what a disk of the tests needs; the text says what."""
+    """The machine lacks something that a test disk needs; the text names it."""
 
 
 def command(*arguments: str | Path) -> str:
-    """Run a tool of the system; its output."""
+    """Runs a system tool and returns its output."""
     done = subprocess.run(
         [str(argument) for argument in arguments], capture_output=True, text=True, timeout=COMMAND_SECONDS
     )
@@ -45,7 +45,7 @@ def command(*arguments: str | Path) -> str:
 
 
 def need(*tools: str, fuse: bool = False) -> None:
-    """Raise Unavailable unless the machine gives root, loop devices, these tools, and FUSE if it is asked for."""
+    """Raises Unavailable unless root, loop devices, these tools and, if requested, FUSE are available."""
     if os.geteuid() != 0:
         raise Unavailable("mounting needs root")
     for tool in ("losetup", "mount", "umount", *tools):
@@ -59,42 +59,42 @@ def need(*tools: str, fuse: bool = False) -> None:
 
 
 def attach(image: Path) -> str:
-    """Attach a file to a loop device with direct I/O."""
+    """Attaches a file to a loop device with direct I/O."""
     try:
         return command("losetup", "--find", "--show", "--direct-io=on", image)
     except RuntimeError as error:
-        raise Unavailable(f"no loop device can be had: {error}") from None
+        raise Unavailable(f"no loop device is available: {error}") from None
 
 
 def detach(device: str) -> None:
-    """Free a loop device, and wait until it is free."""
+    """Detaches a loop device and waits until it is free."""
     command("losetup", "--detach", device)
     wait_until(lambda: not command("losetup", "--list", "--noheadings", device) if exists(device) else True)
 
 
 def exists(device: str) -> bool:
-    """Whether a loop device is attached to anything."""
+    """Returns whether a loop device is attached to a file."""
     return Path(f"/sys/block/{Path(device).name}/loop").exists()
 
 
 def wait_until(holds: "callable") -> None:
-    """Poll for what the kernel does in its own time."""
+    """Polls until the kernel has finished an asynchronous operation."""
     give_up = time.monotonic() + UNMOUNT_SECONDS
     while not holds():
         if time.monotonic() > give_up:
-            raise RuntimeError("the kernel does not let go")
+            raise RuntimeError("the kernel did not release the device in time")
         time.sleep(POLL_SECONDS)
 
 
 def make_image(path: Path, file_system: str, size: int = IMAGE_BYTES) -> None:
-    """A sparse file with an empty file system."""
+    """Creates a sparse file with an empty file system."""
     with path.open("wb") as file:
         file.truncate(size)
     command(*FORMATS[file_system], path)
 
 
 def mount(device: str, file_system: str, folder: Path) -> None:
-    """Mount a device."""
+    """Mounts a device."""
     folder.mkdir(parents=True, exist_ok=True)
     try:
         command("mount", "-t", file_system, "-o", "noatime", device, folder)
@@ -105,7 +105,7 @@ def mount(device: str, file_system: str, folder: Path) -> None:
 
 
 def unmount(folder: Path) -> None:
-    """Unmount; a process that was killed may hold its files for a moment longer."""
+    """Unmounts a directory. A killed process may keep its files open slightly longer, so this retries."""
     give_up = time.monotonic() + UNMOUNT_SECONDS
     while True:
         try:
@@ -118,7 +118,7 @@ def unmount(folder: Path) -> None:
 
 
 class SmallDisk:
-    """An ordinary file system of a given size on a loop device, mounted."""
+    """A mounted file system of a given size on a loop device."""
 
     def __init__(self, folder: Path, size: int, file_system: str = "ext4"):
         need(FORMATS[file_system][0])
@@ -133,22 +133,22 @@ class SmallDisk:
             self.undo = undo.pop_all()
 
     def free_bytes(self) -> int:
-        """What an ordinary user may still allocate."""
+        """Returns the bytes that an unprivileged user can still allocate."""
         stat = os.statvfs(self.folder)
         return stat.f_bavail * stat.f_frsize
 
     def close(self) -> None:
-        """Unmount and detach."""
+        """Unmounts and detaches the disk."""
         self.undo.close()
 
 
 class ForgetfulDisk:
-    """A file system on a disk that forgets at a cut what was not flushed (tests/power-cut/forgetful-disk)."""
+    """A file system on a disk that loses unflushed writes at a power cut (tests/forgetful-disk)."""
 
     def __init__(self, folder: Path, file_system: str):
         need(FORMATS[file_system][0], fuse=True)
         if not FORGETFUL_DISK.is_file():
-            raise RuntimeError(f"{FORGETFUL_DISK} is missing; `cargo build --release -p cairn-forgetful-disk` makes it")
+            raise RuntimeError(f"{FORGETFUL_DISK} is missing; {HOW_TO_BUILD}")
         self.kind, self.folder, self.file_system = file_system, folder / "mounted", file_system
         served = folder / "served"
         served.mkdir(parents=True)
@@ -180,7 +180,7 @@ class ForgetfulDisk:
         self.process.stderr.close()
 
     def tell(self, line: str) -> str:
-        """Give the disk a command; its answer."""
+        """Sends a command to the disk and returns its answer."""
         self.process.stdin.write(line + "\n")
         answer = self.process.stdout.readline().strip()
         if not answer.startswith("ok"):
@@ -188,35 +188,35 @@ class ForgetfulDisk:
         return answer[2:].strip()
 
     def mount(self) -> None:
-        """Mount what the disk holds."""
+        """Mounts the disk's content."""
         mount(self.device, self.file_system, self.folder)
         self.mounted = True
 
     def cut(self, seed: int, mode: str) -> str:
-        """The power fails; what became of the writes that were not flushed."""
+        """Cuts the power and returns what happened to the unflushed writes."""
         return f"{mode} {self.tell(f'cut {seed} {mode}')}"
 
     def restore(self) -> None:
-        """The power is back: unmount what went on without it, and mount what the cut left."""
+        """Restores the power: unmounts the stale file system and mounts what the cut left."""
         self.unmount()
         self.tell("restore")
         self.mount()
 
     def unmount(self) -> None:
-        """Unmount if it is mounted."""
+        """Unmounts the disk if it is mounted."""
         if self.mounted:
             unmount(self.folder)
             self.mounted = False
 
     def close(self) -> None:
-        """Unmount, detach, end; writes that still wait are let go, or the file system would wait for them."""
+        """Unmounts and detaches the disk. Pending writes are released first, because unmounting waits for them."""
         self.tell("heal")
         self.unmount()
         self.undo.close()
 
 
 class SnapshotDisk:
-    """ext4 in an image on XFS, which copies the whole image in an instant: all that had reached the device."""
+    """ext4 in an image on XFS, which clones the image atomically with everything that had reached the device."""
 
     def __init__(self, folder: Path):
         need("mkfs.ext4", "mkfs.xfs")

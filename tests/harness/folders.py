@@ -1,11 +1,11 @@
-"""What is in a folder, to compare it with another."""
+"""Summaries of directories for comparisons."""
 
 import hashlib
 from pathlib import Path
 
 
 def digests(folder: Path) -> dict[str, tuple[int, str]]:
-    """Size and SHA-256 of every file under a folder, by relative path."""
+    """Returns size and SHA-256 of every file below a directory, by relative path."""
     found = {}
     for path in folder.rglob("*"):
         if path.is_file():

@@ -1,4 +1,4 @@
-"""Runs the blocks of a page of the documentation in their order, in one shell whose exports stay."""
+"""Runs the code blocks of a documentation page in order and keeps exported variables."""
 
 import os
 import re
@@ -14,12 +14,12 @@ COMMAND_SECONDS = 120
 
 
 def blocks_of(page: Path) -> list[tuple[str, str, str]]:
-    """All blocks of a page."""
+    """Returns all code blocks of a page."""
     return BLOCK.findall(page.read_text())
 
 
 class Shell:
-    """A shell in a folder of its own, in which `cairn` is the binary under test."""
+    """A shell in its own directory, in which `cairn` is the binary under test."""
 
     def __init__(self, folder: Path, exports: list[str]):
         self.folder, self.exports = folder, exports
@@ -33,7 +33,7 @@ class Shell:
         }
 
     def run(self, commands: str) -> str:
-        """Commands that must succeed, and their output; of what they export the chosen names stay."""
+        """Runs commands that must succeed and returns their output. Exports of the chosen names are kept."""
         script = f"set -euo pipefail\n{commands}\nenv -0 > exported\n"
         done = subprocess.run(
             ["bash", "-c", script], cwd=self.folder, env=self.environment, capture_output=True, text=True, check=False,

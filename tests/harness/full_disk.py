@@ -1,4 +1,4 @@
-"""The full-disk test: fill a small disk until puts are refused, look at everything, give space back, look again.
+"""Full-disk test: fills a small disk until puts are refused, verifies, frees space, verifies again.
 
 A disk becomes full in three ways: by the puts themselves, by files of others that take every last block in the middle
 of the load, and by a limit on the size of files. At the full disk refused puts must have changed nothing, reads, lists
@@ -24,10 +24,10 @@ from .wire import Connection
 DISK_BYTES = 320 << 20
 RESERVE = "16MiB"
 WRITERS = 6
-# More than the disk holds.
+# More than fits on the disk.
 KEYS_PER_WRITER = 300
 ACTIONS = {"put": 80, "delete": 6, "get": 14}
-# A disk counts as full when each writer was refused so often.
+# A disk counts as full when each writer was refused this often.
 REFUSALS = 6
 FILL_SECONDS_MAX = 60.0
 RECOVERY_SECONDS_MAX = 10.0
@@ -47,7 +47,7 @@ RESTART_SHARE = 0.4
 
 @dataclass
 class Counts:
-    """What a run has done."""
+    """Counts of what a run has done."""
 
     rounds: dict[str, int] = field(default_factory=dict)
     puts: int = 0
@@ -59,11 +59,11 @@ class Counts:
     seconds: float = 0.0
 
     def total(self) -> int:
-        """All rounds."""
+        """Returns the number of all rounds."""
         return sum(self.rounds.values())
 
     def line(self) -> str:
-        """For people."""
+        """Returns a line for the report."""
         return (
             f"{self.total()} rounds {self.rounds} in {self.seconds:.0f} s: {self.puts} changes acknowledged, "
             f"{self.refusals} puts refused with 507, {self.deletes_at_full} deletes and {self.restarts_at_full} restarts "
@@ -72,25 +72,25 @@ class Counts:
         )
 
     def figures(self) -> dict:
-        """For programs."""
+        """Returns a JSON object."""
         return asdict(self)
 
 
 class Filler(Client):
-    """A writer with keys of its own that puts until the store refuses, and checks that a refusal changed nothing."""
+    """A writer that puts its keys until the store refuses, and verifies that a refusal changed nothing."""
 
     def __init__(self, model: Model, number: int):
         super().__init__(model, f"filler-{number}")
         self.number, self.keys, self.refusals = number, model.keys[number], 0
 
     def step(self, s3: S3, connection: Connection) -> None:
-        """One action of the mix."""
+        """Runs one random action."""
         key = self.rng.choice(list(self.keys))
         action = self.rng.choices(list(ACTIONS), ACTIONS.values())[0]
         getattr(self, f"do_{action}")(s3, connection, key, self.keys[key])
 
     def do_put(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """Taken, or refused for lack of space."""
+        """Puts an object, which must be accepted or refused for lack of space."""
         wish = self.model.new_version(self.number, self.rng)
         self.model.begin(state, wish)
         response = s3.request("PUT", object_target(BUCKET, key), body=self.model.body(key, wish), connection=connection)
@@ -106,12 +106,12 @@ class Filler(Client):
             raise Broken(f"PUT {key} ({wish}): {response.status} {response.body[:500]!r}")
 
     def do_delete(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """Works on a full disk too."""
+        """Deletes a key, which must work on a full disk too."""
         delete(self.model, s3, connection, key, state)
         self.done += 1
 
     def do_get(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """What was acknowledged last, whole."""
+        """Reads the last acknowledged content completely."""
         response = s3.request("GET", object_target(BUCKET, key), connection=connection)
         expected = (404, None) if state.seen is None else (200, self.model.body(key, state.seen))
         if response.status != expected[0] or (expected[1] is not None and response.body != expected[1]):
@@ -119,7 +119,7 @@ class Filler(Client):
 
 
 def delete(model: Model, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-    """Delete, which must work."""
+    """Deletes a key. The delete must succeed."""
     model.begin(state, None)
     response = s3.request("DELETE", object_target(BUCKET, key), connection=connection)
     if response.status != 204:
@@ -128,13 +128,13 @@ def delete(model: Model, s3: S3, connection: Connection, key: str, state: KeySta
 
 
 class Ballast:
-    """A file of somebody else on the same disk."""
+    """A file of another program on the same disk."""
 
     def __init__(self, folder: Path):
         self.path = folder / "ballast"
 
     def take_everything(self) -> None:
-        """Allocate down to the last block."""
+        """Allocates all free blocks."""
         with self.path.open("ab") as file:
             step = 64 << 20
             while step >= 4096:
@@ -144,17 +144,17 @@ class Ballast:
                     step //= 2
 
     def bytes(self) -> int:
-        """What it occupies."""
+        """Returns the bytes that the file occupies."""
         return self.path.stat().st_blocks * 512 if self.path.exists() else 0
 
     def give_back(self) -> None:
-        """Remove it."""
+        """Removes the file."""
         self.path.unlink(missing_ok=True)
 
 
 @dataclass
 class Round:
-    """One run of rounds on one store on a small disk."""
+    """The rounds of a run on one store on a small disk."""
 
     store: Cairn
     disk: Path
@@ -165,11 +165,11 @@ class Round:
 
     @property
     def ballast(self) -> Ballast:
-        """The file of the others."""
+        """Returns the file of the other program."""
         return Ballast(self.disk)
 
     def fill(self, kind: str) -> None:
-        """Put until every writer was refused often enough."""
+        """Puts objects until every writer was refused often enough."""
         before, puts = [filler.refusals for filler in self.fillers], sum(filler.done for filler in self.fillers)
         began, after = time.monotonic(), self.rng.uniform(*FOREIGN_AFTER_SECONDS)
         taken = False
@@ -194,25 +194,25 @@ class Round:
             self.counts.zero_bytes_free += stat.f_bavail == 0
 
     def limit_files(self, size: int) -> None:
-        """Set the limit on the size of files of the running server."""
+        """Sets the file size limit of the running server."""
         resource.prlimit(self.store.process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def largest_file(self) -> int:
-        """Size of the largest file of the store."""
+        """Returns the size of the store's largest file."""
         return max(path.stat().st_size for path in self.store.data.rglob("*") if path.is_file())
 
     def restart(self) -> None:
-        """Kill or stop, check the files, start; all of that has to work on a full disk."""
+        """Kills or stops the server, checks the files and starts it again. All of this must work on a full disk."""
         if self.rng.random() < 0.5:
             self.store.kill()
         elif self.store.stop() != 0:
-            raise Broken("the stop was not clean")
+            raise Broken("the server did not stop cleanly")
         check_offline(self.store, self.counts.checks)
         vary_start(self.store, self.rng)
         self.store.start()
 
     def make_room(self) -> None:
-        """Delete most of what is there: at the full disk, so every delete must work."""
+        """Deletes most objects while the disk is full. Every delete must succeed."""
         with self.store.s3.connect() as connection:
             for key, state in self.model.all().items():
                 if state.acknowledged is not None and self.rng.random() < DELETED_SHARE:
@@ -220,7 +220,7 @@ class Round:
                     self.counts.deletes_at_full += 1
 
     def recover(self) -> None:
-        """Puts of every size work again, by themselves and soon."""
+        """Asserts that puts of every size soon succeed again without intervention."""
         give_up = time.monotonic() + RECOVERY_SECONDS_MAX
         for number, size in enumerate(RECOVERY_SIZES * 2):
             target = object_target(BUCKET, f"recovery/{number}")
@@ -232,7 +232,7 @@ class Round:
                 raise Broken(f"{target} cannot be deleted")
 
     def run(self, kind: str) -> None:
-        """Full, looked at, with room again, looked at."""
+        """Fills the disk, verifies the store, frees space and verifies it again."""
         if kind == "file-size":
             self.limit_files(self.largest_file() + FILE_SIZE_ROOM)
         self.fill(kind)
@@ -242,7 +242,7 @@ class Round:
             self.counts.restarts_at_full += 1
             compare(self.store, self.model, self.counts.checks)
         if kind == "foreign" and self.ballast.bytes() >= BALLAST_BYTES_MIN and self.rng.random() < 0.7:
-            # Space comes back although nothing of the store was deleted.
+            # Space becomes free although nothing in the store was deleted.
             self.ballast.give_back()
             self.recover()
         self.make_room()
@@ -258,7 +258,7 @@ class Round:
 def run(
     disk: Path, folder: Path, seed: int, enough: Callable[[Counts], bool], say: Callable[[str], None] = print
 ) -> Counts:
-    """Rounds on one store until it is enough; raises Broken with the seed and round at the first difference."""
+    """Runs all rounds on one store. Raises Broken with the seed and round at the first difference."""
     store = Cairn(folder / "server", {"SERVICE_STORAGE_RESERVE_BYTES": RESERVE, "SERVICE_STORAGE_SLICES": "2"})
     store.data = disk / "data"
     model, began = Model(seed, WRITERS, KEYS_PER_WRITER), time.monotonic()
@@ -274,7 +274,7 @@ def run(
             counts.seconds = time.monotonic() - began
             say(f"round {counts.total()} ({kind}), {counts.seconds:.0f} s: {counts.refusals} refused so far")
         if store.stop() != 0:
-            raise Broken("the last stop was not clean")
+            raise Broken("the server did not stop cleanly at the end")
     except AssertionError as error:
         raise Broken(f"seed {seed}, after round {counts.total()}, in one of kind {kind}, in {folder}: {error}") from error
     finally:

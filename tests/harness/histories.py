@@ -8,7 +8,7 @@ from .server import Cairn
 
 
 def record(store: Cairn, save: Path, *options: str) -> tuple[int, dict]:
-    """Exit code and report; the failing histories, if any, are below `save`."""
+    """Returns the exit code and the report. Failing histories are saved below `save`."""
     process = cairn_load.spawn(store, "histories", "--save", str(save), *options)
     output, _ = process.communicate()
     assert output, f"cairn-load histories ended with {process.returncode}"

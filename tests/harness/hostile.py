@@ -1,7 +1,7 @@
-"""Hostile clients in numbers: crowds of connections that are slow, silent or rude, and what others get meanwhile.
+"""Denial-of-service load: many slow, idle or resetting connections, and their effect on others.
 
-A crowd is one thread over plain sockets. Each of its connections sends a beginning, then a byte now and then or nothing at
-all, and comes back when the server has closed it. What others get is measured with cairn-load, which runs beside.
+A crowd is one thread with plain sockets. Each connection sends its first bytes, then some bytes every second or nothing,
+and is reopened when the server closes it. cairn-load runs at the same time and measures the other clients.
 """
 
 import json
@@ -27,47 +27,47 @@ from .wire import encode_head
 BUCKET = "hostile"
 LARGE_KEY, LARGE_BYTES = "large", 8 << 20
 DRIP_SECONDS = 1.0
-# Connections opened in one go before the others are looked after.
+# Connections opened in one step before the existing ones are served.
 OPENED_AT_ONCE = 200
 FILES_MIN = 24_000
-# So many times its number, and a crowd of connections that the server closes is at work.
+# An attack whose connections are closed by the server counts as established after this many times its connections.
 TURNED_AWAY_TIMES = 5
-# What others read and write fills the cache, whoever attacks: with a small one that is over before the measurement.
+# The other clients' load fills the cache. A small cache is full before the measurement begins.
 CACHE_BYTES = "8MiB"
 MIB = 1 << 20
-# Linux: closing with this lingering resets the connection.
+# Linux: closing a socket with this SO_LINGER value resets the connection.
 RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True)
 class Attack:
-    """What one crowd does."""
+    """The behaviour of the connections of one attack."""
 
     name: str
     connections: int
-    # The first bytes of a connection, given its number and the store.
+    # Returns the first bytes of a connection, given the store and the connection's number.
     begin: Callable[[Cairn, int], bytes]
-    # What is sent every second after that.
+    # The bytes that are sent every second afterwards.
     drip: bytes = b""
-    # Whether the crowd reads what the server sends.
+    # Whether the attacker reads the responses.
     reads: bool = True
     receive_buffer_bytes: int | None = None
-    # Connections are reset as soon as they are open, and opened again.
+    # Whether connections are reset as soon as they are open, and opened again.
     resets: bool = False
-    # What the server may need beside what it needed before, in MiB.
+    # The additional memory that the server may use, in MiB.
     memory_mib_max: int = 64
     settings: tuple[tuple[str, str], ...] = ()
     files_max: int | None = None
-    # Whether those who want to connect meanwhile are served: not when the crowd has all places.
+    # Whether new clients are served during the attack: not if it occupies all connection slots.
     lets_in: bool = True
-    # How many times longer the others' p99 may be: beyond the memory for uploads they wait their turn with the crowd.
+    # The allowed increase of the others' p99: if upload memory is exhausted, they queue behind the attacker's uploads.
     ratio_max: float = 2.0
-    # A measurement is at least so long: shorter ones would see nothing of those who wait their turn.
+    # The minimum duration of a measurement, in seconds: shorter ones would miss queued clients.
     seconds_min: float = 0.0
 
 
 def slow_upload(store: Cairn, number: int) -> bytes:
-    """A signed upload of 10 MiB that stops in the middle of its first buffer."""
+    """Returns a signed upload of 10 MiB that stops in the middle of its first buffer."""
     head = store.s3.signed_head(
         "PUT", object_target(BUCKET, f"slow-{number}"), payload=UNSIGNED_PAYLOAD, content_length=10 * MIB
     )
@@ -75,28 +75,28 @@ def slow_upload(store: Cairn, number: int) -> bytes:
 
 
 def eager_upload(store: Cairn, number: int) -> bytes:
-    """The same beyond the first buffer, so that the server has granted a large one."""
+    """Returns the same upload that stops after its first buffer, so that the server has granted a large one."""
     return slow_upload(store, number) + b"x" * 60_000
 
 
 def large_get(store: Cairn, _number: int) -> bytes:
-    """A signed GET of a large object."""
+    """Returns a signed GET of a large object."""
     target = object_target(BUCKET, LARGE_KEY)
     return encode_head("GET", target, store.s3.signed_head("GET", target))
 
 
 def unsigned_upload(_store: Cairn, number: int) -> bytes:
-    """An upload of nobody."""
+    """Returns an anonymous upload."""
     return f"PUT /{BUCKET}/nobody-{number} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\nx".encode()
 
 
 def half_head(_store: Cairn, number: int) -> bytes:
-    """A head that goes on and on."""
+    """Returns the beginning of a request head that never ends."""
     return f"GET /{BUCKET}/{number} HTTP/1.1\r\nHost: x\r\nx-slow: ".encode()
 
 
 def nothing(_store: Cairn, _number: int) -> bytes:
-    """Not a byte."""
+    """Returns no bytes."""
     return b""
 
 
@@ -118,7 +118,7 @@ ATTACKS = [
 
 
 class Crowd(threading.Thread):
-    """The connections of one attack, kept up until `stop`."""
+    """The connections of one attack, kept open until `stop`."""
 
     def __init__(self, attack: Attack, store: Cairn):
         super().__init__(daemon=True)
@@ -144,7 +144,7 @@ class Crowd(threading.Thread):
         self._poll.close()
 
     def stop(self) -> None:
-        """Close all connections and wait."""
+        """Closes all connections and waits."""
         self.stopping.set()
         self.join()
 
@@ -158,7 +158,7 @@ class Crowd(threading.Thread):
                 sock.connect((LOOPBACK, self.store.s3_port))
                 sock.sendall(self.attack.begin(self.store, self.opened))
             except OSError:
-                # Turned away, or the server is behind: the next round tries again.
+                # The connection was refused or the backlog is full; the next round tries again.
                 sock.close()
                 self.closed_by_server += 1
                 break
@@ -208,7 +208,7 @@ def resident_kib(store: Cairn) -> int:
 
 
 def raise_file_limit() -> None:
-    """Ten thousand connections need as many descriptors here."""
+    """Raises the descriptor limit of this process to the number of connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < FILES_MIN:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, FILES_MIN), hard))
@@ -216,7 +216,7 @@ def raise_file_limit() -> None:
 
 @dataclass
 class Served:
-    """What the others got."""
+    """The results of the other clients."""
 
     requests: int
     errors: dict[str, int]
@@ -225,7 +225,7 @@ class Served:
 
 
 def start_load(store: Cairn, seconds: float, warm_up: float) -> subprocess.Popen:
-    """Others' reads, uploads, deletes and lists, checked byte by byte."""
+    """Starts the other clients' reads, uploads, deletes and lists, which are verified byte by byte."""
     return cairn_load.spawn(
         store, "mixed", "--bucket", BUCKET, "--keys", "400", "--size", "4KiB:60,64KiB:40", "--connections", "8",
         "--duration", f"{seconds * 1000:.0f}ms", "--warm-up", f"{warm_up * 1000:.0f}ms", "--timeout", "30s", "--verify", "--json",
@@ -233,7 +233,7 @@ def start_load(store: Cairn, seconds: float, warm_up: float) -> subprocess.Popen
 
 
 def served(load: subprocess.Popen) -> Served:
-    """The load's report, when it has ended."""
+    """Waits for the end of the load and returns its report."""
     out, _ = load.communicate()
     report = json.loads(out)
     latency = report["total"]["latency_us"] or {"p99": float("inf")}
@@ -244,7 +244,7 @@ def served(load: subprocess.Popen) -> Served:
 
 @dataclass
 class Result:
-    """One attack, measured."""
+    """The measurements of one attack."""
 
     attack: Attack
     quiet: Served
@@ -255,11 +255,11 @@ class Result:
 
     @property
     def ratio(self) -> float:
-        """How much slower the slowest hundredth of the others' requests became."""
+        """Returns the ratio of the other clients' p99 latency during the attack to that before it."""
         return self.attacked.p99_ms / self.quiet.p99_ms
 
     def problems(self) -> list[str]:
-        """What must never be, however busy the machine is."""
+        """Returns the failures that no load of the machine can excuse."""
         found = []
         if self.attacked.errors or self.attacked.wrong or not self.attacked.requests:
             found.append(f"others: {self.attacked}")
@@ -268,7 +268,7 @@ class Result:
         return found
 
     def line(self) -> str:
-        """For people."""
+        """Returns a line for the report."""
         return (
             f"{self.attack.name:44} {self.opened:7} opened {self.closed_by_server:7} closed  +{self.memory_mib:4.0f} MiB  "
             f"p99 {self.quiet.p99_ms:7.2f} -> {self.attacked.p99_ms:7.2f} ms  x{self.ratio:.2f}  "
@@ -278,7 +278,7 @@ class Result:
 
 @contextmanager
 def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
-    """A store as the attack wants it, with something to read."""
+    """Starts a store with the attack's settings and an object to read."""
     raise_file_limit()
     store = Cairn(folder, {"SERVICE_STORAGE_CACHE_BYTES": CACHE_BYTES, **dict(attack.settings)})
     limit = ["bash", "-c", f'ulimit -n {attack.files_max} && exec "$@"', "bash"] if attack.files_max else None
@@ -294,7 +294,7 @@ def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
 
 
 def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
-    """Others alone, then others beside the crowd. A new client is served in the end, and meanwhile where it can be."""
+    """Measures the others without and with the attack. A new client must be served afterwards, or even during it."""
     seconds = max(seconds, attack.seconds_min)
     quiet = served(start_load(store, seconds, 1))
     before = resident_kib(store)
@@ -306,7 +306,7 @@ def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
         assert store.ready_status() == 200
         load = start_load(store, seconds, 1)
     else:
-        # The crowd takes all places: those who were there before it keep theirs.
+        # The attack occupies all connection slots, but connections that were open before it stay open.
         load = start_load(store, seconds, 3)
         wait_for_load(store)
         crowd.start()
@@ -318,14 +318,14 @@ def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
 
 
 def wait_for_load(store: Cairn) -> None:
-    """Until the load has written its first object."""
+    """Waits until the load has written its first object."""
     give_up = time.monotonic() + 10
     while not store.s3.list(BUCKET, prefix="load/", max_keys=1).keys:
-        assert time.monotonic() < give_up, "the load does not begin"
+        assert time.monotonic() < give_up, "the load did not begin"
 
 
 def wait_served(store: Cairn, seconds: float = 30.0) -> None:
-    """Until a new client is served: the places of those who left come back by themselves."""
+    """Waits until a new client is served: slots of closed connections must become free by themselves."""
     give_up = time.monotonic() + seconds
     while True:
         try:
@@ -333,5 +333,5 @@ def wait_served(store: Cairn, seconds: float = 30.0) -> None:
                 return
         except (AssertionError, OSError):
             pass
-        assert time.monotonic() < give_up, "nobody is served any more"
+        assert time.monotonic() < give_up, "new clients are no longer served"
         time.sleep(0.2)

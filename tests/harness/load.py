@@ -1,4 +1,4 @@
-"""The mixed load of the crash tests: writers that know what they wrote, and readers that trust no answer.
+"""Mixed load of the crash tests: writers with known state, and readers that verify.
 
 Each writer owns its keys, so every answer to it is known in advance: puts, overwrites, conditional puts that must be
 taken or refused, uploads in parts (`multipart_load.py`), copies, versions (`version_load.py`), deletes, ranged reads and lists of its own folder. A wrong
@@ -23,11 +23,11 @@ from .wire import Connection, WireError
 BUCKET = "crash"
 WRITERS = 8
 READERS = 2
-# What a writer does, with its share.
+# The actions of a writer, with their shares.
 ACTIONS = {
     "put": 33, "conditional": 13, "multipart": 4, "copy": 8, "versions": 10, "delete": 18, "range": 9, "list": 5,
 }
-# When a cycle's strike comes: after up to so many acknowledged changes, or so many seconds, and a moment more.
+# A cycle ends after at most this many acknowledged changes or seconds, plus a random delay.
 CHANGES_MAX = 200
 LOAD_SECONDS_MAX = 3.0
 BETWEEN_SECONDS_MAX = 0.05
@@ -36,7 +36,7 @@ ABSENT_ETAG = '"00000000000000000000000000000000"'
 
 
 class Client:
-    """Requests on one connection until the store is struck; before that every failure of the connection is a defect."""
+    """Sends requests on one connection until the fault. Before the fault every connection failure is a defect."""
 
     def __init__(self, model: Model, name: str):
         self.model, self.name = model, name
@@ -44,7 +44,7 @@ class Client:
         self.done = 0
 
     def run(self, s3: S3, struck: threading.Event) -> None:
-        """One request after the other, on a new connection when the server announced that it closes the last one."""
+        """Sends requests one after the other, and reconnects if the server announced that it closes the connection."""
         try:
             while not struck.is_set():
                 with s3.connect() as connection:
@@ -55,29 +55,29 @@ class Client:
                 raise Broken(f"{self.name}: the connection failed before anything struck: {error!r}") from error
 
     def step(self, s3: S3, connection: Connection) -> None:
-        """One request."""
+        """Sends one request."""
         raise NotImplementedError
 
 
 class Writer(Client):
-    """One client with keys of its own."""
+    """A client that is the only writer of its keys."""
 
     def __init__(self, model: Model, number: int):
         super().__init__(model, f"writer-{number}")
         self.number, self.keys = number, model.keys[number]
 
     def step(self, s3: S3, connection: Connection) -> None:
-        """One action of the mix."""
+        """Runs one random action."""
         key = self.rng.choice(list(self.keys))
         action = self.rng.choices(list(ACTIONS), ACTIONS.values())[0]
         getattr(self, f"do_{action}")(s3, connection, key, self.keys[key])
 
     def do_put(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """A new object, or a new content."""
+        """Creates or overwrites an object."""
         self.put(s3, connection, key, state, [], taken=True)
 
     def do_conditional(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """A put under a condition whose outcome is known."""
+        """Sends a conditional put whose outcome is known."""
         if self.rng.random() < 0.5:
             self.put(s3, connection, key, state, [("If-None-Match", "*")], taken=state.seen is None)
         elif state.seen is None or self.rng.random() < 0.3:
@@ -88,7 +88,7 @@ class Writer(Client):
     def put(
         self, s3: S3, connection: Connection, key: str, state: KeyState, headers: list[tuple[str, str]], *, taken: bool
     ) -> None:
-        """One put that must be taken or refused."""
+        """Sends a put that must be accepted or refused."""
         wish = self.model.new_version(self.number, self.rng)
         self.model.begin(state, wish)
         target = object_target(BUCKET, key)
@@ -105,16 +105,16 @@ class Writer(Client):
             self.done += 1
 
     def do_multipart(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """An object uploaded in parts, or an upload that is aborted."""
+        """Uploads an object in parts, or aborts the upload."""
         self.done += multipart_load.upload(self.model, self.number, self.rng, s3, connection, BUCKET, key, state)
 
     def do_versions(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """A change of this writer's key in the bucket with versioning."""
+        """Changes this writer's key in the versioned bucket."""
         version_load.change(self.model, self.number, self.rng, s3, connection)
         self.done += 1
 
     def do_copy(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """A copy of another object of this writer; a put when it has none."""
+        """Copies another object of this writer, or puts one if it has none."""
         sources = [(name, other.seen) for name, other in self.keys.items() if other.seen and name != key]
         if not sources:
             return self.do_put(s3, connection, key, state)
@@ -130,7 +130,7 @@ class Writer(Client):
         return None
 
     def do_delete(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """Delete, whether it is there or not."""
+        """Deletes a key that may or may not exist."""
         self.model.begin(state, None)
         response = s3.request("DELETE", object_target(BUCKET, key), connection=connection)
         if response.status != 204:
@@ -139,14 +139,14 @@ class Writer(Client):
         self.done += 1
 
     def do_range(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """A piece of what this writer wrote last."""
+        """Reads a range of an object that this writer wrote."""
         first = self.rng.randrange(state.seen.size) if state.seen and state.seen.size else 0
         last = first + self.rng.randrange(200_000)
         response = s3.request("GET", object_target(BUCKET, key), [("Range", f"bytes={first}-{last}")], connection=connection)
         check_range(self.model, key, state.seen, first, last, response.status, response.body)
 
     def do_list(self, s3: S3, connection: Connection, key: str, state: KeyState) -> None:
-        """The writer's own folder shows exactly what it holds."""
+        """Lists the writer's prefix and compares the list with its state."""
         response = s3.list_page(BUCKET, connection, prefix=f"w{self.number:02}/")
         if response.status != 200:
             raise Broken(f"list of w{self.number:02}/: {response.status} {response.body[:500]!r}")
@@ -158,7 +158,7 @@ class Writer(Client):
 def check_range(
     model: Model, key: str, seen: Version | None, first: int, last: int, status: int, body: bytes
 ) -> None:
-    """A ranged answer against what is known."""
+    """Compares a range response with the known content."""
     if seen is None:
         expected = (404, None)
     elif seen.size == 0:
@@ -170,7 +170,7 @@ def check_range(
 
 
 def etag_of(body: bytes, told: str) -> str:
-    """The entity tag that a body must have, of the form of the one that was told."""
+    """Returns the ETag that a body must have, in the form (single or multipart) of the given one."""
     _, dash, count = told.strip('"').partition("-")
     if not dash:
         return f'"{hashlib.md5(body).hexdigest()}"'
@@ -179,10 +179,10 @@ def etag_of(body: bytes, told: str) -> str:
 
 
 class Reader(Client):
-    """Reads while others write: any answer of 200 must be a whole version of its key."""
+    """Reads while others write: every response 200 must contain a complete version of its key."""
 
     def step(self, s3: S3, connection: Connection) -> None:
-        """One whole object of anybody."""
+        """Reads one complete object of a random writer."""
         key = self.rng.choice(list(self.model.all()))
         response = s3.request("GET", object_target(BUCKET, key), connection=connection)
         if response.status not in (200, 404):
@@ -192,7 +192,7 @@ class Reader(Client):
 
 
 class Load:
-    """All clients of a run; they live through its cycles."""
+    """All clients of a run. They continue through all its cycles."""
 
     def __init__(self, model: Model):
         self.model = model
@@ -200,14 +200,14 @@ class Load:
         self.readers = [Reader(model, f"reader-{number}") for number in range(READERS)]
 
     def acknowledged(self) -> int:
-        """Changes that were answered, over all cycles."""
+        """Returns the number of acknowledged changes in all cycles."""
         return sum(writer.done for writer in self.writers)
 
     def run(self, store: Cairn, rng: random.Random, strike: Callable[[], None]) -> None:
-        """Run all clients, strike at a random moment, and pass on what any client found broken.
+        """Runs all clients, injects the fault at a random moment, and raises the error of any client.
 
-        The moment is a number of acknowledged changes and a little more, so that a busy machine has as much done in a
-        cycle as an idle one. The strike must leave the process dead: then every client's connection ends.
+        The moment is a number of acknowledged changes plus a random delay, so that a cycle does the same work on a busy
+        machine as on an idle one. The fault must end the process, which closes every client's connection.
         """
         target, give_up = self.acknowledged() + rng.randrange(CHANGES_MAX), time.monotonic() + LOAD_SECONDS_MAX
         between = rng.uniform(0, BETWEEN_SECONDS_MAX)
@@ -222,9 +222,9 @@ class Load:
 def run_clients(
     store: Cairn, clients: list[Client], enough: Callable[[], bool], strike: Callable[[], None] = lambda: None
 ) -> None:
-    """Run clients until it is enough or one of them fails, strike, and pass on what any of them found broken.
+    """Runs clients until `enough` or until one fails, injects the fault, and raises the error of any client.
 
-    They end after the request that they are in, or when the strike ends the process.
+    Clients stop after their current request, or when the fault ends the process.
     """
     struck = threading.Event()
     with ThreadPoolExecutor(len(clients)) as pool:
@@ -243,16 +243,16 @@ def run_clients(
 
 
 def vary_start(store: Cairn, rng: random.Random) -> None:
-    """The next start listens on other ports, and seals new payloads or does not; what is there stays as it is.
+    """Changes the ports and randomly the encryption of new payloads for the next start.
 
-    A killed process holds its ports until the kernel has taken its rings apart.
+    A killed process keeps its ports until the kernel has destroyed its io_uring instances.
     """
     store.take_ports()
     store.extra["SERVICE_STORAGE_ENCRYPTION_ENABLED"] = rng.choice(["true", "false"])
 
 
 def ends_within(store: Cairn, seconds: float) -> bool:
-    """Whether the process ends by itself within this time."""
+    """Returns whether the process exits by itself within this time."""
     try:
         store.process.wait(seconds)
     except subprocess.TimeoutExpired:

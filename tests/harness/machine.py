@@ -1,4 +1,4 @@
-"""A machine of its own for tests of packages: systemd as process 1, over a copy-on-write view of this host's root.
+"""Container with systemd as process 1 on a copy-on-write view of the host's root, for package tests.
 
 systemd-nspawn boots it in namespaces, with a network that has a loopback interface only and control groups of version 2.
 Whatever is installed in it lands in a folder that goes away with it. It needs root, and Debian's systemd-container.
@@ -16,7 +16,7 @@ COMMAND_SECONDS = 120
 POLL_SECONDS = 0.05
 PROC = Path("/proc")
 CGROUPS = Path("/sys/fs/cgroup")
-# The command line of the first process: neither the host's own services nor a login are wanted.
+# The command line of process 1 disables the host's services and logins.
 TARGET = "systemd.unit=basic.target"
 UNIFIED_CGROUPS = {"SYSTEMD_NSPAWN_UNIFIED_HIERARCHY": "1", "PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 
@@ -26,17 +26,17 @@ class MachineError(AssertionError):
 
 
 def unified_hierarchy() -> Path:
-    """Where the control groups of version 2 are: beside those of version 1, or alone."""
+    """Returns the mount point of cgroups version 2, alone or in a hybrid hierarchy."""
     both = CGROUPS / "unified"
     return both if both.is_dir() else CGROUPS
 
 
 def remove_group(top: Path) -> None:
-    """Remove a control group and those below it, when the kernel has let go of the last process in them."""
+    """Removes a cgroup and its descendants after the kernel has removed their last process."""
     give_up = time.monotonic() + BOOT_SECONDS
     while top.is_dir():
         try:
-            # From the leaves up.
+            # Children first.
             for group in sorted((found for found in top.glob("**/") if found.is_dir()), reverse=True):
                 group.rmdir()
         except OSError as busy:
@@ -46,7 +46,7 @@ def remove_group(top: Path) -> None:
 
 
 def children(pid: int) -> list[int]:
-    """The processes that this one has started."""
+    """Returns the child processes of a process."""
     found = []
     for listed in PROC.glob(f"{pid}/task/*/children"):
         found += [int(child) for child in listed.read_text().split()]
@@ -54,7 +54,7 @@ def children(pid: int) -> list[int]:
 
 
 def first_process(pid: int) -> int | None:
-    """The process below this one that is a systemd and number 1 of its namespace."""
+    """Returns the descendant that is systemd with process id 1 in its namespace."""
     for child in children(pid):
         try:
             numbers = next(line for line in (PROC / str(child) / "status").read_text().splitlines() if line.startswith("NSpid:"))
@@ -71,7 +71,7 @@ class Machine:
     """One machine, from `boot` to `close`."""
 
     def __init__(self, folder: Path, binds: dict[Path, str] | None = None):
-        """In this folder of the host; `binds` are further ones of the host and where they appear in the machine."""
+        """Prepares a machine in this host directory. `binds` maps further host directories to paths in the machine."""
         self.folder, self.binds = folder, binds or {}
         self.root, self.upper, self.work = folder / "root", folder / "upper", folder / "work"
         self.log = folder / "boot.log"
@@ -80,23 +80,23 @@ class Machine:
         self.leader = 0
 
     def boot(self) -> "Machine":
-        """Mount its root and start it; it is up when systemd takes orders."""
+        """Mounts the root and starts the machine. Returns when systemd accepts commands."""
         for needed in (self.root, self.upper, self.work):
             needed.mkdir(parents=True)
         layers = f"lowerdir=/,upperdir={self.upper},workdir={self.work}"
         subprocess.run(["mount", "-t", "overlay", "overlay", "-o", layers, self.root], check=True)
-        # Images for containers and build machines forbid packages to start services; a machine of its own does not.
+        # Container and build images forbid packages to start services; this machine must allow it.
         self.path("/usr/sbin/policy-rc.d").unlink(missing_ok=True)
-        # Else each installation of a package with a manual page indexes all of the host's.
+        # Otherwise each installation of a package with a manual page indexes all manual pages of the host.
         self.path("/var/lib/man-db/auto-update").unlink(missing_ok=True)
-        # systemd-nspawn divides the control group that it is started in; in one of its own it meets nobody else.
+        # systemd-nspawn splits the cgroup in which it is started, so it gets a separate one.
         self.group = unified_hierarchy() / f"cairn-test-{os.getpid()}-{time.monotonic_ns()}"
         self.group.mkdir()
         command = [
             "sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', str(self.group), "systemd-nspawn", "--quiet",
             f"--directory={self.root}", "--machine=cairn-test", "--register=no", "--keep-unit", "--private-network",
             "--console=pipe", "--link-journal=no",
-            # Engines of containers give each one a keyring.
+            # Container engines create a keyring for each container.
             "--system-call-filter=@keyring",
             *(f"--bind={host}:{inside}" for host, inside in self.binds.items()), "--boot", TARGET,
         ]
@@ -105,25 +105,25 @@ class Machine:
         give_up = time.monotonic() + BOOT_SECONDS
         while not self.is_up():
             if self.process.poll() is not None or time.monotonic() > give_up:
-                raise MachineError(f"the machine does not boot:\n{self.log.read_text(errors='replace')[-4000:]}")
+                raise MachineError(f"the machine did not boot:\n{self.log.read_text(errors='replace')[-4000:]}")
             time.sleep(POLL_SECONDS)
         return self
 
     def is_up(self) -> bool:
-        """Whether systemd has done what was asked of its start."""
+        """Returns whether systemd has finished booting."""
         self.leader = first_process(self.process.pid) or 0
         if not self.leader:
             return False
         state = self.run("systemctl", "is-system-running", check=False).stdout.strip()
-        # Degraded: one of the host's own services did not like to be here.
+        # Degraded means that one of the host's services failed in this machine.
         return state in ("running", "degraded")
 
     def path(self, name: str) -> Path:
-        """A file of the machine, as seen from here; of what lies on its root, not in its /run or /tmp."""
+        """Returns the host path of a file on the machine's root file system (not in /run or /tmp)."""
         return self.root / name.lstrip("/")
 
     def run(self, *command: str, check: bool = True, stdin: str | None = None) -> subprocess.CompletedProcess:
-        """Run a command in it, as root."""
+        """Runs a command in the machine as root."""
         enter = ["nsenter", f"--target={self.leader}", "--all", "--wdns=/", "--", *command]
         environment = {"PATH": UNIFIED_CGROUPS["PATH"], "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
         done = subprocess.run(
@@ -134,19 +134,19 @@ class Machine:
         return done
 
     def shell(self, script: str, check: bool = True) -> subprocess.CompletedProcess:
-        """Run lines of a shell as a person would type them, up to the first that fails."""
+        """Runs shell lines as a user would type them, until the first one that fails."""
         return self.run("bash", "-euo", "pipefail", "-s", stdin=script, check=check)
 
     def journal(self) -> str:
-        """What the service has written, and others whose names begin with its."""
+        """Returns the journal of the service and of units whose names begin with its name."""
         return self.run("journalctl", "--unit=cairn*", "--no-pager", "--lines=60", check=False).stdout
 
     def property(self, name: str) -> str:
-        """What systemd knows of the service."""
+        """Returns systemd properties of the service."""
         return self.run("systemctl", "show", "cairn", f"--property={name}", "--value").stdout.strip()
 
     def close(self) -> None:
-        """Power off and forget it."""
+        """Powers the machine off and removes it."""
         if self.process is not None and self.process.poll() is None:
             self.process.terminate()
             try:
@@ -156,7 +156,7 @@ class Machine:
                 self.process.wait()
         subprocess.run(["umount", "--lazy", self.root], check=False)
         if self.group is not None:
-            # systemd-nspawn keeps one of the same name in systemd's own hierarchy of version 1, where there is one.
+            # systemd-nspawn creates a cgroup of the same name in systemd's version 1 hierarchy, if that exists.
             for top in (self.group, CGROUPS / "systemd" / self.group.name):
                 remove_group(top)
         shutil.rmtree(self.folder, ignore_errors=True)

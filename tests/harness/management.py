@@ -1,4 +1,4 @@
-"""A client of the management plane: requests as a role sees them, and the few calls that most suites need."""
+"""Client of the management plane with one credential, and helpers for its responses."""
 
 import base64
 from dataclasses import dataclass, field
@@ -11,24 +11,24 @@ API = "/api/v1"
 
 
 def bearer(token: str) -> dict[str, str]:
-    """A token as it is sent."""
+    """Returns the header that sends a token."""
     return {"Authorization": f"Bearer {token}"}
 
 
 def basic(name: str, secret: str) -> dict[str, str]:
-    """A name and secret as they are sent."""
+    """Returns the header that sends a name and secret."""
     return {"Authorization": "Basic " + base64.b64encode(f"{name}:{secret}".encode()).decode()}
 
 
 @dataclass
 class Management:
-    """Talks to one server with one credential, or with none."""
+    """A client of one server with one credential or none."""
 
     address: str
     headers: dict[str, str] = field(default_factory=dict, repr=False)
 
     def request(self, method: str, path: str, **options) -> requests.Response:
-        """A request to a path below /api/v1, or to a path of the server's root when it begins with two slashes."""
+        """Sends a request to a path below /api/v1, or below the root if the path begins with two slashes."""
         target = path[1:] if path.startswith("//") else API + path
         headers = self.headers | options.pop("headers", {})
         return requests.request(method, self.address + target, headers=headers, timeout=TIMEOUT, **options)
@@ -38,11 +38,11 @@ class Management:
         return self.request("GET", path, **options)
 
     def post(self, path: str, body=None, **options) -> requests.Response:
-        """POST of JSON."""
+        """POST with a JSON body."""
         return self.request("POST", path, json=body, **options) if body is not None else self.request("POST", path, **options)
 
     def put(self, path: str, body=None, **options) -> requests.Response:
-        """PUT of JSON."""
+        """PUT with a JSON body."""
         return self.request("PUT", path, json=body, **options) if body is not None else self.request("PUT", path, **options)
 
     def delete(self, path: str, **options) -> requests.Response:
@@ -51,18 +51,18 @@ class Management:
 
 
 def segment(text: str) -> str:
-    """A bucket name or key as one segment of a path."""
+    """Encodes a bucket name or key as one path segment."""
     return quote(text, safe="")
 
 
 def expect(response: requests.Response, status: int):
-    """The JSON of an answer that must have this status; None where it has no body."""
+    """Asserts the status and returns the JSON body, or None if there is no body."""
     assert response.status_code == status, f"{response.status_code}, not {status}: {response.text[:2000]}"
     return response.json() if response.content else None
 
 
 def expect_refusal(response: requests.Response, status: int, code: str) -> str:
-    """The message of a refusal, whose envelope must be whole."""
+    """Asserts status, code and format of an error response and returns its message."""
     assert response.status_code == status, f"{response.status_code}, not {status}: {response.text[:2000]}"
     assert response.headers["content-type"] == "application/json"
     error = response.json()["error"]

@@ -1,4 +1,4 @@
-"""What a scraper reads from /metrics: parsed, looked up, and judged by the rules of `promtool check metrics`."""
+"""Parser and linter of the Prometheus exposition, with the rules of `promtool check metrics`."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from .server import Cairn
 SCRAPE_TOKEN = "scrape-token-of-16-bytes"
 TIMEOUT = 20
 Labels = frozenset[tuple[str, str]]
-# Units that Prometheus does not want: its base units are seconds and bytes (promlint's table, and the abbreviations).
+# Units that promlint refuses, with their abbreviations: the base units are seconds and bytes.
 FOREIGN_UNITS = re.compile(
     r"_(milli|micro|nano|kilo|mega|giga|kibi|mebi|gibi)?(minutes|hours|days|weeks|bits)(_|$)"
     r"|_(milli|micro|nano|kilo|mega|giga|kibi|mebi|gibi)(seconds|bytes)(_|$)"
@@ -24,7 +24,7 @@ HISTOGRAM_SUFFIXES = ("_bucket", "_sum", "_count")
 
 @dataclass(frozen=True)
 class Histogram:
-    """One histogram: cumulative counts by bound, sum and count."""
+    """A histogram: cumulative counts by bound, sum and count."""
 
     buckets: dict[float, float]
     sum: float
@@ -47,12 +47,12 @@ class Scrape:
                 self.families[name] = kind
 
     def sum(self, name: str, **labels: str) -> float:
-        """The sum of all samples of this name that have these labels."""
+        """Returns the sum of all samples of this name that have these labels."""
         wanted = set(labels.items())
         return sum(value for (own, its), value in self.values.items() if own == name and wanted <= its)
 
     def histogram(self, name: str, **labels: str) -> Histogram:
-        """The sum of all histograms of this name that have these labels."""
+        """Returns the sum of all histograms of this name that have these labels."""
         wanted, buckets = set(labels.items()), {}
         for (own, its), value in self.values.items():
             if own == f"{name}_bucket" and wanted <= its:
@@ -61,13 +61,13 @@ class Scrape:
         return Histogram(buckets, self.sum(f"{name}_sum", **labels), self.sum(f"{name}_count", **labels))
 
     def labels_of(self, name: str) -> set[str]:
-        """The label names that samples of a family have, `le` left out."""
+        """Returns the label names of a family's samples, without `le`."""
         names = {name, *(name + suffix for suffix in HISTOGRAM_SUFFIXES if self.families[name] == "histogram")}
         return {label for own, its in self.values if own in names for label, _ in its} - {"le"}
 
 
 def scrape(store: Cairn, authority: Path | None = None) -> Scrape:
-    """GET /metrics; with TLS, trusting the authority of that file."""
+    """Requests /metrics. With TLS, the given file contains the trusted authority."""
     headers = {"Authorization": f"Bearer {SCRAPE_TOKEN}"}
     response = requests.get(store.management + "/metrics", headers=headers, timeout=TIMEOUT, verify=str(authority) if authority else None)
     assert response.status_code == 200, response.text
@@ -76,7 +76,7 @@ def scrape(store: Cairn, authority: Path | None = None) -> Scrape:
 
 
 def family_of(sample: str, families: dict[str, str]) -> str | None:
-    """The family that a sample belongs to, by its name."""
+    """Returns the name of the family that a sample belongs to."""
     if sample in families and families[sample] != "histogram":
         return sample
     bases = [sample.removesuffix(suffix) for suffix in HISTOGRAM_SUFFIXES if sample.endswith(suffix)]
@@ -84,7 +84,7 @@ def family_of(sample: str, families: dict[str, str]) -> str | None:
 
 
 def structure_faults(text: str) -> list[str]:
-    """Every family once and in one piece, HELP then TYPE then its samples, no sample twice."""
+    """Checks that each family is contiguous (HELP, TYPE, samples) and that no family or sample is repeated."""
     faults, helps, families, seen, current = [], {}, {}, set(), None
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -111,7 +111,7 @@ def structure_faults(text: str) -> list[str]:
 
 
 def name_faults(scrape: Scrape) -> list[str]:
-    """The lint of promtool: `_total` on counters and on nothing else, base units, no type in the name, snake case."""
+    """Applies promtool's naming rules: `_total` only on counters, base units, no type in the name, snake case."""
     faults = []
     for name, kind in scrape.families.items():
         if (kind == "counter") != name.endswith("_total"):
@@ -129,7 +129,7 @@ def name_faults(scrape: Scrape) -> list[str]:
 
 
 def histogram_faults(scrape: Scrape) -> list[str]:
-    """Each has cumulative buckets that end in `+Inf`, which is its count."""
+    """Checks that the buckets of each histogram are cumulative and end with `+Inf`, which equals the count."""
     faults, series = [], {}
     for (name, labels), value in scrape.values.items():
         base = family_of(name, scrape.families)
@@ -147,7 +147,7 @@ def histogram_faults(scrape: Scrape) -> list[str]:
 
 
 def faults(scrape: Scrape) -> list[str]:
-    """Everything that `promtool check metrics` would say, and more."""
+    """Returns all mistakes that `promtool check metrics` would report, and more."""
     return structure_faults(scrape.text) + name_faults(scrape) + histogram_faults(scrape)
 
 
@@ -155,7 +155,7 @@ PROMQL_WORDS = {"and", "or", "unless", "bool", "offset", "inf", "nan", "start", 
 
 
 def promql_names(expression: str) -> set[str]:
-    """The names of metrics that a PromQL expression reads."""
+    """Returns the metric names in a PromQL expression."""
     text = re.sub(r'"(\\.|[^"\\])*"|\'(\\.|[^\'\\])*\'', "", expression)
     text = re.sub(r"\{[^}]*\}|\[[^\]]*\]", " ", text)
     text = re.sub(r"\b(by|without|on|ignoring|group_left|group_right)\s*(\([^)]*\))?", " ", text)
@@ -164,7 +164,7 @@ def promql_names(expression: str) -> set[str]:
 
 
 def promql_labels(expression: str) -> set[str]:
-    """The names of labels that a PromQL expression matches or groups by."""
+    """Returns the label names that a PromQL expression matches or groups by."""
     matched = re.findall(r"[{,]\s*(\w+)\s*(?:=~|!~|!=|=)", expression)
     grouped = re.findall(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)", expression)
     return set(matched) | {label.strip() for group in grouped for label in group.split(",") if label.strip()}

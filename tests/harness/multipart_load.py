@@ -1,4 +1,4 @@
-"""Uploads in parts under the load of the crash tests, and what must be left of those that a kill or a cut interrupted."""
+"""Multipart uploads in the load of the crash tests, and checks of interrupted uploads."""
 
 import hashlib
 import random
@@ -9,18 +9,18 @@ from .s3 import S3, object_target, xml
 from .sigv4 import uri_encode
 from .wire import Connection, Response
 
-# The least that S3 takes as a part which is not the last.
+# The minimum size of every part except the last.
 PART_BYTES = 5 << 20
-# The sizes of last parts lie around the borders of inline payloads, units and blocks.
+# The sizes of last parts lie around the boundaries of inline payloads, units and blocks.
 LAST_BYTES = [1, 4_000, 16_384, 16_385, 70_000, 300_000, 1_500_000]
-# The share of uploads with two parts, of parts that are sent twice, of uploads that are aborted, of completions sent twice.
+# The shares of uploads with two parts, of parts that are sent twice, of aborted uploads, of repeated completions.
 TWO_PARTS_SHARE, AGAIN_SHARE, ABORTED_SHARE, COMPLETED_AGAIN_SHARE = 0.4, 0.2, 0.15, 0.3
 
 
 def upload(
     model: Model, writer: int, rng: random.Random, s3: S3, connection: Connection, bucket: str, key: str, state: KeyState
 ) -> int:
-    """Begins an upload, sends its parts, and completes or aborts it; the changes of the key that were acknowledged."""
+    """Runs an upload to completion or abort and returns the number of acknowledged changes of the key."""
 
     def ask(method: str, query: str, body: bytes = b"", *, status: int = 200) -> Response:
         response = s3.request(method, object_target(bucket, key, query), None, body, connection=connection)
@@ -38,12 +38,12 @@ def upload(
     upload_id = f"uploadId={uri_encode(begun.id)}"
     for number, size in enumerate(parts, 1):
         piece, start = body[start : start + size], start + size
-        # The one that is replaced has other bytes.
+        # The part that is replaced has different bytes.
         for sent in ([piece[::-1], piece] if rng.random() < AGAIN_SHARE else [piece]):
             model.note_part(begun, number, None)
             etag = ask("PUT", f"partNumber={number}&{upload_id}", sent).get("etag")
             if etag != f'"{hashlib.md5(sent).hexdigest()}"':
-                raise Broken(f"part {number} of {key}: {etag} is not the entity tag of what was sent")
+                raise Broken(f"part {number} of {key}: {etag} is not the ETag of the sent bytes")
             model.note_part(begun, number, etag)
             sent_parts[number] = etag
     model.note_upload(writer, None)
@@ -64,7 +64,7 @@ def upload(
 
 
 def compare(s3: S3, bucket: str, model: Model) -> int:
-    """Every acknowledged part of an unfinished upload is there; then all uploads are aborted. How many there were."""
+    """Asserts that every acknowledged part exists, aborts all uploads, and returns their number."""
     for upload in model.uploads.values():
         target = object_target(bucket, upload.key, f"uploadId={uri_encode(upload.id)}")
         response = s3.request("GET", target)
@@ -87,7 +87,7 @@ def compare(s3: S3, bucket: str, model: Model) -> int:
 
 
 def uploads(s3: S3, bucket: str) -> list[tuple[str, str]]:
-    """Keys and ids of all unfinished uploads: a writer has one at a time, so they fit on a page."""
+    """Returns keys and ids of all unfinished uploads. A writer has at most one, so they fit on one page."""
     response = s3.request("GET", f"/{bucket}?uploads=")
     if response.status != 200 or xml(response).findtext("IsTruncated") != "false":
         raise Broken(f"list of uploads: {response.status} {response.body[:500]!r}")

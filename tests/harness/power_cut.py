@@ -1,4 +1,4 @@
-"""The power-cut test: load, cut the power at a random moment, mount what the disk kept, start, compare everything.
+"""Power-cut test: load, cut at a random moment, mount what the disk kept, restart, compare.
 
 What was acknowledged before the cut must be there, on whatever the disk kept of the writes that were not flushed. The
 cut images are checked as files before the server sees them. A failure names the seed and the cycle.
@@ -19,12 +19,12 @@ from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
 from .server import Cairn
 
 KEYS_PER_WRITER = 8
-# What a cut of the forgetful disk does to writes that were not flushed, with the share of each.
+# The effects of a cut on unflushed writes of the forgetful disk, with their shares.
 MODES = {"mix": 60, "lose": 30, "keep": 10}
-# How often the power fails again while the store starts.
+# The probability that the power fails again while the store starts.
 START_CUT_SHARE = 0.15
 START_SECONDS = (0.0, 0.3)
-# How often another store is made beside, and the power fails in the middle of that.
+# The probability that another store is created and the power fails during its creation.
 CREATION_CUT_SHARE = 0.05
 CREATION_SECONDS = (0.0, 1.0)
 
@@ -33,7 +33,7 @@ Disk = ForgetfulDisk | SnapshotDisk
 
 @dataclass
 class Run:
-    """One run: its disk, its store, its dice."""
+    """One run: its disk, store and random generator."""
 
     disk: Disk
     store: Cairn
@@ -43,27 +43,27 @@ class Run:
     last_cut: str = ""
 
     def cut(self, mode: str | None = None) -> None:
-        """The power fails now, in a mode of the mix if none is given."""
+        """Cuts the power, in a random mode if none is given."""
         mode = mode or self.rng.choices(list(MODES), MODES.values())[0]
         self.last_cut = self.disk.cut(self.rng.getrandbits(63), mode)
         name = self.last_cut.split()[0]
         self.cuts[name] = self.cuts.get(name, 0) + 1
 
     def strike(self, model: Model, mode: str | None = None) -> None:
-        """Freeze the truth, cut, and end the process, whose machine is gone."""
+        """Freezes the model, cuts the power, and kills the process."""
         model.freeze()
         self.cut(mode)
         self.store.kill()
 
     def start(self) -> None:
-        """Start, now and then losing the power in the middle of it."""
+        """Starts the store, and sometimes cuts the power during the start."""
         while self.rng.random() < START_CUT_SHARE:
             self.interrupted(self.store, self.rng.uniform(*START_SECONDS))
         vary_start(self.store, self.rng)
         self.store.start()
 
     def interrupted(self, store: Cairn, seconds: float) -> None:
-        """Start a store and cut the power after so many seconds."""
+        """Starts a store and cuts the power after this many seconds."""
         vary_start(store, self.rng)
         store.spawn()
         ends_within(store, seconds)
@@ -72,8 +72,8 @@ class Run:
         self.disk.restore()
 
     def create_another(self) -> None:
-        """A store whose making was interrupted is made anew, or was done; in both cases it serves."""
-        # A cut may have undone the removal of an earlier one, which has other keys.
+        """Asserts that a store whose creation was interrupted can be started."""
+        # A cut may have undone the removal of an earlier store, which has other secrets.
         for left in self.disk.folder.glob("other-*"):
             shutil.rmtree(left)
         other = Cairn(self.store.folder.parent / "other", self.store.extra)
@@ -90,7 +90,7 @@ class Run:
 
 
 def one_cycle(run: Run, load: Load) -> None:
-    """Load, cut, mount, check the files, start, compare."""
+    """Runs one cycle: load, cut, mount, check the files, start, compare."""
     before, model = load.acknowledged(), load.model
     load.run(run.store, run.rng, lambda: run.strike(model))
     run.report.acknowledged += load.acknowledged() - before
@@ -107,7 +107,7 @@ def one_cycle(run: Run, load: Load) -> None:
 def run(
     disk: Disk, folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable[[str], None] = print
 ) -> Run:
-    """Cycles on one store until it is enough; raises Broken with the seed and cycle at the first difference."""
+    """Runs all cycles on one store. Raises Broken with the seed and cycle at the first difference."""
     disk.mount()
     model = Model(seed, WRITERS, KEYS_PER_WRITER)
     going = Run(disk, Cairn(folder / "server"), random.Random(f"{seed}-cuts"))
@@ -123,7 +123,7 @@ def run(
             say(f"cut {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged, {going.last_cut}")
         empty_and_check(going.store, model)
         if going.store.stop() != 0:
-            raise Broken("the last stop was not clean")
+            raise Broken("the server did not stop cleanly at the end")
         check_offline(going.store, report)
     except AssertionError as error:
         raise Broken(

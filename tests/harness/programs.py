@@ -1,4 +1,4 @@
-"""Clients that are programs of their own: those around the AWS SDKs under tests/clients, mc and warp."""
+"""External client programs: the AWS SDK programs of tests/clients, mc and warp."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""A third party's check of a proof bundle, by docs/api.md alone: canonical JSON, Ed25519, the derivation of the key."""
+"""Independent verification of proof bundles, as docs/management-api.md describes it."""
 
 import base64
 import json
@@ -12,12 +12,12 @@ INFO = b"cairn proof key 1"
 
 
 def canonical(payload: object) -> bytes:
-    """The bytes that are signed."""
+    """Returns the signed bytes (canonical JSON)."""
     return json.dumps(payload, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def is_good(bundle: dict) -> bool:
-    """Whether the signature is that of the payload under the public key in the bundle."""
+    """Returns whether the signature of the payload is valid for the bundle's public key."""
     assert bundle["algorithm"] == "ed25519"
     key = eddsa.import_public_key(base64.b64decode(bundle["public_key"]))
     try:
@@ -28,6 +28,6 @@ def is_good(bundle: dict) -> bool:
 
 
 def public_key_of(master_key: str, store_id: str) -> bytes:
-    """What the store's owner can derive without the store."""
+    """Derives the store's public key from the master key, as its owner can do without the store."""
     seed = HKDF(master_key.encode(), 32, bytes.fromhex(store_id), SHA256, context=INFO)
     return ECC.construct(curve="Ed25519", seed=seed).public_key().export_key(format="raw")

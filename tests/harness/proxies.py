@@ -1,4 +1,4 @@
-"""nginx, Caddy and HAProxy with the configurations of packaging/proxies, of which only addresses and paths are replaced."""
+"""Runs nginx, Caddy and HAProxy with packaging/proxies; only addresses and paths are replaced."""
 
 import os
 import re
@@ -22,7 +22,7 @@ PROXIES = {"nginx": "nginx.conf", "caddy": "Caddyfile", "haproxy": "haproxy.cfg"
 NAME = "localhost"
 START_SECONDS = 30.0
 POLL_SECONDS = 0.02
-# nginx.conf is a part of the http section; this is the rest, with all it writes in its own folder, and what Debian's has there.
+# nginx.conf is only a part of the http section. This is the rest, with Debian's settings and local temporary files.
 NGINX_MAIN = """daemon off; master_process off; pid nginx.pid; error_log stderr; worker_processes 1; events {}
 http { access_log off; client_body_temp_path t1; proxy_temp_path t2; fastcgi_temp_path t3; uwsgi_temp_path t4; scgi_temp_path t5;
 sendfile on; tcp_nopush on; default_type application/octet-stream; gzip on; ssl_prefer_server_ciphers on;
@@ -32,32 +32,32 @@ include cairn.conf; }
 
 @dataclass
 class Proxy:
-    """A proxy that runs, and where it listens."""
+    """A running proxy and its ports."""
 
     kind: str
     port: int
     management_port: int
-    # Of the authority that clients trust.
+    # The certificate of the authority that clients trust.
     certificate: Path
     process_id: int
 
     @property
     def endpoint(self) -> str:
-        """The data plane through it."""
+        """Returns the URL of the data plane through the proxy."""
         return f"https://{NAME}:{self.port}"
 
     @property
     def management(self) -> str:
-        """The management plane through it."""
+        """Returns the URL of the management plane through the proxy."""
         return f"https://{NAME}:{self.management_port}"
 
     def s3(self, credential: Credential, source: str = LOOPBACK) -> "SecureS3":
-        """The harness' own client through it, from this address."""
+        """Returns the harness's S3 client through the proxy, from this source address."""
         return SecureS3(self, credential, source)
 
 
 class SecureS3(S3):
-    """Requests through a proxy over TLS."""
+    """An S3 client that connects to a proxy over TLS."""
 
     def __init__(self, proxy: Proxy, credential: Credential, source: str):
         super().__init__(LOOPBACK, proxy.port, credential)
@@ -66,12 +66,12 @@ class SecureS3(S3):
         self.context = ssl.create_default_context(cafile=proxy.certificate)
 
     def connect(self, **options: int) -> Connection:
-        """A new connection, after its handshake."""
+        """Opens a connection and completes the handshake."""
         return SecureConnection(self, **options)
 
 
 class SecureConnection(Connection):
-    """One TLS connection."""
+    """A TLS connection."""
 
     def __init__(self, client: SecureS3):
         raw = socket.create_connection((client.host, client.port), timeout=30, source_address=(client.source, 0))
@@ -82,7 +82,7 @@ class SecureConnection(Connection):
 
 
 def configured(kind: str, folder: Path, ports: tuple[int, int], upstream: tuple[int, int]) -> str:
-    """The configuration with addresses and paths of this run."""
+    """Returns the configuration with the addresses and paths of this run."""
     text = (CONFIGURATIONS / PROXIES[kind]).read_text()
     replaced = {
         "127.0.0.1:7600": f"{LOOPBACK}:{upstream[0]}", "127.0.0.1:7601": f"{LOOPBACK}:{upstream[1]}",
@@ -97,14 +97,14 @@ def configured(kind: str, folder: Path, ports: tuple[int, int], upstream: tuple[
 
 
 def command(kind: str, folder: Path, text: str) -> list[str]:
-    """Writes the configuration; what starts the proxy with it in the foreground."""
+    """Writes the configuration and returns the command that runs the proxy in the foreground."""
     if kind == "nginx":
         (folder / "cairn.conf").write_text(text)
         (folder / "nginx.conf").write_text(NGINX_MAIN if os.geteuid() else "user root;" + NGINX_MAIN)
         return ["nginx", "-p", str(folder), "-e", "stderr", "-c", "nginx.conf"]
     configuration = folder / PROXIES[kind]
     if kind == "caddy":
-        # Its own administration would listen on a fixed port.
+        # Caddy's administration endpoint would listen on a fixed port.
         configuration.write_text(text.replace("{\n", "{\n\tadmin off\n", 1))
         return ["caddy", "run", "--adapter", "caddyfile", "--config", str(configuration)]
     if os.geteuid():
@@ -115,7 +115,7 @@ def command(kind: str, folder: Path, text: str) -> list[str]:
 
 @contextmanager
 def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]:
-    """Runs a proxy in front of these ports of this host: data plane, management plane."""
+    """Runs a proxy for the data plane and management plane on these ports of this host."""
     authority = Authority(folder)
     pair = authority.issue("s3.example.com")
     (folder / "s3.example.com.pem").write_text(pair.certificate.read_text() + pair.key.read_text())
@@ -129,13 +129,13 @@ def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]
         wait_listening(process, ports, log)
         yield Proxy(kind, *ports, authority.certificate, process.pid)
     finally:
-        # Caddy would wait for connections that clients keep.
+        # Caddy would wait until clients close their connections.
         process.kill()
         process.wait(30)
 
 
 def wait_listening(process: subprocess.Popen, ports: tuple[int, ...], log: Path) -> None:
-    """Until both ports take connections."""
+    """Waits until both ports accept connections."""
     give_up = time.monotonic() + START_SECONDS
     for port in ports:
         while True:

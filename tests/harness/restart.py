@@ -1,4 +1,4 @@
-"""How long a store of many objects takes to be ready after kill -9, with what it wrote in the page cache and without."""
+"""Measures restarts of a large store after SIGKILL, with warm and cold page cache."""
 
 import json
 import os
@@ -24,7 +24,7 @@ class NotReady(AssertionError):
 
 @dataclass
 class Report:
-    """Seconds from the start of the process to the first 200 of GET /ready, one for each restart."""
+    """Seconds from the process start to the first 200 of GET /ready, for each restart."""
 
     objects: int
     size: str
@@ -34,16 +34,16 @@ class Report:
     cold_seconds: list[float]
 
     def json(self) -> str:
-        """For machines."""
+        """Returns a JSON object."""
         return json.dumps(asdict(self))
 
     def worst(self) -> float:
-        """The longest of all restarts."""
+        """Returns the duration of the longest restart."""
         return max(self.warm_seconds + self.cold_seconds)
 
 
 def restart(store: Cairn, cold: bool) -> float:
-    """Kill while puts are under way, start, and wait for the first 200."""
+    """Kills the server during puts, starts it, and waits for the first 200."""
     writers = cairn_load.spawn(
         store, "put", "--bucket", BUCKET, "--prefix", "during-the-kill/", "--keys", "20000", "--size", "4KiB:50,256KiB:50",
         "--connections", "16", "--duration", "60s", errors=subprocess.STDOUT,
@@ -66,7 +66,7 @@ def restart(store: Cairn, cold: bool) -> float:
 
 
 def run(folder: Path, objects: int, size: str, restarts: int) -> Report:
-    """Fill a new store, then kill and restart it; cold restarts only where the page cache may be dropped."""
+    """Fills a new store, then kills and restarts it. Cold restarts need permission to drop the page cache."""
     shutil.rmtree(folder, ignore_errors=True)
     store = Cairn(folder).start()
     try:

@@ -1,4 +1,4 @@
-"""A small S3 client for the suites: it sends exactly what a test says and adds only the signature."""
+"""A small S3 client for tests that sends exactly the given request plus its signature."""
 
 import hashlib
 import xml.etree.ElementTree as ElementTree
@@ -13,34 +13,34 @@ NAMESPACE = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 def sha256_hex(body: bytes) -> str:
-    """The digest that `x-amz-content-sha256` carries."""
+    """Returns the value of `x-amz-content-sha256` for a body."""
     return hashlib.sha256(body).hexdigest()
 
 
 def md5_etag(body: bytes) -> str:
-    """The entity tag of an object written in one part, with its quotes."""
+    """Returns the ETag of an object that was written by one PUT, with quotes."""
     return f'"{hashlib.md5(body).hexdigest()}"'
 
 
 def object_target(bucket: str, key: str | bytes, query: str = "") -> str:
-    """The strictly encoded target of a key."""
+    """Returns the strictly encoded request target of a key."""
     return f"/{bucket}/{uri_encode(key, keep_slash=True)}" + (f"?{query}" if query else "")
 
 
 def strip_namespaces(root: ElementTree.Element) -> ElementTree.Element:
-    """The same tree with bare tag names."""
+    """Removes the namespaces from all tag names of a tree."""
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     return root
 
 
 def xml(response: Response) -> ElementTree.Element:
-    """The parsed body; fails when it is not well-formed XML."""
+    """Parses the body as XML. Fails if it is not well-formed."""
     return strip_namespaces(ElementTree.fromstring(response.body))
 
 
 def error_code(response: Response) -> str:
-    """The `Code` of an error answer, or an empty text when there is none."""
+    """Returns the `Code` of an error response, or an empty string."""
     if not response.body:
         return ""
     try:
@@ -51,7 +51,7 @@ def error_code(response: Response) -> str:
 
 @dataclass
 class Listing:
-    """A ListObjectsV2 page, decoded when the server says that it is encoded."""
+    """A ListObjectsV2 page, decoded if the response has an encoding type."""
 
     keys: list[str]
     prefixes: list[str]
@@ -62,7 +62,7 @@ class Listing:
 
 
 def parse_listing(response: Response) -> Listing:
-    """Read a page of ListObjectsV2."""
+    """Parses a page of ListObjectsV2."""
     root = xml(response)
     assert root.tag == "ListBucketResult", root.tag
     encoded = root.findtext("EncodingType") == "url"
@@ -83,14 +83,14 @@ def parse_listing(response: Response) -> Listing:
 
 
 class S3:
-    """Requests to one endpoint under one credential."""
+    """An S3 client for one endpoint and one credential."""
 
     def __init__(self, host: str, port: int, credential: Credential):
         self.host, self.port, self.credential = host, port, credential
         self.authority = f"{host}:{port}"
 
     def connect(self, **options: int) -> Connection:
-        """A new connection to the data plane."""
+        """Opens a connection to the data plane."""
         return Connection(self.host, self.port, **options)
 
     def signed_head(
@@ -107,7 +107,7 @@ class S3:
         content_length: int | None = None,
         host: str | None = None,
     ) -> Headers:
-        """The complete headers of a signed request; what `headers` already holds is not added again."""
+        """Returns all headers of a signed request. Headers that `headers` already contains are not added again."""
         scope = scope or Scope(sigv4.amz_date())
         payload = sha256_hex(body) if payload is None else payload
         complete = [("Host", host or self.authority), *(headers or [])]
@@ -125,7 +125,7 @@ class S3:
         return complete
 
     def send_raw(self, method: str, target: str, headers: Headers, body: bytes = b"") -> Response:
-        """One request on a connection of its own, as given."""
+        """Sends a request unchanged on a new connection."""
         with self.connect() as connection:
             connection.send(encode_head(method, target, headers) + body)
             return connection.read_response(method)
@@ -140,7 +140,7 @@ class S3:
         connection: Connection | None = None,
         **signing: object,
     ) -> Response:
-        """One signed request; on a connection of its own unless one is given."""
+        """Sends a signed request, on the given or a new connection."""
         head = self.signed_head(method, target, headers, body, **signing)
         if connection is None:
             return self.send_raw(method, target, head, body)
@@ -148,50 +148,50 @@ class S3:
         return connection.read_response(method)
 
     def presigned(self, method: str, target: str, **options: object) -> str:
-        """A presigned target for this endpoint."""
+        """Returns a presigned target for this endpoint."""
         credential = options.pop("credential", self.credential)
         return sigv4.presign(method, target, self.authority, credential, **options)
 
     def use_presigned(self, method: str, target: str, headers: Headers | None = None, body: bytes = b"") -> Response:
-        """Send a presigned target the way curl would."""
+        """Sends a presigned request as curl does."""
         complete = [("Host", self.authority), *(headers or [])]
         if method in ("PUT", "POST"):
             complete.append(("Content-Length", str(len(body))))
         return self.send_raw(method, target, complete, body)
 
     def put(self, bucket: str, key: str | bytes, body: bytes = b"", headers: Headers | None = None) -> Response:
-        """PUT that must succeed."""
+        """Sends a PUT that must succeed."""
         response = self.request("PUT", object_target(bucket, key), headers, body)
         assert response.status == 200, (response.status, response.body)
         return response
 
     def get(self, bucket: str, key: str | bytes, headers: Headers | None = None, query: str = "") -> Response:
-        """GET, whatever it answers."""
+        """Sends a GET and returns any response."""
         return self.request("GET", object_target(bucket, key, query), headers)
 
     def head(self, bucket: str, key: str | bytes, headers: Headers | None = None, query: str = "") -> Response:
-        """HEAD, whatever it answers."""
+        """Sends a HEAD and returns any response."""
         return self.request("HEAD", object_target(bucket, key, query), headers)
 
     def delete(self, bucket: str, key: str | bytes, headers: Headers | None = None) -> Response:
-        """DELETE, whatever it answers."""
+        """Sends a DELETE and returns any response."""
         return self.request("DELETE", object_target(bucket, key), headers)
 
     def list_page(self, bucket: str, connection: Connection | None = None, **parameters: str | int) -> Response:
-        """One page of ListObjectsV2; parameters use `_` for `-`."""
+        """Requests one page of ListObjectsV2. Parameter names use `_` for `-`."""
         query = "".join(
             f"&{name.replace('_', '-')}={uri_encode(str(value))}" for name, value in parameters.items()
         )
         return self.request("GET", f"/{bucket}?list-type=2{query}", connection=connection)
 
     def list(self, bucket: str, **parameters: str | int) -> Listing:
-        """One page that must be an answer."""
+        """Returns one page of a list request that must succeed."""
         response = self.list_page(bucket, **parameters)
         assert response.status == 200, (response.status, response.body)
         return parse_listing(response)
 
     def list_all(self, bucket: str) -> dict[str, tuple[int, str]]:
-        """Size and entity tag of every object, over all pages."""
+        """Returns size and ETag of every object, from all pages."""
         found, token = {}, {}
         while True:
             page = self.list(bucket, encoding_type="url", **token)
@@ -202,6 +202,6 @@ class S3:
             token = {"continuation_token": page.token}
 
     def create_bucket(self, bucket: str) -> None:
-        """Create a bucket that must not exist yet."""
+        """Creates a bucket that must not exist yet."""
         response = self.request("PUT", f"/{bucket}")
         assert response.status == 200, (response.status, response.body)

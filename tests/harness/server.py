@@ -1,4 +1,4 @@
-"""The server's process: started with its own folder and ports, watched, stopped or killed, its output kept."""
+"""Starts, watches, stops and kills server processes with their own data directory and ports."""
 
 import http.client
 import os
@@ -9,6 +9,7 @@ import socket
 import ssl
 import subprocess
 import time
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,11 @@ from .sigv4 import Credential
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
-BINARY = Path(os.environ.get("CAIRN_BIN", TARGET / "release" / "cairn"))
+# The profile that the binaries were built in; `./test` builds `ci`.
+PROFILE = os.environ.get("CAIRN_TEST_PROFILE", "ci")
+BUILD = TARGET / {"dev": "debug"}.get(PROFILE, PROFILE)
+HOW_TO_BUILD = f"`cargo build --profile {PROFILE} --workspace --bins --examples` makes it"
+BINARY = Path(os.environ.get("CAIRN_BIN", BUILD / "cairn"))
 RUNS = Path(os.environ.get("CAIRN_TEST_DIR", TARGET / "e2e"))
 LOOPBACK = "127.0.0.1"
 PORT_MIN = 12_000
@@ -27,12 +32,20 @@ STOP_SECONDS = 40.0
 POLL_SECONDS = 0.02
 
 
+_started: "weakref.WeakSet[Cairn]" = weakref.WeakSet()
+
+
+def started_servers() -> list["Cairn"]:
+    """Returns the servers that this process has started and still refers to."""
+    return list(_started)
+
+
 class ServerError(AssertionError):
-    """The server did not start, or ended when it should not have."""
+    """The server did not start, or exited unexpectedly."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now, and that no outgoing connection will be given.
+    """Returns free ports outside the range of ephemeral ports.
 
     A port of the ephemeral range may be taken as the local port of some client between a kill and the next start,
     and then the server cannot bind to it again.
@@ -49,7 +62,7 @@ def free_ports(count: int) -> list[int]:
 
 @dataclass(frozen=True)
 class Secrets:
-    """What a store needs to be told; made anew for every store so that a leak into a log can be recognised."""
+    """The secrets of a store, generated anew for each store so that a leak into a log can be recognised."""
 
     master_key: str = field(default_factory=lambda: "master" + secrets.token_hex(24), repr=False)
     root_access_key: str = field(default_factory=lambda: "AKROOT" + secrets.token_hex(7).upper())
@@ -57,11 +70,11 @@ class Secrets:
     system_token: str = field(default_factory=lambda: "systemtoken" + secrets.token_hex(24), repr=False)
 
     def hidden(self) -> list[str]:
-        """What no output may ever hold."""
+        """Returns the secrets that must never appear in any output."""
         return [self.master_key, self.root_secret_key, self.system_token]
 
     def environment(self) -> dict[str, str]:
-        """The variables that hand them over."""
+        """Returns the environment variables that pass the secrets."""
         return {
             "SERVICE_CREDENTIAL_MASTER_KEY": self.master_key,
             "SERVICE_ROOT_ACCESS_KEY": self.root_access_key,
@@ -71,12 +84,12 @@ class Secrets:
 
 
 def clean_environment() -> dict[str, str]:
-    """The caller's environment without anything that would configure the server or a client."""
+    """Returns the environment without variables that would configure the server or a client."""
     return {name: value for name, value in os.environ.items() if not name.startswith(("SERVICE_", "AWS_", "RCLONE_", "S3_"))}
 
 
 class Cairn:
-    """One store: a data folder, its secrets and ports, and the process that serves it while there is one."""
+    """One store: its data directory, secrets and ports, and its server process if one runs."""
 
     def __init__(self, folder: Path, extra: dict[str, str] | None = None, binary: Path = BINARY):
         self.folder, self.binary = folder, binary
@@ -89,41 +102,41 @@ class Cairn:
         folder.mkdir(parents=True, exist_ok=True)
 
     def take_ports(self) -> None:
-        """Listen on other ports from the next start on."""
+        """Chooses new ports for the next start."""
         self.s3_port, self.api_port, self.console_port = free_ports(3)
 
     @property
     def credential(self) -> Credential:
-        """The root credential."""
+        """Returns the root credential."""
         return Credential(self.secrets.root_access_key, self.secrets.root_secret_key)
 
     @property
     def s3(self) -> S3:
-        """A client of the data plane under the root credential."""
+        """Returns a data plane client with the root credential."""
         return S3(LOOPBACK, self.s3_port, self.credential)
 
     @property
     def endpoint(self) -> str:
-        """The data plane's address as clients take it."""
+        """Returns the URL of the data plane."""
         return f"{'https' if self.has_tls('S3') else 'http'}://{LOOPBACK}:{self.s3_port}"
 
     @property
     def management(self) -> str:
-        """The management plane's address."""
+        """Returns the URL of the management plane."""
         return f"{'https' if self.has_tls('API') else 'http'}://{LOOPBACK}:{self.api_port}"
 
     def has_tls(self, listener: str) -> bool:
-        """Whether a listener, `S3` or `API`, was told to speak TLS."""
+        """Returns whether TLS is configured for a listener, `S3` or `API`."""
         configured = {"SERVICE_TLS_CERTIFICATE", f"SERVICE_TLS_{listener}_CERTIFICATE"} & self.extra.keys()
         return bool(configured) and self.extra.get(f"SERVICE_TLS_{listener}_ENABLED") != "false"
 
     @property
     def admin(self) -> Management:
-        """A client of the management plane under the system token."""
+        """Returns a management client with the system token."""
         return Management(self.management, bearer(self.secrets.system_token))
 
     def environment(self) -> dict[str, str]:
-        """Everything that the server is told; a value of None in `extra` takes a variable away."""
+        """Returns the server's environment. A value of None in `extra` removes a variable."""
         told = clean_environment() | self.secrets.environment()
         told |= {
             "SERVICE_DATA_DIR": str(self.data),
@@ -135,9 +148,9 @@ class Cairn:
         return {name: value for name, value in told.items() if value is not None}
 
     def spawn(self, prefix: list[str] | None = None, arguments: list[str] | None = None) -> subprocess.Popen:
-        """Start the process without waiting for anything."""
+        """Starts the process without waiting for readiness."""
         if not self.binary.is_file():
-            raise ServerError(f"{self.binary} is missing; `cargo build --release -p cairn` makes it")
+            raise ServerError(f"{self.binary} is missing; {HOW_TO_BUILD}")
         command = [*(prefix or []), str(self.binary), *(arguments or ["serve"])]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
@@ -146,15 +159,16 @@ class Cairn:
         return self.process
 
     def start(self, prefix: list[str] | None = None, arguments: list[str] | None = None) -> "Cairn":
-        """Start and wait until the store says that it is ready."""
+        """Starts the process and waits until the store is ready."""
         self.spawn(prefix, arguments)
+        _started.add(self)
         self.wait_ready()
         return self
 
     def ready_status(self) -> int | None:
-        """The status of GET /ready, or None while nobody answers."""
+        """Returns the status of GET /ready, or None if nothing answers."""
         if self.has_tls("API"):
-            # Whether the certificate is right is for tests that ask for it.
+            # Other tests check the certificate.
             context = ssl._create_unverified_context()
             connection = http.client.HTTPSConnection(LOOPBACK, self.api_port, timeout=5, context=context)
         else:
@@ -168,7 +182,7 @@ class Cairn:
             connection.close()
 
     def wait_ready(self) -> None:
-        """Poll until ready; fail with the log when the process ends or the time is up."""
+        """Polls until the store is ready. Fails with the log if the process exits or the time is up."""
         give_up = time.monotonic() + START_SECONDS
         while time.monotonic() < give_up:
             if self.process.poll() is not None:
@@ -179,11 +193,11 @@ class Cairn:
         raise ServerError(f"not ready after {START_SECONDS} s:\n{self.output()[-4000:]}")
 
     def output(self) -> str:
-        """Everything that the process has written so far."""
+        """Returns everything that the process has written so far."""
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def wait_output(self, text: str) -> str:
-        """Poll until the process has written a text; everything written by then."""
+        """Polls until the process has written a text, and returns all output."""
         give_up = time.monotonic() + START_SECONDS
         while text not in (output := self.output()):
             if time.monotonic() > give_up:
@@ -192,33 +206,33 @@ class Cairn:
         return output
 
     def running(self) -> bool:
-        """Whether the process is there."""
+        """Returns whether the process runs."""
         return self.process is not None and self.process.poll() is None
 
     def terminate(self) -> None:
-        """Ask it to drain."""
+        """Sends SIGTERM, which starts the drain."""
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self) -> int:
-        """SIGTERM and wait; the exit status."""
+        """Sends SIGTERM, waits for the exit, and returns the exit status."""
         self.terminate()
         return self.process.wait(STOP_SECONDS)
 
     def kill(self) -> None:
-        """SIGKILL and wait until it is gone."""
+        """Sends SIGKILL and waits for the exit."""
         if self.running():
             self.process.kill()
         if self.process is not None:
             self.process.wait(STOP_SECONDS)
 
     def restart(self) -> None:
-        """Stop in good order and start again."""
+        """Stops the server gracefully and starts it again."""
         code = self.stop()
         if code != 0:
             raise ServerError(f"the server ended with {code} on SIGTERM:\n{self.output()[-4000:]}")
         self.start()
 
     def leaked_secrets(self) -> list[str]:
-        """The secrets that the output holds; whole ones and their first halves."""
+        """Returns the secrets that the output contains, completely or as their first half."""
         text = self.output()
         return [value for value in self.secrets.hidden() if value[: len(value) // 2] in text]

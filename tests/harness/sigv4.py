@@ -1,7 +1,7 @@
-"""AWS Signature Version 4 for S3, written from the public description and from nothing of the server's.
+"""AWS Signature Version 4 for S3, implemented independently of the server.
 
-The suites sign with this so that a misunderstanding in the server cannot hide behind the same misunderstanding in
-the test; `test_signature.py` holds it against botocore's signer on random inputs.
+It is written from the public description, so that tests do not repeat a mistake of the server.
+`test_signature_differential.py` compares it with botocore's signer on random inputs.
 """
 
 import datetime as dt
@@ -26,7 +26,7 @@ class Credential:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where and when a signature is valid; every part is free so that tests can get each one wrong."""
+    """The credential scope and date of a signature. Tests can set each part to a wrong value."""
 
     amz_date: str
     region: str = "us-east-1"
@@ -35,18 +35,18 @@ class Scope:
     date: str | None = None
 
     def text(self) -> str:
-        """The credential scope as it is signed."""
+        """Returns the credential scope as it is signed."""
         return "/".join((self.date or self.amz_date[:8], self.region, self.service, self.terminator))
 
 
 def amz_date(offset_seconds: float = 0) -> str:
-    """Now, shifted, in the basic ISO form that `x-amz-date` takes."""
+    """Returns the shifted current time in the format of `x-amz-date`."""
     moment = dt.datetime.now(dt.timezone.utc) + dt.timedelta(seconds=offset_seconds)
     return moment.strftime("%Y%m%dT%H%M%SZ")
 
 
 def uri_encode(data: bytes | str, *, keep_slash: bool = False) -> str:
-    """Percent-encode everything but the unreserved characters, with upper-case digits."""
+    """Percent-encodes everything except unreserved characters, with upper-case digits."""
     raw = data.encode() if isinstance(data, str) else data
     return "".join(
         chr(byte) if byte in UNRESERVED or (keep_slash and byte == 0x2F) else f"%{byte:02X}" for byte in raw
@@ -54,7 +54,7 @@ def uri_encode(data: bytes | str, *, keep_slash: bool = False) -> str:
 
 
 def split_target(target: str) -> tuple[str, list[tuple[bytes, bytes]]]:
-    """A request target as its raw path and its decoded query pairs; `+` stands for a space, as in a form."""
+    """Splits a request target into its raw path and decoded query pairs. `+` decodes to a space, as in forms."""
     path, _, query = target.partition("?")
     pairs = []
     for part in query.split("&") if query else []:
@@ -64,13 +64,13 @@ def split_target(target: str) -> tuple[str, list[tuple[bytes, bytes]]]:
 
 
 def canonical_query(pairs: list[tuple[bytes, bytes]], leave_out: bytes | None = None) -> str:
-    """Encoded pairs in the order of encoded name, then encoded value."""
+    """Returns the encoded pairs, sorted by encoded name, then by encoded value."""
     encoded = sorted((uri_encode(name), uri_encode(value)) for name, value in pairs if name != leave_out)
     return "&".join(f"{name}={value}" for name, value in encoded)
 
 
 def canonical_headers(headers: list[tuple[str, str]], signed: list[str]) -> str:
-    """The header block: lower-case names, values trimmed and folded, repeats joined in the order sent."""
+    """Returns the header block: lower-case names, values trimmed and folded, repeated headers joined in order."""
     lines = []
     for name in sorted(signed):
         values = [" ".join(value.split()) for sent, value in headers if sent.lower() == name]
@@ -81,7 +81,7 @@ def canonical_headers(headers: list[tuple[str, str]], signed: list[str]) -> str:
 def canonical_request(
     method: str, target: str, headers: list[tuple[str, str]], signed: list[str], payload: str
 ) -> str:
-    """The text whose digest is signed. The path is decoded and encoded once; it is never normalised."""
+    """Returns the canonical request. The path is decoded and encoded once, and never normalised."""
     path, pairs = split_target(target)
     return "\n".join(
         (
@@ -96,7 +96,7 @@ def canonical_request(
 
 
 def signing_key(secret_key: str, scope: Scope) -> bytes:
-    """The derived key of one day, region and service."""
+    """Returns the signing key of a day, region and service."""
     key = ("AWS4" + secret_key).encode()
     for part in scope.text().split("/"):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
@@ -104,14 +104,14 @@ def signing_key(secret_key: str, scope: Scope) -> bytes:
 
 
 def signature(secret_key: str, scope: Scope, canonical: str) -> str:
-    """The signature in hex over the string to sign."""
+    """Returns the signature of the string to sign, in hex."""
     digest = hashlib.sha256(canonical.encode()).hexdigest()
     to_sign = "\n".join((ALGORITHM, scope.amz_date, scope.text(), digest))
     return hmac.new(signing_key(secret_key, scope), to_sign.encode(), hashlib.sha256).hexdigest()
 
 
 def default_signed(headers: list[tuple[str, str]]) -> list[str]:
-    """What must be signed (host and every x-amz-*), and the content headers beside it."""
+    """Returns the headers that must be signed (host and every x-amz-*) and the content headers."""
     names = {name.lower() for name, _ in headers}
     return sorted(
         name for name in names if name in ("host", "content-type", "content-md5") or name.startswith("x-amz-")
@@ -128,7 +128,7 @@ def sign_headers(
     scope: Scope,
     signed: list[str] | None = None,
 ) -> str:
-    """The value of `Authorization` for a request whose headers are already complete."""
+    """Returns the value of `Authorization` for a request with complete headers."""
     names = default_signed(headers) if signed is None else signed
     value = signature(credential.secret_key, scope, canonical_request(method, target, headers, names, payload))
     return (
@@ -148,7 +148,7 @@ def presign(
     headers: list[tuple[str, str]] | None = None,
     payload: str = UNSIGNED_PAYLOAD,
 ) -> str:
-    """The target with its query signature; `headers` are those that the bearer of the URL must send as signed."""
+    """Returns a presigned target. `headers` are signed headers that the holder of the URL must send."""
     scope = scope or Scope(amz_date())
     all_headers = [("host", host), *(headers or [])]
     names = sorted({name.lower() for name, _ in all_headers})

@@ -1,7 +1,7 @@
-"""Versioned overwrites under the load of the crash tests: a bucket with versioning, in which each writer owns one key.
+"""Versioned writes in the load of the crash tests; each writer owns one key.
 
-A writer puts, deletes by a delete marker, and removes versions for good, one at a time. After a kill the key has the
-versions whose writes were acknowledged, and perhaps what the single change that was not answered did.
+A writer puts, adds delete markers, and permanently removes versions, one at a time. After a kill the key has the
+versions whose writes were acknowledged, and perhaps the effect of the single unacknowledged change.
 """
 
 import random
@@ -13,7 +13,7 @@ from .s3 import S3, object_target, xml
 from .wire import Connection
 
 BUCKET = "crash-versions"
-# A key with so many versions loses some.
+# Versions of a key are removed when it has this many.
 VERSIONS_MAX = 6
 ENABLED = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
 
@@ -22,22 +22,22 @@ ENABLED = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfigu
 class Versions:
     """The versions of a writer's key; a delete marker is None."""
 
-    # By version id, in the order in which they were written.
+    # By version id, in the order of writing.
     acknowledged: dict[str, Version | None] = field(default_factory=dict)
-    # What changes that were not answered would write, and which versions they would remove.
+    # What unacknowledged changes may have written, and which versions they may have removed.
     written: list[Version | None] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
 
 
 def create(s3: S3) -> None:
-    """The bucket, with versioning."""
+    """Creates the bucket and enables versioning."""
     s3.create_bucket(BUCKET)
     response = s3.request("PUT", f"/{BUCKET}?versioning=", None, ENABLED)
     assert response.status == 200, (response.status, response.body)
 
 
 def change(model: Model, writer: int, rng: random.Random, s3: S3, connection: Connection) -> None:
-    """One change of the writer's key."""
+    """Makes one change of the writer's key."""
     state, key = model.versions.setdefault(writer, Versions()), f"w{writer:02}"
     if state.acknowledged and rng.random() < (0.8 if len(state.acknowledged) >= VERSIONS_MAX else 0.2):
         chosen = rng.choice(list(state.acknowledged))
@@ -62,13 +62,13 @@ def change(model: Model, writer: int, rng: random.Random, s3: S3, connection: Co
 
 
 def expect(holds: bool, what: str) -> None:
-    """Say what is broken."""
+    """Raises Broken."""
     if not holds:
         raise Broken(what)
 
 
 def compare(s3: S3, model: Model) -> int:
-    """Every version is there, newest first and byte for byte, and no other; how many there were."""
+    """Asserts that exactly the known versions exist, newest first, and returns their number."""
     response = s3.request("GET", f"/{BUCKET}?versions=")
     root = xml(response)
     expect(response.status == 200 and root.findtext("IsTruncated") == "false", f"list of versions: {response.body[:500]!r}")
@@ -84,7 +84,7 @@ def compare(s3: S3, model: Model) -> int:
 
 
 def settle(s3: S3, model: Model, key: str, state: Versions, items: list) -> None:
-    """Hold the versions of a key, oldest first, against its state, and take them for the truth of the next cycle."""
+    """Compares the versions of a key, oldest first, with its state, and adopts them for the next cycle."""
     ids = [item.findtext("VersionId") for item in items]
     known = [version for version in ids if version in state.acknowledged]
     kept = [version for version in state.acknowledged if version in known or version not in state.removed]
@@ -98,7 +98,7 @@ def settle(s3: S3, model: Model, key: str, state: Versions, items: list) -> None
 
 
 def match(s3: S3, model: Model, key: str, item: object, allowed: list[Version | None]) -> Version | None:
-    """Which of the allowed contents a listed version has."""
+    """Returns which of the allowed contents a listed version has."""
     version = item.findtext("VersionId")
     if item.tag == "DeleteMarker":
         expect(None in allowed, f"version {version} of {key} is a delete marker, allowed are {allowed}")
@@ -107,4 +107,4 @@ def match(s3: S3, model: Model, key: str, item: object, allowed: list[Version | 
     for wish in allowed:
         if wish is not None and item.findtext("ETag") == model.etag(key, wish) and body == model.body(key, wish):
             return wish
-    raise Broken(f"version {version} of {key}: {len(body)} bytes, allowed are {allowed}")
+    raise Broken(f"version {version} of {key}: {len(body)} bytes, expected one of {allowed}")

@@ -1,4 +1,4 @@
-"""Run a command in a process that may not use io_uring, as under a container's default seccomp profile.
+"""Runs a command that cannot use io_uring, as with a container's default seccomp profile.
 
 A seccomp filter of four instructions answers EPERM to `io_uring_setup`, whose number is the same on every
 architecture of this century; nothing outside the command is changed.
@@ -24,7 +24,7 @@ class Program(ctypes.Structure):
 
 
 def main() -> None:
-    """Install the filter and become the command."""
+    """Installs the filter and executes the command."""
     instructions = b"".join(
         struct.pack("<HBBI", *fields)
         for fields in (

@@ -1,4 +1,4 @@
-"""Attacks the container's files with a real engine: the image, the seccomp profile and the engine's own, the compose file's options.
+"""Container image, seccomp profile and compose file, tested with podman.
 
 podman runs inside a machine of its own. Two things are not as in production there: limits are those of the test machine, which
 may not raise them, and podman makes no control group (`--cgroups=disabled`). The first stage of the Containerfile, which
@@ -20,18 +20,18 @@ from harness.server import BINARY, REPOSITORY, RUNS
 
 CONTAINER = REPOSITORY / "packaging" / "container"
 READY_SECONDS = 30
-# What the test machine allows; the files ask for more.
+# The limits of the test machine; the files request more.
 HERE = ["--cgroups=disabled", "--network=host", "--ulimit=nofile=4096:4096", "--ulimit=memlock=8388608:8388608", "--ulimit=nproc=4096:4096"]
 # Keys of the compose file that say how it is built and started, and those that HERE replaces.
 NOT_OPTIONS = {"image", "build", "restart", "ulimits", "ports"}
-# What the error names.
+# The options that the error names.
 IO_URING_OPTIONS = [
     "--security-opt seccomp=seccomp.json", 'security_opt: ["seccomp=./seccomp.json"]', "SeccompProfile=", "localhostProfile:",
 ]
 
 
 def service() -> dict:
-    """The compose file's only service."""
+    """Returns the compose file's only service."""
     return yaml.safe_load((CONTAINER / "compose.yaml").read_text())["services"]["cairn"]
 
 
@@ -100,37 +100,37 @@ def run_arguments(*, without: str = "") -> list[str]:
 
 
 def wait_ready(machine: Machine, name: str) -> None:
-    """Until the image's own health check says so."""
+    """Waits until the image's health check succeeds."""
     give_up = time.monotonic() + READY_SECONDS
     while machine.run("podman", "healthcheck", "run", name, check=False).returncode != 0:
         assert time.monotonic() < give_up, machine.run("podman", "logs", name).stderr
         time.sleep(0.1)
 
 
-def test_the_profile_is_the_engines_default_and_io_uring():
-    """Nothing more is allowed than Docker allows and what Cairn needs."""
+def test_seccomp_profile_adds_only_io_uring_to_the_default():
+    """Nothing is allowed beyond Docker's default profile and io_uring."""
     subprocess.run([CONTAINER / "seccomp", "--check"], check=True)
 
 
 @pytest.mark.parametrize("profile", ["podman's own", "Docker's"])
-def test_without_io_uring_the_end_says_what_to_do(machine: Machine, profile: str):
-    """One answers ENOSYS to calls that it does not list, the other EPERM; both end with the options that help."""
+def test_blocked_io_uring_is_reported_with_a_remedy(machine: Machine, profile: str):
+    """One profile answers ENOSYS to unlisted calls, the other EPERM. Both errors name the options that help."""
     arguments = run_arguments(without="seccomp=")
     if profile == "Docker's":
         arguments.append("--security-opt=seccomp=/srv/share/default.json")
     done = machine.run("podman", "run", "--rm", *arguments, "cairn", check=False)
-    assert done.returncode == 1 and "seccomp filter refuses io_uring" in done.stderr
+    assert done.returncode == 1 and "seccomp filter denies io_uring" in done.stderr
     assert [option for option in IO_URING_OPTIONS if option not in done.stderr] == []
 
 
-def test_the_profile_that_the_error_names_can_be_had_from_the_image(machine: Machine):
-    """By the line of the error, for whoever has nothing but the image."""
+def test_seccomp_profile_can_be_copied_from_the_image(machine: Machine):
+    """The command in the error message works for users who have only the image."""
     machine.shell('cd /root && podman cp "$(podman create --ulimit=nofile=4096:4096 cairn)":/usr/share/cairn/seccomp.json seccomp.json')
     assert machine.path("/root/seccomp.json").read_text() == (CONTAINER / "seccomp.json").read_text()
 
 
-def test_the_compose_files_service_keeps_its_data_and_ends_in_good_order(machine: Machine):
-    """Read-only, without capabilities, secrets from files: it becomes healthy; its successor has the same data."""
+def test_compose_service_stops_cleanly_and_keeps_its_data(machine: Machine):
+    """It becomes healthy with a read-only root, no capabilities and secrets from files. A new one has the same data."""
     client = (
         "cd /srv/share/container/secrets\n"
         "s3() { printf 'user = %s:%s\\n' $(cat root-access-key root-secret-key) |"
@@ -152,8 +152,8 @@ def test_the_compose_files_service_keeps_its_data_and_ends_in_good_order(machine
     machine.run("podman", "stop", "second")
 
 
-def test_a_manager_outside_hears_that_the_service_inside_is_ready(machine: Machine):
-    """As the Quadlet's `Notify=true` has it: systemd waits for the service's own message, which podman passes on."""
+def test_readiness_is_passed_to_systemd_outside_the_container(machine: Machine):
+    """With the Quadlet's `Notify=true` systemd waits for the service's message, which podman passes on."""
     machine.run(
         "systemd-run", "--unit=cairn-box", "--property=Type=notify", "--property=NotifyAccess=all", "--property=TimeoutStartSec=30s",
         "podman", "run", "--name=box", "--sdnotify=container", *run_arguments(), "cairn",

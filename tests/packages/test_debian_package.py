@@ -1,4 +1,4 @@
-"""Attacks Debian's package on a machine with a real systemd: first hour, confinement, long drains, upgrade, removal, purge."""
+"""Debian package on a machine with systemd: installation, confinement, drain, upgrade, removal, purge."""
 
 import json
 import re
@@ -14,7 +14,7 @@ from harness.machine import Machine
 from harness.server import BINARY, REPOSITORY, RUNS
 
 FIRST_OBJECT_SECONDS = 60
-# What /root/later.deb installs.
+# The version that /root/later.deb installs.
 LATER = "1.0.1~test"
 MARK = "<!-- The tests run these lines as they stand. -->"
 CREDENTIALS = "/etc/cairn/credentials"
@@ -93,14 +93,14 @@ def installed() -> Iterator[Installed]:
         machine.close()
 
 
-def test_the_first_object_takes_less_than_a_minute(installed: Installed):
+def test_documented_steps_lead_to_an_object_within_a_minute(installed: Installed):
     """From the package at hand, by the lines of the documentation, to an object that was put and read back."""
     print(f"from the package to the first object: {installed.seconds:.1f} s")
     assert installed.output.endswith(installed.machine.path("/etc/os-release").read_text())
     assert installed.seconds < FIRST_OBJECT_SECONDS
 
 
-def test_the_service_is_told_apart_from_others_by_what_it_may_not_do(installed: Installed):
+def test_service_process_is_confined(installed: Installed):
     """The process that systemd runs: an unprivileged user, no capability, a filter of system calls; and it says that it is ready."""
     machine = installed.machine
     assert machine.property("StatusText").startswith("Ready: S3 on 0.0.0.0:7600, management on 127.0.0.1:7601")
@@ -112,8 +112,8 @@ def test_the_service_is_told_apart_from_others_by_what_it_may_not_do(installed: 
     assert (facts["NoNewPrivs"], facts["Seccomp"]) == ("1", "2")
 
 
-def test_secrets_and_data_are_readable_by_nobody_else(installed: Installed):
-    """Modes and owners of what the installation and the service have made."""
+def test_secrets_and_data_are_readable_only_by_the_service(installed: Installed):
+    """Checks modes and owners of the files that the installation and the service have created."""
     listed = installed.machine.run(
         "stat", "--format=%n %U:%G %a", CREDENTIALS, *(f"{CREDENTIALS}/{name}" for name in SECRETS),
         "/etc/cairn/cairn.toml", "/var/lib/cairn", "/var/lib/cairn/superblock.json",
@@ -126,7 +126,7 @@ def test_secrets_and_data_are_readable_by_nobody_else(installed: Installed):
     assert "ready" in journal and not [name for name, secret in installed.secrets().items() if secret.strip() in journal]
 
 
-def test_nothing_that_the_service_does_is_forbidden_to_it(installed: Installed):
+def test_unit_filter_allows_everything_the_service_needs(installed: Installed):
     """Large objects, ranges, deletions, an inspection at a lower priority, verification: no call that the unit's filter refuses."""
     machine = installed.machine
     machine.shell(
@@ -139,10 +139,14 @@ def test_nothing_that_the_service_does_is_forbidden_to_it(installed: Installed):
         f"s3 --request DELETE {S3}/photos/large"
     )
     journal = machine.run("journalctl", "--unit=cairn", "--no-pager").stdout
-    assert "Operation not permitted" not in journal and " WARN " not in journal and " ERROR " not in journal, journal
+    failed = [line for line in journal.splitlines() if " ERROR " in line or "Operation not permitted" in line]
+    # The machine's root is an overlay on the disk of the host, which may be nearly full.
+    about_disk = ("the data folder is on overlay", "disk space is low")
+    warnings = [line for line in journal.splitlines() if " WARN " in line and not any(text in line for text in about_disk)]
+    assert not failed + warnings, journal
 
 
-def test_a_check_sees_what_the_service_sees(installed: Installed):
+def test_check_command_sees_the_unit_environment(installed: Installed):
     """The unit's credentials, limits and drop-ins, which a shell has not; before a start and while the server runs."""
     machine = installed.machine
     check = "/usr/lib/cairn/check"
@@ -154,14 +158,14 @@ def test_a_check_sees_what_the_service_sees(installed: Installed):
     machine.run("systemctl", "stop", "cairn")
     stopped = json.loads(machine.run(check, "--json").stdout)
     assert (running["failed"], stopped["failed"]) == (0, 0)
-    assert "2000 may be open" in machine.run(check).stdout
+    assert "limit 2000, enough" in machine.run(check).stdout
     machine.run("mv", f"{CREDENTIALS}/root-secret-key", "/root/")
     assert machine.run(check, check=False).returncode != 0
     machine.run("mv", "/root/root-secret-key", CREDENTIALS)
     machine.shell("rm /run/systemd/system/cairn.service.d/files.conf\nsystemctl daemon-reload\nsystemctl start cairn")
 
 
-def test_the_command_line_is_described_and_completed(installed: Installed):
+def test_manual_page_and_completions_are_installed(installed: Installed):
     """The manual page and the completions that the binary prints are where `man` and the shells look."""
     machine = installed.machine
     # Images for containers leave manual pages out when they unpack packages.
@@ -187,7 +191,7 @@ def served_serial(machine: Machine) -> str:
     return machine.shell(command).stdout.strip()
 
 
-def test_a_reload_takes_a_new_certificate_and_keeps_the_process(installed: Installed):
+def test_reload_loads_a_new_certificate_without_restart(installed: Installed):
     """`systemctl reload` sends SIGHUP; systemd sees the service busy and ready again, and no connection is dropped for it."""
     machine = installed.machine
     certificate(machine, 17)
@@ -207,7 +211,7 @@ def test_a_reload_takes_a_new_certificate_and_keeps_the_process(installed: Insta
     machine.run("systemctl", "restart", "cairn")
 
 
-def test_a_drain_longer_than_the_units_limit_is_not_cut_off(installed: Installed):
+def test_long_drain_extends_the_unit_stop_timeout(installed: Installed):
     """The unit would kill it after one second; the service asks for its grace period, and a request of four seconds ends."""
     machine = installed.machine
     machine.shell(
@@ -227,7 +231,7 @@ def test_a_drain_longer_than_the_units_limit_is_not_cut_off(installed: Installed
     assert installed.object("slow") == SLOW_UPLOAD
 
 
-def test_an_upgrade_restarts_the_service_and_keeps_everything(installed: Installed):
+def test_upgrade_restarts_the_service_and_keeps_everything(installed: Installed):
     """Secrets, configuration that somebody has edited, data; the new version runs."""
     machine = installed.machine
     configuration = machine.path("/etc/cairn/cairn.toml")
@@ -240,8 +244,8 @@ def test_an_upgrade_restarts_the_service_and_keeps_everything(installed: Install
     assert installed.object("first") == machine.path("/etc/os-release").read_text()
 
 
-def test_a_removal_keeps_configuration_secrets_and_data(installed: Installed):
-    """And a second installation goes on where it was."""
+def test_removal_keeps_configuration_secrets_and_data(installed: Installed):
+    """A second installation continues with them."""
     machine, secrets = installed.machine, installed.secrets()
     machine.run("dpkg", "--remove", "cairn")
     assert machine.property("ActiveState") == "inactive" and not machine.path("/usr/bin/cairn").exists()
@@ -251,7 +255,7 @@ def test_a_removal_keeps_configuration_secrets_and_data(installed: Installed):
     assert installed.object("first") == machine.path("/etc/os-release").read_text()
 
 
-def test_a_purge_never_takes_data_nor_the_key_that_opens_it(installed: Installed):
+def test_purge_keeps_the_data_and_its_master_key(installed: Installed):
     """It says where both are; after it a new installation, with new root credentials, reads the same objects."""
     machine, secrets = installed.machine, installed.secrets()
     purged = machine.run("dpkg", "--purge", "cairn").stdout
@@ -263,7 +267,7 @@ def test_a_purge_never_takes_data_nor_the_key_that_opens_it(installed: Installed
     assert installed.object("first") == machine.path("/etc/os-release").read_text()
 
 
-def test_no_second_master_key_is_made_beside_a_store(installed: Installed):
+def test_no_master_key_is_created_for_an_existing_store(installed: Installed):
     """A wrong key would only hide that the right one is lost; the installation says which file is missing.
 
     Nor is one made when the store lies in another folder, or on a disk that is not mounted: only a first installation makes one.
@@ -279,7 +283,7 @@ def test_no_second_master_key_is_made_beside_a_store(installed: Installed):
         assert not machine.path(f"{CREDENTIALS}/master-key").exists() and machine.property("ActiveState") != "active"
 
 
-def test_a_purge_keeps_the_key_of_a_store_in_another_folder(installed: Installed):
+def test_purge_keeps_the_key_of_a_store_elsewhere(installed: Installed):
     """The data folder was moved as the documentation says. A purge that looked at /var/lib/cairn alone took the only master key."""
     machine = installed.machine
     machine.run("mv", "/root/master-key", CREDENTIALS)
@@ -292,14 +296,14 @@ def test_a_purge_keeps_the_key_of_a_store_in_another_folder(installed: Installed
     assert installed.object("first") == machine.path("/etc/os-release").read_text()
     key = installed.secrets()["master-key"]
     purged = machine.run("dpkg", "--purge", "cairn").stdout
-    assert f"{CREDENTIALS}/master-key" in purged and "not of the package, and stays: /etc/cairn/tls/key.pem" in purged
+    assert f"{CREDENTIALS}/master-key" in purged and "does not belong to the package: /etc/cairn/tls/key.pem" in purged
     assert installed.secrets() == {"master-key": key}
     machine.run("rm", "-r", "/etc/systemd/system/cairn.service.d")
     machine.run("dpkg", "--install", "/root/later.deb")
     assert installed.secrets()["master-key"] == key
 
 
-def test_a_purge_leaves_nothing_but_the_key(installed: Installed):
+def test_purge_removes_everything_but_the_key(installed: Installed):
     """No file of the package, and none that its scripts have made; the log and the user stay, and so does the master key."""
     machine = installed.machine
     listed = machine.run("dpkg-query", "--listfiles", "cairn").stdout.splitlines()

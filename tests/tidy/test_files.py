@@ -1,4 +1,4 @@
-"""Rules on every source file: it says what it is for, and it has one subject."""
+"""Rules for every source file: a header that states its purpose, and a size limit."""
 
 import re
 import subprocess
@@ -9,35 +9,35 @@ LINES_MAX = 600
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """The files in version control, and new ones that are not ignored."""
+    """Returns tracked files and new files that are not ignored."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True).stdout
     return [path for line in listed.splitlines() if (path := REPOSITORY / line).is_file()]
 
 
-def test_there_are_files_to_look_at():
-    """A wrong pattern would make every rule below pass."""
+def test_file_patterns_match_files():
+    """With a wrong pattern every rule below would pass."""
     assert len(tracked("*.rs")) > 40 and len(tracked("*.py")) > 15
 
 
-def test_every_rust_file_begins_with_its_purpose():
-    """A `//!` header in the first line."""
+def test_every_rust_file_has_a_header():
+    """The first line is a `//!` comment."""
     assert [str(path) for path in tracked("*.rs") if not path.read_text().startswith("//!")] == []
 
 
-def test_every_python_file_begins_with_its_purpose():
-    """A docstring before anything else."""
+def test_every_python_file_has_a_docstring():
+    """The docstring comes first."""
     assert [str(path) for path in tracked("*.py") if not path.read_text().startswith(('"""', "#!"))] == []
 
 
 def test_no_file_is_too_long():
-    """Over 600 lines a file holds two subjects."""
+    """A file of more than 600 lines has more than one subject."""
     long = {str(path): lines for path in tracked("*.rs", "*.py") if (lines := path.read_text().count("\n")) > LINES_MAX}
     assert long == {}
 
 
-def test_nothing_is_left_for_later():
-    """No to-do marks and no ignored tests: what is not done is an issue, not a comment."""
+def test_no_to_do_marks_or_ignored_tests():
+    """Open work belongs in an issue, not in a comment."""
     marks = re.compile(r"\b(TODO|FIXME|XXX)\b|todo!\(|unimplemented!\(|#\[ignore|pytest\.mark\.(skip|xfail)")
     here = Path(__file__).resolve()
     found = [
@@ -47,9 +47,26 @@ def test_nothing_is_left_for_later():
     assert found == []
 
 
-def test_unsafe_stays_where_it_is_allowed():
-    """Only lmdb, net and engine may switch the lint off; everybody else lives under `deny` or `forbid`."""
+def test_unsafe_code_is_limited_to_allowed_crates():
+    """Only lmdb, net and engine may disable the lint. All other crates use `deny` or `forbid`."""
     allowed = {"lmdb", "net", "engine"}
     mark = re.compile(r"#!?\[(allow|expect)\(.*unsafe_code")
     found = {path.relative_to(REPOSITORY).parts[0] for path in tracked("*.rs") if mark.search(path.read_text())}
     assert found <= allowed, found - allowed
+
+
+def headline(path: Path) -> str:
+    """Returns the first sentence of a Rust file's header."""
+    lines = []
+    for line in path.read_text().splitlines():
+        text = line.removeprefix("//!").strip() if line.startswith("//!") else ""
+        if not text:
+            break
+        lines.append(text)
+    return re.split(r"(?<=[.!?:;])\s", " ".join(lines))[0]
+
+
+def test_headlines_are_short():
+    """The headline of a Rust file has at most twelve words."""
+    long = {str(path): headline(path) for path in tracked("*.rs") if len(headline(path).split()) > 12}
+    assert long == {}

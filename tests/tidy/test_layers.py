@@ -1,4 +1,4 @@
-"""The workspace's shape as a test: which crate may name which, and who may name heed and glommio."""
+"""Allowed dependencies between crates, and which crates may use heed and glommio."""
 
 import json
 import subprocess
@@ -8,19 +8,19 @@ import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
-# From the top down. An arrow may only point to a lower layer, never up and never sideways.
+# From top to bottom. A crate may depend only on crates of lower layers.
 LAYERS = [
     {"cairn"},
     {"cairn-server"},
     {"cairn-s3", "cairn-admin"},
-    {"cairn-identity", "cairn-observe"},
+    {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-engine", "cairn-net"},
     {"cairn-http1", "cairn-lmdb"},
     {"cairn-model"},
 ]
-# They look at the others from outside, and nobody names them.
+# These may use the others, but no crate may depend on them.
 APART = {"cairn-benches", "cairn-forgetful-disk", "cairn-loadtests"}
-# Crates that only some of ours may name, so that they can be replaced in one place.
+# External crates that only some of our crates may use, so that they can be replaced in one place.
 RESERVED = {
     "heed": {"cairn-lmdb"},
     "glommio": {"cairn-net", "cairn-engine"},
@@ -31,7 +31,7 @@ RESERVED = {
 
 
 def workspace() -> dict[str, list[dict]]:
-    """The dependencies of every crate of ours."""
+    """Returns the dependencies of every workspace crate."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps"]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     return {package["name"]: package["dependencies"] for package in json.loads(done.stdout)["packages"]}
@@ -39,22 +39,22 @@ def workspace() -> dict[str, list[dict]]:
 
 @pytest.fixture(scope="module")
 def dependencies() -> dict[str, list[dict]]:
-    """Read once."""
+    """Reads the dependencies once."""
     return workspace()
 
 
 def level(name: str) -> int:
-    """The layer of a crate, 0 at the top."""
+    """Returns the layer of a crate; 0 is the top."""
     return next(number for number, names in enumerate(LAYERS) if name in names)
 
 
-def test_every_crate_has_a_place(dependencies: dict[str, list[dict]]):
-    """A new crate is put into the picture before it is used."""
+def test_every_crate_has_a_layer(dependencies: dict[str, list[dict]]):
+    """A new crate must be assigned to a layer."""
     assert set(dependencies) == set().union(*LAYERS) | APART
 
 
-def test_arrows_point_down(dependencies: dict[str, list[dict]]):
-    """Never up, never sideways; nobody leans on what stands apart. Test-only dependencies keep the order too."""
+def test_dependencies_point_to_lower_layers(dependencies: dict[str, list[dict]]):
+    """Development dependencies follow the same order, and no crate depends on one outside the layers."""
     wrong = []
     for name, targets in dependencies.items():
         for target in (found["name"] for found in targets if found["name"] in dependencies):
@@ -64,8 +64,8 @@ def test_arrows_point_down(dependencies: dict[str, list[dict]]):
 
 
 @pytest.mark.parametrize("reserved", RESERVED)
-def test_reserved_crates_have_one_keeper(dependencies: dict[str, list[dict]], reserved: str):
-    """In normal dependencies; a test or a benchmark may use what it likes."""
+def test_reserved_crates_are_used_only_where_allowed(dependencies: dict[str, list[dict]], reserved: str):
+    """The rule covers normal dependencies. Tests and benchmarks may use any crate."""
     named = {
         name for name, targets in dependencies.items()
         for found in targets if found["name"] == reserved and found["kind"] is None
@@ -73,8 +73,8 @@ def test_reserved_crates_have_one_keeper(dependencies: dict[str, list[dict]], re
     assert named - APART <= RESERVED[reserved], f"{reserved} is named by {sorted(named - RESERVED[reserved])}"
 
 
-def test_model_and_http1_name_no_runtime(dependencies: dict[str, list[dict]]):
-    """Pure crates stay pure: no sockets, no executors, no files."""
+def test_model_and_http1_depend_on_no_runtime(dependencies: dict[str, list[dict]]):
+    """Pure crates have no sockets, executors or files."""
     for name in ("cairn-model", "cairn-http1"):
         named = {found["name"] for found in dependencies[name] if found["kind"] is None}
         assert not named & {"glommio", "tokio", "socket2", "rustix", "heed", "libc"}, (name, named)

@@ -1,17 +1,21 @@
-//! The management plane without sockets: heads in, responses out.
+//! Tests of the management plane without sockets: request heads in, responses out.
 
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base64::Engine as _;
 use cairn_http1::{HeadLimits, parse_head};
+use cairn_identity::CredentialThrottle;
 use cairn_net::{Drain, Rejection, Response, ResponseBody, Service};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::readiness::{Looking, Readiness, SubsystemState};
+use crate::access::ManagementCredentials;
+use crate::health::{ProbeFuture, Readiness, SubsystemState};
+use crate::verification::Verifications;
 
-const MADE_ID: &str = "0123456789ABCDEF";
+const GENERATED_ID: &str = "0123456789ABCDEF";
 const CLIENT: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 7));
 const TOKEN: &str = "system-token-of-at-least-32-bytes";
 const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
@@ -21,7 +25,7 @@ const SCRAPE_TOKEN: &str = "scrape-token-of-16-bytes";
 struct Subsystems(Rc<Cell<bool>>);
 
 impl Readiness for Subsystems {
-    fn look(&self) -> Looking<'_> {
+    fn probe(&self) -> ProbeFuture<'_> {
         let storage = if self.0.get() { Err("/data/volume failed".to_owned()) } else { Ok(()) };
         let states = vec![
             SubsystemState { name: "storage", state: storage },
@@ -34,34 +38,34 @@ impl Readiness for Subsystems {
 fn service() -> (Rc<AdminService>, Subsystems) {
     let subsystems = Subsystems::default();
     let credentials = ManagementCredentials {
-        system_token: TOKEN.to_owned(),
+        system_token: TOKEN.to_owned().into(),
         root_access_key: "ROOT".to_owned(),
-        root_secret_key: "root:secret".to_owned(),
-        scrape_token: Some(SCRAPE_TOKEN.to_owned()),
+        root_secret_key: "root:secret".to_owned().into(),
+        scrape_token: Some(SCRAPE_TOKEN.to_owned().into()),
     };
-    let options = AdminOptions {
+    let context = AdminContext {
         credentials,
         readiness: Box::new(subsystems.clone()),
         engine: None,
         audit: None,
         directory: None,
-        wrong_credentials: WrongCredentials::default(),
+        throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
         drain: Drain::new(),
     };
-    (AdminService::new(options), subsystems)
+    (AdminService::new(context), subsystems)
 }
 
-fn ask(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response {
+fn send(service: &AdminService, line: &str, headers: &[(&str, &str)]) -> Response {
     let mut bytes = format!("{line} HTTP/1.1\r\nHost: localhost\r\n");
     for (name, value) in headers {
         bytes.push_str(&format!("{name}: {value}\r\n"));
     }
     bytes.push_str("\r\n");
     let (head, _) = parse_head(bytes.as_bytes(), &HeadLimits::default()).unwrap().unwrap();
-    // An executor with timers: answers to wrong credentials are held back.
-    let incoming = Incoming { head: &head, made_id: MADE_ID, client: CLIENT, body: None };
+    // The executor has timers, because responses to wrong credentials are delayed.
+    let incoming = Incoming { head: &head, generated_id: GENERATED_ID, client: CLIENT, body: None };
     glommio::LocalExecutor::default().run(service.answer(incoming))
 }
 
@@ -83,44 +87,44 @@ fn basic(credential: &str) -> String {
 }
 
 #[test]
-fn health_is_ok_whatever_the_subsystems_say_and_ready_is_not() {
+fn health_ignores_failed_subsystems_and_ready_does_not() {
     let (service, subsystems) = service();
     for failing in [false, true] {
         subsystems.0.set(failing);
-        let health = ask(&service, "GET /health", &[]);
+        let health = send(&service, "GET /health", &[]);
         assert_eq!((health.head.status.as_u16(), body(&health)), (200, json!({"status": "ok"})));
     }
-    let ready = ask(&service, "GET /ready", &[]);
+    let ready = send(&service, "GET /ready", &[]);
     assert_eq!(ready.head.status, 503);
     let expected =
         json!({"status": "not_ready", "subsystems": {"storage": "not_ready", "metadata": "ready"}});
-    assert_eq!(body(&ready), expected, "and no file name of the host");
+    assert_eq!(body(&ready), expected, "the response has no file name of the host");
     subsystems.0.set(false);
-    let ready = ask(&service, "GET /ready", &[]);
+    let ready = send(&service, "GET /ready", &[]);
     assert_eq!((ready.head.status.as_u16(), body(&ready)), (200, json!({"status": "ready"})));
 }
 
 #[test]
-fn head_is_answered_as_get_without_the_body() {
+fn head_is_answered_like_get_without_body() {
     let (service, _) = service();
-    let response = ask(&service, "HEAD /health", &[]);
+    let response = send(&service, "HEAD /health", &[]);
     assert_eq!(response.head.status, 200);
     assert_eq!(response.meta.route, "/health");
     assert!(matches!(response.body, ResponseBody::Omitted { length: Some(15) }));
 }
 
 #[test]
-fn everything_but_health_needs_a_credential() {
+fn session_requires_a_valid_credential() {
     let (service, _) = service();
     let token = bearer();
     let root = basic("ROOT:root:secret");
     let expected = json!({"role": "system_admin", "principal": "system", "authentication": "token"});
     for scheme in ["Bearer", "bearer", "BEARER  "] {
         let session =
-            ask(&service, "GET /api/v1/auth/session", &[("authorization", &format!("{scheme} {TOKEN}"))]);
+            send(&service, "GET /api/v1/auth/session", &[("authorization", &format!("{scheme} {TOKEN}"))]);
         assert_eq!(body(&session), expected);
     }
-    let session = ask(&service, "GET /api/v1/auth/session", &[("authorization", &root)]);
+    let session = send(&service, "GET /api/v1/auth/session", &[("authorization", &root)]);
     let expected = json!({"role": "system_admin", "principal": "root", "authentication": "basic"});
     assert_eq!(body(&session), expected);
 
@@ -139,9 +143,9 @@ fn everything_but_health_needs_a_credential() {
         &[("authorization", "Basic !!!")],
     ];
     for headers in refused {
-        // Nothing was wrong before, so that the answer is not held back for long.
+        // A new service has no recorded failures, so the delay is short.
         let (service, _) = self::service();
-        let response = ask(&service, "GET /api/v1/auth/session", headers);
+        let response = send(&service, "GET /api/v1/auth/session", headers);
         assert_eq!(response.head.status, 401, "{headers:?}");
         assert!(header(&response, "www-authenticate").starts_with("Bearer"));
         assert_eq!(body(&response)["error"]["code"], "UNAUTHENTICATED");
@@ -149,15 +153,14 @@ fn everything_but_health_needs_a_credential() {
     }
 }
 
-/// A browser that has once been given the root credential sends it along with whatever a page of another site posts, without
-/// asking first.
+/// A browser that stores the root credential adds it to all requests that a page of another site posts.
 #[test]
-fn a_stored_root_credential_does_not_serve_pages_of_other_sites() {
+fn stored_root_credential_is_refused_from_other_sites() {
     let (service, _) = service();
     let (root, token) = (basic("ROOT:root:secret"), bearer());
     let status = |authorization: &str, more: (&str, &str)| {
         let headers = [("authorization", authorization), more];
-        ask(&service, "POST /api/v1/buckets", &headers).head.status.as_u16()
+        send(&service, "POST /api/v1/buckets", &headers).head.status.as_u16()
     };
     for foreign in [
         ("sec-fetch-site", "cross-site"),
@@ -167,24 +170,25 @@ fn a_stored_root_credential_does_not_serve_pages_of_other_sites() {
         ("origin", "null"),
     ] {
         assert_eq!(status(&root, foreign), 403, "{foreign:?}");
-        assert_eq!(status(&token, foreign), 503, "a token is sent by who has it: {foreign:?}");
+        assert_eq!(status(&token, foreign), 503, "a browser never adds a token on its own: {foreign:?}");
     }
-    for own in [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "none"), ("origin", "http://localhost")]
+    for same in
+        [("sec-fetch-site", "same-origin"), ("sec-fetch-site", "none"), ("origin", "http://localhost")]
     {
-        assert_eq!(status(&root, own), 503, "there is no store behind this service: {own:?}");
+        assert_eq!(status(&root, same), 503, "admitted, but no store is open: {same:?}");
     }
 }
 
-/// A scraper learns nothing else, and a manager has no business with the scraper's token.
+/// The scrape token allows nothing else, and the other credentials do not allow a scrape.
 #[test]
-fn metrics_take_the_scrape_token_and_nothing_else_does() {
+fn scrape_token_is_valid_for_metrics_only() {
     let (service, _) = service();
     let scraper = format!("Bearer {SCRAPE_TOKEN}");
     let status = |path: &str, authorization: &str| {
         let (service, _) = self::service();
-        ask(&service, &format!("GET {path}"), &[("authorization", authorization)]).head.status.as_u16()
+        send(&service, &format!("GET {path}"), &[("authorization", authorization)]).head.status.as_u16()
     };
-    // Let in; there is no store behind this service.
+    // Admitted, but no store is open.
     assert_eq!(status("/metrics", &scraper), 503);
     assert_eq!(status("/api/v1/system/metrics", &bearer()), 503);
     for (path, authorization) in [
@@ -198,27 +202,27 @@ fn metrics_take_the_scrape_token_and_nothing_else_does() {
     ] {
         assert_eq!(status(path, &authorization), 401, "{path} {authorization}");
     }
-    let without = AdminService::new(AdminOptions {
-        credentials: ManagementCredentials { scrape_token: None, ..service.options.credentials.clone() },
+    let without = AdminService::new(AdminContext {
+        credentials: ManagementCredentials { scrape_token: None, ..service.context.credentials.clone() },
         readiness: Box::new(Subsystems::default()),
         engine: None,
         audit: None,
         directory: None,
-        wrong_credentials: WrongCredentials::default(),
+        throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
         drain: Drain::new(),
     });
     for authorization in ["Bearer ", "Bearer x", &scraper] {
-        let answer = ask(&without, "GET /metrics", &[("authorization", authorization)]);
-        assert_eq!(answer.head.status, 401, "{authorization}");
+        let response = send(&without, "GET /metrics", &[("authorization", authorization)]);
+        assert_eq!(response.head.status, 401, "{authorization}");
     }
 }
 
 #[test]
-fn system_information_claims_nothing_that_is_not_built() {
+fn system_info_lists_only_existing_capabilities() {
     let (service, _) = service();
-    let info = body(&ask(&service, "GET /api/v1/system/info", &[("authorization", &bearer())]));
+    let info = body(&send(&service, "GET /api/v1/system/info", &[("authorization", &bearer())]));
     assert_eq!((&info["name"], &info["status"]), (&json!("cairn"), &json!("ready")));
     assert_eq!(info["version"], env!("CARGO_PKG_VERSION"));
     let capabilities = info["capabilities"].as_object().unwrap();
@@ -229,31 +233,31 @@ fn system_information_claims_nothing_that_is_not_built() {
 }
 
 #[test]
-fn what_is_not_in_the_table_does_not_exist() {
+fn unknown_routes_and_methods_are_refused() {
     let (service, _) = service();
     for path in
         ["/", "/api/v1/nothing", "/health/", "/Health", "/api/v1/system/info/", "/metrics/", "/api/v1/%2e"]
     {
-        let response = ask(&service, &format!("GET {path}"), &[("authorization", &bearer())]);
+        let response = send(&service, &format!("GET {path}"), &[("authorization", &bearer())]);
         assert_eq!(response.head.status, 404, "{path}");
         assert_eq!(body(&response)["error"]["code"], "NOT_FOUND");
-        assert_eq!(response.meta.route, "", "no raw path in the log");
+        assert_eq!(response.meta.route, "", "the log has no raw path");
     }
-    let response = ask(&service, "POST /api/v1/system/info", &[]);
+    let response = send(&service, "POST /api/v1/system/info", &[]);
     assert_eq!((response.head.status.as_u16(), header(&response, "allow")), (405, "GET, HEAD"));
     assert_eq!(body(&response)["error"]["code"], "METHOD_NOT_ALLOWED");
     assert_eq!(response.meta.route, "/api/v1/system/info");
 }
 
 #[test]
-fn the_client_s_request_id_is_reused_when_harmless_and_is_everywhere() {
+fn valid_request_id_of_client_is_used_everywhere() {
     let (service, _) = service();
-    let response = ask(&service, "GET /nothing", &[("x-request-id", "from-the-client-1")]);
+    let response = send(&service, "GET /nothing", &[("x-request-id", "from-the-client-1")]);
     assert_eq!(header(&response, "x-request-id"), "from-the-client-1");
     assert_eq!(body(&response)["error"]["request_id"], "from-the-client-1");
     assert_eq!(response.meta.request_id, "from-the-client-1");
-    let quoted = ask(&service, "GET /nothing", &[("x-request-id", "a\"}{\"b")]);
-    assert_eq!(body(&quoted)["error"]["request_id"], "a\"}{\"b", "escaped, not spliced in");
+    let quoted = send(&service, "GET /nothing", &[("x-request-id", "a\"}{\"b")]);
+    assert_eq!(body(&quoted)["error"]["request_id"], "a\"}{\"b", "the id is escaped");
 
     let long = "x".repeat(1000);
     for headers in [
@@ -262,13 +266,13 @@ fn the_client_s_request_id_is_reused_when_harmless_and_is_everywhere() {
         &[("x-request-id", long.as_str())],
         &[("x-request-id", "a"), ("x-request-id", "b")],
     ] {
-        let response = ask(&service, "GET /health", headers);
-        assert_eq!(header(&response, "x-request-id"), MADE_ID, "{headers:?}");
+        let response = send(&service, "GET /health", headers);
+        assert_eq!(header(&response, "x-request-id"), GENERATED_ID, "{headers:?}");
     }
 }
 
 #[test]
-fn refusals_before_the_route_are_json_too_and_close_the_connection() {
+fn rejected_connections_get_json_errors_and_are_closed() {
     let (service, _) = service();
     for (reason, status, code) in [
         (Rejection::Head(HeadError::BadRequest("a space too many")), 400, "INVALID_REQUEST"),
@@ -286,47 +290,48 @@ fn refusals_before_the_route_are_json_too_and_close_the_connection() {
     }
 }
 
-/// A service with an audit trail, and the folder of the trail.
+/// Returns a service with an audit trail, and the directory of the trail.
 fn audited_service() -> (Rc<AdminService>, tempfile::TempDir) {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("unmade"), b"").unwrap();
-    let log = AuditLog::open(cairn_observe::AuditOptions {
+    let log = cairn_observe::AuditLog::open(cairn_observe::AuditOptions {
         folder: folder.path().to_owned(),
         store: [1; 16],
         age_max: std::time::Duration::from_secs(86_400),
         records_max: 1000,
+        data_events: cairn_observe::DataEvents::default(),
         clock: Arc::new(cairn_model::SystemClock),
     });
     let (plain, _) = service();
-    let options = AdminOptions {
-        credentials: plain.options.credentials.clone(),
+    let context = AdminContext {
+        credentials: plain.context.credentials.clone(),
         readiness: Box::new(Subsystems::default()),
         engine: None,
         audit: Some(log.unwrap()),
         directory: None,
-        wrong_credentials: WrongCredentials::default(),
+        throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
         drain: Drain::new(),
     };
-    (AdminService::new(options), folder)
+    (AdminService::new(context), folder)
 }
 
 #[test]
-fn a_refused_credential_is_recorded_with_its_request_and_shown_newest_first() {
+fn refused_credentials_are_audited_and_listed_newest_first() {
     let (service, _folder) = audited_service();
     let bearer = bearer();
     for id in ["first", "second", "third"] {
         let wrong = format!("Bearer wrong-{id}");
         let headers = [("authorization", wrong.as_str()), ("x-request-id", id)];
-        assert_eq!(ask(&service, "GET /api/v1/system/info", &headers).head.status, 401);
+        assert_eq!(send(&service, "GET /api/v1/system/info", &headers).head.status, 401);
     }
     let page = |query: &str| {
         let line = format!("GET /api/v1/audit/events?{query}");
-        body(&ask(&service, &line, &[("authorization", &bearer)]))
+        body(&send(&service, &line, &[("authorization", &bearer)]))
     };
-    let one = page("request_id=second");
-    let event = &one["events"][0];
+    let selected = page("request_id=second");
+    let event = &selected["events"][0];
     for (field, expected) in [
         ("principal", json!("anonymous")),
         ("role", Value::Null),
@@ -338,7 +343,7 @@ fn a_refused_credential_is_recorded_with_its_request_and_shown_newest_first() {
     ] {
         assert_eq!(event[field], expected, "{field}");
     }
-    assert!(!one.to_string().contains("wrong-second"), "what was sent as a secret is not recorded");
+    assert!(!selected.to_string().contains("wrong-second"), "a credential is never recorded");
 
     let first_page = page("limit=2");
     let ids = |page: &Value| -> Vec<String> {
@@ -351,5 +356,5 @@ fn a_refused_credential_is_recorded_with_its_request_and_shown_newest_first() {
     assert_eq!(ids(&last_page), ["first"]);
     assert_eq!((&last_page["next_time"], &last_page["next_id"]), (&Value::Null, &Value::Null));
 
-    assert_eq!(ask(&service, "GET /api/v1/audit/events", &[]).head.status, 401);
+    assert_eq!(send(&service, "GET /api/v1/audit/events", &[]).head.status, 401);
 }

@@ -1,4 +1,4 @@
-//! The command-line client against servers that refuse, break off, or are none of ours.
+//! The command-line client against servers that refuse, disconnect, or are not Cairn.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ const TOKEN: &str = "token-of-the-scripted-tests";
 
 const ID: &str = "019aa5b8-0000-7000-8000-00000000000f";
 
-/// Runs the client against a scripted server: exit code, standard output, standard error.
+/// Runs the client against a scripted server. Returns exit code, standard output and standard error.
 fn ask(server: &Scripted, arguments: &[&str]) -> (Option<i32>, String, String) {
     let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", TOKEN.to_owned())]);
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--endpoint", &server.endpoint]).collect();
@@ -27,7 +27,7 @@ fn bucket() -> Value {
 }
 
 #[test]
-fn what_is_no_management_plane_is_said_to_be_none() {
+fn a_response_that_no_management_plane_sends_is_reported() {
     for body in ["<html>welcome</html>", "", "[1]", "\"text\"", "{\"cut\": ", "\u{1b}[2J"] {
         let server = Scripted::start(vec![answer(200, body), answer(404, body)]);
         for _ in 0..2 {
@@ -43,7 +43,7 @@ fn what_is_no_management_plane_is_said_to_be_none() {
 }
 
 #[test]
-fn answers_of_the_wrong_shape_are_no_success_and_no_panic() {
+fn a_malformed_response_is_a_failure() {
     for (arguments, body) in [
         (&["bucket", "list"][..], json!({"buckets": 5})),
         (&["bucket", "list"], json!({"buckets": [5]})),
@@ -67,16 +67,18 @@ fn answers_of_the_wrong_shape_are_no_success_and_no_panic() {
         let server = Scripted::start(vec![answer(200, &body.to_string())]);
         let (code, _, stderr) = ask(&server, arguments);
         assert_eq!(code, Some(1), "{arguments:?} {stderr}");
-        assert!(stderr.starts_with("cairn: the answer "), "{stderr}");
+        assert!(stderr.starts_with("cairn: the response "), "{stderr}");
     }
-    let server = Scripted::start(vec![answer(200, r#"{"name": [1], "quota": 5, "usage": "none"}"#)]);
+    let contents = answer(200, r#"{"versions": "many"}"#);
+    let server =
+        Scripted::start(vec![answer(200, r#"{"name": [1], "quota": 5, "usage": "none"}"#), contents]);
     let (code, stdout, _) = ask(&server, &["bucket", "show", "b"]);
     assert_eq!(code, Some(0));
     assert!(stdout.contains("[1]") && stdout.lines().all(|line| line.contains(": ")), "{stdout}");
 }
 
 #[test]
-fn a_limit_that_could_not_be_read_is_never_overwritten() {
+fn a_limit_that_could_not_be_read_is_not_overwritten() {
     let mut without = bucket();
     without["quota"]["objects"] = json!({"objects": 7});
     let server = Scripted::start(vec![answer(200, &without.to_string())]);
@@ -87,7 +89,7 @@ fn a_limit_that_could_not_be_read_is_never_overwritten() {
 }
 
 #[test]
-fn both_dimensions_of_a_quota_are_sent_and_the_one_not_given_as_it_is() {
+fn a_limit_that_is_not_given_is_sent_unchanged() {
     let show = || answer(200, &bucket().to_string());
     let server = Scripted::start(vec![show(), show(), show()]);
     assert_eq!(ask(&server, &["quota", "set", "b", "--objects", "7"]).0, Some(0));
@@ -106,7 +108,7 @@ fn both_dimensions_of_a_quota_are_sent_and_the_one_not_given_as_it_is() {
 }
 
 #[test]
-fn every_refusal_says_what_to_do_next() {
+fn every_error_message_says_what_to_do_next() {
     for (arguments, status, code, next) in [
         (&["bucket", "list"][..], 401, "UNAUTHENTICATED", "SERVICE_MANAGEMENT_TOKEN"),
         (&["bucket", "create", "b"], 403, "FORBIDDEN", "system_admin or storage_admin"),
@@ -145,18 +147,18 @@ fn every_refusal_says_what_to_do_next() {
 }
 
 #[test]
-fn a_server_that_is_not_ready_is_shown_and_is_no_success() {
+fn status_of_a_server_that_is_not_ready_is_a_failure() {
     let body = r#"{"status": "not_ready", "subsystems": {"audit": "ready", "storage": "not_ready"}}"#;
     let server = Scripted::start(vec![answer(503, body), refusal(503, "NOT_READY", "the store is not open")]);
     let (code, stdout, stderr) = ask(&server, &["status"]);
     assert_eq!(code, Some(1), "{stderr}");
-    assert_eq!(stdout, "status: not_ready\n  audit: ready\n  storage: not_ready\n");
+    assert_eq!(stdout, "status:    not ready\n  audit:   ready\n  storage: not ready\n");
     assert!(stderr.contains("no system information: NOT_READY"), "{stderr}");
 }
 
-/// The server takes no body whose length it is not told.
+/// The server refuses a body of unknown length.
 #[test]
-fn a_request_without_a_body_says_that_it_has_none() {
+fn a_request_without_a_body_has_content_length_zero() {
     let server = Scripted::start(vec![answer(200, "{}"), answer(204, "")]);
     ask(&server, &["service-account", "rotate", ID]);
     assert_eq!(ask(&server, &["policy", "attach", ID, ID]).0, Some(0));
@@ -166,7 +168,7 @@ fn a_request_without_a_body_says_that_it_has_none() {
 }
 
 #[test]
-fn what_a_server_says_cannot_drive_the_terminal() {
+fn text_of_a_server_cannot_control_the_terminal() {
     let hostile = "a\u{1b}[2J\u{9b}31m\u{202e}\r";
     let mut shown = bucket();
     shown["name"] = hostile.into();
@@ -187,7 +189,7 @@ fn what_a_server_says_cannot_drive_the_terminal() {
 }
 
 #[test]
-fn an_answer_without_end_is_cut_and_one_that_breaks_off_is_none() {
+fn an_endless_or_incomplete_response_is_refused() {
     let endless = |length: usize| {
         let mut bytes = b"HTTP/1.1 200 -\r\nConnection: close\r\n\r\n{\"buckets\": [\"".to_vec();
         bytes.resize(bytes.len() + length, b'x');
@@ -198,24 +200,24 @@ fn an_answer_without_end_is_cut_and_one_that_breaks_off_is_none() {
     for _ in 0..4 {
         let (code, stdout, stderr) = ask(&server, &["bucket", "list"]);
         assert_eq!((code, stdout.as_str()), (Some(3), ""), "{stderr}");
-        assert!(stderr.contains("no whole answer"), "{stderr}");
+        assert!(stderr.contains("no complete response"), "{stderr}");
     }
 }
 
-/// A change whose answer got lost may have been made: a second one could make two.
+/// A change whose response was lost may have been made, so a retry could make it twice.
 #[test]
-fn a_change_is_sent_once_and_its_unknown_end_is_said() {
+fn a_change_is_sent_once_and_its_outcome_reported_as_unknown() {
     let server = Scripted::start(vec![]);
     for arguments in [&["bucket", "create", "b"][..], &["bucket", "delete", "b"]] {
         let (code, _, stderr) = ask(&server, arguments);
         assert_eq!(code, Some(3));
-        assert!(stderr.contains("whether it was done is not known"), "{stderr}");
+        assert!(stderr.contains("it is unknown whether the change was made"), "{stderr}");
     }
     assert_eq!(server.asked().len(), 2);
 }
 
 #[test]
-fn the_token_goes_to_the_server_named_and_nowhere_else() {
+fn the_token_is_sent_to_the_chosen_server_only() {
     let other = Scripted::start(vec![]);
     let redirect = |location: &str| {
         format!(
@@ -236,11 +238,11 @@ fn the_token_goes_to_the_server_named_and_nowhere_else() {
     let tokens: Vec<_> =
         server.asked().iter().map(|asked| asked.header("authorization").map(str::to_owned)).collect();
     let bearer = Some(format!("Bearer {TOKEN}"));
-    assert_eq!(tokens, [bearer.clone(), None, bearer], "readiness is asked without a token");
+    assert_eq!(tokens, [bearer.clone(), None, bearer], "readiness is requested without a token");
 }
 
 #[test]
-fn a_token_that_can_be_none_is_not_sent() {
+fn an_invalid_token_is_not_sent() {
     let server = Scripted::start(vec![]);
     for (token, said) in [("", "is not set"), ("two words", "characters"), ("line\nbreak", "characters")] {
         let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", token.to_owned())]);
@@ -252,7 +254,7 @@ fn a_token_that_can_be_none_is_not_sent() {
 }
 
 #[test]
-fn pages_are_followed_to_their_end_but_not_in_a_circle() {
+fn all_pages_are_read_but_a_repeated_page_ends_it() {
     let page = |events: usize, next: Option<&str>| {
         let events = vec![json!({"operation": "o"}); events];
         answer(200, &json!({"events": events, "next_time": next, "next_id": next}).to_string())
@@ -277,7 +279,7 @@ fn pages_are_followed_to_their_end_but_not_in_a_circle() {
     assert_eq!(ask(&server, &["audit", "list", "--all"]).0, Some(1));
     assert_eq!(server.asked().len(), 2);
 
-    // Enough is enough: the third page is not asked for.
+    // The limit is reached, so the third page is not requested.
     let server = Scripted::start(vec![page(60_000, Some("t1")), page(60_000, Some("t2")), page(1, None)]);
     let (code, stdout, stderr) = ask(&server, &["audit", "list", "--all"]);
     assert_eq!((code, stdout.lines().count(), server.asked().len()), (Some(0), 120_001, 2));
@@ -291,7 +293,7 @@ fn pages_are_followed_to_their_end_but_not_in_a_circle() {
 }
 
 #[test]
-fn a_name_stands_for_one_id_or_nothing_is_done() {
+fn an_ambiguous_or_unknown_name_changes_nothing() {
     let other = "019aa5b8-0000-7000-8000-000000000001";
     let policies = json!({"policies": [
         {"id": ID, "name": "once"}, {"id": other, "name": "twice"}, {"id": ID, "name": "twice"},
@@ -299,7 +301,9 @@ fn a_name_stands_for_one_id_or_nothing_is_done() {
     let list = || answer(200, &policies.to_string());
     let server = Scripted::start(vec![list(), answer(204, ""), list(), list(), answer(204, "")]);
     assert_eq!(ask(&server, &["policy", "delete", "once"]).0, Some(0));
-    for (name, said) in [("twice", "stands for 2"), ("thrice", "no policy has the name thrice")] {
+    for (name, said) in
+        [("twice", "2 have the name twice"), ("thrice", "no policy has the id or name thrice")]
+    {
         let (code, _, stderr) = ask(&server, &["policy", "delete", name]);
         assert_eq!(code, Some(1));
         assert!(stderr.contains(said) && stderr.contains("cairn policy list"), "{stderr}");
@@ -312,9 +316,9 @@ fn a_name_stands_for_one_id_or_nothing_is_done() {
     assert_eq!(lines, [list.clone(), delete, list.clone(), list, detach]);
 }
 
-/// The server must see what a file has twice: a copy made of the parsed document would have lost it.
+/// The server must see duplicate members, which a re-serialised document would have lost.
 #[test]
-fn a_policy_is_sent_as_it_stands_and_only_if_it_is_json() {
+fn a_policy_is_sent_unchanged_and_only_if_it_is_json() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.json");
     let file = path.to_str().unwrap();
@@ -338,6 +342,6 @@ fn a_policy_is_sent_as_it_stands_and_only_if_it_is_json() {
     assert_eq!(ask(&server, &["policy", "create", folder.path().to_str().unwrap()]).0, Some(1));
     assert_eq!(ask(&server, &["policy", "create", "no-such-file"]).0, Some(1));
     let (_, _, stderr) = ask(&server, &["policy", "create", "-"]);
-    assert!(stderr.contains("the standard input"), "{stderr}");
+    assert!(stderr.contains("standard input"), "{stderr}");
     assert_eq!(server.asked().len(), 1);
 }

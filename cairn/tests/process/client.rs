@@ -1,9 +1,9 @@
-//! `cairn status` against a real server, and one that is gone.
+//! `cairn status` against a real server, and against one that has stopped.
 
 use crate::server::{Server, TOKEN, Variables, production, run};
 
 #[test]
-fn status_follows_readiness_and_shows_more_with_a_token() {
+fn status_shows_readiness_and_with_a_token_more() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(&["serve"], &production(folder.path()));
     let endpoint = format!("http://{}", server.management);
@@ -15,7 +15,7 @@ fn status_follows_readiness_and_shows_more_with_a_token() {
     let with = |token: &str| Variables::from([("SERVICE_MANAGEMENT_TOKEN", token.to_owned())]);
     let (code, stdout, stderr) = run(&arguments, &with(TOKEN));
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stdout.contains("version: ") && stdout.contains("erasure_coding: false"), "{stdout}");
+    assert!(stdout.contains("version: ") && stdout.contains("erasure coding: no"), "{stdout}");
 
     let (code, stdout, stderr) = run(&arguments, &with("wrong"));
     assert_eq!((code, stdout.as_str()), (Some(0), "status: ready\n"), "the service is ready");
@@ -23,6 +23,6 @@ fn status_follows_readiness_and_shows_more_with_a_token() {
 
     assert_eq!(server.stop(), Some(0));
     let (code, stdout, stderr) = run(&arguments, &Variables::new());
-    assert_eq!((code, stdout.as_str()), (Some(3), ""), "nobody answers");
+    assert_eq!((code, stdout.as_str()), (Some(3), ""), "no server responds");
     assert!(stderr.contains("cannot be reached") && stderr.contains("--endpoint"), "{stderr}");
 }

@@ -1,20 +1,20 @@
-//! docs/cli.md against the help of the binary: every command, with every option.
+//! Compares docs/cli.md with the help of the binary: every command with every option.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::server::{Variables, run};
 
 const DOCUMENTATION: &str = include_str!("../../../docs/cli.md");
-/// Options that the page tells once for all.
+/// Options that the page describes once for all commands.
 const COMMON: [&str; 3] = ["--json", "--endpoint", "--help"];
 
-/// A command's words after `cairn`, and its own options and positional arguments.
+/// The words of each command after `cairn`, with its options and positional arguments.
 type Commands = BTreeMap<String, BTreeSet<String>>;
 
-/// The names under a heading of a help text.
+/// Returns the names under a heading of a help text.
 fn names<'h>(help: &'h str, heading: &str) -> Vec<&'h str> {
     let lines = help.lines().skip_while(|line| *line != heading).skip(1).take_while(|line| !line.is_empty());
-    // Text that goes on is indented deeper.
+    // Continued text is indented deeper.
     let entries = lines.filter_map(|line| line.strip_prefix("  ")).filter(|entry| !entry.starts_with(' '));
     entries.filter_map(|entry| entry.split_whitespace().find(|word| *word != "-h,")).collect()
 }
@@ -36,13 +36,13 @@ fn walk(words: &[&str], found: &mut Commands) {
     }
 }
 
-/// The rows whose first cell is the usage of a command.
+/// Returns the commands in rows whose first cell is the usage of a command.
 fn documented() -> Commands {
     let usages = DOCUMENTATION.lines().filter_map(|line| line.strip_prefix("| `cairn ")?.split('`').next());
     let mut found = Commands::new();
     for usage in usages {
         let (mut words, mut own, mut value_of_option) = (Vec::new(), BTreeSet::new(), false);
-        for word in usage.split_whitespace().map(|word| word.trim_matches(['[', ']'])) {
+        for word in usage.split_whitespace().map(|word| word.trim_matches(['[', ']', '.'])) {
             if word.starts_with("--") {
                 own.insert(word.to_owned());
             } else if !word.starts_with('<') {
@@ -53,13 +53,13 @@ fn documented() -> Commands {
             }
             value_of_option = word.starts_with("--");
         }
-        assert!(found.insert(words.join(" "), own).is_none(), "{usage} stands twice");
+        assert!(found.insert(words.join(" "), own).is_none(), "{usage} occurs twice");
     }
     found
 }
 
 #[test]
-fn every_command_is_documented_and_every_documented_one_exists() {
+fn documentation_and_help_have_the_same_commands() {
     let mut found = Commands::new();
     walk(&[], &mut found);
     assert!(found.len() > 30, "{found:?}");

@@ -1,4 +1,4 @@
-//! From ready to the end: requests on both planes, the drain, the second signal, and what the log says.
+//! Requests on both planes, the drain, the second signal, and the log.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::server::{Server, production};
 
-/// Sends one request on a connection of its own and reads the whole answer.
+/// Sends one request on a new connection and reads the whole response.
 fn ask(address: &str, request: &str) -> String {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
@@ -29,7 +29,7 @@ fn get(path: &str) -> String {
 }
 
 #[test]
-fn both_planes_answer_each_on_its_own_port() {
+fn each_plane_responds_on_its_own_port() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&["serve"], &production(folder.path()));
     assert!(ask(&server.management, &get("/health")).ends_with("{\"status\":\"ok\"}"));
@@ -46,11 +46,11 @@ fn both_planes_answer_each_on_its_own_port() {
     assert_eq!(server.stop(), Some(0));
 }
 
-/// A request that has begun: all of its head but the blank line.
+/// An incomplete request: its head without the blank line.
 const HALF_HEAD: &[u8] = b"GET /health HTTP/1.1\r\nHost: localhost\r\n";
 
 #[test]
-fn a_request_in_flight_is_answered_while_idle_connections_are_closed() {
+fn a_drain_finishes_requests_and_closes_idle_connections() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&["serve"], &production(folder.path()));
     let mut idle = connect(&server.management);
@@ -59,7 +59,7 @@ fn a_request_in_flight_is_answered_while_idle_connections_are_closed() {
     idle.read_exact(&mut first_byte).unwrap();
     let mut in_flight = connect(&server.management);
     in_flight.write_all(HALF_HEAD).unwrap();
-    // An answer on another connection after these bytes: they have arrived, as far as a client can tell.
+    // After a later response on another connection, these bytes have arrived, as far as a client can tell.
     ask(&server.management, &get("/health"));
 
     server.signal(Signal::TERM);
@@ -73,10 +73,10 @@ fn a_request_in_flight_is_answered_while_idle_connections_are_closed() {
     assert_eq!(server.wait(), Some(0));
 }
 
-/// Both planes shared one signal to stop, so the management port was closed in the moment in which the drain began:
-/// readiness said 503 to nobody, and who watched `/health` took a drain for a crash.
+/// Both planes shared one drain, so the management port was closed as soon as it began: no client could see that `/ready` was
+/// 503, and monitors of `/health` mistook a drain for a crash.
 #[test]
-fn management_answers_until_the_data_plane_has_finished() {
+fn the_management_plane_responds_until_the_data_plane_has_finished() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&["serve"], &production(folder.path()));
     let mut in_flight = connect(&server.data);
@@ -103,7 +103,7 @@ fn management_answers_until_the_data_plane_has_finished() {
 }
 
 #[test]
-fn requests_that_do_not_end_hold_the_process_no_longer_than_the_grace_period() {
+fn unfinished_requests_delay_the_end_by_the_grace_period() {
     let folder = tempfile::tempdir().unwrap();
     let mut variables = production(folder.path());
     variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "2".to_owned());
@@ -118,12 +118,12 @@ fn requests_that_do_not_end_hold_the_process_no_longer_than_the_grace_period() {
     server.logged(|line| line["message"] == "draining");
     let began = Instant::now();
     assert_eq!(server.wait(), Some(0));
-    // A busy host may need a few seconds to end it; waiting for the heads would take 300.
+    // A busy host may need a few seconds; waiting for the heads would take 300.
     assert!(began.elapsed() >= Duration::from_secs(1) && began.elapsed() < Duration::from_secs(20));
 }
 
 #[test]
-fn the_second_signal_ends_at_once() {
+fn the_second_signal_ends_the_process_immediately() {
     let folder = tempfile::tempdir().unwrap();
     let mut variables = production(folder.path());
     variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "300".to_owned());
@@ -135,13 +135,13 @@ fn the_second_signal_ends_at_once() {
     server.signal(Signal::INT);
     server.logged(|line| line["message"] == "draining");
     let code = server.signal_until_it_ends();
-    assert_eq!(code, Some(128 + 15), "a request in flight, and 300 seconds for it, do not hold it up");
+    assert_eq!(code, Some(128 + 15), "requests in flight and the grace period do not delay it");
 }
 
-/// `timeout` of coreutils signals the process and then its group, and the process is in the group: it got SIGTERM twice
-/// within a fraction of a millisecond, took the second for impatience, and cut off the requests in flight.
+/// coreutils' `timeout` signals the process and then its group: the process received SIGTERM twice within a millisecond,
+/// treated the second one as a request to end immediately, and cut off the requests in flight.
 #[test]
-fn a_signal_that_comes_twice_in_a_row_is_one() {
+fn two_signals_in_quick_succession_count_as_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start(&["serve"], &production(folder.path()));
     let mut in_flight = connect(&server.management);
@@ -167,7 +167,7 @@ fn a_store_survives_a_kill() {
 }
 
 #[test]
-fn dev_keeps_its_secrets_to_the_owner_and_starts_again_with_them() {
+fn dev_starts_again_with_its_secrets() {
     let folder = tempfile::tempdir().unwrap();
     let mut variables = production(folder.path());
     for name in [

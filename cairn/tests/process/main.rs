@@ -1,7 +1,8 @@
-//! The binary as a process: starts, refusals, the drain, and the command-line client.
+//! Tests of the binary as a process: starts, refusals, the drain, and the command-line client.
 #![expect(clippy::unwrap_used, reason = "a test ends where its own preparation fails")]
 
 mod answers;
+mod arguments;
 mod client;
 mod documentation;
 mod lifecycle;

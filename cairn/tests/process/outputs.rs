@@ -1,4 +1,4 @@
-//! Answers that cannot be written, and what goes with an answer: the exit code of `status`, the proof of `verify`.
+//! Tests of unwritable output, exit codes and proof files.
 
 use std::fs::{File, read_dir, read_to_string};
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::server::{Variables, cairn};
 
 const ID: &str = "019aa5b8-0000-7000-8000-00000000000f";
 
-/// Runs the client with this standard output: exit code and standard error.
+/// Runs the client with this standard output. Returns exit code and standard error.
 fn ask(server: &Scripted, arguments: &[&str], stdout: impl Into<Stdio>) -> (Option<i32>, String) {
     let variables = Variables::from([("SERVICE_MANAGEMENT_TOKEN", "token-of-the-output-tests".to_owned())]);
     let arguments: Vec<&str> = arguments.iter().copied().chain(["--endpoint", &server.endpoint]).collect();
@@ -19,12 +19,12 @@ fn ask(server: &Scripted, arguments: &[&str], stdout: impl Into<Stdio>) -> (Opti
     (ended.status.code(), String::from_utf8(ended.stderr).unwrap())
 }
 
-/// A device on which no space is left.
+/// Opens a device without free space.
 fn full() -> File {
     File::options().write(true).open("/dev/full").unwrap()
 }
 
-/// A pipe whose reader has gone.
+/// Returns a pipe whose reader was closed.
 fn closed() -> Stdio {
     let (_, writer) = std::io::pipe().unwrap();
     writer.into()
@@ -38,10 +38,10 @@ fn created(what: &str) -> Value {
     }
 }
 
-/// Errors of the standard output were ignored: `cairn service-account create lost > /dev/full` exited with 0, and the only
-/// copy of the secret key was gone.
+/// Errors of standard output were ignored: `cairn service-account create lost > /dev/full` exited with 0, and the only copy of
+/// the secret key was lost.
 #[test]
-fn a_secret_that_could_not_be_written_is_a_failure_that_says_how_to_be_rid_of_it() {
+fn a_secret_that_could_not_be_written_is_a_failure() {
     for (arguments, clean_up) in [
         (&["service-account", "create", "lost"][..], format!("cairn service-account delete {ID}")),
         (&["service-account", "rotate", ID], format!("cairn service-account credential delete {ID} {ID}")),
@@ -58,7 +58,7 @@ fn a_secret_that_could_not_be_written_is_a_failure_that_says_how_to_be_rid_of_it
             for stdout in [Stdio::from(full()), closed()] {
                 let (code, stderr) = ask(&server, &arguments, stdout);
                 assert_eq!(code, Some(1), "{arguments:?}");
-                assert!(stderr.contains("the answer could not be written"), "{stderr}");
+                assert!(stderr.contains("the output could not be written"), "{stderr}");
                 assert!(stderr.contains(&clean_up) && !stderr.contains("SK"), "{stderr}");
             }
         }
@@ -66,19 +66,19 @@ fn a_secret_that_could_not_be_written_is_a_failure_that_says_how_to_be_rid_of_it
 }
 
 #[test]
-fn an_answer_that_could_not_be_written_is_a_failure_but_a_reader_who_left_is_none() {
+fn a_write_error_is_a_failure_but_a_closed_pipe_is_not() {
     let list = || answer(200, &json!({"buckets": []}).to_string());
     let server = Scripted::start(vec![list(), list()]);
     let (code, stderr) = ask(&server, &["bucket", "list"], full());
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("the answer could not be written"), "{stderr}");
+    assert!(stderr.contains("the output could not be written"), "{stderr}");
     assert_eq!(ask(&server, &["bucket", "list"], closed()), (Some(0), String::new()));
 }
 
-/// An operator's script took an ended token for an ended service: the refusal of the second question, which only the token
-/// asks, decided the exit code.
+/// An operator's script mistook an expired token for a service that was down: the refusal of the second request, which needs
+/// the token, determined the exit code.
 #[test]
-fn the_exit_code_of_status_is_readiness_whatever_becomes_of_the_token() {
+fn a_refused_token_does_not_change_the_exit_code_of_status() {
     let stale = || refusal(401, "UNAUTHENTICATED", "no such token");
     for (ready, expected) in [(200, Some(0)), (503, Some(1))] {
         let status = if ready == 200 { "ready" } else { "not_ready" };
@@ -105,10 +105,10 @@ fn verified(status: &str) -> Vec<u8> {
     answer(200, &json!({"status": status, "version_id": "7", "proof": {"signature": "x"}}).to_string())
 }
 
-/// The file was opened when the answer was there: after days of reading a store, a folder that is none threw the
-/// verification away, and not even its result was printed.
+/// The file was opened after the response: if its folder did not exist, days of verification were lost, and not even the result
+/// was printed.
 #[test]
-fn a_proof_that_cannot_be_written_is_known_before_anything_is_verified() {
+fn an_unwritable_proof_is_reported_before_the_verification() {
     let folder = tempfile::tempdir().unwrap();
     let server = Scripted::start(vec![]);
     for place in [folder.path().join("none/proof.json"), folder.path().to_owned()] {
@@ -122,7 +122,7 @@ fn a_proof_that_cannot_be_written_is_known_before_anything_is_verified() {
 }
 
 #[test]
-fn a_proof_replaces_what_was_there_only_when_there_is_one() {
+fn a_file_is_replaced_only_by_a_complete_proof() {
     let folder = tempfile::tempdir().unwrap();
     let (proof, link) = (folder.path().join("proof.json"), folder.path().join("link"));
     std::fs::write(&proof, "of last year").unwrap();
@@ -135,13 +135,13 @@ fn a_proof_replaces_what_was_there_only_when_there_is_one() {
         verified("corrupt"),
         verified("ok"),
     ]);
-    for refused in ["NOT_READY", "the answer holds none"] {
+    for refused in ["NOT_READY", "the response contains none"] {
         let (code, stderr) = ask(&server, &arguments, Stdio::null());
         assert_eq!(code, Some(1));
         assert!(stderr.contains(refused), "{stderr}");
         assert_eq!(read_to_string(&proof).unwrap(), "of last year");
     }
-    // A proof of damage is one too, and so is one whose result nobody could read.
+    // A proof of damage is written too, even if the result could not be printed.
     assert_eq!(ask(&server, &arguments, Stdio::null()).0, Some(1));
     let kept = || serde_json::from_str::<Value>(&read_to_string(&proof).unwrap()).ok();
     assert_eq!(kept(), Some(json!({"signature": "x"})));
@@ -153,7 +153,7 @@ fn a_proof_replaces_what_was_there_only_when_there_is_one() {
 }
 
 #[test]
-fn a_proof_that_goes_to_a_pipe_or_device_leaves_it_there() {
+fn a_proof_can_be_written_to_a_pipe_or_device() {
     let server = Scripted::start(vec![verified("ok"), verified("ok")]);
     let arguments = ["verify", "object", "b", "k", "--proof"];
     let (reader, writer) = std::io::pipe().unwrap();

@@ -1,10 +1,10 @@
-//! Starts that must not happen: each ends with exit code 1, names what is wrong, and shows no secret.
+//! Starts that must fail: each exits with 1, names the cause, and shows no secret.
 
 use std::path::Path;
 
 use crate::server::{MASTER_KEY, ROOT, Server, TOKEN, Variables, production, run};
 
-/// Runs `serve` with `change` made to a good environment and gives what it said.
+/// Runs `serve` with a valid environment after `change`, and returns its output.
 fn refused(data_dir: &Path, change: impl FnOnce(&mut Variables)) -> String {
     let mut variables = production(data_dir);
     change(&mut variables);
@@ -17,7 +17,7 @@ fn refused(data_dir: &Path, change: impl FnOnce(&mut Variables)) -> String {
 }
 
 #[test]
-fn a_missing_master_key_ends_the_start_before_anything_is_made() {
+fn a_missing_master_key_is_refused_before_anything_is_created() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("data");
     let said = refused(&data_dir, |variables| drop(variables.remove("SERVICE_CREDENTIAL_MASTER_KEY")));
@@ -43,7 +43,7 @@ fn an_unknown_variable_is_named() {
 }
 
 #[test]
-fn a_store_does_not_open_with_another_master_key() {
+fn another_master_key_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     assert_eq!(Server::start(&["serve"], &production(folder.path())).stop(), Some(0));
     let other = "another-master-key-0123456789-0123";
@@ -60,16 +60,16 @@ fn a_store_does_not_open_with_another_master_key() {
 }
 
 #[test]
-fn a_second_process_does_not_get_the_data_folder() {
+fn a_second_process_on_one_data_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let first = Server::start(&["serve"], &production(folder.path()));
     let said = refused(folder.path(), |_| {});
     assert!(said.contains(folder.path().to_str().unwrap()), "{said}");
-    assert_eq!(first.stop(), Some(0), "the first is not disturbed");
+    assert_eq!(first.stop(), Some(0), "the first process is not affected");
 }
 
 #[test]
-fn a_port_in_use_is_not_shared() {
+fn a_port_in_use_is_refused() {
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Server::start(&["serve"], &production(one.path()));
     let address = first.data.clone();
@@ -93,7 +93,7 @@ fn too_little_lockable_memory_is_explained() {
 }
 
 #[test]
-fn wrong_usage_has_an_exit_code_of_its_own() {
+fn wrong_usage_exits_with_2() {
     for arguments in [&[][..], &["nothing"], &["serve", "--nothing"]] {
         assert_eq!(run(arguments, &Variables::new()).0, Some(2), "{arguments:?}");
     }

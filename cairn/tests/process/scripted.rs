@@ -1,4 +1,4 @@
-//! A server that answers as a test tells it, and keeps what it was asked.
+//! A server that sends scripted responses and records the requests.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,14 +13,14 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// The value of a header; the name in lower case.
+    /// Returns the value of a header; the name must be in lower case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.headers.iter().filter_map(|line| line.split_once(": "));
         lines.find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, value)| value)
     }
 }
 
-/// Gives one answer to each connection, in order, and closes it; afterwards it closes without an answer.
+/// Sends one response on each connection, in order, and closes it. After the last response it closes connections without one.
 pub(crate) struct Scripted {
     pub(crate) endpoint: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -36,14 +36,14 @@ impl Scripted {
             let mut answers = answers.into_iter();
             for mut stream in listener.incoming().map_while(Result::ok) {
                 kept.lock().unwrap().push(read(&stream));
-                // A client that has read enough may be gone.
+                // The client may have closed the connection.
                 let _ = stream.write_all(&answers.next().unwrap_or_default());
             }
         });
         Self { endpoint, asked }
     }
 
-    /// What was asked so far.
+    /// Returns the requests so far.
     pub(crate) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap().clone()
     }
@@ -70,13 +70,13 @@ fn read(stream: &TcpStream) -> Asked {
     asked
 }
 
-/// An answer with a body.
+/// Returns a response with a body.
 pub(crate) fn answer(status: u16, body: &str) -> Vec<u8> {
     let length = body.len();
     format!("HTTP/1.1 {status} -\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}").into_bytes()
 }
 
-/// A refusal as the management plane words it.
+/// Returns an error response of the management plane.
 pub(crate) fn refusal(status: u16, code: &str, message: &str) -> Vec<u8> {
     let error = serde_json::json!({"error": {"code": code, "message": message, "request_id": "id-7"}});
     answer(status, &error.to_string())

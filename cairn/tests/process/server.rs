@@ -1,4 +1,4 @@
-//! A server process for a test: started with a clean environment on free ports, found by its log, ended with the test.
+//! A server process for tests, with a clean environment and free ports. It ends with the test.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};
@@ -12,14 +12,14 @@ use serde_json::Value;
 
 pub(crate) const MASTER_KEY: &str = "master-key-0123456789-0123456789-x";
 pub(crate) const TOKEN: &str = "system-token-0123456789-0123456789";
-pub(crate) const ROOT: (&str, &str) = ("ROOTKEY", "root-secret-key-0123456789");
-/// No step of a test takes longer, on however busy a host.
+pub(crate) const ROOT: (&str, &str) = ("ROOTKEY", "root-secret-key-0123456789-012345");
+/// Time limit of each step, even on a busy host.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Variables of a server's environment; nothing else is passed on.
+/// The whole environment of a server.
 pub(crate) type Variables = BTreeMap<&'static str, String>;
 
-/// What production needs, on free ports, with JSON logs.
+/// Returns the variables that production requires, with free ports and JSON logs.
 pub(crate) fn production(data_dir: &Path) -> Variables {
     [
         ("SERVICE_CREDENTIAL_MASTER_KEY", MASTER_KEY),
@@ -38,14 +38,14 @@ pub(crate) fn production(data_dir: &Path) -> Variables {
     .collect()
 }
 
-/// The binary with these arguments and this environment.
+/// Returns the command with these arguments and this environment.
 pub(crate) fn cairn(arguments: &[&str], variables: &Variables) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cairn"));
     command.args(arguments).env_clear().envs(variables).stdin(Stdio::null());
     command
 }
 
-/// Runs the binary to its end: exit code, standard output, standard error.
+/// Runs the binary to its end. Returns exit code, standard output and standard error.
 pub(crate) fn run(arguments: &[&str], variables: &Variables) -> (Option<i32>, String, String) {
     let mut child =
         cairn(arguments, variables).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -65,7 +65,7 @@ fn read_all(mut from: impl Read + Send + 'static) -> Receiver<String> {
     receiver
 }
 
-/// Waits for the end, but not for ever.
+/// Waits for the end, with a time limit.
 fn wait(child: &mut Child) -> ExitStatus {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -89,7 +89,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server and waits until it says that it is ready. Its log must be JSON.
+    /// Starts a server and waits until it is ready. Its log must be JSON.
     pub(crate) fn start(arguments: &[&str], variables: &Variables) -> Self {
         let mut child =
             cairn(arguments, variables).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -107,7 +107,7 @@ impl Server {
         server
     }
 
-    /// Waits for a log line and gives it.
+    /// Waits for a log line and returns it.
     pub(crate) fn logged(&mut self, is_it: impl Fn(&Value) -> bool) -> Value {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -125,7 +125,7 @@ impl Server {
         kill_process(id, signal).unwrap();
     }
 
-    /// SIGTERM again and again, as an impatient operator would, and the exit code.
+    /// Sends SIGTERM repeatedly and returns the exit code.
     pub(crate) fn signal_until_it_ends(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().unwrap().is_none() {
@@ -136,12 +136,12 @@ impl Server {
         self.wait()
     }
 
-    /// The exit code; `None` when a signal ended it.
+    /// Waits for the end. Returns the exit code, or `None` if a signal ended it.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         wait(&mut self.child).code()
     }
 
-    /// SIGTERM and the exit code.
+    /// Sends SIGTERM and returns the exit code.
     pub(crate) fn stop(mut self) -> Option<i32> {
         self.signal(Signal::TERM);
         self.wait()

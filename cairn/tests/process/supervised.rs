@@ -1,4 +1,4 @@
-//! What a service manager hears of a server: that it opens the store, is ready, drains; or why it does not start.
+//! Notifications to a service manager: opening the store, ready, draining, or why the server does not start.
 
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::server::{Server, Variables, cairn, production, run};
 
-/// A manager's socket in this folder, and the variables of a server that is told of it.
+/// Returns a manager's socket in this folder, and the variables of a server that uses it.
 fn manager(folder: &Path) -> (UnixDatagram, Variables) {
     let path = folder.join("notify");
     let socket = UnixDatagram::bind(&path).unwrap();
@@ -19,7 +19,7 @@ fn manager(folder: &Path) -> (UnixDatagram, Variables) {
     (socket, variables)
 }
 
-/// The next message, one assignment a line.
+/// Receives the next message, which has one assignment per line.
 fn received(manager: &UnixDatagram) -> String {
     let mut buffer = [0; 4096];
     let count = manager.recv(&mut buffer).unwrap();
@@ -27,7 +27,7 @@ fn received(manager: &UnixDatagram) -> String {
 }
 
 #[test]
-fn a_manager_hears_of_a_server_when_it_is_ready_and_when_it_stops() {
+fn ready_and_stopping_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (manager, mut variables) = manager(folder.path());
     variables.insert("SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS", "120".to_owned());
@@ -44,7 +44,7 @@ fn a_manager_hears_of_a_server_when_it_is_ready_and_when_it_stops() {
 }
 
 #[test]
-fn a_manager_hears_why_a_server_does_not_start() {
+fn the_reason_of_a_failed_start_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let (manager, variables) = manager(folder.path());
     std::fs::write(folder.path().join("data"), "a file where the folder should be").unwrap();
@@ -58,23 +58,46 @@ fn a_manager_hears_why_a_server_does_not_start() {
     );
 }
 
-/// Such a server stays and refuses; not told of, its start would time out, and it would be killed and started for ever.
+/// Such a server keeps running and refuses requests. Without the notification, its start would time out, and it would be
+/// restarted again and again.
 #[test]
-fn a_manager_takes_a_server_that_refuses_a_later_store_for_started() {
+fn a_server_that_refuses_a_newer_store_reports_ready() {
     let folder = tempfile::tempdir().unwrap();
     let (manager, variables) = manager(folder.path());
     assert_eq!(Server::start(&["serve"], &variables).stop(), Some(0));
-    let superblock = folder.path().join("data").join("superblock.json");
-    let text = std::fs::read_to_string(&superblock).unwrap();
-    let (before, after) = text.split_once("\"format_version\": ").unwrap();
-    let rest = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    std::fs::write(&superblock, format!("{before}\"format_version\": 999{rest}")).unwrap();
+    set_format_version(folder.path(), 999);
     let mut process = cairn(&["serve"], &variables).stderr(std::process::Stdio::null()).spawn().unwrap();
-    // The first one came from the server that made the store.
+    // The first message came from the server that created the store.
     let told =
         std::iter::repeat_with(|| received(&manager)).filter(|message| message.starts_with("READY=1")).nth(1);
     process.kill().unwrap();
     process.wait().unwrap();
     let told = told.unwrap();
     assert!(told.contains("STATUS=Every request is refused: ") && told.contains("999"), "{told}");
+}
+
+/// systemd ends a start that takes longer than `TimeoutStartSec`, and an upgrade would never end.
+#[test]
+fn an_upgrade_of_the_store_asks_for_more_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let (manager, variables) = manager(folder.path());
+    assert_eq!(Server::start(&["serve"], &variables).stop(), Some(0));
+    set_format_version(folder.path(), 2);
+    let mut process = cairn(&["serve"], &variables).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let asked = std::iter::repeat_with(|| received(&manager))
+        .take(8)
+        .find(|message| message.starts_with("EXTEND_TIMEOUT_USEC="));
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let asked = asked.expect("the upgrade asks for time before it begins");
+    assert!(asked.contains("STATUS=Upgrading the store from format version 2 to "), "{asked}");
+}
+
+/// Changes the version in the superblock of the store in this folder.
+fn set_format_version(folder: &Path, version: u32) {
+    let superblock = folder.join("data").join("superblock.json");
+    let text = std::fs::read_to_string(&superblock).unwrap();
+    let (before, after) = text.split_once("\"format_version\": ").unwrap();
+    let rest = after.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    std::fs::write(&superblock, format!("{before}\"format_version\": {version}{rest}")).unwrap();
 }

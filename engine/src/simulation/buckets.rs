@@ -1,43 +1,44 @@
-//! The buckets of a campaign: one of each kind.
+//! The buckets of a campaign: one for each kind of versioning and locking.
 
-use crate::bucket::{Bucket, BucketSettings, Versioning};
 use crate::error::EngineError;
-use crate::lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+use crate::simulation::violation::{Violation, ViolationKind};
 use crate::store::Store;
+use crate::types::bucket::{Bucket, BucketSettings, Versioning};
+use crate::types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 use cairn_model::{BucketName, Clock, Timestamp};
 use std::sync::Arc;
 
-/// Without versions.
+/// Number of the bucket without versioning.
 pub(crate) const PLAIN: usize = 0;
-/// With versions, which is suspended and enabled again.
+/// Number of the bucket whose versioning is enabled, suspended and enabled again.
 pub(crate) const VERSIONED: usize = 1;
-/// With object lock, and a default retention.
+/// Number of the bucket with object lock and a default retention.
 pub(crate) const LOCKED: usize = 2;
 
-/// How a bucket is made.
-pub(crate) struct Kind {
+/// The settings that a bucket is created with.
+pub(crate) struct BucketKind {
     pub(crate) name: &'static str,
     versioning: Versioning,
     object_lock: bool,
 }
 
-/// By number.
-pub(crate) const BUCKETS: [Kind; 3] = [
-    Kind { name: "plain", versioning: Versioning::Unversioned, object_lock: false },
-    Kind { name: "versioned", versioning: Versioning::Enabled, object_lock: false },
-    Kind { name: "locked", versioning: Versioning::Enabled, object_lock: true },
+/// The buckets, by number.
+pub(crate) const BUCKETS: [BucketKind; 3] = [
+    BucketKind { name: "plain", versioning: Versioning::Unversioned, object_lock: false },
+    BucketKind { name: "versioned", versioning: Versioning::Enabled, object_lock: false },
+    BucketKind { name: "locked", versioning: Versioning::Enabled, object_lock: true },
 ];
 
 const DEFAULT_RETENTION: DefaultRetention =
     DefaultRetention { mode: RetentionMode::Governance, period: RetentionPeriod::Days(1) };
-const DAY: u64 = 24 * 60 * 60 * 1000;
+const DAY_MILLISECONDS: u64 = 24 * 60 * 60 * 1000;
 
-/// Time stands still: what happens follows from the seed alone.
+/// A clock that stands still, so that a campaign depends on its seed alone.
 pub(crate) struct StoppedClock;
 
 impl StoppedClock {
     pub(crate) const NOW: Timestamp = Timestamp(1_700_000_000_000);
-    pub(crate) const TOMORROW: Timestamp = Timestamp(Self::NOW.0 + DAY);
+    pub(crate) const TOMORROW: Timestamp = Timestamp(Self::NOW.0 + DAY_MILLISECONDS);
 }
 
 impl Clock for StoppedClock {
@@ -46,8 +47,8 @@ impl Clock for StoppedClock {
     }
 }
 
-/// The lock of a version that is written with `lock`.
-pub(crate) fn lock_of_new(bucket: usize, lock: ObjectLock) -> ObjectLock {
+/// Returns the lock that a new version gets when it is written with `lock`.
+pub(crate) fn lock_of_new_version(bucket: usize, lock: ObjectLock) -> ObjectLock {
     if bucket != LOCKED || lock.retention.is_some() {
         return lock;
     }
@@ -55,34 +56,34 @@ pub(crate) fn lock_of_new(bucket: usize, lock: ObjectLock) -> ObjectLock {
     ObjectLock { retention: Some(retention), ..lock }
 }
 
-/// The buckets of a store, in order of their numbers; `None` where one is missing.
-fn find(store: &Store) -> Option<Vec<Arc<Bucket>>> {
+/// Returns the buckets in the order of their numbers; `None` when one is missing.
+fn all_of(store: &Store) -> Option<Vec<Arc<Bucket>>> {
     BUCKETS.iter().map(|kind| store.bucket(&BucketName::parse(kind.name).ok()?)).collect()
 }
 
-/// The buckets of a store that has them.
+/// Returns the buckets of a store that must have them.
 ///
 /// # Errors
-/// When one is gone.
-pub(crate) fn of(store: &Store) -> Result<Vec<Arc<Bucket>>, String> {
-    find(store).ok_or_else(|| "a bucket is gone".to_owned())
+/// When one is missing.
+pub(crate) fn existing(store: &Store) -> Result<Vec<Arc<Bucket>>, Violation> {
+    all_of(store).ok_or_else(|| Violation::new(ViolationKind::BucketMismatch, "a bucket is missing"))
 }
 
-/// The buckets of a store; they are made when it is new.
-pub(crate) async fn of_new(store: &Arc<Store>) -> Result<Vec<Arc<Bucket>>, EngineError> {
-    if let Some(buckets) = find(store) {
+/// Returns the buckets of a store; creates them when the store is new.
+pub(crate) async fn existing_or_new(store: &Arc<Store>) -> Result<Vec<Arc<Bucket>>, EngineError> {
+    if let Some(buckets) = all_of(store) {
         return Ok(buckets);
     }
-    let mut made = Vec::new();
-    for Kind { name, versioning, object_lock } in &BUCKETS {
+    let mut created = Vec::new();
+    for BucketKind { name, versioning, object_lock } in &BUCKETS {
         let settings = BucketSettings {
             versioning: *versioning,
             object_lock: *object_lock,
             default_retention: object_lock.then_some(DEFAULT_RETENTION),
             ..BucketSettings::default()
         };
-        let name = BucketName::parse(name).map_err(|_| EngineError::NoSuchBucket)?;
-        made.push(store.create_bucket(&name, settings).await?);
+        let name = BucketName::parse(name).expect("the names of the campaign's buckets are valid");
+        created.push(store.create_bucket(&name, settings).await?);
     }
-    Ok(made)
+    Ok(created)
 }

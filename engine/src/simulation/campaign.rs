@@ -1,132 +1,136 @@
-//! A campaign of power cuts: stores under load that lose their power at every flush and on both sides of every commit.
+//! A campaign of power cuts: stores under load lose their power at every flush and on both sides of every commit.
 //!
-//! A campaign is a row of lives. A life is a store with a few tasks that change it, its threads on the stage, stepped in an
-//! order that follows from the seed. After every step, what a cut would find is noted: LMDB as of the last commit, the disk
-//! with what was not flushed, and what had been acknowledged. Then the power is cut at each of these moments several times
-//! over, with another subset of the writes each time, and each store is opened and looked at as a whole. A later life begins
-//! with the store that one of the cuts left. The same seed gives the same campaign.
+//! A campaign is a series of sessions. A session opens a store and runs tasks that change it, while the store's threads are
+//! stepped in an order that depends on the seed. After every step the driver records a cut point: LMDB as of the last commit,
+//! the disk with what was not flushed, and the history of the workload. When the session has ended, the power is cut several
+//! times at some of these points, each time with another subset of the un-flushed writes, and every resulting store is opened
+//! and checked (`recovery.rs`). A later session starts with the store that one of the cuts left. The same seed gives the same
+//! campaign.
 
-use crate::engine::Engine;
+use crate::api::engine::Engine;
+use crate::fault::{
+    Effect, Fault, Flaw, Kept, Operation, Random, SimulatedDisk, Simulation, StopPoint, StoreThread,
+};
+use crate::simulation::bucket_contents::Contents;
 use crate::simulation::buckets::{self, StoppedClock};
-use crate::simulation::disk::{Effect, Fault, Kept, Operation, SimulatedDisk};
-use crate::simulation::examine::{CutPoint, FixedFiles, metadata_of};
 use crate::simulation::history::History;
-use crate::simulation::look::Found;
-use crate::simulation::stage::{Actor, Point};
-use crate::simulation::workload::{Workload, each_turn, ended};
-use crate::simulation::{Flaw, Random, Simulation};
+use crate::simulation::recovery::{CutPoint, StaticFiles, read_metadata};
+use crate::simulation::violation::Violation;
+use crate::simulation::workload::{Workload, poll_continuously};
+use crate::slice::Slice;
 use crate::store::{Store, StoreOptions};
 use futures_lite::future::yield_now;
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
-/// Steps of the threads of one life.
+/// Steps of the store's threads in one session.
 const STEPS: usize = 160;
-/// Turns of the executor between two steps at most.
-const TURNS_MAX: u64 = 16;
-/// Tasks of a life that only read, slowly.
+/// The executor yields fewer times than this between two steps.
+const YIELDS_BOUND: u64 = 16;
+/// Tasks of a session that only read, slowly.
 const READERS: u64 = 3;
-/// One moment of a life in so many is examined: more lives show more than more moments of one.
-const EXAMINED_IN: u64 = 8;
-/// One pause in so many is longer: uploads begin and end while a commit is held.
-const LONG_PAUSE_IN: u64 = 5;
-const LONG_PAUSE_TURNS_MAX: u64 = 120;
-/// Cuts at a moment at which something has not been flushed: all of it kept, nothing, and torn subsets.
+/// One in so many cut points of a session is checked: more sessions find more than more cut points of one session.
+const CHECKED_ONE_IN: u64 = 8;
+/// One in so many pauses is longer: uploads begin and end while a commit is stopped.
+const LONG_PAUSE_ONE_IN: u64 = 5;
+const LONG_PAUSE_YIELDS_BOUND: u64 = 120;
+/// Cuts with torn writes at a cut point with un-flushed changes, besides those that keep all and nothing.
 const TORN_CUTS: u64 = 3;
-/// One life in so many begins with a new store; the others with what a cut left.
-const NEW_STORE_IN: u64 = 4;
-/// One life in so many is led on a disk that fails now and then.
-const FAILING_IN: u64 = 5;
+/// One in so many sessions starts with a new store; the others with what a cut left.
+const NEW_STORE_ONE_IN: u64 = 4;
+/// One in so many sessions runs on a disk with planned failures.
+const FAILING_DISK_ONE_IN: u64 = 5;
 
-/// What to do.
+/// What a campaign does.
 #[derive(Clone, Debug)]
 pub struct CampaignOptions {
-    /// Where the stores' metadata goes, best in memory: an empty folder.
+    /// An empty folder for the metadata of the stores, preferably in memory.
     pub folder: PathBuf,
-    /// How many cuts.
+    /// Number of power cuts.
     pub cuts: u64,
-    /// What everything follows from.
+    /// The seed of everything that happens.
     pub seed: u64,
     /// A mistake that the engine makes on purpose.
     pub flaw: Option<Flaw>,
-    /// Failures of every life's disk, beside those of the campaign's own.
+    /// Failures of the disk in every session, in addition to those that the campaign plans itself.
     pub faults: Vec<Fault>,
 }
 
-/// What a campaign did and found.
-#[derive(Clone, Debug, Default)]
+/// What a campaign did, and the first violation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CampaignReport {
-    /// Power cuts, each examined.
+    /// Power cuts. The store of each was checked.
     pub cuts: u64,
-    /// Those of them that left a torn subset of the writes.
+    /// Cuts that left a torn subset of the un-flushed writes.
     pub torn: u64,
-    /// Moments at which the power was cut.
-    pub moments: u64,
-    /// Stores that were under load.
-    pub lives: u64,
-    /// Those of them that seal new payloads.
-    pub sealed: u64,
+    /// Cut points at which the power was cut.
+    pub cut_points: u64,
+    /// Sessions.
+    pub sessions: u64,
+    /// Sessions that encrypted new payloads.
+    pub encrypted_sessions: u64,
     /// Changes that were acknowledged.
     pub acknowledged: u64,
     /// Objects that were read while they were changed.
     pub reads: u64,
-    /// Flushes of volumes, those that failed by plan among them.
+    /// Flushes of volumes, including those that were planned to fail.
     pub flushes: u64,
-    /// Growth steps of volumes, new volumes among them.
+    /// Growth steps of volumes, including new volumes.
     pub growths: u64,
-    /// Runs of free space that were given back to the file system.
+    /// Holes that were punched.
     pub punches: u64,
-    /// What was lost, torn or leaked: the campaign ends with the first.
-    pub finding: Option<String>,
+    /// The violation that ended the campaign.
+    pub violation: Option<Violation>,
 }
 
-/// How one life goes.
+/// The parameters of a session.
 #[derive(Clone, Debug)]
-struct Life {
+struct Session {
     number: u64,
     seed: u64,
     folder: PathBuf,
     slices: u16,
-    sealed: bool,
+    encrypts: bool,
     reclaims: bool,
     tasks: u64,
     flaw: Option<Flaw>,
     faults: Vec<Fault>,
 }
 
-/// What a life leaves for its examination.
+/// What a session did.
 #[derive(Default)]
-struct Outcome {
-    points: Vec<CutPoint>,
+struct SessionOutcome {
+    cut_points: Vec<CutPoint>,
     acknowledged: u64,
     reads: u64,
-    /// Flushes, growth steps, runs given back.
-    counts: [u64; 3],
-    finding: Option<String>,
+    flushes: u64,
+    growths: u64,
+    punches: u64,
+    violation: Option<Violation>,
 }
 
-/// The store that the next life begins with.
-struct Left {
-    point: CutPoint,
+/// A power cut whose store the next session starts with.
+struct StartingPoint {
+    cut_point: CutPoint,
     kept: Kept,
-    found: Found,
+    contents: Contents,
     slices: u16,
 }
 
-fn options(life: &Life, folder: PathBuf) -> StoreOptions {
+fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
     StoreOptions {
         data_dir: folder,
-        slices: Some(life.slices),
-        master_key: b"a master key of the campaign, long enough".to_vec(),
+        slices: Some(session.slices),
+        master_key: b"a master key of the campaign, long enough".to_vec().into(),
         cache_bytes: 0,
         buffers: crate::limits::BufferLimits::default(),
         reserve_bytes: 0,
-        encryption_at_rest: life.sealed,
-        // At once, in some lives: holes are punched while the power may go.
-        reclaim_after: life.reclaims.then_some(std::time::Duration::ZERO),
+        encryption_at_rest: session.encrypts,
+        // In some sessions at once, so that power cuts hit hole punching.
+        reclaim_after: session.reclaims.then_some(std::time::Duration::ZERO),
         clock: Arc::new(StoppedClock),
     }
 }
@@ -134,54 +138,54 @@ fn options(life: &Life, folder: PathBuf) -> StoreOptions {
 /// Runs a campaign. Blocks.
 ///
 /// # Errors
-/// When the executor or the folder does not work; what the cuts show is in the report.
+/// When the executor or the folder does not work. Violations are in the report instead.
 pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
     let mut report = CampaignReport::default();
     let mut random = Random::new(options.seed);
-    let mut left: Option<Left> = None;
-    while report.cuts < options.cuts && report.finding.is_none() {
-        if random.below(NEW_STORE_IN) == 0 {
-            left = None;
+    let mut start: Option<StartingPoint> = None;
+    while report.cuts < options.cuts && report.violation.is_none() {
+        if random.below(NEW_STORE_ONE_IN) == 0 {
+            start = None;
         }
-        let failing = random.below(FAILING_IN) == 0;
+        let has_failing_disk = random.below(FAILING_DISK_ONE_IN) == 0;
         let mut faults = options.faults.clone();
-        if failing {
-            faults.extend(planned(&mut random));
+        if has_failing_disk {
+            faults.extend(random_faults(&mut random));
         }
-        let life = Life {
-            number: report.lives,
+        let session = Session {
+            number: report.sessions,
             seed: random.next(),
-            folder: options.folder.join(format!("life-{}", report.lives)),
-            slices: left.as_ref().map_or_else(|| 1 + u16::from(random.below(3) == 0), |left| left.slices),
-            sealed: random.below(2) == 0,
+            folder: options.folder.join(format!("session-{}", report.sessions)),
+            slices: start.as_ref().map_or_else(|| 1 + u16::from(random.below(3) == 0), |start| start.slices),
+            encrypts: random.below(2) == 0,
             reclaims: random.below(2) == 0,
             tasks: 3 + random.below(3),
             flaw: options.flaw,
             faults,
         };
-        report.lives += 1;
-        report.sealed += u64::from(life.sealed);
-        let begun_with = left.take();
-        let (led, at) = (life.clone(), options.seed);
-        let outcome = on_executor(move || lead(led, begun_with))??;
+        report.sessions += 1;
+        report.encrypted_sessions += u64::from(session.encrypts);
+        let (parameters, started_with) = (session.clone(), start.take());
+        let outcome = on_executor(move || run_session(parameters, started_with))??;
         report.acknowledged += outcome.acknowledged;
         report.reads += outcome.reads;
-        let [flushes, growths, punches] = outcome.counts;
-        report.flushes += flushes;
-        report.growths += growths;
-        report.punches += punches;
-        report.finding = outcome.finding.map(|what| format!("seed {at}, life {}: {what}", life.number));
-        if report.finding.is_none() {
-            let so_far = std::mem::take(&mut report);
-            let most = options.cuts;
-            (report, left) = on_executor(move || examine_all(life, outcome.points, so_far, most, at))?;
+        report.flushes += outcome.flushes;
+        report.growths += outcome.growths;
+        report.punches += outcome.punches;
+        if let Some(violation) = outcome.violation {
+            let place = format!("seed {}, session {}", options.seed, session.number);
+            report.violation = Some(violation.found_at(&place));
+        } else {
+            let (so_far, options) = (std::mem::take(&mut report), options.clone());
+            let check = move || check_cuts(session, outcome.cut_points, so_far, options);
+            (report, start) = on_executor(check)??;
         }
     }
     Ok(report)
 }
 
-/// Failures of the disk at moments that follow from the seed.
-fn planned(random: &mut Random) -> Vec<Fault> {
+/// Plans one failure of each kind, at random times.
+fn random_faults(random: &mut Random) -> Vec<Fault> {
     let kinds = [
         (Operation::Read, Effect::Error(libc::EIO)),
         (Operation::Read, Effect::Short),
@@ -190,11 +194,11 @@ fn planned(random: &mut Random) -> Vec<Fault> {
         (Operation::Grow, Effect::Error(libc::ENOSPC)),
         (Operation::Flush, Effect::Error(libc::EIO)),
     ];
-    let one = |(operation, effect)| {
+    let fault = |(operation, effect)| {
         let (skip, times) = (random.below(120), 1 + random.below(3));
         Fault { operation, skip, times, effect }
     };
-    kinds.map(one).to_vec()
+    kinds.map(fault).to_vec()
 }
 
 fn on_executor<T: Send + 'static, F: Future<Output = T> + 'static>(
@@ -205,196 +209,210 @@ fn on_executor<T: Send + 'static, F: Future<Output = T> + 'static>(
     running.join().map_err(|error| error.to_string())
 }
 
-/// Leads one life on the executor that runs this.
-async fn lead(life: Life, begun_with: Option<Left>) -> Result<Outcome, String> {
+/// Runs one session on the executor that calls this.
+async fn run_session(session: Session, start: Option<StartingPoint>) -> Result<SessionOutcome, String> {
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let _ = std::fs::remove_dir_all(&life.folder);
-    std::fs::create_dir_all(&life.folder).map_err(|error| text(&error))?;
-    let (disk, found) = match begun_with {
-        None => (SimulatedDisk::new(&life.folder, life.seed), Found::new()),
-        Some(left) => {
-            left.point.restore(&life.folder).map_err(|error| text(&error))?;
-            (left.point.disk.cut(&life.folder, left.kept), left.found)
+    let _ = std::fs::remove_dir_all(&session.folder);
+    std::fs::create_dir_all(&session.folder).map_err(|error| text(&error))?;
+    let (disk, contents) = match start {
+        None => (SimulatedDisk::new(&session.folder, session.seed), Contents::new()),
+        Some(start) => {
+            start.cut_point.restore(&session.folder).map_err(|error| text(&error))?;
+            (start.cut_point.disk.cut(&session.folder, start.kept), start.contents)
         }
     };
-    let simulation = Simulation::staged(disk, life.flaw);
-    let store = simulation.open_store(options(&life, life.folder.clone())).map_err(|error| text(&error))?;
+    let simulation = Simulation::stepped(disk, session.flaw);
+    let options = store_options(&session, session.folder.clone());
+    let store = Store::open_simulated(&simulation, options).map_err(|error| text(&error))?;
     let engine = Engine::open(Arc::clone(&store)).await.map_err(|error| text(&error))?;
-    let buckets = buckets::of_new(&store).await.map_err(|error| text(&error))?;
+    let buckets = buckets::existing_or_new(&store).await.map_err(|error| text(&error))?;
     let versioning = std::array::from_fn(|number| buckets[number].versioning());
-    let fixed = FixedFiles::of(&life.folder).map_err(|error| text(&error))?;
+    let static_files = StaticFiles::read(&session.folder).map_err(|error| text(&error))?;
     let workload = Rc::new(Workload {
         engine,
         buckets,
-        history: RefCell::new(History::found(found, versioning)),
-        fixed: RefCell::new(Arc::new(fixed)),
-        tasks: life.tasks,
-        failing: !life.faults.is_empty(),
+        history: RefCell::new(History::new(contents, versioning)),
+        static_files: RefCell::new(Arc::new(static_files)),
+        tasks: session.tasks,
+        has_failing_disk: !session.faults.is_empty(),
         stopped: Cell::new(false),
         running: Cell::new(0),
         acknowledged: Cell::new(0),
         reads: Cell::new(0),
-        finding: RefCell::default(),
+        violation: RefCell::default(),
     });
-    life.faults.iter().for_each(|fault| simulation.disk.plan(*fault));
-    let mut driver = Driver::new(&life, &simulation, &store, &workload)?;
-    for task in 0..life.tasks + READERS {
+    session.faults.iter().for_each(|fault| simulation.disk.plan(*fault));
+    let mut driver = Driver::new(&session, &simulation, &store, &workload)?;
+    for task in 0..session.tasks + READERS {
         workload.spawn(task, driver.random.next());
     }
-    each_turn(driver.run()).await?;
-    let mut outcome = Outcome {
-        points: driver.points,
+    poll_continuously(driver.run()).await?;
+    // Counted before the threads are released: from then on their course depends on the machine.
+    let mut outcome = SessionOutcome {
+        cut_points: driver.cut_points,
         acknowledged: workload.acknowledged.get(),
         reads: workload.reads.get(),
-        // Counted before the threads are let go: from then on they run as the machine lets them, in batches of any size.
-        counts: [Operation::Flush, Operation::Grow, Operation::Punch].map(|kind| simulation.disk.count(kind)),
-        finding: None,
+        flushes: simulation.disk.count(Operation::Flush),
+        growths: simulation.disk.count(Operation::Grow),
+        punches: simulation.disk.count(Operation::Punch),
+        violation: None,
     };
     workload.stopped.set(true);
-    simulation.stage.release();
-    ended(&workload).await;
-    outcome.finding = workload.finding.take();
+    simulation.scheduler.release();
+    workload.wait_for_tasks().await;
+    outcome.violation = workload.violation.take();
     drop(workload);
     store.close();
     drop(store);
-    std::fs::remove_dir_all(&life.folder).map_err(|error| text(&error))?;
+    std::fs::remove_dir_all(&session.folder).map_err(|error| text(&error))?;
     Ok(outcome)
 }
 
-/// Steps the threads of a life, and notes what a cut would find.
-struct Driver<'l> {
-    simulation: &'l Simulation,
-    store: &'l Arc<Store>,
-    workload: &'l Rc<Workload>,
+/// Steps the store's threads of a session and records cut points.
+struct Driver<'s> {
+    simulation: &'s Simulation,
+    store: &'s Arc<Store>,
+    workload: &'s Rc<Workload>,
     random: Random,
+    /// The data file of each slice's metadata, as of its last commit.
     metadata: Vec<Arc<Vec<u8>>>,
-    points: Vec<CutPoint>,
+    cut_points: Vec<CutPoint>,
 }
 
-impl<'l> Driver<'l> {
+impl<'s> Driver<'s> {
     fn new(
-        life: &'l Life,
-        simulation: &'l Simulation,
-        store: &'l Arc<Store>,
-        workload: &'l Rc<Workload>,
+        session: &Session,
+        simulation: &'s Simulation,
+        store: &'s Arc<Store>,
+        workload: &'s Rc<Workload>,
     ) -> Result<Self, String> {
-        let read = |slice| metadata_of(store, slice);
+        let read = |slice| read_metadata(store, slice);
         let metadata = (0..store.slices.len()).map(read).collect::<std::io::Result<_>>();
         Ok(Self {
             simulation,
             store,
             workload,
-            random: Random::new(life.seed),
+            random: Random::new(session.seed),
             metadata: metadata.map_err(|error| error.to_string())?,
-            points: Vec::new(),
+            cut_points: Vec::new(),
         })
     }
 
     async fn run(&mut self) -> Result<(), String> {
         for step in 0..STEPS {
-            let most = if self.random.below(LONG_PAUSE_IN) == 0 { LONG_PAUSE_TURNS_MAX } else { TURNS_MAX };
-            for _ in 0..self.random.below(most) {
+            let is_long = self.random.below(LONG_PAUSE_ONE_IN) == 0;
+            for _ in 0..self.random.below(if is_long { LONG_PAUSE_YIELDS_BOUND } else { YIELDS_BOUND }) {
                 yield_now().await;
             }
-            let actors = self.ready();
-            if actors.is_empty() {
+            let threads = self.threads_with_work();
+            if threads.is_empty() {
                 continue;
             }
-            let actor = actors[self.random.index(actors.len())];
-            let from = self.simulation.stage.at(actor);
-            self.note(format!("step {step}, {actor:?} at {from:?}"));
-            let to = self.simulation.stage.step(actor);
-            if let (Actor::Committer(slice), Point::Committing) = (actor, from) {
-                let read = metadata_of(self.store, usize::from(slice));
+            let thread = threads[self.random.index(threads.len())];
+            let from = self.simulation.scheduler.stop_of(thread);
+            self.record_cut_point(format!("step {step}, {thread:?} at {from:?}"));
+            let to = self.simulation.scheduler.step(thread);
+            if let (StoreThread::Committer(slice), StopPoint::Committing) = (thread, from) {
+                let read = read_metadata(self.store, usize::from(slice));
                 self.metadata[usize::from(slice)] = read.map_err(|error| error.to_string())?;
             }
-            self.note(format!("step {step}, {actor:?} from {from:?} to {to:?}"));
-            if self.workload.finding.borrow().is_some() {
+            self.record_cut_point(format!("step {step}, {thread:?} from {from:?} to {to:?}"));
+            if self.workload.violation.borrow().is_some() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// The threads that have something to do. A keeper may wait for LMDB's writer lock, or for that of a neighbour that
-    /// grows: it is stepped only while nobody who is held has it.
-    fn ready(&self) -> Vec<Actor> {
-        let stage = &self.simulation.stage;
-        let mut ready = Vec::new();
-        let keepers = self.store.slices.iter().map(|slice| stage.at(Actor::Keeper(slice.number)));
-        let busy = keepers.filter(|point| *point != Point::Idle).count();
+    /// Returns the threads that can be stepped. A maintainer may need LMDB's writer lock, or wait for another maintainer that
+    /// grows its volumes. So it is stepped only while no stopped thread holds these.
+    fn threads_with_work(&self) -> Vec<StoreThread> {
+        let scheduler = &self.simulation.scheduler;
+        let mut threads = Vec::new();
+        let maintainers = self.store.slices.iter();
+        let maintainers = maintainers.map(|slice| scheduler.stop_of(StoreThread::Maintainer(slice.number)));
+        let busy_maintainers = maintainers.filter(|point| *point != StopPoint::Idle).count();
         for slice in &self.store.slices {
-            let (committer, keeper) = (Actor::Committer(slice.number), Actor::Keeper(slice.number));
-            let at = stage.at(committer);
-            if at != Point::Idle || slice.queue.waiting() > 0 {
-                ready.push(committer);
+            let committer = StoreThread::Committer(slice.number);
+            let committer_at = scheduler.stop_of(committer);
+            if committer_at != StopPoint::Idle || slice.queue.waiting() > 0 {
+                threads.push(committer);
             }
-            let (mid_way, free) = (stage.at(keeper) != Point::Idle, at != Point::Committing);
-            if free && (mid_way || (busy == 0 && slice.keeper_has_work())) {
-                ready.push(keeper);
+            let maintainer = StoreThread::Maintainer(slice.number);
+            let is_busy = scheduler.stop_of(maintainer) != StopPoint::Idle;
+            if committer_at != StopPoint::Committing
+                && (is_busy || (busy_maintainers == 0 && maintainer_has_work(slice)))
+            {
+                threads.push(maintainer);
             }
         }
-        ready
+        threads
     }
 
-    fn note(&mut self, moment: String) {
-        self.points.push(CutPoint {
+    fn record_cut_point(&mut self, moment: String) {
+        self.cut_points.push(CutPoint {
             disk: self.simulation.disk.snapshot(),
             metadata: self.metadata.clone(),
-            fixed: Arc::clone(&self.workload.fixed.borrow()),
+            static_files: Arc::clone(&self.workload.static_files.borrow()),
             history: Arc::new(self.workload.history.borrow().clone()),
             moment,
         });
     }
 }
 
-/// Cuts the power at every moment of a life, over and over; with what the next life may begin.
-async fn examine_all(
-    life: Life,
-    points: Vec<CutPoint>,
+/// Whether a slice's maintainer would find something to do if it ran now.
+fn maintainer_has_work(slice: &Slice) -> bool {
+    let requests = slice.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+    requests.woken || !requests.growth.is_empty()
+}
+
+/// Cuts the power at some cut points of a session and checks what is left. Returns the extended report, and what the next
+/// session may start with.
+async fn check_cuts(
+    session: Session,
+    cut_points: Vec<CutPoint>,
     mut report: CampaignReport,
-    most: u64,
-    seed: u64,
-) -> (CampaignReport, Option<Left>) {
-    let mut random = Random::new(life.seed ^ 1);
-    let chosen = random.index(points.len().max(1));
-    let mut left = None;
-    for (number, point) in points.into_iter().enumerate() {
-        if random.below(EXAMINED_IN) > 0 && number != chosen {
+    options: CampaignOptions,
+) -> Result<(CampaignReport, Option<StartingPoint>), String> {
+    let mut random = Random::new(session.seed ^ 1);
+    let chosen = random.index(cut_points.len());
+    let mut start = None;
+    for (number, cut_point) in cut_points.into_iter().enumerate() {
+        if random.below(CHECKED_ONE_IN) > 0 && number != chosen {
             continue;
         }
-        report.moments += 1;
-        let mut kept = vec![Kept::All];
-        if !point.disk.is_settled() {
-            kept.push(Kept::Nothing);
-            kept.extend((0..TORN_CUTS).map(|_| Kept::Torn(random.next())));
+        report.cut_points += 1;
+        let mut cuts = vec![Kept::All];
+        if !cut_point.disk.is_flushed() {
+            cuts.push(Kept::Nothing);
+            cuts.extend((0..TORN_CUTS).map(|_| Kept::Torn(random.next())));
         }
         let mut last = None;
-        for kept in kept {
-            if report.cuts >= most {
-                return (report, left);
+        for kept in cuts {
+            if report.cuts >= options.cuts {
+                return Ok((report, start));
             }
             report.cuts += 1;
             report.torn += u64::from(matches!(kept, Kept::Torn(_)));
-            let folder = cut_folder(&life.folder, report.cuts);
-            match point.examine(kept, options(&life, folder)).await {
-                Ok(found) => last = Some((kept, found)),
-                Err(what) => {
-                    report.finding = Some(format!(
-                        "seed {seed}, life {}, {}, {kept:?}: {what}",
-                        life.number, point.moment
-                    ));
-                    return (report, None);
+            let folder = cut_folder(&session.folder, report.cuts);
+            let checked = cut_point.check(kept, store_options(&session, folder)).await;
+            match checked.map_err(|error| format!("a store cannot be written: {error}"))? {
+                Ok(contents) => last = Some((kept, contents)),
+                Err(violation) => {
+                    let (seed, session, moment) = (options.seed, session.number, &cut_point.moment);
+                    let place = format!("seed {seed}, session {session}, {moment}, {kept:?}");
+                    report.violation = Some(violation.found_at(&place));
+                    return Ok((report, None));
                 }
             }
         }
-        if let Some((kept, found)) = last.filter(|_| number == chosen) {
-            left = Some(Left { point, kept, found, slices: life.slices });
+        if let Some((kept, contents)) = last.filter(|_| number == chosen) {
+            start = Some(StartingPoint { cut_point, kept, contents, slices: session.slices });
         }
     }
-    (report, left)
+    Ok((report, start))
 }
 
-fn cut_folder(life: &Path, number: u64) -> PathBuf {
-    life.with_file_name(format!("cut-{number}"))
+fn cut_folder(session: &Path, number: u64) -> PathBuf {
+    session.with_file_name(format!("cut-{number}"))
 }

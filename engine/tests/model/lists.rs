@@ -1,45 +1,50 @@
-//! Lists of objects, versions, uploads and parts, in pages, with prefixes and delimiters, held against the model.
+//! Compares pages of lists with the model.
 
-use crate::Random;
-use crate::reference::Model;
+use super::Random;
+use super::reference::Model;
 use crate::support::{self, content, name};
 use cairn_engine::{
     Engine, ListObjects, ListPosition, ListUploads, ListVersions, UploadPosition, VersionPosition,
 };
-use cairn_model::UploadId;
+use cairn_model::{UploadId, usize_of};
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// What is asked of a list, and the most entries of a page.
+/// The parameters of a list; `max` is the most entries of a page.
 #[derive(Clone, Copy, Debug)]
-struct Ask<'a> {
+struct ListRequest<'a> {
     prefix: &'a str,
     delimiter: Option<&'a str>,
     max: usize,
 }
 
-/// Entries, in words that tell them apart, and common prefixes.
+/// The entries of a list, each as a distinct text, and its common prefixes.
 type Listed = (Vec<String>, Vec<String>);
 
-const ASKED: [(&str, Option<&str>); 6] =
+/// Prefixes and delimiters of lists.
+const LISTS: [(&str, Option<&str>); 6] =
     [("", None), ("", Some("/")), ("dir", Some("/")), ("a", Some("dir/")), ("dir/", Some("/")), ("b", None)];
 
-/// The entries of keys, folded as a list folds them.
-fn folded<'m>(ask: Ask<'_>, entries: impl Iterator<Item = (&'m String, Vec<String>)>) -> Listed {
+/// Returns the entries and common prefixes that a list of these keys must have.
+fn expected<'m>(
+    request: ListRequest<'_>,
+    entries: impl Iterator<Item = (&'m String, Vec<String>)>,
+) -> Listed {
     let (mut listed, mut prefixes) = (Vec::new(), BTreeSet::new());
-    for (key, entries) in entries.filter(|(key, entries)| key.starts_with(ask.prefix) && !entries.is_empty())
+    for (key, entries) in
+        entries.filter(|(key, entries)| key.starts_with(request.prefix) && !entries.is_empty())
     {
-        let rest = &key[ask.prefix.len()..];
-        let end = ask.delimiter.and_then(|delimiter| rest.find(delimiter).map(|at| at + delimiter.len()));
+        let rest = &key[request.prefix.len()..];
+        let end = request.delimiter.and_then(|delimiter| rest.find(delimiter).map(|at| at + delimiter.len()));
         match end {
-            Some(end) => drop(prefixes.insert(key[..ask.prefix.len() + end].to_owned())),
+            Some(end) => drop(prefixes.insert(key[..request.prefix.len() + end].to_owned())),
             None => listed.extend(entries),
         }
     }
     (listed, prefixes.into_iter().collect())
 }
 
-/// All pages of a list. `page` gives entries, common prefixes and where to go on.
+/// Reads all pages of a list. `page` returns entries, common prefixes and the position of the next page.
 fn paged<P>(max: usize, mut page: impl FnMut(Option<P>) -> (Vec<String>, Vec<Vec<u8>>, Option<P>)) -> Listed {
     let (mut listed, mut prefixes, mut after) = (Vec::new(), Vec::new(), None);
     loop {
@@ -54,11 +59,11 @@ fn paged<P>(max: usize, mut page: impl FnMut(Option<P>) -> (Vec<String>, Vec<Vec
     }
 }
 
-fn objects(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+fn objects(engine: &Rc<Engine>, model: &Model, request: ListRequest<'_>) {
     let bucket = engine.store().bucket(&name(model.name)).expect("there");
-    let listed = paged(ask.max, |after: Option<ListPosition>| {
-        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
-        let page = engine.list_objects(&bucket, &ListObjects { prefix, delimiter, after, max: ask.max });
+    let listed = paged(request.max, |after: Option<ListPosition>| {
+        let (prefix, delimiter) = (request.prefix.as_bytes(), request.delimiter.map(str::as_bytes));
+        let page = engine.list_objects(&bucket, &ListObjects { prefix, delimiter, after, max: request.max });
         let page = page.expect("lists");
         let entries =
             page.objects.iter().map(|object| format!("{} {} {}", object.key, object.version, object.size));
@@ -68,17 +73,18 @@ fn objects(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
         let entry = held.current().map(|current| format!("{key} {} {}", current.id, current.size()));
         (key, entry.into_iter().collect())
     });
-    assert_eq!(listed, folded(ask, entries), "objects of {}: {ask:?}", model.name);
+    assert_eq!(listed, expected(request, entries), "objects of {}: {request:?}", model.name);
 }
 
-fn versions(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+fn versions(engine: &Rc<Engine>, model: &Model, request: ListRequest<'_>) {
     let bucket = engine.store().bucket(&name(model.name)).expect("there");
     let entry = |key: &str, version: &dyn std::fmt::Display, is_latest: bool, is_marker: bool| {
         format!("{key} {version} latest {is_latest} marker {is_marker}")
     };
-    let listed = paged(ask.max, |after: Option<VersionPosition>| {
-        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
-        let page = engine.list_versions(&bucket, &ListVersions { prefix, delimiter, after, max: ask.max });
+    let listed = paged(request.max, |after: Option<VersionPosition>| {
+        let (prefix, delimiter) = (request.prefix.as_bytes(), request.delimiter.map(str::as_bytes));
+        let page =
+            engine.list_versions(&bucket, &ListVersions { prefix, delimiter, after, max: request.max });
         let page = page.expect("lists");
         let entries = page
             .versions
@@ -91,14 +97,14 @@ fn versions(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
         let entries = entries.map(|(at, held)| entry(key, &held.name(), at == 0, held.pieces.is_none()));
         (key, entries.collect())
     });
-    assert_eq!(listed, folded(ask, entries), "versions of {}: {ask:?}", model.name);
+    assert_eq!(listed, expected(request, entries), "versions of {}: {request:?}", model.name);
 }
 
-fn uploads(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
+fn uploads(engine: &Rc<Engine>, model: &Model, request: ListRequest<'_>) {
     let bucket = engine.store().bucket(&name(model.name)).expect("there");
-    let listed = paged(ask.max, |after: Option<UploadPosition>| {
-        let (prefix, delimiter) = (ask.prefix.as_bytes(), ask.delimiter.map(str::as_bytes));
-        let page = engine.list_uploads(&bucket, &ListUploads { prefix, delimiter, after, max: ask.max });
+    let listed = paged(request.max, |after: Option<UploadPosition>| {
+        let (prefix, delimiter) = (request.prefix.as_bytes(), request.delimiter.map(str::as_bytes));
+        let page = engine.list_uploads(&bucket, &ListUploads { prefix, delimiter, after, max: request.max });
         let page = page.expect("lists");
         let entries = page.uploads.iter().map(|upload| format!("{} {}", upload.key, upload.id));
         (entries.collect(), page.common_prefixes, page.next)
@@ -107,7 +113,7 @@ fn uploads(engine: &Rc<Engine>, model: &Model, ask: Ask<'_>) {
         .keys
         .iter()
         .map(|(key, held)| (key, held.uploads.iter().map(|upload| format!("{key} {}", upload.id)).collect()));
-    assert_eq!(listed, folded(ask, entries), "uploads of {}: {ask:?}", model.name);
+    assert_eq!(listed, expected(request, entries), "uploads of {}: {request:?}", model.name);
 }
 
 fn parts(
@@ -130,14 +136,14 @@ fn parts(
     }
 }
 
-/// Holds every list of a bucket against the model.
+/// Compares every list of a bucket with the model.
 pub(crate) fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
-    for (prefix, delimiter) in ASKED {
-        let max = usize::try_from(1 + random.below(7)).expect("small");
-        let ask = Ask { prefix, delimiter, max };
-        objects(engine, model, ask);
-        versions(engine, model, ask);
-        uploads(engine, model, ask);
+    for (prefix, delimiter) in LISTS {
+        let max = usize_of(1 + random.below(7));
+        let request = ListRequest { prefix, delimiter, max };
+        objects(engine, model, request);
+        versions(engine, model, request);
+        uploads(engine, model, request);
     }
     for (key, held) in &model.keys {
         for upload in &held.uploads {
@@ -145,11 +151,11 @@ pub(crate) fn check(engine: &Rc<Engine>, model: &Model, random: &mut Random) {
                 .parts
                 .iter()
                 .map(|(number, (seed, size))| (*number, cairn_engine::md5_digest(&content(*seed, *size))));
-            let max = usize::try_from(1 + random.below(3)).expect("small");
+            let max = usize_of(1 + random.below(3));
             assert_eq!(parts(engine, model, key, upload.id, max), expected.collect::<Vec<_>>());
         }
     }
-    // From a key that may not be there.
+    // A list may start after a key that does not exist.
     let bucket = engine.store().bucket(&name(model.name)).expect("there");
     let start = random.key();
     let after = Some(ListPosition::AfterKey(start.clone().into()));

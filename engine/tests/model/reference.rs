@@ -1,18 +1,18 @@
-//! The model in memory: what buckets of each kind hold, by the rules of S3 as they are documented.
+//! The model in memory: what buckets of each kind hold, according to the S3 documentation.
 
 use crate::support::content;
 use cairn_engine::{BucketSettings, ObjectLock, RetentionMode, Usage, Versioning};
 use cairn_model::{Timestamp, UploadId, VersionId, VersionName};
 use std::collections::BTreeMap;
 
-/// A time that has passed, and one that does not come.
+/// A time in the past, and one that is never reached.
 pub(crate) const PAST: Timestamp = Timestamp(1);
 pub(crate) const FUTURE: Timestamp = Timestamp(u64::MAX / 2);
 
-/// Seed and size of bytes.
+/// Seed and size of some bytes.
 pub(crate) type Piece = (u64, usize);
 
-/// The bytes of pieces, one behind the other.
+/// Returns the bytes of the pieces, concatenated.
 pub(crate) fn bytes(pieces: &[Piece]) -> Vec<u8> {
     pieces.iter().flat_map(|(seed, size)| content(*seed, *size)).collect()
 }
@@ -21,7 +21,7 @@ pub(crate) fn bytes(pieces: &[Piece]) -> Vec<u8> {
 pub(crate) struct Version {
     pub(crate) id: VersionId,
     pub(crate) is_null: bool,
-    /// `None`: a delete marker.
+    /// `None` for a delete marker.
     pub(crate) pieces: Option<Vec<Piece>>,
     pub(crate) lock: ObjectLock,
 }
@@ -36,9 +36,9 @@ impl Version {
     }
 
     pub(crate) fn is_locked(&self, bypass_governance: bool) -> bool {
-        let lasting = self.lock.retention.filter(|retention| retention.until == FUTURE);
-        let retained =
-            lasting.is_some_and(|lasting| lasting.mode == RetentionMode::Compliance || !bypass_governance);
+        let unexpired = self.lock.retention.filter(|retention| retention.until == FUTURE);
+        let retained = unexpired
+            .is_some_and(|retention| retention.mode == RetentionMode::Compliance || !bypass_governance);
         retained || self.lock.legal_hold == Some(true)
     }
 }
@@ -47,16 +47,16 @@ impl Version {
 pub(crate) struct Upload {
     pub(crate) id: UploadId,
     pub(crate) parts: BTreeMap<u16, Piece>,
-    /// What locks the object to come.
+    /// The lock of the object that the upload will make.
     pub(crate) lock: ObjectLock,
 }
 
-/// What a key has.
+/// The state of a key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Key {
     /// The newest first.
     pub(crate) versions: Vec<Version>,
-    /// In the order in which they were begun.
+    /// In the order of their creation.
     pub(crate) uploads: Vec<Upload>,
 }
 
@@ -66,7 +66,7 @@ impl Key {
     }
 }
 
-/// What a bucket has.
+/// The state of a bucket.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) name: &'static str,
@@ -76,7 +76,7 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    /// Buckets of each kind, empty.
+    /// Returns an empty bucket of each kind.
     pub(crate) fn all() -> Vec<Self> {
         let kinds = [
             ("plain", Versioning::Unversioned, false),
@@ -93,7 +93,7 @@ impl Model {
         BucketSettings { versioning, object_lock, ..BucketSettings::default() }
     }
 
-    /// A version comes, in the place of the null version where it is one.
+    /// Adds a version. A null version replaces the null version that exists.
     pub(crate) fn write(&mut self, key: &str, id: VersionId, pieces: Option<Vec<Piece>>, lock: ObjectLock) {
         let is_null = self.versioning != Versioning::Enabled;
         let versions = &mut self.keys.entry(key.to_owned()).or_default().versions;

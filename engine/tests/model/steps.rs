@@ -1,19 +1,19 @@
-//! One random operation on a bucket, done to the engine and to the model, with the same outcome.
+//! Random operations on a bucket. Each is applied to the engine and to the model, which must give the same outcome.
 
-use crate::Random;
-use crate::reference::{FUTURE, Key, Model, PAST, Piece, Upload, Version, bytes};
+use super::Random;
+use super::reference::{FUTURE, Key, Model, PAST, Piece, Upload, Version, bytes};
 use crate::support::{self, content, etag, get_version, name, stage};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, CompleteUpload, DeleteOptions, Engine, EngineError, NewUpload,
     ObjectLock, PutObject, PutPart, Retention, RetentionMode, StagedPayload, Versioning, WriteCondition,
     composite_etag, md5_digest,
 };
-use cairn_model::{Etag, ObjectKey, VersionId, VersionName};
+use cairn_model::{Etag, ObjectKey, VersionId, VersionName, usize_of};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Most numbers of parts.
-const NUMBERS: u64 = 5;
+/// Highest part number.
+const PART_NUMBER_MAX: u64 = 5;
 
 /// A bucket in the engine and in the model.
 pub(crate) struct Step<'s> {
@@ -34,7 +34,7 @@ impl Step<'_> {
     fn some_version(&mut self, key: &str) -> Option<Version> {
         let held = self.held(key);
         let chosen = self.random.below(held.versions.len().max(1) as u64);
-        held.versions.into_iter().nth(usize::try_from(chosen).expect("small"))
+        held.versions.into_iter().nth(usize_of(chosen))
     }
 
     fn some_lock(&mut self) -> ObjectLock {
@@ -54,7 +54,7 @@ impl Step<'_> {
         (self.random.below(2) == 0).then_some(Retention { mode, until })
     }
 
-    /// One operation.
+    /// Runs one operation.
     pub(crate) async fn run(&mut self) {
         let text = self.random.key();
         match self.random.below(16) {
@@ -81,7 +81,7 @@ impl Step<'_> {
         pieces: Vec<Piece>,
         condition: WriteCondition,
     ) {
-        let (lock, must_be_absent) = (self.some_lock(), condition.must_be_absent);
+        let (lock, must_be_absent) = (self.some_lock(), condition == WriteCondition::if_absent());
         let (bucket, object, attributes) = (self.bucket(), support::key(key), Attributes::default());
         let put = PutObject { bucket, key: object, payload, etag, attributes, condition, lock };
         let outcome = self.engine.put_object(put).await;
@@ -99,7 +99,7 @@ impl Step<'_> {
         let bytes = content(piece.0, piece.1);
         let payload = stage(self.engine, &self.bucket(), &support::key(key), &bytes).await.expect("written");
         let must_be_absent = self.random.below(4) == 0;
-        let condition = WriteCondition { must_be_absent, ..WriteCondition::default() };
+        let condition = if must_be_absent { WriteCondition::if_absent() } else { WriteCondition::default() };
         self.put_on(key, payload, etag(&bytes), vec![piece], condition).await;
     }
 
@@ -108,9 +108,10 @@ impl Step<'_> {
         let Some(source) = self.some_version(&from).filter(|source| source.pieces.is_some()) else { return };
         let pieces = source.pieces.clone().expect("an object");
         let open = self.engine.open_whole(&self.bucket(), &support::key(&from), Some(source.name()));
-        let copied = self.engine.copy_payload(open.expect("opens"), &self.bucket(), &support::key(to)).await;
-        // The tag of a copy is what the layer above makes of it.
-        self.put_staged(to, copied.expect("copies"), etag(&bytes(&pieces)), pieces).await;
+        let copied =
+            support::copy(self.engine, open.expect("opens"), &self.bucket(), &support::key(to)).await;
+        // The layer above computes the entity tag of a copy.
+        self.put_staged(to, copied, etag(&bytes(&pieces)), pieces).await;
     }
 
     async fn delete(&mut self, key: &str) {
@@ -125,7 +126,7 @@ impl Step<'_> {
         assert!(outcome.is_delete_marker);
         let id = match outcome.version.expect("a marker") {
             VersionName::Id(id) => id,
-            // Nobody asks for the sequence of a null marker.
+            // The sequence of a null delete marker is never compared.
             VersionName::Null => VersionId(0),
         };
         self.model.write(key, id, None, ObjectLock::default());
@@ -210,16 +211,16 @@ impl Step<'_> {
         }
     }
 
-    /// Begins an upload, or does something to one that was begun.
+    /// Creates an upload, or continues one.
     async fn upload(&mut self, key: &str) {
         let (bucket, object) = (self.bucket(), support::key(key));
         let held = self.held(key);
         let Some(upload) =
             held.uploads.first().filter(|_| held.uploads.len() > 1 || self.random.below(4) > 0)
         else {
-            let (lock, mut begun) = (self.some_lock(), NewUpload::default());
-            begun.lock = lock;
-            let id = self.engine.create_upload(&bucket, &object, begun).await.expect("begins").id;
+            let lock = self.some_lock();
+            let new = NewUpload { lock, ..NewUpload::default() };
+            let id = self.engine.create_upload(&bucket, &object, new).await.expect("created").id;
             let upload = Upload { id, parts: Default::default(), lock };
             return self.model.keys.entry(key.to_owned()).or_default().uploads.push(upload);
         };
@@ -229,29 +230,29 @@ impl Step<'_> {
             assert_eq!(again, Err(EngineError::NoSuchUpload));
             return self.forget(key, upload);
         }
-        // Several parts at once, so that uploads of some parts come about.
+        // Several parts at once, so that some uploads have several parts.
         for _ in 0..1 + self.random.below(3) {
             let piece = (self.random.below(u64::MAX), self.random.size());
-            let number = u16::try_from(1 + self.random.below(NUMBERS)).expect("small");
+            let number = u16::try_from(1 + self.random.below(PART_NUMBER_MAX)).expect("small");
             let payload =
                 stage(self.engine, &bucket, &object, &content(piece.0, piece.1)).await.expect("written");
             let (bucket, key_of_part, checksum) = (bucket.clone(), object.clone(), None);
             let part = PutPart { bucket, key: key_of_part, upload: upload.id, number, payload, checksum };
             self.engine.put_part(part).await.expect("puts");
             let uploads = &mut self.model.keys.get_mut(key).expect("there").uploads;
-            let begun = uploads.iter_mut().find(|begun| begun.id == upload.id).expect("there");
-            begun.parts.insert(number, piece);
+            let model = uploads.iter_mut().find(|model| model.id == upload.id).expect("there");
+            model.parts.insert(number, piece);
         }
         if self.random.below(2) == 0 {
             let upload =
-                self.held(key).uploads.into_iter().find(|begun| begun.id == upload.id).expect("there");
+                self.held(key).uploads.into_iter().find(|model| model.id == upload.id).expect("there");
             self.complete(key, &upload).await;
         }
     }
 
     fn forget(&mut self, key: &str, upload: &Upload) {
         let uploads = &mut self.model.keys.get_mut(key).expect("there").uploads;
-        uploads.retain(|begun| begun.id != upload.id);
+        uploads.retain(|model| model.id != upload.id);
     }
 
     async fn complete(&mut self, key: &str, upload: &Upload) {

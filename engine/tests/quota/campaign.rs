@@ -1,9 +1,9 @@
-//! The campaign at the edge of quotas: many tasks on several executors put, overwrite, delete, copy and complete uploads in
-//! buckets of every state of versioning, on all slices, while the limits go up and down.
+//! A campaign against quotas: many tasks on several executors put, overwrite, delete, copy and complete uploads in buckets of
+//! every state of versioning, on all slices, while another task raises and lowers the limits.
 //!
-//! Whenever anybody looks, a bucket must hold no more than its limits allow. After each round, with all quiet, the counters
-//! must agree with a full list, with the lists of versions and uploads, with inspection and with what quotas are held against;
-//! so they must after the store was opened anew. What each task does follows from the seed; how tasks interleave does not.
+//! At no time may a bucket hold more than its limits allow. After each round, while nothing changes, the counters must agree
+//! with the lists of objects, versions and uploads, with the inspection, and with the usage that quotas are checked against.
+//! The same is checked after the store is opened again. What each task does depends on the seed; how tasks interleave does not.
 
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
@@ -11,7 +11,7 @@ use cairn_engine::{
     ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, PutObject, PutPart, Quota, StagedPayload,
     Store, StoreOptions, Usage, Versioning, WriteCondition,
 };
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
+use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -21,100 +21,100 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The states of versioning, one bucket in each.
+/// One bucket for each state of versioning.
 const BUCKETS: [(&str, Versioning); 3] = [
     ("unversioned", Versioning::Unversioned),
     ("enabled", Versioning::Enabled),
     ("suspended", Versioning::Suspended),
 ];
-/// Keys of each bucket: so few that overwriting is common, so many that all slices have their share.
+/// Keys of each bucket: few enough that overwrites are common, enough that every slice has some.
 const KEYS: u64 = 128;
-/// The limit on objects stays below this, so that there is always a key whose put would pass it.
+/// The limit on objects stays below this, so that there is always a key whose put would exceed it.
 const OBJECTS_MAX: u64 = KEYS / 2;
-/// Versions that a task remembers of a bucket; it removes the oldest beyond.
+/// Versions that a task keeps; it removes the oldest of more.
 const VERSIONS_KEPT: usize = 3;
 /// Size of most objects, exclusive.
 const TINY_BYTES: u64 = 600;
-/// Size of the few that lie in volumes.
+/// Size of the few objects that are stored in volumes.
 const VOLUME_BYTES: u64 = cairn_engine::limits::INLINE_BYTES_MAX + 1;
 /// Entries of a page of a list.
 const PAGE: usize = 100;
 
-/// What the campaign does.
+/// What a campaign does.
 #[derive(Clone, Debug)]
 pub(crate) struct CampaignOptions {
-    /// Where the store lies; must be empty.
+    /// An empty folder for the store.
     pub(crate) folder: PathBuf,
-    /// Changes to ask for: puts, deletes, copies and completions.
+    /// Number of changes: puts, deletes, copies and completions.
     pub(crate) operations: u64,
-    /// After so many of them all is compared, and the store opened anew.
+    /// After so many changes everything is compared, and the store is opened again.
     pub(crate) round: u64,
-    /// What the tasks do follows from it.
+    /// The seed of what the tasks do.
     pub(crate) seed: u64,
     /// Slices of the store.
     pub(crate) slices: u16,
-    /// Executors, each on a thread.
+    /// Executors, each on its own thread.
     pub(crate) executors: u64,
     /// Tasks of each executor.
     pub(crate) tasks: u64,
 }
 
-/// What was done, and what was found.
+/// What a campaign did, and the first violation.
 #[derive(Debug, Default)]
 pub(crate) struct CampaignReport {
-    /// Changes that were asked for.
+    /// Changes that were requested.
     pub(crate) operations: u64,
-    /// Those that were refused because a limit would be passed.
+    /// Changes that were refused because of a limit.
     pub(crate) refused: u64,
-    /// Removals of versions that were refused because what was below them would pass a limit.
-    pub(crate) kept: u64,
+    /// Removals of versions that were refused because the version below would exceed a limit.
+    pub(crate) refused_removals: u64,
     /// Changes of limits.
     pub(crate) limits_set: u64,
-    /// Those that were refused because more is there.
+    /// Changes of limits that were refused because the bucket holds more.
     pub(crate) limits_refused: u64,
-    /// Looks at a bucket while its limits stood still.
-    pub(crate) looks: u64,
-    /// Comparisons of the counters with everything else.
+    /// Comparisons of the usage of a bucket with its limits.
+    pub(crate) limit_checks: u64,
+    /// Comparisons of the counters of a bucket with its contents.
     pub(crate) comparisons: u64,
-    /// Objects that the counters and the lists disagreed by, in all comparisons.
+    /// Difference between the counters and the lists in objects, over all comparisons.
     pub(crate) drift_objects: u64,
-    /// The same of bytes.
+    /// The same in bytes.
     pub(crate) drift_bytes: u64,
-    /// The first thing that is wrong.
-    pub(crate) finding: Option<String>,
+    /// The first violation.
+    pub(crate) violation: Option<String>,
 }
 
 /// What all executors share.
 #[derive(Default)]
 struct Shared {
-    /// Operations that have been begun, and how many are to be.
-    begun: AtomicU64,
+    /// Operations that have started, and the number at which the round ends.
+    started: AtomicU64,
     end: AtomicU64,
     refused: AtomicU64,
     limits_set: AtomicU64,
     limits_refused: AtomicU64,
-    kept: AtomicU64,
-    looks: AtomicU64,
+    refused_removals: AtomicU64,
+    limit_checks: AtomicU64,
     drift_objects: AtomicU64,
     drift_bytes: AtomicU64,
-    /// Tasks that are at work; the limits are moved as long as any is.
+    /// Tasks that still run. The limits change as long as there are any.
     working: AtomicU64,
     failed: AtomicBool,
-    finding: Mutex<Option<String>>,
+    violation: Mutex<Option<String>>,
 }
 
 impl Shared {
-    fn found(&self, finding: String) {
+    fn report(&self, violation: String) {
         self.failed.store(true, SeqCst);
-        self.finding.lock().expect("nobody panics with it").get_or_insert(finding);
+        self.violation.lock().expect("no thread panics with this lock").get_or_insert(violation);
     }
 
-    fn takes(&self) -> bool {
-        !self.failed.load(SeqCst) && self.begun.fetch_add(1, SeqCst) < self.end.load(SeqCst)
+    fn begin_operation(&self) -> bool {
+        !self.failed.load(SeqCst) && self.started.fetch_add(1, SeqCst) < self.end.load(SeqCst)
     }
 }
 
-/// Xorshift: what a task does next.
+/// A pseudo-random generator (xorshift) for what a task does.
 struct Random(u64);
 
 impl Random {
@@ -153,20 +153,20 @@ pub(crate) fn run(options: &CampaignOptions) -> CampaignReport {
         let again = Store::open(store_options(options)).expect("the store opens again");
         comparisons += compare(&again, &shared);
         again.close();
-        shared.begun.store(end, SeqCst);
+        shared.started.store(end, SeqCst);
     }
     let counted = |counter: &AtomicU64| counter.load(SeqCst);
     CampaignReport {
-        operations: counted(&shared.begun),
+        operations: counted(&shared.started),
         refused: counted(&shared.refused),
-        kept: counted(&shared.kept),
+        refused_removals: counted(&shared.refused_removals),
         limits_set: counted(&shared.limits_set),
         limits_refused: counted(&shared.limits_refused),
-        looks: counted(&shared.looks),
+        limit_checks: counted(&shared.limit_checks),
         comparisons,
         drift_objects: counted(&shared.drift_objects),
         drift_bytes: counted(&shared.drift_bytes),
-        finding: shared.finding.lock().expect("nobody panics with it").clone(),
+        violation: shared.violation.lock().expect("no thread panics with this lock").clone(),
     }
 }
 
@@ -174,7 +174,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
     StoreOptions {
         data_dir: options.folder.clone(),
         slices: Some(options.slices),
-        master_key: b"a master key of the campaign, long enough".to_vec(),
+        master_key: b"a master key of the campaign, long enough".to_vec().into(),
         cache_bytes: 4 << 20,
         buffers: BufferLimits::default(),
         reserve_bytes: 0,
@@ -184,7 +184,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
     }
 }
 
-/// One life of the store: tasks on all executors, until their share of the operations has been asked for.
+/// Runs one round: tasks on all executors, until the operations of the round have been requested.
 fn run_round(options: &CampaignOptions, store: &Arc<Store>, shared: &Arc<Shared>) {
     shared.working.store(options.executors * options.tasks, SeqCst);
     thread::scope(|scope| {
@@ -205,20 +205,20 @@ async fn run_executor(options: &CampaignOptions, executor: u64, store: Arc<Store
     for (name, versioning) in BUCKETS {
         buckets.push(bucket(&engine, name, versioning).await);
     }
-    let begun = shared.begun.load(SeqCst);
+    let started = shared.started.load(SeqCst);
     let mut tasks = Vec::new();
     if executor == 0 {
-        let mut random = Random::new(options.seed, begun.wrapping_mul(31).wrapping_add(7));
+        let mut random = Random::new(options.seed, started.wrapping_mul(31).wrapping_add(7));
         let (engine, shared, buckets) = (Rc::clone(&engine), Arc::clone(&shared), buckets.clone());
         tasks.push(glommio::spawn_local(async move {
             while shared.working.load(SeqCst) > 0 {
                 let bucket = pick(&mut random, &buckets);
-                move_limits(&engine, &bucket, &mut random, &shared).await;
+                change_limits(&engine, &bucket, &mut random, &shared).await;
             }
         }));
     }
     for task in 0..options.tasks {
-        let stream = (begun << 16) + executor * options.tasks + task + 1;
+        let stream = (started << 16) + executor * options.tasks + task + 1;
         let worker = Worker {
             engine: Rc::clone(&engine),
             shared: Arc::clone(&shared),
@@ -234,11 +234,11 @@ async fn run_executor(options: &CampaignOptions, executor: u64, store: Arc<Store
 }
 
 fn pick(random: &mut Random, from: &[Arc<Bucket>]) -> Arc<Bucket> {
-    let at = usize::try_from(random.below(from.len() as u64)).expect("small");
+    let at = usize_of(random.below(from.len() as u64));
     Arc::clone(&from[at])
 }
 
-/// The bucket of this name; the first executor to ask makes it.
+/// Returns the bucket with this name. The first executor creates it.
 async fn bucket(engine: &Rc<Engine>, name: &str, versioning: Versioning) -> Arc<Bucket> {
     let name = BucketName::parse(name).expect("a bucket name");
     let quota = Quota { bytes: Some(OBJECTS_MAX * TINY_BYTES / 4), objects: Some(OBJECTS_MAX / 2) };
@@ -250,24 +250,24 @@ async fn bucket(engine: &Rc<Engine>, name: &str, versioning: Versioning) -> Arc<
     }
 }
 
-/// Holds what a bucket holds against its limits, if those stand still meanwhile.
-fn look(bucket: &Bucket, shared: &Shared) {
+/// Compares the usage of a bucket with its limits, unless they change meanwhile.
+fn check_limits(bucket: &Bucket, shared: &Shared) {
     let before = bucket.settings();
     let usage = bucket.usage();
     let after = bucket.settings();
     if !Arc::ptr_eq(&before, &after) {
         return;
     }
-    shared.looks.fetch_add(1, SeqCst);
+    shared.limit_checks.fetch_add(1, SeqCst);
     let Quota { bytes, objects } = after.quota;
     let passes = |held: u64, limit: Option<u64>| limit.is_some_and(|limit| held > limit);
     if passes(usage.bytes, bytes) || passes(usage.objects, objects) {
-        shared.found(format!("{} holds {usage:?}, more than {:?}", bucket.name, after.quota));
+        shared.report(format!("{} holds {usage:?}, more than {:?}", bucket.name, after.quota));
     }
 }
 
-/// Sets limits around what the bucket holds: a little more, just that, a little less.
-async fn move_limits(engine: &Rc<Engine>, bucket: &Arc<Bucket>, random: &mut Random, shared: &Shared) {
+/// Sets limits close to the usage of the bucket: a little more, exactly that, or a little less.
+async fn change_limits(engine: &Rc<Engine>, bucket: &Arc<Bucket>, random: &mut Random, shared: &Shared) {
     let usage = bucket.usage();
     let mut around = |held: u64, step: u64, most: u64| match random.below(8) {
         0 => held,
@@ -284,9 +284,9 @@ async fn move_limits(engine: &Rc<Engine>, bucket: &Arc<Bucket>, random: &mut Ran
         Err(EngineError::QuotaBelowUsage) => {
             shared.limits_refused.fetch_add(1, SeqCst);
         }
-        Err(error) => shared.found(format!("limits could not be set: {error}")),
+        Err(error) => shared.report(format!("limits could not be set: {error}")),
     }
-    look(bucket, shared);
+    check_limits(bucket, shared);
 }
 
 /// A task that changes objects.
@@ -295,27 +295,27 @@ struct Worker {
     shared: Arc<Shared>,
     buckets: Vec<Arc<Bucket>>,
     random: RefCell<Random>,
-    /// Versions and markers that it made, the newest last.
+    /// Versions and delete markers that the task created, the newest last.
     versions: RefCell<VecDeque<(Arc<Bucket>, ObjectKey, VersionName)>>,
 }
 
 impl Worker {
     async fn work(&self) {
-        while self.shared.takes() {
+        while self.shared.begin_operation() {
             let bucket = self.bucket();
-            look(&bucket, &self.shared);
+            check_limits(&bucket, &self.shared);
             match self.change(&bucket).await {
                 Ok(()) => {}
                 Err(EngineError::QuotaExceeded) => {
                     self.shared.refused.fetch_add(1, SeqCst);
                 }
-                Err(error) => self.shared.found(format!("a change failed: {error}")),
+                Err(error) => self.shared.report(format!("a change failed: {error}")),
             }
-            look(&bucket, &self.shared);
-            // Two, so that those which the quota keeps do not pile up.
+            check_limits(&bucket, &self.shared);
+            // Two removals for each change, so that versions whose removal the quota refuses do not accumulate.
             for _ in 0..2 {
                 if let Err(error) = self.remove_oldest().await {
-                    self.shared.found(format!("a version could not be removed: {error}"));
+                    self.shared.report(format!("a version could not be removed: {error}"));
                 }
             }
         }
@@ -361,7 +361,7 @@ impl Worker {
         size: u64,
     ) -> Result<StagedPayload, EngineError> {
         let mut writer = self.engine.write_payload(bucket, key, size).await?;
-        let mut rest = usize::try_from(size).expect("small");
+        let mut rest = usize_of(size);
         while rest > 0 {
             let count = rest.min(writer.buffer().await?.len());
             writer.advance(count)?;
@@ -400,13 +400,16 @@ impl Worker {
         Ok(())
     }
 
-    /// Copies what a key holds; puts when it holds nothing.
+    /// Copies an object; puts one when the source does not exist.
     async fn copy(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
         let source = (self.bucket(), self.key());
         let whole = |info: &cairn_engine::ObjectInfo| (0..info.size, ());
         match self.engine.open_object(&source.0, &source.1, None, whole) {
             Ok((object, ())) => {
-                let payload = self.engine.copy_payload(object, bucket, key).await?;
+                // Every key counts as a client of its own, so that no queue is full.
+                let mut permit = self.engine.admit_copy(key.as_str(), bucket, key, object.info.size).await?;
+                let payload = self.engine.copy_payload(&mut permit, object, bucket, key).await?;
+                drop(permit);
                 self.commit(bucket, key, payload).await
             }
             Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => self.put(bucket, key).await,
@@ -414,7 +417,7 @@ impl Worker {
         }
     }
 
-    /// Completes an upload of two parts; one that is refused stays, and is aborted.
+    /// Completes an upload of two parts. When the completion is refused, aborts the upload.
     async fn upload(&self, bucket: &Arc<Bucket>, key: &ObjectKey) -> Result<(), EngineError> {
         let upload = self.engine.create_upload(bucket, key, NewUpload::default()).await?.id;
         let mut parts = Vec::new();
@@ -450,8 +453,8 @@ impl Worker {
         self.versions.borrow_mut().push_back((Arc::clone(bucket), key.clone(), version));
     }
 
-    /// Removes for good what the task made long ago. What was below becomes current, unless the quota refuses that: then it is
-    /// kept for later.
+    /// Permanently removes the oldest version that the task created. The version below becomes current, unless the quota
+    /// refuses that: then the removal is tried again later.
     async fn remove_oldest(&self) -> Result<(), EngineError> {
         let oldest = {
             let mut versions = self.versions.borrow_mut();
@@ -461,7 +464,7 @@ impl Worker {
         let options = DeleteOptions { version: Some(version), ..DeleteOptions::default() };
         let removed = self.engine.delete_object(&bucket, &key, options).await;
         if removed == Err(EngineError::QuotaExceeded) {
-            self.shared.kept.fetch_add(1, SeqCst);
+            self.shared.refused_removals.fetch_add(1, SeqCst);
             self.remember(&bucket, &key, version);
             return Ok(());
         }
@@ -469,33 +472,33 @@ impl Worker {
     }
 }
 
-/// Compares the counters of a quiet store with everything else that knows what it holds. Tells how many buckets it compared.
+/// Compares the counters of a store without traffic with its contents. Returns the number of buckets compared.
 fn compare(store: &Arc<Store>, shared: &Arc<Shared>) -> u64 {
-    let on_it = Arc::clone(store);
-    let found_by = Arc::clone(shared);
+    let opened = Arc::clone(store);
+    let shared = Arc::clone(shared);
     let body = move || async move {
-        let engine = Engine::open(on_it).await.expect("the engine opens");
+        let engine = Engine::open(opened).await.expect("the engine opens");
         let mut total = Usage::default();
         for bucket in engine.store().buckets() {
             let usage = bucket.usage();
             let listed = listed(&engine, &bucket);
-            found_by.drift_objects.fetch_add(usage.objects.abs_diff(listed.objects), SeqCst);
-            found_by.drift_bytes.fetch_add(usage.bytes.abs_diff(listed.bytes), SeqCst);
+            shared.drift_objects.fetch_add(usage.objects.abs_diff(listed.objects), SeqCst);
+            shared.drift_bytes.fetch_add(usage.bytes.abs_diff(listed.bytes), SeqCst);
             if usage != listed {
-                found_by.found(format!("{}: counted {usage:?}, listed {listed:?}", bucket.name));
+                shared.report(format!("{}: counted {usage:?}, listed {listed:?}", bucket.name));
             }
-            if let Err(what) = hold_against_quota(&engine, &bucket, usage).await {
-                found_by.found(format!("{}: {what}", bucket.name));
+            if let Err(what) = check_quota_usage(&engine, &bucket, usage).await {
+                shared.report(format!("{}: {what}", bucket.name));
             }
             total = sum(total, usage);
         }
         match engine.store().inspect(u64::MAX) {
             Ok(found) if found.complete && found.is_clean() && found.usage == total => {}
-            Ok(found) => found_by.found(format!("counted {total:?}, inspected {found:?}")),
-            Err(error) => found_by.found(format!("inspection failed: {error}")),
+            Ok(found) => shared.report(format!("counted {total:?}, inspected {found:?}")),
+            Err(error) => shared.report(format!("inspection failed: {error}")),
         }
         if engine.store().usage().reserved_bytes > 0 {
-            found_by.found("space stays reserved with nothing under way".to_owned());
+            shared.report("space stays reserved without any request in flight".to_owned());
         }
     };
     let builder = LocalExecutorBuilder::new(Placement::Unbound).io_memory(1 << 20);
@@ -515,7 +518,7 @@ fn sum(one: Usage, other: Usage) -> Usage {
     }
 }
 
-/// What the lists say that a bucket holds.
+/// Returns the usage of a bucket according to its lists.
 fn listed(engine: &Rc<Engine>, bucket: &Arc<Bucket>) -> Usage {
     let mut usage = Usage::default();
     let mut after = None;
@@ -549,18 +552,18 @@ fn listed(engine: &Rc<Engine>, bucket: &Arc<Bucket>) -> Usage {
     usage
 }
 
-/// What claims are held against must be what is there: a limit of just that is taken, one less is refused.
-async fn hold_against_quota(engine: &Rc<Engine>, bucket: &Arc<Bucket>, usage: Usage) -> Result<(), String> {
+/// Checks the usage that quotas are compared with: limits of exactly the usage must be accepted, lower ones refused.
+async fn check_quota_usage(engine: &Rc<Engine>, bucket: &Arc<Bucket>, usage: Usage) -> Result<(), String> {
     let exact = Quota { bytes: Some(usage.bytes), objects: Some(usage.objects) };
     let change = |quota| engine.store().change_bucket(bucket, BucketChange::Quota(quota));
-    change(exact).await.map_err(|error| format!("limits of what is there, {exact:?}: {error}"))?;
+    change(exact).await.map_err(|error| format!("limits of exactly the usage, {exact:?}: {error}"))?;
     let less = [
         usage.bytes.checked_sub(1).map(|bytes| Quota { bytes: Some(bytes), ..exact }),
         usage.objects.checked_sub(1).map(|objects| Quota { objects: Some(objects), ..exact }),
     ];
     for quota in less.into_iter().flatten() {
         if change(quota).await != Err(EngineError::QuotaBelowUsage) {
-            return Err(format!("limits below what is there, {quota:?}, were not refused"));
+            return Err(format!("limits below the usage, {quota:?}, were not refused"));
         }
     }
     if bucket.settings().quota != exact {

@@ -1,10 +1,10 @@
-//! What the engine's tests share: a store in a folder of its own, and one executor to use it on.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+//! Helpers of the engine's tests: temporary stores, an executor to use them on, and simple puts and gets.
+#![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, PutObject, PutOutcome, StagedPayload,
-    Store, StoreOptions, WriteCondition,
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, PutObject, PutOutcome,
+    StagedPayload, Store, StoreOptions, WriteCondition,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};
@@ -13,18 +13,19 @@ use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A folder on a real disk: direct I/O on a memory file system would show nothing.
+/// Returns a temporary folder on a real disk. Direct I/O on a file system in memory would prove nothing.
 pub fn folder() -> tempfile::TempDir {
     let base = std::env::var_os("CARGO_TARGET_TMPDIR")
         .map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), std::path::PathBuf::from);
     tempfile::tempdir_in(base).expect("a folder")
 }
 
+/// Returns options for a store with three slices and a small cache, without encryption and without reclaiming.
 pub fn options(folder: &Path) -> StoreOptions {
     StoreOptions {
         data_dir: folder.to_owned(),
         slices: Some(3),
-        master_key: b"a master key of the tests, long enough".to_vec(),
+        master_key: b"a master key of the tests, long enough".to_vec().into(),
         cache_bytes: 4 << 20,
         buffers: BufferLimits::default(),
         reserve_bytes: 0,
@@ -48,15 +49,15 @@ pub fn with_engine<F: Future<Output = ()> + 'static>(
     with_engine_on(options(folder), body);
 }
 
-/// [`with_engine`], with options of the test's own.
+/// As [`with_engine`], with other options.
 pub fn with_engine_on<F: Future<Output = ()> + 'static>(
     options: StoreOptions,
     body: impl FnOnce(Rc<Engine>) -> F + Send + 'static,
 ) {
     let store = Store::open(options).expect("the store opens");
-    let on_it = Arc::clone(&store);
+    let opened = Arc::clone(&store);
     on_executor(move || async move {
-        let engine = Engine::open(on_it).await.expect("the engine opens");
+        let engine = Engine::open(opened).await.expect("the engine opens");
         body(engine).await;
     });
     store.close();
@@ -70,7 +71,7 @@ pub fn key(text: &str) -> ObjectKey {
     ObjectKey::parse(text).expect("an object key")
 }
 
-/// Pseudo-random bytes that depend on the seed alone.
+/// Returns pseudo-random bytes that depend on the seed alone.
 pub fn content(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(size + 8);
@@ -84,7 +85,7 @@ pub fn content(seed: u64, size: usize) -> Vec<u8> {
     bytes
 }
 
-/// A tag that tells contents apart; the engine does not care how it was made.
+/// Returns an entity tag that is unique to the content. The engine does not check how it was computed.
 pub fn etag(bytes: &[u8]) -> Etag {
     let mut md5 = [0; 16];
     md5[..8].copy_from_slice(&cairn_engine::block_check(bytes).to_le_bytes());
@@ -102,17 +103,18 @@ pub async fn stage(
     let mut rest = bytes;
     while !rest.is_empty() {
         let room = writer.buffer().await?;
-        // Odd pieces, as sockets give them.
+        // Pieces of an odd size, as sockets give them.
         let count = rest.len().min(room.len()).min(40_001);
         room[..count].copy_from_slice(&rest[..count]);
         writer.advance(count)?;
         rest = &rest[count..];
     }
     let payload = writer.finish().await?;
-    assert_eq!(payload.md5(), cairn_engine::md5_digest(bytes), "the digest in lanes is the digest");
+    assert_eq!(payload.md5(), cairn_engine::md5_digest(bytes), "the interleaved MD5 differs");
     Ok(payload)
 }
 
+/// Puts an object with a user-defined metadata header.
 pub async fn put(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,
@@ -135,6 +137,18 @@ pub async fn put(
     engine.put_object(put).await
 }
 
+/// Copies an open object to a payload for a key, as a client of its own.
+pub async fn copy(
+    engine: &Rc<Engine>,
+    source: OpenObject,
+    bucket: &Arc<Bucket>,
+    object: &ObjectKey,
+) -> StagedPayload {
+    let mut permit = engine.admit_copy("test", bucket, object, source.info.size).await.expect("is admitted");
+    engine.copy_payload(&mut permit, source, bucket, object).await.expect("copies")
+}
+
+/// Reads a range of the current version of an object.
 pub async fn get(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,
@@ -144,6 +158,7 @@ pub async fn get(
     get_version(engine, bucket, object, None, range).await
 }
 
+/// Reads a range of a version of an object, by default the current one.
 pub async fn get_version(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,
@@ -160,7 +175,10 @@ pub async fn get_version(
     Ok((info, bytes))
 }
 
-/// Waits for what other threads bring about.
+/// Waits until a condition holds that other threads bring about.
+///
+/// # Panics
+/// With `what`, when it does not hold within ten seconds.
 pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..2000 {
         if holds() {

@@ -1,41 +1,43 @@
-//! The changes of the directory, made one after the other by its own thread.
+//! Applies changes of the directory, one after the other.
 //!
-//! Each is decided on the state in memory, which nobody else changes, made durable, then shown in memory, and then the
-//! version goes up. Only then is it answered: from that moment every executor decides by it.
+//! They run on a thread of their own.
+//!
+//! A change is decided on the state in memory, which only this thread changes. It is then made durable, applied in memory,
+//! and the version is incremented. Only after that is it acknowledged: from then on it is in force on every executor.
 
 use super::error::DirectoryError;
-use super::id::{AccountId, CredentialId, PolicyId, TokenId};
 use super::limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
     POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
     TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 use super::record::{self, AccountRecord};
-use super::rights::SharedRights;
+use super::rights_cache::RightsCache;
 use super::seal::SecretOwner;
 use super::secret::{self, hash_token};
 use super::shared::Shared;
 use super::state::{AccountState, CredentialState, PolicyState, State, TokenState};
 use super::store::Write;
-use super::view::{Account, NewCredential, NewManagementToken, Outcome, PolicyInfo};
-use crate::policy::{Policy, check_description, check_name};
+use super::view::{Account, ManagementToken, NewCredential, NewManagementToken, Outcome, PolicyInfo};
+use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
+use crate::policy::{Policy, validate_description, validate_name};
 use crate::role::Role;
 use cairn_lmdb::Error;
 use cairn_model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-type Answer<T> = Result<T, DirectoryError>;
+type ChangeResult<T> = Result<T, DirectoryError>;
 
-/// What the thread has at hand.
+/// State of the directory's thread.
 pub(super) struct Changes {
     pub(super) shared: Arc<Shared>,
-    rights: SharedRights,
-    /// The disk was full at the last attempt: the log hears of the change, not of every attempt.
+    rights: RightsCache,
+    /// Whether the disk was full at the last attempt. Only changes of this are logged, not every attempt.
     lacks_space: bool,
 }
 
-fn too_many<T>(what: &'static str, max: usize) -> Answer<T> {
+fn too_many<T>(what: &'static str, max: usize) -> ChangeResult<T> {
     Err(DirectoryError::TooMany { what, max })
 }
 
@@ -43,17 +45,17 @@ fn invalid(error: impl ToString) -> DirectoryError {
     DirectoryError::Invalid(error.to_string())
 }
 
-/// The time that is so many seconds ahead, if that is within bounds.
-fn ahead(now: Timestamp, seconds: u64, min: u64, max: u64) -> Answer<Timestamp> {
+/// Returns the time `seconds` after `now`, if `seconds` is within the bounds.
+fn expiry_after(now: Timestamp, seconds: u64, min: u64, max: u64) -> ChangeResult<Timestamp> {
     if !(min..=max).contains(&seconds) {
-        return Err(invalid(format!("expires_in_seconds must be {min} to {max}")));
+        return Err(invalid(format!("expires_in_seconds must be from {min} to {max}")));
     }
     Ok(Timestamp(now.0.saturating_add(seconds * 1000)))
 }
 
 impl Changes {
-    /// `rights`: those that the accounts have.
-    pub(super) fn new(shared: Arc<Shared>, rights: SharedRights) -> Self {
+    /// `rights` holds the rights of the accounts.
+    pub(super) fn new(shared: Arc<Shared>, rights: RightsCache) -> Self {
         Self { shared, rights, lacks_space: false }
     }
 
@@ -61,16 +63,16 @@ impl Changes {
         self.shared.clock.now()
     }
 
-    /// Makes a change durable, and then has it shown.
-    fn change(&mut self, writes: &[Write], show: impl FnOnce(&mut State)) -> Answer<()> {
+    /// Makes a change durable and then applies it to the state in memory.
+    fn change(&mut self, writes: &[Write], apply: impl FnOnce(&mut State)) -> ChangeResult<()> {
         self.commit(writes)?;
-        show(&mut self.shared.state_mut());
-        self.shared.raise_version();
+        apply(&mut self.shared.state_mut());
+        self.shared.increment_version();
         Ok(())
     }
 
-    /// Makes records durable.
-    pub(super) fn commit(&mut self, writes: &[Write]) -> Answer<()> {
+    /// Writes records in one durable transaction.
+    pub(super) fn commit(&mut self, writes: &[Write]) -> ChangeResult<()> {
         let Shared { store, stopped, .. } = &*self.shared;
         if let Some(reason) = stopped.get() {
             return Err(DirectoryError::Failed(reason.clone()));
@@ -89,7 +91,7 @@ impl Changes {
                 return DirectoryError::Full;
             }
             tracing::error!(target: "service::identity", %error, "the directory of accounts failed: nothing is changed until the service is started again");
-            let reason = format!("nothing is changed after a failure: {error}");
+            let reason = format!("nothing is changed after a failure: {error}; restart the service");
             DirectoryError::Failed(stopped.get_or_init(|| reason).clone())
         })
     }
@@ -98,8 +100,8 @@ impl Changes {
         &mut self,
         name: &str,
         description: String,
-    ) -> Answer<(Account, NewCredential)> {
-        check_name(name).and_then(|()| check_description(&description)).map_err(invalid)?;
+    ) -> ChangeResult<(Account, NewCredential)> {
+        validate_name(name).and_then(|()| validate_description(&description)).map_err(invalid)?;
         let now = self.now();
         {
             let state = self.shared.state();
@@ -111,7 +113,7 @@ impl Changes {
             }
         }
         let id = AccountId::make(now)?;
-        let made = self.make_credential(id, now, None)?;
+        let new = self.generate_credential(id, now, None)?;
         let account = AccountState {
             name: name.into(),
             description,
@@ -121,14 +123,14 @@ impl Changes {
             policies: BTreeSet::new(),
             rights: Arc::default(),
         };
-        let writes = [self.write_account(id, &account, account.enabled), made.write(&self.shared, id)];
-        let (credential, state) = (made.told, made.state);
-        self.change(&writes, |shown| {
-            shown.add_account(id, account);
-            shown.add_credential(id, credential.info.id, state);
+        let writes = [self.write_account(id, &account, account.enabled), new.write(&self.shared, id)];
+        let UnsavedCredential { created, state: credential } = new;
+        self.change(&writes, |state| {
+            assert!(state.add_account(id, account), "the name was free and the id is new");
+            let added = state.add_credential(id, created.info.id, credential);
+            assert!(added, "the account was just added and the access key was free");
         })?;
-        let view = self.shared.state().account_view(id).ok_or(DirectoryError::AccountNotFound)?;
-        Ok((view, credential))
+        Ok((self.account(id)?, created))
     }
 
     fn write_account(&self, id: AccountId, account: &AccountState, enabled: bool) -> Write {
@@ -141,7 +143,7 @@ impl Changes {
         Write::put(self.shared.store.accounts, &id.0, record.encode())
     }
 
-    pub(super) fn delete_account(&mut self, id: AccountId) -> Answer<Account> {
+    pub(super) fn delete_account(&mut self, id: AccountId) -> ChangeResult<Account> {
         let view = self.account(id)?;
         let store = &self.shared.store;
         let mut writes = vec![Write::remove(store.accounts, &id.0)];
@@ -149,17 +151,21 @@ impl Changes {
             let key = record::credential_key(id, credential.id);
             writes.extend([Write::remove(store.credentials, &key), Write::remove(store.last_used, &key)]);
         }
-        let bound = view.policies.iter().map(|policy| record::binding_key(id, policy.id));
-        writes.extend(bound.map(|key| Write::remove(store.bindings, &key)));
+        let bindings = view.policies.iter().map(|policy| record::binding_key(id, policy.id));
+        writes.extend(bindings.map(|key| Write::remove(store.bindings, &key)));
         self.change(&writes, |state| state.remove_account(id))?;
         Ok(view)
     }
 
-    fn account(&self, id: AccountId) -> Answer<Account> {
+    fn account(&self, id: AccountId) -> ChangeResult<Account> {
         self.shared.state().account_view(id).ok_or(DirectoryError::AccountNotFound)
     }
 
-    pub(super) fn set_account_enabled(&mut self, id: AccountId, enabled: bool) -> Answer<(Account, Outcome)> {
+    pub(super) fn set_account_enabled(
+        &mut self,
+        id: AccountId,
+        enabled: bool,
+    ) -> ChangeResult<(Account, Outcome)> {
         let write = {
             let state = self.shared.state();
             let account = state.accounts.get(&id).ok_or(DirectoryError::AccountNotFound)?;
@@ -174,23 +180,24 @@ impl Changes {
         Ok((self.account(id)?, Outcome::Changed))
     }
 
-    /// Makes a credential beside those that are there: one that lasts, or one that expires in so many seconds.
+    /// Adds a credential to an account. With `seconds` it is temporary and expires after that time.
     pub(super) fn add_credential(
         &mut self,
         account: AccountId,
         seconds: Option<u64>,
-    ) -> Answer<NewCredential> {
+    ) -> ChangeResult<NewCredential> {
         let now = self.now();
-        let ahead = |seconds| ahead(now, seconds, TEMPORARY_SECONDS_MIN, TEMPORARY_SECONDS_MAX);
-        let (expires_at, judged) = (seconds.map(ahead).transpose()?, self.shared.judged(now));
+        let expiry = |seconds| expiry_after(now, seconds, TEMPORARY_SECONDS_MIN, TEMPORARY_SECONDS_MAX);
+        let (expires_at, expiry_time) = (seconds.map(expiry).transpose()?, self.shared.expiry_time(now));
         {
             let state = self.shared.state();
             let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
-            let alike = |found: &&CredentialState| {
-                let is_dead = found.has_died || self.shared.has_expired(found.expires_at, judged);
-                found.expires_at.is_some() == expires_at.is_some() && !is_dead
+            let is_valid_and_same_kind = |found: &&CredentialState| {
+                let is_expired =
+                    found.marked_expired || self.shared.has_expired(found.expires_at, expiry_time);
+                found.expires_at.is_some() == expires_at.is_some() && !is_expired
             };
-            let count = owner.credentials.values().filter(alike).count();
+            let count = owner.credentials.values().filter(is_valid_and_same_kind).count();
             match expires_at {
                 Some(_) if count >= TEMPORARY_PER_ACCOUNT_MAX => {
                     return too_many("temporary credentials of an account", TEMPORARY_PER_ACCOUNT_MAX);
@@ -201,21 +208,23 @@ impl Changes {
                 _ => {}
             }
         }
-        let made = self.make_credential(account, now, expires_at)?;
-        let writes = [made.write(&self.shared, account)];
-        let (credential, state) = (made.told, made.state);
-        self.change(&writes, |shown| {
-            shown.add_credential(account, credential.info.id, state);
+        let new = self.generate_credential(account, now, expires_at)?;
+        let writes = [new.write(&self.shared, account)];
+        let UnsavedCredential { created, state: credential } = new;
+        self.change(&writes, |state| {
+            let added = state.add_credential(account, created.info.id, credential);
+            assert!(added, "the account exists and the access key was free");
         })?;
-        Ok(credential)
+        Ok(created)
     }
 
-    fn make_credential(
+    /// Generates a credential with an access key that is not in use.
+    fn generate_credential(
         &self,
         account: AccountId,
         now: Timestamp,
         expires_at: Option<Timestamp>,
-    ) -> Answer<MadeCredential> {
+    ) -> ChangeResult<UnsavedCredential> {
         let access_key = loop {
             let access_key = secret::access_key()?;
             let is_taken = access_key == self.shared.root_access_key
@@ -234,9 +243,9 @@ impl Changes {
             created_at: now,
             expires_at,
             last_used: Arc::default(),
-            has_died: false,
+            marked_expired: false,
         };
-        Ok(MadeCredential { told: NewCredential { info: state.info(id), secret_key }, state })
+        Ok(UnsavedCredential { created: NewCredential { info: state.info(id), secret_key }, state })
     }
 
     pub(super) fn set_credential_enabled(
@@ -244,7 +253,7 @@ impl Changes {
         account: AccountId,
         id: CredentialId,
         enabled: bool,
-    ) -> Answer<(Account, Outcome)> {
+    ) -> ChangeResult<(Account, Outcome)> {
         let before = self.credential(account, id)?;
         if before.enabled == enabled {
             return Ok((self.account(account)?, Outcome::Unchanged));
@@ -261,38 +270,41 @@ impl Changes {
         Ok((self.account(account)?, Outcome::Changed))
     }
 
-    pub(super) fn delete_credential(&mut self, account: AccountId, id: CredentialId) -> Answer<()> {
+    pub(super) fn delete_credential(&mut self, account: AccountId, id: CredentialId) -> ChangeResult<()> {
         self.credential(account, id)?;
         self.remove_credentials(&[(account, id)])
     }
 
-    fn credential(&self, account: AccountId, id: CredentialId) -> Answer<CredentialState> {
+    fn credential(&self, account: AccountId, id: CredentialId) -> ChangeResult<CredentialState> {
         let state = self.shared.state();
         let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
         owner.credentials.get(&id).cloned().ok_or(DirectoryError::CredentialNotFound)
     }
 
-    /// Removes credentials that are there.
-    pub(super) fn remove_credentials(&mut self, gone: &[(AccountId, CredentialId)]) -> Answer<()> {
+    /// Deletes credentials that exist.
+    pub(super) fn remove_credentials(
+        &mut self,
+        credentials: &[(AccountId, CredentialId)],
+    ) -> ChangeResult<()> {
         let store = &self.shared.store;
-        let keys = gone.iter().map(|(account, id)| record::credential_key(*account, *id));
-        let both =
+        let keys = credentials.iter().map(|(account, id)| record::credential_key(*account, *id));
+        let both_records =
             |key: [u8; 32]| [Write::remove(store.credentials, &key), Write::remove(store.last_used, &key)];
-        let writes: Vec<_> = keys.flat_map(both).collect();
+        let writes: Vec<_> = keys.flat_map(both_records).collect();
         self.change(&writes, |state| {
-            for (account, id) in gone {
+            for (account, id) in credentials {
                 state.remove_credential(*account, *id);
             }
         })
     }
 
-    pub(super) fn create_policy(&mut self, policy: Policy) -> Answer<PolicyInfo> {
+    pub(super) fn create_policy(&mut self, policy: Policy) -> ChangeResult<PolicyInfo> {
         {
             let state = self.shared.state();
             if state.policies.len() >= POLICIES_MAX {
                 return too_many("policies", POLICIES_MAX);
             }
-            if state.resources().0 + policy.patterns() > RESOURCES_MAX {
+            if state.resources() + policy.pattern_count() > RESOURCES_MAX {
                 return too_many("resources in all policies", RESOURCES_MAX);
             }
         }
@@ -301,12 +313,12 @@ impl Changes {
         let body = record::encode_policy(&policy, created_at);
         let write = Write::put(self.shared.store.policies, &id.0, body);
         let policy = Arc::new(policy);
-        let shown = PolicyState::new(Arc::clone(&policy), created_at);
-        self.change(&[write], |state| state.add_policy(id, shown))?;
+        let policy_state = PolicyState::new(Arc::clone(&policy), created_at);
+        self.change(&[write], |state| state.add_policy(id, policy_state))?;
         Ok(PolicyInfo { id, policy, created_at, attached_to: Vec::new() })
     }
 
-    pub(super) fn delete_policy(&mut self, id: PolicyId) -> Answer<PolicyInfo> {
+    pub(super) fn delete_policy(&mut self, id: PolicyId) -> ChangeResult<PolicyInfo> {
         let view = self.shared.state().policy_view(id).ok_or(DirectoryError::PolicyNotFound)?;
         if !view.attached_to.is_empty() {
             return Err(DirectoryError::PolicyInUse { accounts: view.attached_to.len() });
@@ -316,26 +328,27 @@ impl Changes {
         Ok(view)
     }
 
-    pub(super) fn attach(&mut self, policy: PolicyId, account: AccountId) -> Answer<Outcome> {
+    pub(super) fn attach(&mut self, policy: PolicyId, account: AccountId) -> ChangeResult<Outcome> {
         let rights = {
             let state = self.shared.state();
-            let Some(bound) = bound_policies(&state, policy, account)? else {
+            let attached = attached_policies(&state, policy, account)?;
+            if attached.contains(&policy) {
                 return Ok(Outcome::Unchanged);
-            };
-            if bound.len() >= POLICIES_PER_ACCOUNT_MAX {
+            }
+            if attached.len() >= POLICIES_PER_ACCOUNT_MAX {
                 return too_many("policies attached to an account", POLICIES_PER_ACCOUNT_MAX);
             }
-            let with_new = || bound.iter().chain([&policy]);
+            let with_new = || attached.iter().chain([&policy]);
             let resources = |id| state.policies.get(id).map_or(0, |found| found.resources);
             if with_new().map(resources).sum::<usize>() > RESOURCES_PER_ACCOUNT_MAX {
                 let what = "resources in the policies attached to an account";
                 return too_many(what, RESOURCES_PER_ACCOUNT_MAX);
             }
-            if state.resources().1 + resources(&policy) > ATTACHED_RESOURCES_MAX {
+            if state.attached_resources() + resources(&policy) > ATTACHED_RESOURCES_MAX {
                 let what = "resources in the policies attached to all accounts together";
                 return too_many(what, ATTACHED_RESOURCES_MAX);
             }
-            self.rights.of(&state, with_new())
+            self.rights.rights_of(&state, with_new())
         };
         let (key, attached_at) = (record::binding_key(account, policy), record::encode_time(self.now()));
         let write = Write::put(self.shared.store.bindings, &key, attached_at);
@@ -348,14 +361,14 @@ impl Changes {
         Ok(Outcome::Changed)
     }
 
-    pub(super) fn detach(&mut self, policy: PolicyId, account: AccountId) -> Answer<Outcome> {
+    pub(super) fn detach(&mut self, policy: PolicyId, account: AccountId) -> ChangeResult<Outcome> {
         let rights = {
             let state = self.shared.state();
-            if bound_policies(&state, policy, account)?.is_some() {
+            let attached = attached_policies(&state, policy, account)?;
+            if !attached.contains(&policy) {
                 return Ok(Outcome::Unchanged);
             }
-            let bound = state.accounts.get(&account).map(|account| &account.policies);
-            self.rights.of(&state, bound.into_iter().flatten().filter(|id| **id != policy))
+            self.rights.rights_of(&state, attached.iter().filter(|id| **id != policy))
         };
         let key = record::binding_key(account, policy);
         let write = Write::remove(self.shared.store.bindings, &key);
@@ -373,69 +386,71 @@ impl Changes {
         name: &str,
         role: Role,
         seconds: Option<u64>,
-    ) -> Answer<NewManagementToken> {
-        check_name(name).map_err(invalid)?;
+    ) -> ChangeResult<NewManagementToken> {
+        validate_name(name).map_err(invalid)?;
         let created_at = self.now();
         {
-            let (state, judged) = (self.shared.state(), self.shared.judged(created_at));
-            let is_alive =
-                |token: &&TokenState| !token.has_died && !self.shared.has_expired(token.expires_at, judged);
-            if state.tokens.values().filter(is_alive).count() >= MANAGEMENT_TOKENS_MAX {
+            let (state, expiry_time) = (self.shared.state(), self.shared.expiry_time(created_at));
+            let is_valid = |token: &&TokenState| {
+                !token.marked_expired && !self.shared.has_expired(token.expires_at, expiry_time)
+            };
+            if state.tokens.values().filter(is_valid).count() >= MANAGEMENT_TOKENS_MAX {
                 return too_many("management tokens", MANAGEMENT_TOKENS_MAX);
             }
         }
-        let expires_at =
-            seconds.map(|seconds| ahead(created_at, seconds, 1, TOKEN_SECONDS_MAX)).transpose()?;
+        let expiry = |seconds| expiry_after(created_at, seconds, 1, TOKEN_SECONDS_MAX);
+        let expires_at = seconds.map(expiry).transpose()?;
         let (id, token) = (TokenId::make(created_at)?, secret::management_token()?);
         let hash = hash_token(token.expose());
-        let state = TokenState { name: name.into(), role, hash, created_at, expires_at, has_died: false };
-        let info = state.info(id);
-        let write = Write::put(self.shared.store.tokens, &id.0, record::encode_token(&state));
-        self.change(&[write], |shown| _ = shown.add_token(id, state))?;
+        let token_state =
+            TokenState { name: name.into(), role, hash, created_at, expires_at, marked_expired: false };
+        let info = token_state.info(id);
+        let write = Write::put(self.shared.store.tokens, &id.0, record::encode_token(&token_state));
+        self.change(&[write], |state| assert!(state.add_token(id, token_state), "tokens are random"))?;
         Ok(NewManagementToken { info, token })
     }
 
-    pub(super) fn delete_token(&mut self, id: TokenId) -> Answer<super::view::ManagementToken> {
+    pub(super) fn delete_token(&mut self, id: TokenId) -> ChangeResult<ManagementToken> {
         let view = self.shared.state().tokens.get(&id).map(|token| token.info(id));
         let view = view.ok_or(DirectoryError::TokenNotFound)?;
         self.remove_tokens(&[id])?;
         Ok(view)
     }
 
-    /// Removes tokens that are there.
-    pub(super) fn remove_tokens(&mut self, gone: &[TokenId]) -> Answer<()> {
+    /// Deletes tokens that exist.
+    pub(super) fn remove_tokens(&mut self, tokens: &[TokenId]) -> ChangeResult<()> {
         let table = self.shared.store.tokens;
-        let writes: Vec<_> = gone.iter().map(|id| Write::remove(table, &id.0)).collect();
+        let writes: Vec<_> = tokens.iter().map(|id| Write::remove(table, &id.0)).collect();
         self.change(&writes, |state| {
-            for id in gone {
+            for id in tokens {
                 state.remove_token(*id);
             }
         })
     }
 }
 
-/// The policies of an account to which this one is to be attached; `None` when it is already.
-fn bound_policies(
+/// Returns the policies attached to an account, after checking that `policy` exists too.
+fn attached_policies(
     state: &State,
     policy: PolicyId,
     account: AccountId,
-) -> Answer<Option<&BTreeSet<PolicyId>>> {
+) -> ChangeResult<&BTreeSet<PolicyId>> {
     if !state.policies.contains_key(&policy) {
         return Err(DirectoryError::PolicyNotFound);
     }
-    let bound = &state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?.policies;
-    Ok((!bound.contains(&policy)).then_some(bound))
+    let owner = state.accounts.get(&account).ok_or(DirectoryError::AccountNotFound)?;
+    Ok(&owner.policies)
 }
 
-/// A credential that is not yet in the directory.
-struct MadeCredential {
-    told: NewCredential,
+/// A credential that is not in the directory yet.
+struct UnsavedCredential {
+    created: NewCredential,
     state: CredentialState,
 }
 
-impl MadeCredential {
+impl UnsavedCredential {
     fn write(&self, shared: &Shared, account: AccountId) -> Write {
-        let key = record::credential_key(account, self.told.info.id);
+        let key = record::credential_key(account, self.created.info.id);
         Write::put(shared.store.credentials, &key, record::encode_credential(&self.state))
     }
 }

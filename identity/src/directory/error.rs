@@ -1,41 +1,41 @@
-//! What reading and changing the directory, and opening it, can fail with.
+//! Errors of the directory.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a change was not made. Nothing of a refused change is in the directory, neither on the disk nor in memory.
+/// Why a change was not made. A change that failed has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum DirectoryError {
-    /// There is no such service account.
+    /// The service account does not exist.
     AccountNotFound,
-    /// The account has no such credential.
+    /// The account does not have this credential.
     CredentialNotFound,
-    /// There is no such policy.
+    /// The policy does not exist.
     PolicyNotFound,
-    /// There is no such management token.
+    /// The management token does not exist.
     TokenNotFound,
-    /// An account of this name is there already.
+    /// An account with this name already exists.
     NameTaken,
-    /// The policy is attached to so many accounts and cannot be removed.
+    /// The policy is attached to accounts and cannot be deleted.
     PolicyInUse {
-        /// How many.
+        /// The number of these accounts.
         accounts: usize,
     },
-    /// A value is out of its bounds: a sentence for who sent it.
+    /// A value is invalid. Holds a sentence for the client.
     Invalid(String),
-    /// There may not be more.
+    /// A limit is reached.
     TooMany {
-        /// Of what.
+        /// What is limited, in the plural.
         what: &'static str,
-        /// How many there may be.
+        /// The limit.
         max: usize,
     },
-    /// No space on the disk. Later it may work again.
+    /// The disk is full. A later attempt may succeed.
     Full,
-    /// More changes wait than may.
+    /// Too many changes are waiting.
     Overloaded,
-    /// The device failed, now or before: nothing is changed until the next start.
+    /// The device failed, now or earlier. Nothing is changed until the next start.
     Failed(String),
     /// The directory is closing.
     ShuttingDown,
@@ -48,7 +48,7 @@ impl fmt::Display for DirectoryError {
             Self::CredentialNotFound => out.write_str("credential was not found"),
             Self::PolicyNotFound => out.write_str("policy was not found"),
             Self::TokenNotFound => out.write_str("management token was not found"),
-            Self::NameTaken => out.write_str("a service account of this name exists already"),
+            Self::NameTaken => out.write_str("a service account with this name already exists"),
             Self::PolicyInUse { accounts } => {
                 write!(
                     out,
@@ -56,9 +56,9 @@ impl fmt::Display for DirectoryError {
                 )
             }
             Self::Invalid(what) => out.write_str(what),
-            Self::TooMany { what, max } => write!(out, "there may not be more than {max} {what}"),
+            Self::TooMany { what, max } => write!(out, "the limit of {max} {what} is reached"),
             Self::Full => out.write_str("no space is left for the directory of accounts"),
-            Self::Overloaded => out.write_str("too many changes wait for the directory of accounts"),
+            Self::Overloaded => out.write_str("too many changes are waiting for the directory of accounts"),
             Self::Failed(reason) => write!(out, "the directory of accounts failed: {reason}"),
             Self::ShuttingDown => out.write_str("the directory of accounts is closing"),
         }
@@ -68,27 +68,27 @@ impl fmt::Display for DirectoryError {
 impl std::error::Error for DirectoryError {}
 
 impl From<io::Error> for DirectoryError {
-    /// The system's random source failed: nothing was changed.
+    /// The random number generator of the system failed. Nothing was changed.
     fn from(error: io::Error) -> Self {
         Self::Failed(error.to_string())
     }
 }
 
-/// Why the directory did not open. The text says what to do about it.
+/// Why the directory did not open. The message says what the operator can do.
 #[derive(Debug)]
 pub enum DirectoryOpenError {
     /// The data file is missing, damaged or belongs to another store. Nothing was changed.
     Damaged {
         /// The folder of the directory.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io {
         /// The folder of the directory.
         path: PathBuf,
-        /// Its answer.
+        /// The error.
         error: io::Error,
     },
 }
@@ -98,13 +98,14 @@ impl fmt::Display for DirectoryOpenError {
         match self {
             Self::Damaged { path, what } => write!(
                 out,
-                "{folder}: the directory of accounts: {what}; nothing was changed: restore the folder from a backup, or move \
-                 it away and make it anew with an empty file {folder}/{marker} to begin without accounts, policies and tokens",
+                "{folder}: the directory of accounts cannot be opened: {what}. Nothing was changed. Restore the folder from \
+                 a backup. To start without accounts, policies and tokens, move the folder away and create it again with \
+                 an empty file {folder}/{marker}",
                 folder = path.display(),
                 marker = cairn_lmdb::UNMADE_MARKER
             ),
             Self::Io { path, error } => {
-                write!(out, "the directory of accounts in {}: {error}", path.display())
+                write!(out, "the directory of accounts in {} cannot be opened: {error}", path.display())
             }
         }
     }

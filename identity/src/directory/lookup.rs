@@ -1,8 +1,9 @@
-//! Credentials on the way of a request: what one executor keeps at hand of the directory.
+//! Credential lookup for requests, with a cache per executor.
 //!
-//! An entry holds for one version of the directory. One atomic load per request says whether what is at hand still holds; if
-//! not, all is forgotten and looked up again, under the directory's lock, when it is next asked for. So the number of
-//! accounts and policies costs a request nothing, and a change holds for the very next request on every core.
+//! The cache is valid for one version of the directory. One atomic load per request tells whether the version is still current.
+//! If not, the cache is emptied, and credentials are looked up again, under the directory's lock, when they are next used. The
+//! number of accounts and policies therefore costs a request nothing, and a change is in force for the next request on every
+//! core.
 
 use super::Directory;
 use super::limits::CACHED_ACCESS_KEYS_MAX;
@@ -14,11 +15,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The secret of an access key never changes, and no access key is given twice: signing keys that were derived from it stay
-/// right for as long as the key is found.
+/// The secret of an access key never changes, and no access key is used twice. Signing keys derived from it therefore stay
+/// valid for as long as the access key is found.
 const GENERATION: u64 = 1;
 
-/// The root credential and those of the directory, for one executor.
+/// Finds the root credential and the credentials of the directory, for one executor.
 pub struct ExecutorCredentials {
     root: RootCredential,
     directory: Arc<Directory>,
@@ -31,14 +32,14 @@ struct Cache {
     entries: HashMap<Arc<str>, Entry>,
 }
 
-/// A credential that may be used until it expires.
+/// A credential that is valid until it expires.
 struct Entry {
     credential: Credential,
     expires_at: Option<Timestamp>,
 }
 
 impl ExecutorCredentials {
-    /// With nothing at hand.
+    /// Makes an empty cache.
     #[must_use]
     pub fn new(root: RootCredential, directory: Arc<Directory>) -> Self {
         Self { root, directory, cache: RefCell::default() }
@@ -47,58 +48,69 @@ impl ExecutorCredentials {
 
 impl Credentials for ExecutorCredentials {
     fn find(&self, access_key: &str, now: Timestamp) -> Option<Credential> {
-        // In front of the directory: the configuration may have been given a key that an account has already.
+        // Root overrides the directory, because the configured key may be one that an account already has.
         if let Some(root) = self.root.find(access_key, now) {
             return Some(root);
         }
         let shared = &self.directory.shared;
-        // Before the version, see `Shared::follow_clock`.
-        let now = shared.judged(now);
+        // Read before the version, see `Shared::follow_clock`.
+        let expiry_time = shared.expiry_time(now);
         let cache = &mut *self.cache.borrow_mut();
-        // Read before the lookup: a change in between raises it again, and what was found is forgotten with the next request.
+        // Read before the lookup. A change in between increments the version again, so the next request empties the cache.
         let version = shared.version();
         if cache.version != version {
             cache.entries.clear();
             cache.version = version;
         }
         if let Some(entry) = cache.entries.get(access_key) {
-            return entry.at(now, shared);
+            return entry.if_valid(expiry_time, shared);
         }
-        let (access_key, entry) = self.directory.look_up(access_key)?;
+        let (access_key, entry) = self.directory.find_credential(access_key)?;
         if cache.entries.len() >= CACHED_ACCESS_KEYS_MAX {
             cache.entries.clear();
         }
-        let found = entry.at(now, shared);
+        let found = entry.if_valid(expiry_time, shared);
         cache.entries.insert(access_key, entry);
         found
+    }
+
+    fn version(&self) -> u64 {
+        self.directory.version()
+    }
+
+    fn principal(&self, access_key: &str) -> Option<Principal> {
+        self.root.principal(access_key).or_else(|| {
+            let (_, entry) = self.directory.find_credential(access_key)?;
+            Some(entry.credential.principal)
+        })
     }
 }
 
 impl Entry {
-    fn at(&self, judged: Timestamp, shared: &Shared) -> Option<Credential> {
-        (!shared.has_expired(self.expires_at, judged)).then(|| self.credential.clone())
+    fn if_valid(&self, expiry_time: Timestamp, shared: &Shared) -> Option<Credential> {
+        (!shared.has_expired(self.expires_at, expiry_time)).then(|| self.credential.clone())
     }
 }
 
 impl Directory {
-    /// The credential of an access key, if it and its account are enabled.
-    fn look_up(&self, access_key: &str) -> Option<(Arc<str>, Entry)> {
+    /// Returns the credential of an access key if it and its account are enabled.
+    fn find_credential(&self, access_key: &str) -> Option<(Arc<str>, Entry)> {
         let state = self.shared.state();
         let (account_id, account, id, credential) = state.find_access_key(access_key)?;
-        if !account.enabled || !credential.enabled || credential.has_died {
+        if !account.enabled || !credential.enabled || credential.marked_expired {
             return None;
         }
         let owner = SecretOwner { account: account_id, credential: id, access_key };
-        // It was opened once at the start, or made since: only a defect of memory can keep it shut.
+        // Opened once at the start, or sealed since. This fails only if memory is corrupted.
         let secret_key = self.shared.sealing.open(owner, &credential.sealed_secret)?;
         let principal = AccountPrincipal {
             id: account_id,
-            // A copy of this executor's own: counting its users must not make cores wait for each other.
-            name: (*account.name).into(),
+            // Copied, because a shared reference count would make cores wait for each other.
+            audit_name: format!("account:{}", account.name).into(),
             rights: Arc::clone(&account.rights),
         };
         let found = Credential {
-            secret_key: secret_key.into(),
+            secret_key: Arc::new(secret_key),
             principal: Principal::Account(Arc::new(principal)),
             generation: GENERATION,
             allowed_on_data_plane: true,

@@ -1,16 +1,16 @@
 //! The directory of service accounts, credentials, policies, bindings and management tokens.
 //!
-//! All of it is in memory, and every change is durable before it is shown (`changes.rs`); the records are drawn in
-//! `record.rs`. Requests find credentials through [`ExecutorCredentials`], which costs them no lock. Secrets are sealed at
-//! rest (`seal.rs`) and told once, by what makes them.
+//! All of it is in memory, and every change is durable before it takes effect (`changes.rs`). `record.rs` defines the on-disk
+//! records. Requests look up credentials through [`ExecutorCredentials`] without a lock. Secrets are sealed at rest (`seal.rs`)
+//! and shown once, in the response to their creation.
 
 mod changes;
 mod error;
-mod id;
 mod limits;
 mod lookup;
+mod maintenance;
 mod record;
-mod rights;
+mod rights_cache;
 mod seal;
 mod secret;
 mod shared;
@@ -18,18 +18,17 @@ mod state;
 mod store;
 #[cfg(test)]
 mod testing;
-mod upkeep;
 mod view;
 
+pub use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
+pub use crate::last_use::LastUse;
 pub use error::{DirectoryError, DirectoryOpenError};
-pub use id::{AccountId, CredentialId, PolicyId, TokenId};
 pub use limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
     POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
     TEMPORARY_SECONDS_MAX, TEMPORARY_SECONDS_MIN, TOKEN_SECONDS_MAX,
 };
 pub use lookup::ExecutorCredentials;
-pub use record::LastUse;
 pub use secret::Secret;
 pub use view::{
     Account, AttachedPolicy, CredentialInfo, ManagementToken, NewCredential, NewManagementToken, Outcome,
@@ -38,10 +37,13 @@ pub use view::{
 
 use crate::policy::Policy;
 use crate::role::Role;
+use cairn_lmdb::Environment;
 use cairn_model::Clock;
 use changes::Changes;
 use futures_channel::oneshot;
-use limits::{CHANGES_WAITING_MAX, UPKEEP_INTERVAL};
+use limits::{CHANGES_WAITING_MAX, MAINTENANCE_INTERVAL};
+use maintenance::Maintenance;
+use rights_cache::RightsCache;
 use seal::SealingKey;
 use secret::{TOKEN_PREFIX, hash_token};
 use shared::Shared;
@@ -53,28 +55,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use store::DirectoryStore;
-use upkeep::Upkeep;
+use zeroize::Zeroizing;
 
-/// How the directory is opened.
+/// Options for opening the directory.
 pub struct DirectoryOptions {
-    /// `<data-dir>/identity`. The lock on the data folder must be held: nobody else may have the directory open.
+    /// `<data-dir>/identity`. The caller must hold the lock on the data folder, so that no other process has it open.
     pub folder: PathBuf,
     /// The id of the store that the directory belongs to.
     pub store: [u8; 16],
-    /// What secrets are sealed under. Never stored.
-    pub master_key: Vec<u8>,
-    /// The root credential's access key, which no account is given.
+    /// The key that the sealing key is derived from. Never stored.
+    pub master_key: Zeroizing<Vec<u8>>,
+    /// The root credential's access key, which is never generated for an account.
     pub root_access_key: String,
-    /// What times and expiry are judged by.
+    /// The clock for times and expiry.
     pub clock: Arc<dyn Clock>,
 }
 
-type Job = Box<dyn FnOnce(&mut Changes) + Send>;
+type Command = Box<dyn FnOnce(&mut Changes) + Send>;
 
-/// See the module's first lines. Shared by all executors.
+/// The directory of accounts, shared by all executors. Its thread makes the changes.
 pub struct Directory {
     shared: Arc<Shared>,
-    jobs: Mutex<Option<SyncSender<Job>>>,
+    commands: Mutex<Option<SyncSender<Command>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -86,39 +88,39 @@ impl Directory {
     /// Opens the directory and starts its thread. Blocks.
     ///
     /// # Errors
-    /// [`DirectoryOpenError`], whose text says what to do. Nothing of an existing directory has been changed.
+    /// [`DirectoryOpenError`], whose message says what the operator can do. An existing directory is not changed.
     pub fn open(options: DirectoryOptions) -> Result<Arc<Self>, DirectoryOpenError> {
         let DirectoryOptions { folder, store: id, master_key, root_access_key, clock } = options;
         let io = |error| DirectoryOpenError::Io { path: folder.clone(), error };
         let sealing = SealingKey::derive(&master_key, id).map_err(io)?;
         let store = DirectoryStore::open(&folder, id)?;
         let mut state = store.load(&folder, &sealing)?;
-        let rights = state.compile();
+        let rights = RightsCache::compile_all(&mut state);
         let shared = Arc::new(Shared::new(store, state, sealing, clock, root_access_key));
-        let (jobs, waiting) = sync_channel(CHANGES_WAITING_MAX);
+        let (commands, queue) = sync_channel(CHANGES_WAITING_MAX);
         let changes = Changes::new(Arc::clone(&shared), rights);
         let thread = std::thread::Builder::new().name("identity".to_owned()).spawn(move || {
-            // What a panic left half-done is unknown.
-            if catch_unwind(AssertUnwindSafe(|| run(changes, &waiting))).is_err() {
+            // A panic may leave a change half-done.
+            if catch_unwind(AssertUnwindSafe(|| run(changes, &queue))).is_err() {
                 tracing::error!(target: "service::identity", "the directory's thread panicked: the process ends");
                 std::process::abort();
             }
         });
         let thread = Mutex::new(Some(thread.map_err(io)?));
-        Ok(Arc::new(Self { shared, jobs: Mutex::new(Some(jobs)), thread }))
+        Ok(Arc::new(Self { shared, commands: Mutex::new(Some(commands)), thread }))
     }
 
-    /// Has the thread make a change. Durable and in force on every core when it resolves. Dropping the future does not take
-    /// the change back.
+    /// Makes a change on the directory's thread. When the future resolves, the change is durable and in force on every core.
+    /// Dropping the future does not cancel the change.
     async fn change<T: Send + 'static>(
         &self,
         change: impl FnOnce(&mut Changes) -> Result<T, DirectoryError> + Send + 'static,
     ) -> Result<T, DirectoryError> {
         let (reply, answer) = oneshot::channel();
-        // The one who asked may have gone: then there is nobody to tell.
-        let job: Job = Box::new(move |changes| drop(reply.send(change(changes))));
-        let sent = match &*lock(&self.jobs) {
-            Some(jobs) => jobs.try_send(job),
+        // The caller may have dropped its future; the reply is then ignored.
+        let command: Command = Box::new(move |changes| drop(reply.send(change(changes))));
+        let sent = match &*lock(&self.commands) {
+            Some(commands) => commands.try_send(command),
             None => return Err(DirectoryError::ShuttingDown),
         };
         sent.map_err(|refused| match refused {
@@ -128,7 +130,7 @@ impl Directory {
         answer.await.map_err(|_| DirectoryError::ShuttingDown)?
     }
 
-    /// Makes an account with one credential.
+    /// Creates an account with one credential.
     ///
     /// # Errors
     /// [`DirectoryError::Invalid`], [`DirectoryError::NameTaken`], [`DirectoryError::TooMany`], or a failure.
@@ -140,7 +142,7 @@ impl Directory {
         self.change(move |changes| changes.create_account(&name, description)).await
     }
 
-    /// Removes an account with its credentials and bindings; gives what it was.
+    /// Deletes an account with its credentials and bindings. Returns the deleted account.
     ///
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], or a failure.
@@ -148,7 +150,7 @@ impl Directory {
         self.change(move |changes| changes.delete_account(id)).await
     }
 
-    /// Sets whether the credentials of an account may be used; gives the account.
+    /// Sets whether the credentials of an account may be used. Returns the account.
     ///
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], or a failure.
@@ -160,7 +162,7 @@ impl Directory {
         self.change(move |changes| changes.set_account_enabled(id, enabled)).await
     }
 
-    /// Makes a credential beside those that the account has, which go on working.
+    /// Adds a permanent credential to an account. The account's other credentials stay valid.
     ///
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], [`DirectoryError::TooMany`], or a failure.
@@ -168,7 +170,7 @@ impl Directory {
         self.change(move |changes| changes.add_credential(account, None)).await
     }
 
-    /// Makes a credential that dies after so many seconds, [`TEMPORARY_SECONDS_MIN`] to [`TEMPORARY_SECONDS_MAX`].
+    /// Adds a credential that expires after `seconds`, from [`TEMPORARY_SECONDS_MIN`] to [`TEMPORARY_SECONDS_MAX`].
     ///
     /// # Errors
     /// As [`Self::rotate`], and [`DirectoryError::Invalid`].
@@ -180,7 +182,7 @@ impl Directory {
         self.change(move |changes| changes.add_credential(account, Some(seconds))).await
     }
 
-    /// Sets whether a credential may be used; gives the account.
+    /// Sets whether a credential may be used. Returns the account.
     ///
     /// # Errors
     /// [`DirectoryError::AccountNotFound`], [`DirectoryError::CredentialNotFound`], or a failure.
@@ -193,7 +195,7 @@ impl Directory {
         self.change(move |changes| changes.set_credential_enabled(account, id, enabled)).await
     }
 
-    /// Removes a credential.
+    /// Deletes a credential.
     ///
     /// # Errors
     /// As [`Self::set_credential_enabled`].
@@ -205,7 +207,7 @@ impl Directory {
         self.change(move |changes| changes.delete_credential(account, id)).await
     }
 
-    /// Makes a policy, attached to nobody.
+    /// Creates a policy that is not attached to any account.
     ///
     /// # Errors
     /// [`DirectoryError::TooMany`], or a failure.
@@ -213,7 +215,7 @@ impl Directory {
         self.change(move |changes| changes.create_policy(policy)).await
     }
 
-    /// Removes a policy that is attached to nobody; gives what it was.
+    /// Deletes a policy that is not attached to any account. Returns the deleted policy.
     ///
     /// # Errors
     /// [`DirectoryError::PolicyNotFound`], [`DirectoryError::PolicyInUse`], or a failure.
@@ -221,7 +223,7 @@ impl Directory {
         self.change(move |changes| changes.delete_policy(id)).await
     }
 
-    /// Attaches a policy to an account; nothing changes when it is already.
+    /// Attaches a policy to an account. Has no effect if it is already attached.
     ///
     /// # Errors
     /// [`DirectoryError::PolicyNotFound`], [`DirectoryError::AccountNotFound`], [`DirectoryError::TooMany`], or a failure.
@@ -229,7 +231,7 @@ impl Directory {
         self.change(move |changes| changes.attach(policy, account)).await
     }
 
-    /// Detaches a policy from an account; nothing changes when it is not attached.
+    /// Detaches a policy from an account. Has no effect if it is not attached.
     ///
     /// # Errors
     /// [`DirectoryError::PolicyNotFound`], [`DirectoryError::AccountNotFound`], or a failure.
@@ -237,7 +239,7 @@ impl Directory {
         self.change(move |changes| changes.detach(policy, account)).await
     }
 
-    /// Makes a management token; without `seconds`, one that does not expire.
+    /// Creates a management token that expires after `seconds`, or never if `seconds` is `None`.
     ///
     /// # Errors
     /// [`DirectoryError::Invalid`], [`DirectoryError::TooMany`], or a failure.
@@ -250,7 +252,7 @@ impl Directory {
         self.change(move |changes| changes.create_token(&name, role, seconds)).await
     }
 
-    /// Removes a management token; gives what it was.
+    /// Deletes a management token. Returns the deleted token.
     ///
     /// # Errors
     /// [`DirectoryError::TokenNotFound`], or a failure.
@@ -258,62 +260,82 @@ impl Directory {
         self.change(move |changes| changes.delete_token(id)).await
     }
 
-    /// The accounts behind one, or the first ones, the oldest first: as many as have so many parts together, each one and all
-    /// that it holds counted, and one at least if there is one. A list of all is made page by page, so that neither the
-    /// directory nor an executor is held up.
+    /// Returns a page of accounts, oldest first: those after `after`, or the first ones.
+    ///
+    /// An account counts as one part, and so does each of its credentials and policies. The page has at most `parts_max` parts,
+    /// but at least one account if there is one. Lists are read page by page so that neither the directory nor an executor is
+    /// blocked for long.
     #[must_use]
-    pub fn accounts(&self, after: Option<AccountId>, most: usize) -> Vec<Account> {
+    pub fn accounts(&self, after: Option<AccountId>, parts_max: usize) -> Vec<Account> {
         let state = self.shared.state();
-        let behind = state.accounts.range((behind(after), Bound::Unbounded));
-        let page = within(most, behind, |found| found.credentials.len() + found.policies.len());
+        let following = state.accounts.range((excluded(after), Bound::Unbounded));
+        let page = page(parts_max, following, |found| found.credentials.len() + found.policies.len());
         page.filter_map(|id| state.account_view(id)).collect()
     }
 
-    /// One account.
+    /// Returns one account.
     #[must_use]
     pub fn account(&self, id: AccountId) -> Option<Account> {
         self.shared.state().account_view(id)
     }
 
-    /// The policies behind one, or the first ones, as [`Self::accounts`].
+    /// Returns a page of policies as [`Self::accounts`] does. Each resource and each attachment of a policy is a part.
     #[must_use]
-    pub fn policies(&self, after: Option<PolicyId>, most: usize) -> Vec<PolicyInfo> {
+    pub fn policies(&self, after: Option<PolicyId>, parts_max: usize) -> Vec<PolicyInfo> {
         let state = self.shared.state();
-        let behind = state.policies.range((behind(after), Bound::Unbounded));
-        let page = within(most, behind, |found| found.resources + found.attached_to.len());
+        let following = state.policies.range((excluded(after), Bound::Unbounded));
+        let page = page(parts_max, following, |found| found.resources + found.attached_to.len());
         page.filter_map(|id| state.policy_view(id)).collect()
     }
 
-    /// One policy.
+    /// Returns one policy.
     #[must_use]
     pub fn policy(&self, id: PolicyId) -> Option<PolicyInfo> {
         self.shared.state().policy_view(id)
     }
 
-    /// The management tokens behind one, or the first ones, as [`Self::accounts`]; each has one part.
+    /// Returns at most `count_max` management tokens, oldest first: those after `after`, or the first ones.
     #[must_use]
-    pub fn tokens(&self, after: Option<TokenId>, most: usize) -> Vec<ManagementToken> {
+    pub fn tokens(&self, after: Option<TokenId>, count_max: usize) -> Vec<ManagementToken> {
         let state = self.shared.state();
-        let behind = state.tokens.range((behind(after), Bound::Unbounded));
-        behind.take(most).map(|(id, token)| token.info(*id)).collect()
+        let following = state.tokens.range((excluded(after), Bound::Unbounded));
+        following.take(count_max).map(|(id, token)| token.info(*id)).collect()
     }
 
-    /// The management token that this text is, unless it has expired. Found by its hash, so the time that it takes tells
-    /// nothing about tokens that are there.
+    /// Returns the management token with this text, unless it has expired. The lookup is by hash, so its duration reveals
+    /// nothing about existing tokens.
     #[must_use]
     pub fn find_token(&self, token: &str) -> Option<ManagementToken> {
         if !token.starts_with(TOKEN_PREFIX) {
             return None;
         }
         let hash = hash_token(token);
-        let judged = self.shared.judged(self.shared.clock.now());
+        let expiry_time = self.shared.expiry_time(self.shared.clock.now());
         let state = self.shared.state();
         let (id, found) = state.find_token(&hash)?;
-        let is_dead = found.has_died || self.shared.has_expired(found.expires_at, judged);
-        (!is_dead).then(|| found.info(id))
+        let is_expired = found.marked_expired || self.shared.has_expired(found.expires_at, expiry_time);
+        (!is_expired).then(|| found.info(id))
     }
 
-    /// Whether changes can be made: `Err` says what is wrong. Reads go on all the same.
+    /// Returns the directory's environment, for compactions.
+    #[must_use]
+    pub fn environment(&self) -> Arc<Environment> {
+        Arc::clone(&self.shared.store.environment)
+    }
+
+    /// Returns a number that every change increments after it is durable and in force, and before it is answered.
+    #[must_use]
+    pub fn version(&self) -> u64 {
+        self.shared.version()
+    }
+
+    /// Returns whether this management token still exists. Expiry is not compared.
+    #[must_use]
+    pub fn has_token(&self, id: TokenId) -> bool {
+        self.shared.state().tokens.contains_key(&id)
+    }
+
+    /// Returns whether changes can be made. Reads work in any case.
     ///
     /// # Errors
     /// The reason, for people.
@@ -321,12 +343,12 @@ impl Directory {
         self.shared.stopped.get().map_or(Ok(()), |reason| Err(reason.clone()))
     }
 
-    /// Makes the changes that wait, writes down uses and ends the thread. Blocks. Later changes are refused with
+    /// Makes the waiting changes, writes last uses to disk and ends the thread. Blocks. Later changes are refused with
     /// [`DirectoryError::ShuttingDown`].
     pub fn close(&self) {
-        drop(lock(&self.jobs).take());
+        drop(lock(&self.commands).take());
         if let Some(thread) = lock(&self.thread).take() {
-            // One that panicked has ended the process already.
+            // A panic of the thread has already ended the process.
             let _ = thread.join();
         }
     }
@@ -344,43 +366,44 @@ impl std::fmt::Debug for Directory {
     }
 }
 
-/// The bound of what follows.
-fn behind<T>(after: Option<T>) -> Bound<T> {
+/// Returns the lower bound of a range that begins after `after`.
+fn excluded<T>(after: Option<T>) -> Bound<T> {
     after.map_or(Bound::Unbounded, Bound::Excluded)
 }
 
-/// The ids of the first entries that have at most so many parts together, and of the first one in any case.
-fn within<'s, I: Copy + 's, T: 's>(
-    most: usize,
+/// Returns the ids of the first entries with at most `parts_max` parts together, and of the first entry in any case. An entry
+/// counts as one part plus its `inner_parts`.
+fn page<'s, I: Copy + 's, T: 's>(
+    parts_max: usize,
     entries: impl Iterator<Item = (&'s I, &'s T)>,
-    held: impl Fn(&T) -> usize,
+    inner_parts: impl Fn(&T) -> usize,
 ) -> impl Iterator<Item = I> {
     let mut parts = 0usize;
     let fits = move |(_, entry): &(&I, &T)| {
         let is_first = parts == 0;
-        parts = parts.saturating_add(1 + held(entry));
-        is_first || parts <= most
+        parts = parts.saturating_add(1 + inner_parts(entry));
+        is_first || parts <= parts_max
     };
     entries.take_while(fits).map(|(id, _)| *id)
 }
 
-/// The thread: one change after the other, and the upkeep, until nobody can ask any more.
-fn run(mut changes: Changes, waiting: &Receiver<Job>) {
-    let mut upkeep = Upkeep::new(&changes);
-    let mut due = Instant::now() + UPKEEP_INTERVAL;
+/// Runs the directory's thread: one change after the other, and the maintenance, until the directory is closed.
+fn run(mut changes: Changes, queue: &Receiver<Command>) {
+    let mut maintenance = Maintenance::new(&changes);
+    let mut due = Instant::now() + MAINTENANCE_INTERVAL;
     loop {
-        match waiting.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Ok(job) => {
+        match queue.recv_timeout(due.saturating_duration_since(Instant::now())) {
+            Ok(command) => {
                 changes.shared.follow_clock();
-                job(&mut changes);
+                command(&mut changes);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
         if Instant::now() >= due {
-            upkeep.run(&mut changes);
-            due = Instant::now() + UPKEEP_INTERVAL;
+            maintenance.run(&mut changes);
+            due = Instant::now() + MAINTENANCE_INTERVAL;
         }
     }
-    upkeep.run(&mut changes);
+    maintenance.run(&mut changes);
 }

@@ -1,28 +1,27 @@
-//! The records of the directory: their tables, keys and bodies.
+//! On-disk records of the directory: tables, keys and bodies.
 //!
 //! ```text
 //! table         key                                  body, version 1
-//! directory     identity                             16 bytes store id (lmdb/src/owned.rs)
+//! directory     identity                             16 bytes store id (lmdb/src/store_identity.rs)
 //! accounts      account id (16)                      JSON: AccountRecord
 //! credentials   account id (16), credential id (16)  JSON: CredentialRecord
 //! last_used     account id (16), credential id (16)  u64 milliseconds since the Unix epoch, little-endian
 //! policies      policy id (16)                       JSON: PolicyRecord
-//! bindings      account id (16), policy id (16)      u64 when it was attached, as above
+//! bindings      account id (16), policy id (16)      u64 time of the attachment, as above
 //! tokens        token id (16)                        JSON: TokenRecord
 //! ```
-//! Times in JSON are milliseconds since the Unix epoch, bytes are hexadecimal digits. Unknown fields are refused: a program
-//! that does not know them must not guess what they allow.
+//! In JSON, times are milliseconds since the Unix epoch and bytes are hexadecimal digits. Unknown fields are refused, because a
+//! program that does not know them must not guess what they allow.
 
-use super::id::{AccountId, CredentialId, ID_BYTES, PolicyId, TokenId};
 use super::secret::TokenHash;
 use super::state::{CredentialState, TokenState};
+use crate::id::{AccountId, CredentialId, ID_BYTES, PolicyId, TokenId};
 use crate::policy::{Policy, PolicyDraft, StatementDraft};
 use crate::role::Role;
 use cairn_lmdb::Record;
 use cairn_model::Timestamp;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Version of all records.
 pub(super) const RECORD_VERSION: u8 = 1;
@@ -37,7 +36,7 @@ pub(super) struct AccountRecord {
     pub(super) created_at: u64,
 }
 
-/// A credential; its secret is sealed (`seal.rs`).
+/// A credential. Its secret is sealed (`seal.rs`).
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CredentialRecord {
@@ -45,7 +44,7 @@ struct CredentialRecord {
     sealed_secret: String,
     enabled: bool,
     created_at: u64,
-    /// There for temporary ones alone.
+    /// Set for temporary credentials only.
     expires_at: Option<u64>,
 }
 
@@ -74,7 +73,7 @@ fn to_json(record: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(record).expect("a record of texts, numbers and lists can be written as JSON")
 }
 
-/// The body of a record of JSON; `None` when it is none of a form that is known here.
+/// Decodes the body of a JSON record. Returns `None` if its version or form is unknown.
 fn from_json<T: DeserializeOwned>(record: &Record<'_>) -> Option<T> {
     (record.version == RECORD_VERSION).then(|| serde_json::from_slice(record.body).ok())?
 }
@@ -108,7 +107,7 @@ pub(super) fn decode_credential(record: &Record<'_>) -> Option<CredentialState> 
         created_at: Timestamp(read.created_at),
         expires_at: read.expires_at.map(Timestamp),
         last_used: Arc::default(),
-        has_died: false,
+        marked_expired: false,
     })
 }
 
@@ -143,11 +142,11 @@ pub(super) fn decode_token(record: &Record<'_>) -> Option<TokenState> {
         hash,
         created_at: Timestamp(read.created_at),
         expires_at: read.expires_at.map(Timestamp),
-        has_died: false,
+        marked_expired: false,
     })
 }
 
-/// A record whose body is a time: of a use or of a binding.
+/// Encodes the body of a record that only holds a time: of a use or of a binding.
 pub(super) fn encode_time(time: Timestamp) -> [u8; 8] {
     time.0.to_le_bytes()
 }
@@ -157,12 +156,12 @@ pub(super) fn decode_time(record: &Record<'_>) -> Option<Timestamp> {
     body.try_into().ok().map(u64::from_le_bytes).map(Timestamp)
 }
 
-/// Key of a credential and of its last use.
+/// Returns the key of a credential and of its last use.
 pub(super) fn credential_key(account: AccountId, credential: CredentialId) -> [u8; 2 * ID_BYTES] {
     pair_key(account.0, credential.0)
 }
 
-/// Key of a binding.
+/// Returns the key of a binding.
 pub(super) fn binding_key(account: AccountId, policy: PolicyId) -> [u8; 2 * ID_BYTES] {
     pair_key(account.0, policy.0)
 }
@@ -174,7 +173,7 @@ fn pair_key(first: [u8; ID_BYTES], second: [u8; ID_BYTES]) -> [u8; 2 * ID_BYTES]
     key
 }
 
-/// The two ids of a key.
+/// Splits a key of two ids.
 fn pair_of(key: &[u8]) -> Option<([u8; ID_BYTES], [u8; ID_BYTES])> {
     let (first, second) = key.split_first_chunk()?;
     Some((*first, second.try_into().ok()?))
@@ -200,31 +199,6 @@ pub(super) fn token_of(key: &[u8]) -> Option<TokenId> {
     key.try_into().ok().map(TokenId)
 }
 
-/// When a credential was last used, in milliseconds since the Unix epoch; 0 for never. Set by executors, written down by the
-/// directory's thread.
-#[derive(Debug, Default)]
-pub struct LastUse(AtomicU64);
-
-impl LastUse {
-    /// Notes a use, unless one was noted less than a second ago.
-    pub fn note(&self, now: Timestamp) {
-        let last = self.0.load(Ordering::Relaxed);
-        // One that lies ahead was noted by a clock that was wrong.
-        if now.0.abs_diff(last) >= super::limits::USE_INTERVAL_MILLIS {
-            // Of two at a time one is enough.
-            let _ = self.0.compare_exchange(last, now.0, Ordering::Relaxed, Ordering::Relaxed);
-        }
-    }
-
-    pub(super) fn get(&self) -> Option<Timestamp> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|&time| time > 0).map(Timestamp)
-    }
-
-    pub(super) fn set(&self, time: Timestamp) {
-        self.0.store(time.0, Ordering::Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,7 +209,7 @@ mod tests {
 
     /// Golden bytes: a change here is a change of the on-disk format.
     #[test]
-    fn the_forms_of_records_do_not_change() {
+    fn record_formats_do_not_change() {
         let account = AccountRecord {
             name: "web \"1\"".to_owned(),
             description: "é".to_owned(),
@@ -275,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_that_is_not_known_is_refused() {
+    fn unknown_record_formats_are_refused() {
         for text in [
             "",
             "{}",
@@ -289,15 +263,5 @@ mod tests {
         assert!(AccountRecord::decode(&later).is_none());
         assert_eq!(decode_time(&read(&[1; 7])), None);
         assert_eq!((binding_of(&[1; 31]), account_of(&[1; 17])), (None, None));
-    }
-
-    #[test]
-    fn a_use_is_noted_once_a_second_and_never_taken_back() {
-        let last = LastUse::default();
-        assert_eq!(last.get(), None);
-        for (now, expected) in [(5000, 5000), (5999, 5000), (6000, 6000), (5001, 6000), (2000, 2000)] {
-            last.note(Timestamp(now));
-            assert_eq!(last.get(), Some(Timestamp(expected)), "{now}");
-        }
     }
 }

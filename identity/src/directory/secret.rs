@@ -1,28 +1,31 @@
-//! What is told once: secret keys and management tokens, and the access keys beside them, all from the system's random source.
+//! Generates access keys, secret keys and management tokens.
+//!
+//! Uses the system's random number generator.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest as _, Sha256};
 use std::fmt;
 use std::io;
+use zeroize::Zeroizing;
 
-/// Characters of an access key, as on AWS.
+/// Length of an access key in characters, as on AWS.
 const ACCESS_KEY_CHARACTERS: usize = 20;
 const ACCESS_KEY_ALPHABET: &[u8; 36] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-/// Characters of a secret key, as on AWS; 238 bits of chance.
+/// Length of a secret key in characters, as on AWS: 238 bits of entropy.
 const SECRET_KEY_CHARACTERS: usize = 40;
-/// Without `+` and `/`, which clients' configuration files and URLs mangle.
+/// Without `+` and `/`, which get garbled in configuration files and URLs of clients.
 const SECRET_KEY_ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// Begins every management token, so that people and scanners for leaked secrets know one when they see it.
+/// Prefix of every management token, by which people and scanners for leaked secrets recognise one.
 pub(super) const TOKEN_PREFIX: &str = "cairn_mt_";
 const TOKEN_BYTES: usize = 32;
 
-/// A text that is shown to who asked for it, once. `Debug` never shows it.
+/// A secret that is shown once, in the response to its creation. `Debug` never shows it; it is zeroed on drop.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// The text itself.
+    /// Returns the secret text.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -35,40 +38,43 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Characters of an alphabet, each as likely as any other.
-fn random_text(alphabet: &[u8], count: usize) -> io::Result<String> {
-    // Bytes from here on are thrown away: they would make the first characters likelier.
+/// Returns `count` characters of the alphabet, uniformly distributed.
+fn random_text(alphabet: &[u8], count: usize) -> io::Result<Zeroizing<String>> {
+    // Rejection sampling: bytes from `bound` on would make the first characters more likely.
     let bound = 256 - 256 % alphabet.len();
-    let (mut text, mut random) = (String::with_capacity(count), [0; 64]);
+    // The text never grows beyond its capacity, so no copy of it is left behind.
+    let (mut text, mut random) = (Zeroizing::new(String::with_capacity(count)), Zeroizing::new([0; 64]));
     while text.len() < count {
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let wanted = random.iter().map(|&byte| usize::from(byte)).filter(|&byte| byte < bound);
-        text.extend(wanted.take(count - text.len()).map(|byte| char::from(alphabet[byte % alphabet.len()])));
+        getrandom::fill(&mut *random).map_err(io::Error::other)?;
+        let accepted = random.iter().map(|&byte| usize::from(byte)).filter(|&byte| byte < bound);
+        let missing = count - text.len();
+        text.extend(accepted.take(missing).map(|byte| char::from(alphabet[byte % alphabet.len()])));
     }
     Ok(text)
 }
 
-/// A new access key.
+/// Generates an access key.
 pub(super) fn access_key() -> io::Result<String> {
-    random_text(ACCESS_KEY_ALPHABET, ACCESS_KEY_CHARACTERS)
+    random_text(ACCESS_KEY_ALPHABET, ACCESS_KEY_CHARACTERS).map(|text| text.to_string())
 }
 
-/// A new secret key.
+/// Generates a secret key.
 pub(super) fn secret_key() -> io::Result<Secret> {
     random_text(SECRET_KEY_ALPHABET, SECRET_KEY_CHARACTERS).map(Secret)
 }
 
-/// SHA-256 of a management token: what is kept of it. Tokens have 256 bits of chance, so a hash without salt is enough.
+/// SHA-256 of a management token, which is stored instead of the token. Tokens have 256 bits of entropy, so no salt is needed.
 pub(super) type TokenHash = [u8; 32];
 
-/// A new management token.
+/// Generates a management token.
 pub(super) fn management_token() -> io::Result<Secret> {
-    let mut random = [0; TOKEN_BYTES];
-    getrandom::fill(&mut random).map_err(io::Error::other)?;
-    Ok(Secret(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(random))))
+    let mut random = Zeroizing::new([0; TOKEN_BYTES]);
+    getrandom::fill(&mut *random).map_err(io::Error::other)?;
+    let encoded = Zeroizing::new(URL_SAFE_NO_PAD.encode(*random));
+    Ok(Secret(Zeroizing::new(format!("{TOKEN_PREFIX}{}", *encoded))))
 }
 
-/// The hash of a token.
+/// Hashes a management token.
 pub(super) fn hash_token(token: &str) -> TokenHash {
     Sha256::digest(token.as_bytes()).into()
 }
@@ -78,7 +84,7 @@ mod tests {
     use super::{access_key, hash_token, management_token, secret_key};
 
     #[test]
-    fn keys_and_tokens_have_their_forms_and_never_repeat() {
+    fn keys_and_tokens_have_their_format_and_never_repeat() {
         let key = access_key().expect("random");
         assert!(
             key.len() == 20 && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())

@@ -1,6 +1,6 @@
-//! What the directory's thread and everybody else share.
+//! State shared by the directory's thread and its callers.
 
-use super::limits::SEEN_INTERVAL_MILLIS;
+use super::limits::HIGHEST_TIME_STEP_MILLIS;
 use super::seal::SealingKey;
 use super::state::{State, is_expired};
 use super::store::DirectoryStore;
@@ -11,14 +11,14 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWrite
 pub(super) struct Shared {
     pub(super) store: DirectoryStore,
     state: RwLock<State>,
-    /// Goes up after each change that is shown in `state`.
+    /// Incremented after each change of `state`.
     version: AtomicU64,
     pub(super) sealing: SealingKey,
     pub(super) clock: Arc<dyn Clock>,
-    /// The highest time that the clock has shown, to [`SEEN_INTERVAL_MILLIS`], in milliseconds.
-    seen: AtomicU64,
+    /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
+    highest_time: AtomicU64,
     pub(super) root_access_key: String,
-    /// Set once, by a failure after which nothing is changed any more.
+    /// Why nothing is changed any more. Set once, after a failure.
     pub(super) stopped: OnceLock<String>,
 }
 
@@ -31,59 +31,62 @@ impl Shared {
         root_access_key: String,
     ) -> Self {
         let (state, version, stopped) = (RwLock::new(state), AtomicU64::new(0), OnceLock::new());
-        let seen = AtomicU64::new(clock.now().0);
-        Self { store, state, version, sealing, clock, seen, root_access_key, stopped }
+        let highest_time = AtomicU64::new(clock.now().0);
+        Self { store, state, version, sealing, clock, highest_time, root_access_key, stopped }
     }
 
-    /// The state to look at; held for a lookup or the making of a list, never while anything is waited for.
+    /// Locks the state for reading. Held for one lookup or the building of one list, never across a wait.
     pub(super) fn state(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state to change, for the directory's thread alone; held for the change of a few entries.
+    /// Locks the state for writing. Only the directory's thread does this, for the change of a few entries.
     pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
         self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A number that is another one after every change. Who has seen a number sees the state at least as it was then.
+    /// Returns a number that every change increments. A caller that has read it sees the state of that version or a later one.
     pub(super) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// The time that expiry is judged by: a clock that was set back makes nothing valid again.
-    pub(super) fn judged(&self, now: Timestamp) -> Timestamp {
-        let seen = self.seen.load(Ordering::Acquire);
-        if now.0 >= seen.saturating_add(SEEN_INTERVAL_MILLIS) {
-            self.seen.fetch_max(now.0, Ordering::AcqRel);
+    /// Returns the time that expiry is compared with: the later one of `now` and the highest time that the clock has shown.
+    /// A clock that is set back therefore makes nothing valid again.
+    pub(super) fn expiry_time(&self, now: Timestamp) -> Timestamp {
+        let highest = self.highest_time.load(Ordering::Acquire);
+        if now.0 >= highest.saturating_add(HIGHEST_TIME_STEP_MILLIS) {
+            self.highest_time.fetch_max(now.0, Ordering::AcqRel);
         }
-        Timestamp(now.0.max(seen))
+        Timestamp(now.0.max(highest))
     }
 
-    /// Whether something that expires then is dead at a [`Self::judged`] time. What was once found dead stays so.
-    pub(super) fn has_expired(&self, expires_at: Option<Timestamp>, judged: Timestamp) -> bool {
-        let is_dead = is_expired(expires_at, judged);
-        if is_dead {
-            self.seen.fetch_max(judged.0, Ordering::AcqRel);
+    /// Returns whether `expires_at` has been reached at a time from [`Self::expiry_time`]. Once reached, it stays reached.
+    pub(super) fn has_expired(&self, expires_at: Option<Timestamp>, expiry_time: Timestamp) -> bool {
+        let has_expired = is_expired(expires_at, expiry_time);
+        if has_expired {
+            self.highest_time.fetch_max(expiry_time.0, Ordering::AcqRel);
         }
-        is_dead
+        has_expired
     }
 
-    /// Follows a clock that was set back, for the directory's thread alone: otherwise what is made now, with an expiry by the
-    /// clock, was born dead. What had died is marked first.
+    /// Lowers the highest time after the clock was set back. For the directory's thread only.
+    ///
+    /// Otherwise a new credential whose expiry follows the clock would be expired from the start. Everything that has expired
+    /// by the old highest time is marked first.
     pub(super) fn follow_clock(&self) {
         let now = self.clock.now();
-        let seen = self.judged(now);
-        if now.0.saturating_add(SEEN_INTERVAL_MILLIS) > seen.0 {
+        let highest = self.expiry_time(now);
+        if now.0.saturating_add(HIGHEST_TIME_STEP_MILLIS) > highest.0 {
             return;
         }
-        tracing::warn!(target: "service::identity", "the clock was set back: what had expired before stays dead");
-        self.state_mut().bury(seen);
-        // In this order: who judges by the new time finds the new version.
-        self.raise_version();
-        self.seen.store(now.0, Ordering::Release);
+        tracing::warn!(target: "service::identity", "the clock was set back: credentials and tokens that had expired stay expired");
+        self.state_mut().mark_expired(highest);
+        // In this order, so that a reader that uses the new time also sees the new version.
+        self.increment_version();
+        self.highest_time.store(now.0, Ordering::Release);
     }
 
-    pub(super) fn raise_version(&self) {
+    pub(super) fn increment_version(&self) {
         self.version.fetch_add(1, Ordering::Release);
     }
 }

@@ -1,13 +1,9 @@
-//! The directory in memory: what the records say, and the ways to find it.
-//!
-//! Invariants: every credential and binding has its account, every binding its policy, and no two accounts have a name in
-//! common, no two credentials an access key. `rights` of an account is what its policies amount to.
+//! The directory in memory: the contents of the records, and indexes over them.
 
-use super::id::{AccountId, CredentialId, PolicyId, TokenId};
-use super::record::LastUse;
-use super::rights::SharedRights;
 use super::secret::TokenHash;
 use super::view::{Account, AttachedPolicy, CredentialInfo, ManagementToken, PolicyInfo};
+use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
+use crate::last_use::LastUse;
 use crate::policy::{Policy, Rights};
 use crate::role::Role;
 use cairn_model::Timestamp;
@@ -33,21 +29,21 @@ pub(super) struct CredentialState {
     pub(super) expires_at: Option<Timestamp>,
     pub(super) last_used: Arc<LastUse>,
     /// It had expired before the clock was set back.
-    pub(super) has_died: bool,
+    pub(super) marked_expired: bool,
 }
 
 pub(super) struct PolicyState {
     pub(super) policy: Arc<Policy>,
-    /// How many it has.
+    /// Number of resources in all statements.
     pub(super) resources: usize,
     pub(super) created_at: Timestamp,
     pub(super) attached_to: BTreeSet<AccountId>,
 }
 
 impl PolicyState {
-    /// Attached to nobody.
+    /// Makes the state of a policy that is not attached to any account.
     pub(super) fn new(policy: Arc<Policy>, created_at: Timestamp) -> Self {
-        Self { resources: policy.patterns(), policy, created_at, attached_to: BTreeSet::new() }
+        Self { resources: policy.pattern_count(), policy, created_at, attached_to: BTreeSet::new() }
     }
 }
 
@@ -58,10 +54,10 @@ pub(super) struct TokenState {
     pub(super) created_at: Timestamp,
     pub(super) expires_at: Option<Timestamp>,
     /// It had expired before the clock was set back.
-    pub(super) has_died: bool,
+    pub(super) marked_expired: bool,
 }
 
-/// Whether something that expires then is dead by now.
+/// Returns whether an expiry time has been reached.
 pub(super) fn is_expired(expires_at: Option<Timestamp>, now: Timestamp) -> bool {
     expires_at.is_some_and(|expires_at| now >= expires_at)
 }
@@ -91,7 +87,10 @@ impl TokenState {
     }
 }
 
-/// See the file's first lines.
+/// The contents of the directory.
+///
+/// Invariants: every credential and binding has its account, and every binding has its policy. Account names, access keys and
+/// token hashes are unique. `rights` of an account are its compiled policies.
 #[derive(Default)]
 pub(super) struct State {
     pub(super) accounts: BTreeMap<AccountId, AccountState>,
@@ -100,14 +99,14 @@ pub(super) struct State {
     account_names: HashMap<Arc<str>, AccountId>,
     access_keys: HashMap<Arc<str>, (AccountId, CredentialId)>,
     token_hashes: HashMap<TokenHash, TokenId>,
-    /// Those of all policies.
+    /// Resources in all policies.
     resources: usize,
-    /// Those of each account's policies, added up over all accounts.
+    /// Resources in the policies of each account, summed over all accounts.
     attached_resources: usize,
 }
 
 impl State {
-    /// Adds an account; `false` when its name is taken.
+    /// Adds an account. Returns `false` if its name or id is taken.
     pub(super) fn add_account(&mut self, id: AccountId, account: AccountState) -> bool {
         if self.account_names.insert(Arc::clone(&account.name), id).is_some() {
             return false;
@@ -115,7 +114,7 @@ impl State {
         self.accounts.insert(id, account).is_none()
     }
 
-    /// Removes an account with its credentials and bindings.
+    /// Removes an account with its credentials and bindings, if it exists.
     pub(super) fn remove_account(&mut self, id: AccountId) {
         let Some(account) = self.accounts.remove(&id) else { return };
         self.account_names.remove(&account.name);
@@ -130,7 +129,7 @@ impl State {
         }
     }
 
-    /// Adds a credential; `false` when there is no such account or the access key is taken.
+    /// Adds a credential. Returns `false` if the account does not exist, or the access key or id is taken.
     pub(super) fn add_credential(
         &mut self,
         account: AccountId,
@@ -151,22 +150,29 @@ impl State {
 
     pub(super) fn add_policy(&mut self, id: PolicyId, policy: PolicyState) {
         self.resources += policy.resources;
-        self.policies.insert(id, policy);
+        let replaced = self.policies.insert(id, policy);
+        assert!(replaced.is_none(), "a policy never changes, so its id is added once");
     }
 
-    /// Removes a policy that is attached to nobody.
+    /// Removes a policy that is not attached to any account, if it exists.
     pub(super) fn remove_policy(&mut self, id: PolicyId) {
         if let Some(policy) = self.policies.remove(&id) {
+            assert!(policy.attached_to.is_empty(), "an attached policy cannot be deleted");
             self.resources -= policy.resources;
         }
     }
 
-    /// The resources of all policies, and those of each account's policies, added up over all accounts.
-    pub(super) fn resources(&self) -> (usize, usize) {
-        (self.resources, self.attached_resources)
+    /// Returns the number of resources in all policies.
+    pub(super) fn resources(&self) -> usize {
+        self.resources
     }
 
-    /// Attaches a policy, without compiling; `false` when one of the two is not there.
+    /// Returns the number of resources in the policies of each account, summed over all accounts.
+    pub(super) fn attached_resources(&self) -> usize {
+        self.attached_resources
+    }
+
+    /// Attaches a policy without compiling it. Returns `false` if the account or the policy does not exist.
     pub(super) fn bind(&mut self, account: AccountId, policy: PolicyId) -> bool {
         let (Some(owner), Some(bound)) = (self.accounts.get_mut(&account), self.policies.get_mut(&policy))
         else {
@@ -179,7 +185,7 @@ impl State {
         true
     }
 
-    /// Detaches a policy, without compiling.
+    /// Detaches a policy without updating the account's rights.
     pub(super) fn unbind(&mut self, account: AccountId, policy: PolicyId) {
         if let Some(account) = self.accounts.get_mut(&account) {
             account.policies.remove(&policy);
@@ -191,7 +197,7 @@ impl State {
         }
     }
 
-    /// Adds a token; `false` when its hash is there already.
+    /// Adds a token. Returns `false` if its hash or id is taken.
     pub(super) fn add_token(&mut self, id: TokenId, token: TokenState) -> bool {
         let is_new = self.token_hashes.insert(token.hash, id).is_none();
         self.tokens.insert(id, token).is_none() && is_new
@@ -203,24 +209,13 @@ impl State {
         }
     }
 
-    /// Compiles the policies of all accounts.
-    pub(super) fn compile(&mut self) -> SharedRights {
-        let mut shared = SharedRights::default();
-        let of = |account: &AccountState| shared.of(self, &account.policies);
-        let compiled: Vec<_> = self.accounts.values().map(of).collect();
-        for (account, rights) in self.accounts.values_mut().zip(compiled) {
-            account.rights = rights;
-        }
-        shared
-    }
-
-    /// What has expired by `seen` stays dead, whatever the clock says later.
-    pub(super) fn bury(&mut self, seen: Timestamp) {
+    /// Marks everything that has expired by `time`, so that it stays expired if the clock shows an earlier time later.
+    pub(super) fn mark_expired(&mut self, time: Timestamp) {
         for credential in self.accounts.values_mut().flat_map(|account| account.credentials.values_mut()) {
-            credential.has_died |= is_expired(credential.expires_at, seen);
+            credential.marked_expired |= is_expired(credential.expires_at, time);
         }
         for token in self.tokens.values_mut() {
-            token.has_died |= is_expired(token.expires_at, seen);
+            token.marked_expired |= is_expired(token.expires_at, time);
         }
     }
 
@@ -228,7 +223,7 @@ impl State {
         self.account_names.contains_key(name)
     }
 
-    /// The account and the credential of an access key.
+    /// Returns the account and the credential of an access key.
     pub(super) fn find_access_key(
         &self,
         access_key: &str,
@@ -245,7 +240,7 @@ impl State {
 
     pub(super) fn account_view(&self, id: AccountId) -> Option<Account> {
         let account = self.accounts.get(&id)?;
-        let named = |&id: &PolicyId| {
+        let attached = |&id: &PolicyId| {
             self.policies.get(&id).map(|found| AttachedPolicy { id, name: found.policy.name.clone() })
         };
         Some(Account {
@@ -255,7 +250,7 @@ impl State {
             enabled: account.enabled,
             created_at: account.created_at,
             credentials: account.credentials.iter().map(|(id, credential)| credential.info(*id)).collect(),
-            policies: account.policies.iter().filter_map(named).collect(),
+            policies: account.policies.iter().filter_map(attached).collect(),
         })
     }
 

@@ -1,17 +1,17 @@
-//! A directory without its thread, for the tests of what that thread does.
+//! Test fixture: a directory without its thread, and a clock that tests set.
 
 use super::changes::Changes;
-use super::id::AccountId;
-use super::rights::SharedRights;
+use super::rights_cache::RightsCache;
 use super::seal::SealingKey;
 use super::shared::Shared;
 use super::state::State;
 use super::store::DirectoryStore;
+use crate::id::AccountId;
 use cairn_model::{Clock, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the clock shows at first.
+/// The initial time of the clock.
 pub(super) const NOW: u64 = 1_795_237_200_000;
 
 pub(super) struct TestClock(AtomicU64);
@@ -28,15 +28,15 @@ impl Clock for TestClock {
     }
 }
 
-pub(super) struct Place {
+pub(super) struct Fixture {
     _folder: tempfile::TempDir,
     pub(super) clock: Arc<TestClock>,
     pub(super) changes: Changes,
     pub(super) account: AccountId,
 }
 
-impl Place {
-    /// With an account.
+impl Fixture {
+    /// Makes a directory with one account.
     pub(super) fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("unmade"), b"").expect("a file");
@@ -44,7 +44,7 @@ impl Place {
         let store = DirectoryStore::open(folder.path(), [7; 16]).expect("opens");
         let sealing = SealingKey::derive(b"a master key", [7; 16]).expect("a key");
         let shared = Shared::new(store, State::default(), sealing, clock.clone(), "root".to_owned());
-        let mut changes = Changes::new(Arc::new(shared), SharedRights::default());
+        let mut changes = Changes::new(Arc::new(shared), RightsCache::default());
         let (account, _) = changes.create_account("web", String::new()).expect("an account");
         Self { _folder: folder, clock, changes, account: account.id }
     }

@@ -1,107 +1,107 @@
-//! What the directory shows of itself. No secret is in any of it, but in what a creation gives back.
+//! Views of the directory's contents for callers. Only the results of creations contain a secret.
 
-use super::id::{AccountId, CredentialId, PolicyId, TokenId};
 use super::secret::Secret;
+use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 use crate::policy::Policy;
 use crate::role::Role;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
-/// Whether a change changed anything. One that does not is answered as if it did, and nothing is written or raised for it.
+/// Whether a change had an effect. A change without effect succeeds too, but nothing is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// Something is another way than before.
+    /// The directory was changed.
     Changed,
-    /// It was so already.
+    /// The directory already was in the requested state.
     Unchanged,
 }
 
 /// A service account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Account {
-    /// Its id.
+    /// The id.
     pub id: AccountId,
-    /// Its name, which no other account has.
+    /// The name, unique among accounts.
     pub name: Arc<str>,
-    /// What it is for.
+    /// The purpose, for people.
     pub description: String,
-    /// Whether its credentials may be used.
+    /// Whether the account's credentials may be used.
     pub enabled: bool,
-    /// When it was made.
+    /// When the account was created.
     pub created_at: Timestamp,
-    /// Its credentials, the oldest first.
+    /// The credentials, oldest first.
     pub credentials: Vec<CredentialInfo>,
-    /// The policies that are attached to it.
+    /// The attached policies.
     pub policies: Vec<AttachedPolicy>,
 }
 
-/// A policy as an account names it.
+/// A policy in the view of an account.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AttachedPolicy {
-    /// Its id.
+    /// The id.
     pub id: PolicyId,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// A credential without its secret.
+/// A credential without its secret key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CredentialInfo {
-    /// Its id.
+    /// The id.
     pub id: CredentialId,
-    /// The public half of the pair.
+    /// The access key.
     pub access_key: Arc<str>,
-    /// Whether it may be used.
+    /// Whether the credential may be used.
     pub enabled: bool,
-    /// When it was made.
+    /// When the credential was created.
     pub created_at: Timestamp,
-    /// When it dies, if it is a temporary one.
+    /// When a temporary credential expires.
     pub expires_at: Option<Timestamp>,
-    /// When a request was last rightly signed with it, to the second.
+    /// When the credential last signed a request correctly, accurate to a second.
     pub last_used_at: Option<Timestamp>,
 }
 
-/// A credential that was just made: the only time that its secret is told.
+/// A credential that was just created. Its secret key is shown only here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewCredential {
-    /// What is shown of it later, too.
+    /// The credential without its secret key.
     pub info: CredentialInfo,
-    /// The secret half of the pair.
+    /// The secret key.
     pub secret_key: Secret,
 }
 
 /// A policy of the directory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicyInfo {
-    /// Its id.
+    /// The id.
     pub id: PolicyId,
-    /// The document.
+    /// The policy.
     pub policy: Arc<Policy>,
-    /// When it was made.
+    /// When the policy was created.
     pub created_at: Timestamp,
-    /// The accounts that it is attached to.
+    /// The accounts that the policy is attached to.
     pub attached_to: Vec<AccountId>,
 }
 
-/// A management token without what authenticates.
+/// A management token without the secret text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ManagementToken {
-    /// Its id.
+    /// The id.
     pub id: TokenId,
-    /// What people call it.
+    /// The name, for people.
     pub name: Arc<str>,
-    /// What it may be used for.
+    /// What the token may be used for.
     pub role: Role,
-    /// When it was made.
+    /// When the token was created.
     pub created_at: Timestamp,
-    /// When it dies, if it does.
+    /// When the token expires, if ever.
     pub expires_at: Option<Timestamp>,
 }
 
-/// A management token that was just made: the only time that it is told.
+/// A management token that was just created. The token is shown only here.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NewManagementToken {
-    /// What is shown of it later, too.
+    /// The token without its secret text.
     pub info: ManagementToken,
     /// The token.
     pub token: Secret,

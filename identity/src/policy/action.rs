@@ -1,28 +1,28 @@
-//! The five actions that policies speak of, and sets of them.
+//! The five actions of policies, and sets of them.
 
 use std::fmt;
 
-/// What a request does, as policies call it.
+/// An action that a policy can allow or deny.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Action {
-    /// Looking at a bucket and its lists.
+    /// Reading a bucket's metadata and listing it.
     ListBucket,
     /// Reading objects.
     GetObject,
     /// Writing objects.
     PutObject,
-    /// Removing objects.
+    /// Deleting objects.
     DeleteObject,
-    /// Making, removing and configuring a bucket.
+    /// Creating, deleting and configuring a bucket.
     ManageBucket,
 }
 
 impl Action {
-    /// All of them.
+    /// All actions.
     pub const ALL: [Self; 5] =
         [Self::ListBucket, Self::GetObject, Self::PutObject, Self::DeleteObject, Self::ManageBucket];
 
-    /// As policies spell it.
+    /// Returns the name that policies use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -34,13 +34,13 @@ impl Action {
         }
     }
 
-    /// The action of this name; names are exact.
+    /// Returns the action of this name. Names are case-sensitive.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|action| action.name() == name)
     }
 
-    /// Its place in arrays that have one for each action.
+    /// Returns the index in arrays with one element for each action.
     pub(super) const fn index(self) -> usize {
         self as usize
     }
@@ -52,25 +52,25 @@ impl fmt::Display for Action {
     }
 }
 
-/// Some of the actions.
+/// A set of actions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ActionSet(u8);
 
 impl ActionSet {
-    /// Adds an action; says whether it was new.
+    /// Adds an action. Returns whether it was new.
     pub const fn insert(&mut self, action: Action) -> bool {
         let is_new = !self.contains(action);
         self.0 |= 1 << action as u8;
         is_new
     }
 
-    /// Whether the action is one of them.
+    /// Returns whether the set contains the action.
     #[must_use]
     pub const fn contains(self, action: Action) -> bool {
         self.0 & (1 << action as u8) != 0
     }
 
-    /// Whether there are none.
+    /// Returns whether the set is empty.
     #[must_use]
     pub const fn is_empty(self) -> bool {
         self.0 == 0

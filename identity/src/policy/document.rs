@@ -1,4 +1,4 @@
-//! A policy as it is written, and the reading of it: every rule that a document must keep is checked here, once.
+//! Policy documents: parsing and validation.
 
 use super::action::{Action, ActionSet};
 use super::limits::{
@@ -8,17 +8,17 @@ use super::resource::ResourcePattern;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What a statement does with what it names.
+/// Whether a statement allows or denies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
-    /// Allows it, unless something else denies it.
+    /// Allows, unless another statement denies.
     Allow,
-    /// Denies it, whatever else allows it.
+    /// Denies, even if another statement allows.
     Deny,
 }
 
 impl Effect {
-    /// As policies spell it.
+    /// Returns the name that policies use.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -32,20 +32,20 @@ impl Effect {
     }
 }
 
-/// A policy as JSON has it, not yet found right. Unknown fields are refused, so that a misspelt one is not ignored.
+/// A policy as parsed from JSON, not yet validated. Unknown fields are errors, so that a misspelt field is not ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDraft {
-    /// What people call it.
+    /// The name, for people.
     pub name: String,
-    /// What it is for.
+    /// The purpose, for people.
     #[serde(default)]
     pub description: String,
-    /// What it allows and denies.
+    /// The statements.
     pub statements: Vec<StatementDraft>,
 }
 
-/// A statement as JSON has it.
+/// A statement as parsed from JSON, not yet validated.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StatementDraft {
@@ -53,33 +53,33 @@ pub struct StatementDraft {
     pub effect: String,
     /// Names of actions.
     pub actions: Vec<String>,
-    /// Resources, see [`ResourcePattern`].
+    /// Resource patterns, see [`ResourcePattern`].
     pub resources: Vec<String>,
 }
 
-/// One statement: every action that it names on every resource that it names.
+/// A statement: applies to each of its actions on each of its resources.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Statement {
     /// Allow or deny.
     pub effect: Effect,
-    /// The actions, in the order in which they were written.
+    /// The actions, in the order of the document.
     pub actions: Vec<Action>,
-    /// The resources.
+    /// The resources, in the order of the document.
     pub resources: Vec<ResourcePattern>,
 }
 
-/// A policy that keeps every rule.
+/// A valid policy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Policy {
-    /// What people call it.
+    /// The name, for people.
     pub name: String,
-    /// What it is for.
+    /// The purpose, for people.
     pub description: String,
-    /// What it allows and denies.
+    /// The statements.
     pub statements: Vec<Statement>,
 }
 
-/// Why a document is no policy: what is wrong, where, and with which value, in a sentence.
+/// Why a policy document is invalid: a sentence with the path of the field, its value and the reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidPolicy(String);
 
@@ -95,51 +95,52 @@ fn invalid<T>(text: impl Into<String>) -> Result<T, InvalidPolicy> {
     Err(InvalidPolicy(text.into()))
 }
 
-/// Most bytes of a value that a message repeats.
+/// Longest part of a value that a message quotes, in bytes.
 const QUOTED_BYTES_MAX: usize = 200;
 
 fn cut(text: &str) -> &str {
     &text[..text.floor_char_boundary(QUOTED_BYTES_MAX)]
 }
 
-/// A value of the document in a message: escaped, and cut when it is long.
-fn quoted(text: &str) -> String {
-    let more = if text.len() > QUOTED_BYTES_MAX { " and further characters" } else { "" };
-    format!("{:?}{more}", cut(text))
+/// Quotes a value of the document for a message: escaped, and shortened if it is long.
+pub(super) fn quoted(text: &str) -> String {
+    let shortened = if text.len() > QUOTED_BYTES_MAX { " (shortened)" } else { "" };
+    format!("{:?}{shortened}", cut(text))
 }
 
-/// Checks a name of an account, a policy or a management token: 1 to [`NAME_CHARACTERS_MAX`] printable ASCII characters,
-/// neither the first nor the last of them a space. Other scripts have letters that look like these, and a name in an audit
-/// record must not be mistaken for another.
+/// Validates the name of an account, a policy or a management token.
+///
+/// A name has 1 to [`NAME_CHARACTERS_MAX`] printable ASCII characters and does not begin or end with a space. Other scripts
+/// have letters that look like ASCII ones, and a name in an audit record must not be mistaken for another.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
-pub fn check_name(name: &str) -> Result<(), InvalidPolicy> {
+/// A sentence with the reason.
+pub fn validate_name(name: &str) -> Result<(), InvalidPolicy> {
     if name.is_empty() || name.len() > NAME_CHARACTERS_MAX {
         return invalid(format!("the name must have 1 to {NAME_CHARACTERS_MAX} characters"));
     }
     if !name.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
-        return invalid("the name may only have printable ASCII characters");
+        return invalid("the name must only have printable ASCII characters");
     }
     if name.trim_matches(' ') != name {
-        return invalid("the name may not begin or end with a space");
+        return invalid("the name must not begin or end with a space");
     }
     Ok(())
 }
 
-/// Checks a description: at most [`DESCRIPTION_CHARACTERS_MAX`] characters.
+/// Validates a description: at most [`DESCRIPTION_CHARACTERS_MAX`] characters.
 ///
 /// # Errors
-/// A sentence that says what is wrong.
-pub fn check_description(description: &str) -> Result<(), InvalidPolicy> {
+/// A sentence with the reason.
+pub fn validate_description(description: &str) -> Result<(), InvalidPolicy> {
     if description.chars().count() > DESCRIPTION_CHARACTERS_MAX {
-        return invalid(format!("the description has more than {DESCRIPTION_CHARACTERS_MAX} characters"));
+        return invalid(format!("the description must have at most {DESCRIPTION_CHARACTERS_MAX} characters"));
     }
     Ok(())
 }
 
 impl Policy {
-    /// Reads a policy from JSON.
+    /// Parses and validates a policy in JSON.
     ///
     /// # Errors
     /// [`InvalidPolicy`].
@@ -149,28 +150,28 @@ impl Policy {
         Self::from_draft(&draft)
     }
 
-    /// Checks a policy.
+    /// Validates a parsed policy.
     ///
     /// # Errors
     /// [`InvalidPolicy`].
     pub fn from_draft(draft: &PolicyDraft) -> Result<Self, InvalidPolicy> {
         let PolicyDraft { name, description, statements } = draft;
-        check_name(name)?;
-        check_description(description)?;
+        validate_name(name)?;
+        validate_description(description)?;
         if statements.is_empty() {
-            return invalid("statements: a policy has at least one");
+            return invalid("statements: a policy needs at least one statement");
         }
         if statements.len() > STATEMENTS_MAX {
-            return invalid(format!("statements: a policy has at most {STATEMENTS_MAX}"));
+            return invalid(format!("statements: a policy can have at most {STATEMENTS_MAX} statements"));
         }
-        let read = |(at, statement)| {
-            read_statement(statement).map_err(|error| InvalidPolicy(format!("statements[{at}].{error}")))
+        let parse = |(index, statement)| {
+            parse_statement(statement).map_err(|error| InvalidPolicy(format!("statements[{index}].{error}")))
         };
-        let statements: Result<_, _> = statements.iter().enumerate().map(read).collect();
+        let statements: Result<_, _> = statements.iter().enumerate().map(parse).collect();
         Ok(Self { name: name.clone(), description: description.clone(), statements: statements? })
     }
 
-    /// The document as it was written.
+    /// Returns the document that this policy was parsed from.
     #[must_use]
     pub fn to_draft(&self) -> PolicyDraft {
         let written = |statement: &Statement| StatementDraft {
@@ -185,56 +186,61 @@ impl Policy {
         }
     }
 
-    /// How many pairs of effect and resource it has: what compiling it costs.
+    /// Returns the number of resource patterns in all statements, which is what compiling the policy costs.
     #[must_use]
-    pub fn patterns(&self) -> usize {
+    pub fn pattern_count(&self) -> usize {
         self.statements.iter().map(|statement| statement.resources.len()).sum()
     }
 }
 
-fn read_statement(draft: &StatementDraft) -> Result<Statement, InvalidPolicy> {
+fn parse_statement(draft: &StatementDraft) -> Result<Statement, InvalidPolicy> {
     let StatementDraft { effect, actions, resources } = draft;
     let Some(effect) = Effect::parse(effect) else {
-        return invalid(format!("effect: {} is neither \"allow\" nor \"deny\"", quoted(effect)));
+        return invalid(format!("effect: {} must be \"allow\" or \"deny\"", quoted(effect)));
     };
-    Ok(Statement { effect, actions: read_actions(actions)?, resources: read_resources(resources)? })
+    Ok(Statement { effect, actions: parse_actions(actions)?, resources: parse_resources(resources)? })
 }
 
-fn read_actions(names: &[String]) -> Result<Vec<Action>, InvalidPolicy> {
+fn parse_actions(names: &[String]) -> Result<Vec<Action>, InvalidPolicy> {
     if names.is_empty() {
-        return invalid("actions: a statement has at least one");
+        return invalid("actions: a statement needs at least one action");
     }
     let (mut actions, mut seen) = (Vec::new(), ActionSet::default());
-    for (at, name) in names.iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         let Some(action) = Action::parse(name) else {
             let known = Action::ALL.map(Action::name).join(", ");
-            return invalid(format!("actions[{at}]: {} is no action; those are {known}", quoted(name)));
+            return invalid(format!(
+                "actions[{index}]: {} is not an action; the actions are {known}",
+                quoted(name)
+            ));
         };
         if !seen.insert(action) {
-            return invalid(format!("actions[{at}]: {} is named twice", quoted(name)));
+            return invalid(format!("actions[{index}]: {} is listed twice", quoted(name)));
         }
         actions.push(action);
     }
     Ok(actions)
 }
 
-fn read_resources(texts: &[String]) -> Result<Vec<ResourcePattern>, InvalidPolicy> {
+fn parse_resources(texts: &[String]) -> Result<Vec<ResourcePattern>, InvalidPolicy> {
     if texts.is_empty() {
-        return invalid("resources: a statement has at least one");
+        return invalid("resources: a statement needs at least one resource");
     }
     if texts.len() > STATEMENT_RESOURCES_MAX {
-        return invalid(format!("resources: a statement has at most {STATEMENT_RESOURCES_MAX}"));
+        return invalid(format!(
+            "resources: a statement can have at most {STATEMENT_RESOURCES_MAX} resources"
+        ));
     }
-    let read = |(at, text): (usize, &String)| {
+    let parse = |(index, text): (usize, &String)| {
         ResourcePattern::parse(text)
-            .map_err(|error| InvalidPolicy(format!("resources[{at}]: {} {error}", quoted(text))))
+            .map_err(|error| InvalidPolicy(format!("resources[{index}]: {} {error}", quoted(text))))
     };
-    texts.iter().enumerate().map(read).collect()
+    texts.iter().enumerate().map(parse).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Policy, check_description, check_name};
+    use super::{Policy, validate_description, validate_name};
     use serde_json::json;
 
     fn refused(document: &serde_json::Value) -> String {
@@ -247,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_is_written_as_it_was_read() {
+    fn policies_round_trip_through_json() {
         let text = json!({
             "name": "readers", "description": "may read",
             "statements": [
@@ -258,35 +264,35 @@ mod tests {
         });
         let policy = Policy::from_json(text.to_string().as_bytes()).expect("a policy");
         assert_eq!(serde_json::to_value(policy.to_draft()).expect("writes"), text);
-        assert_eq!(policy.patterns(), 3);
+        assert_eq!(policy.pattern_count(), 3);
     }
 
     #[test]
-    fn a_refusal_names_the_statement_and_the_value() {
+    fn errors_name_the_statement_and_the_value() {
         for (statement, expected) in [
             (
                 json!({"effect": "Allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos"]}),
-                "statements[1].effect: \"Allow\" is neither",
+                "statements[1].effect: \"Allow\" must be",
             ),
             (
                 json!({"effect": "allow", "actions": ["s3:*"], "resources": ["bucket:photos"]}),
-                "statements[1].actions[0]: \"s3:*\" is no action",
+                "statements[1].actions[0]: \"s3:*\" is not an action",
             ),
             (
                 json!({"effect": "allow", "actions": [], "resources": ["bucket:photos"]}),
-                "statements[1].actions: a statement has at least one",
+                "statements[1].actions: a statement needs at least one action",
             ),
             (
                 json!({"effect": "allow", "actions": ["s3:GetObject", "s3:GetObject"], "resources": ["bucket:photos"]}),
-                "statements[1].actions[1]: \"s3:GetObject\" is named twice",
+                "statements[1].actions[1]: \"s3:GetObject\" is listed twice",
             ),
             (
                 json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": []}),
-                "statements[1].resources: a statement has at least one",
+                "statements[1].resources: a statement needs at least one resource",
             ),
             (
                 json!({"effect": "deny", "actions": ["s3:GetObject"], "resources": ["bucket:photos", "bucket:*"]}),
-                "statements[1].resources[1]: \"bucket:*\" has a * in the bucket's name",
+                "statements[1].resources[1]: \"bucket:*\" has a * in the bucket name",
             ),
         ] {
             let refused = refused(&with_statement(&statement));
@@ -295,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_field_is_refused_and_not_ignored() {
+    fn misspelt_fields_are_refused() {
         let statement =
             json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos"]});
         let mut more = statement.clone();
@@ -311,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn limits_hold_and_long_values_are_cut_in_messages() {
+    fn limits_hold_and_messages_shorten_long_values() {
         let statement =
             json!({"effect": "allow", "actions": ["s3:GetObject"], "resources": ["bucket:photos"]});
         let many = |count| json!({"name": "p", "statements": vec![statement.clone(); count]});
@@ -330,14 +336,14 @@ mod tests {
     }
 
     #[test]
-    fn names_are_short_printable_ascii_without_spaces_around() {
+    fn names_are_short_printable_ascii_without_outer_spaces() {
         for good in ["a", "web app 1", "~!@#$", &"n".repeat(128)] {
-            assert!(check_name(good).is_ok(), "{good}");
+            assert!(validate_name(good).is_ok(), "{good}");
         }
         for bad in ["", " a", "a ", "a\nb", "\u{430}dmin", &"n".repeat(129)] {
-            assert!(check_name(bad).is_err(), "{bad:?}");
+            assert!(validate_name(bad).is_err(), "{bad:?}");
         }
-        assert!(check_description(&"ä".repeat(1024)).is_ok());
-        assert!(check_description(&"ä".repeat(1025)).is_err());
+        assert!(validate_description(&"ä".repeat(1024)).is_ok());
+        assert!(validate_description(&"ä".repeat(1025)).is_err());
     }
 }

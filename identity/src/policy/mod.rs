@@ -1,13 +1,14 @@
-//! Policies: what they may say, and how all those of an account become one answer to "may it do this?".
+//! S3 access policies: documents and their evaluation.
 //!
-//! Pure: no I/O, no clock. [`Policy`] is a document that was found right; [`Rights`] is what the policies of one account
-//! amount to, compiled once, so that a question costs the same however many policies there are. Resources are compared
-//! with canonical decoded keys, byte by byte: nothing here decodes, normalises or folds anything.
+//! A [`Policy`] is a valid document. [`Rights`] are the policies of one account, compiled once, so that an evaluation costs
+//! the same however many policies there are. Resources are compared byte by byte with decoded keys: nothing here decodes,
+//! normalises or folds case. The module is pure: no I/O, no clock.
 //!
-//! Source: specification, "Policy" and "Data plane": an explicit deny wins, no matching allow is an implicit deny, and
-//! only a trailing wildcard is allowed.
+//! Source: specification, "Policy" and "Data plane". An explicit deny wins, no matching allow is an implicit deny, and only
+//! a trailing wildcard is allowed.
 
 mod action;
+mod aws_document;
 mod document;
 mod limits;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -19,8 +20,10 @@ mod rights;
 mod tests;
 
 pub use action::{Action, ActionSet};
+pub use aws_document::explain_aws_document;
 pub use document::{
-    Effect, InvalidPolicy, Policy, PolicyDraft, Statement, StatementDraft, check_description, check_name,
+    Effect, InvalidPolicy, Policy, PolicyDraft, Statement, StatementDraft, validate_description,
+    validate_name,
 };
 pub use limits::{DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_RESOURCES_MAX, STATEMENTS_MAX};
 pub use resource::{InvalidResource, Resource, ResourcePattern};

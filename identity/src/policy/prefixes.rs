@@ -1,25 +1,25 @@
-//! A set of prefixes that answers with one binary search whether any of them begins a text.
-//!
-//! Invariant: sorted, and no prefix begins another. Then the only one that can begin a text is the greatest that is not
-//! greater than the text: any other between the two would begin with that one.
+//! A set of prefixes with a lookup by one binary search.
 
-/// See the file's first lines.
+/// A set of prefixes.
+///
+/// Invariant: sorted, and no prefix is a prefix of another. The only prefix that a text can have is then the greatest one
+/// that is not greater than the text: any other prefix between the two would begin with it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct PrefixSet(Vec<Box<str>>);
 
 impl PrefixSet {
-    /// The set of these prefixes; those that a shorter one makes needless are left out.
+    /// Makes a set of these prefixes without the ones that a shorter prefix makes redundant.
     pub(super) fn new(mut prefixes: Vec<Box<str>>) -> Self {
         prefixes.sort_unstable();
-        // A prefix stands in front of everything that begins with it, and nothing else stands between.
+        // In sorted order a prefix is directly followed by everything that begins with it.
         prefixes.dedup_by(|later, kept| later.starts_with(&**kept));
         Self(prefixes)
     }
 
-    /// Whether any of the prefixes begins `text`.
-    pub(super) fn begins(&self, text: &str) -> bool {
-        let behind = self.0.partition_point(|prefix| **prefix <= *text);
-        behind.checked_sub(1).and_then(|at| self.0.get(at)).is_some_and(|prefix| text.starts_with(&**prefix))
+    /// Returns whether `text` begins with any of the prefixes.
+    pub(super) fn has_prefix_of(&self, text: &str) -> bool {
+        let after = self.0.partition_point(|prefix| **prefix <= *text);
+        self.0[..after].last().is_some_and(|prefix| text.starts_with(&**prefix))
     }
 }
 
@@ -29,7 +29,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn needless_prefixes_are_left_out() {
+    fn redundant_prefixes_are_removed() {
         let set = PrefixSet::new(["b/c", "a", "ab", "b", "a", "c/"].map(Into::into).into());
         assert_eq!(set.0, ["a", "b", "c/"].map(Into::into));
         assert_eq!(PrefixSet::new(["x", "", "y"].map(Into::into).into()).0, [Box::from("")]);
@@ -37,12 +37,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_binary_search_finds_what_a_walk_finds(
+        fn binary_search_agrees_with_a_linear_scan(
             prefixes in proptest::collection::vec("[ab/é]{0,5}", 0..12), text in "[ab/é]{0,8}"
         ) {
             let set = PrefixSet::new(prefixes.iter().map(|prefix| prefix.as_str().into()).collect());
-            let walked = prefixes.iter().any(|prefix| text.starts_with(prefix));
-            prop_assert_eq!(set.begins(&text), walked);
+            let scanned = prefixes.iter().any(|prefix| text.starts_with(prefix));
+            prop_assert_eq!(set.has_prefix_of(&text), scanned);
         }
     }
 }

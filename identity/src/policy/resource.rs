@@ -1,11 +1,11 @@
-//! Resources: what a request is about, and the patterns that policies name them by.
+//! Resources of requests, and the patterns that policies use for them.
 //!
 //! ```text
 //! bucket:<bucket>              the bucket itself
-//! bucket:<bucket>/<key>        the object of exactly this key
-//! bucket:<bucket>/<prefix>*    the objects whose keys begin so; with an empty prefix, all objects
+//! bucket:<bucket>/<key>        the object with exactly this key
+//! bucket:<bucket>/<prefix>*    the objects whose keys begin with this prefix, or all objects if it is empty
 //! ```
-//! Neither the bucket's form nor the objects' implies the other.
+//! A pattern for a bucket does not match its objects, and a pattern for objects does not match their bucket.
 
 use cairn_model::{BucketName, InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 use std::fmt;
@@ -13,7 +13,7 @@ use std::fmt;
 const SCHEME: &str = "bucket:";
 const WILDCARD: char = '*';
 
-/// What a request is about. The key is the canonical decoded one.
+/// The resource of a request. The key is the decoded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Resource<'a> {
     /// A bucket.
@@ -22,18 +22,18 @@ pub enum Resource<'a> {
     Object(&'a str, &'a str),
 }
 
-/// What a statement names.
+/// A resource pattern of a statement.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ResourcePattern {
     /// The bucket itself.
     Bucket(BucketName),
-    /// The object of this key.
+    /// The object with this key.
     Object(BucketName, ObjectKey),
-    /// All objects whose keys begin with this text, which may be empty.
+    /// All objects whose keys begin with this prefix, which may be empty.
     Objects(BucketName, Box<str>),
 }
 
-/// Why a text names no resource: a sentence for who wrote the policy, to follow the text.
+/// Why a resource pattern is invalid, worded so that it follows the quoted pattern in a sentence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct InvalidResource(pub(super) String);
 
@@ -46,28 +46,28 @@ impl fmt::Display for InvalidResource {
 impl std::error::Error for InvalidResource {}
 
 impl ResourcePattern {
-    /// Reads a resource of a statement.
+    /// Parses a resource pattern of a statement.
     ///
     /// # Errors
-    /// [`InvalidResource`], which says what would be right.
+    /// [`InvalidResource`], with the valid form.
     pub fn parse(text: &str) -> Result<Self, InvalidResource> {
-        let refused = |why: &str| Err(InvalidResource(why.to_owned()));
-        let Some(named) = text.strip_prefix(SCHEME) else {
-            return refused("is not of the form bucket:<bucket> or bucket:<bucket>/<key>");
+        let invalid = |why: &str| Err(InvalidResource(why.to_owned()));
+        let Some(path) = text.strip_prefix(SCHEME) else {
+            return invalid("must have the form bucket:<bucket> or bucket:<bucket>/<key>");
         };
-        let (bucket, key) = match named.split_once('/') {
+        let (bucket, key) = match path.split_once('/') {
             Some((bucket, key)) => (bucket, Some(key)),
-            None => (named, None),
+            None => (path, None),
         };
         if bucket.contains(WILDCARD) {
-            return refused("has a * in the bucket's name: a wildcard may only end the key");
+            return invalid("has a * in the bucket name: a wildcard is only allowed at the end of the key");
         }
         let bucket = BucketName::parse(bucket)
-            .map_err(|broken| InvalidResource(format!("names no valid bucket: {}", broken.rule)))?;
+            .map_err(|broken| InvalidResource(format!("has an invalid bucket name: {}", broken.rule)))?;
         let Some(key) = key else { return Ok(Self::Bucket(bucket)) };
         let prefix = key.strip_suffix(WILDCARD);
         if prefix.unwrap_or(key).contains(WILDCARD) {
-            return refused("has a * that is not at its end: a wildcard may only end the key");
+            return invalid("has a * before its end: a wildcard is only allowed at the end of the key");
         }
         let too_long = || InvalidResource(format!("has a key of more than {OBJECT_KEY_BYTES_MAX} bytes"));
         match prefix {
@@ -76,14 +76,14 @@ impl ResourcePattern {
             None => match ObjectKey::parse(key) {
                 Ok(key) => Ok(Self::Object(bucket, key)),
                 Err(InvalidObjectKey::Empty) => {
-                    refused("names no key: all objects of a bucket are bucket:<bucket>/*")
+                    invalid("has an empty key: use bucket:<bucket>/* for all objects of a bucket")
                 }
                 Err(InvalidObjectKey::TooLong(_)) => Err(too_long()),
             },
         }
     }
 
-    /// The bucket that it names, or whose objects it names.
+    /// Returns the bucket of the pattern.
     #[must_use]
     pub const fn bucket(&self) -> &BucketName {
         match self {
@@ -107,7 +107,7 @@ mod tests {
     use super::ResourcePattern;
 
     #[test]
-    fn the_forms_of_resources_read_and_print_alike() {
+    fn resource_patterns_round_trip_through_text() {
         for text in [
             "bucket:photos",
             "bucket:photos/*",
@@ -123,26 +123,26 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_no_resource_is_refused_with_what_is_wrong() {
+    fn invalid_resource_patterns_are_refused_with_the_reason() {
         let long = format!("bucket:photos/{}", "k".repeat(1025));
         for (text, why) in [
-            ("", "is not of the form"),
-            ("*", "is not of the form"),
-            ("photos/*", "is not of the form"),
-            ("arn:aws:s3:::photos/*", "is not of the form"),
-            ("Bucket:photos", "is not of the form"),
-            (" bucket:photos", "is not of the form"),
-            ("bucket:", "names no valid bucket"),
-            ("bucket:/", "names no valid bucket"),
-            ("bucket:Photos", "names no valid bucket"),
-            ("bucket:photos ", "names no valid bucket"),
-            ("bucket:*", "* in the bucket's name"),
-            ("bucket:pho*", "* in the bucket's name"),
-            ("bucket:*/*", "* in the bucket's name"),
-            ("bucket:photos/", "names no key"),
-            ("bucket:photos/a*b", "not at its end"),
-            ("bucket:photos/**", "not at its end"),
-            ("bucket:photos/*/a*", "not at its end"),
+            ("", "must have the form"),
+            ("*", "must have the form"),
+            ("photos/*", "must have the form"),
+            ("arn:aws:s3:::photos/*", "must have the form"),
+            ("Bucket:photos", "must have the form"),
+            (" bucket:photos", "must have the form"),
+            ("bucket:", "has an invalid bucket name"),
+            ("bucket:/", "has an invalid bucket name"),
+            ("bucket:Photos", "has an invalid bucket name"),
+            ("bucket:photos ", "has an invalid bucket name"),
+            ("bucket:*", "* in the bucket name"),
+            ("bucket:pho*", "* in the bucket name"),
+            ("bucket:*/*", "* in the bucket name"),
+            ("bucket:photos/", "has an empty key"),
+            ("bucket:photos/a*b", "before its end"),
+            ("bucket:photos/**", "before its end"),
+            ("bucket:photos/*/a*", "before its end"),
             (&long, "more than 1024 bytes"),
             (&format!("{long}*"), "more than 1024 bytes"),
         ] {

@@ -1,8 +1,8 @@
-//! What all policies of an account amount to, in a form that answers a question in the same time however many there are.
+//! Compiled rights: all policies of an account in a form that is fast to evaluate.
 //!
-//! By bucket: what is allowed and denied on the bucket itself, on exact keys (a hash table), and on keys with a prefix
-//! (sorted sets, one for each effect and action). So a question takes one or two hash lookups and at most two binary
-//! searches.
+//! For each bucket they hold what is allowed and denied on the bucket itself, on exact keys (a hash table) and on prefixes
+//! of keys (sorted sets, one for each effect and action). An evaluation takes one or two hash lookups and at most two
+//! binary searches, however many policies there are.
 
 use super::action::{Action, ActionSet};
 use super::document::{Effect, Policy, Statement};
@@ -10,10 +10,10 @@ use super::prefixes::PrefixSet;
 use super::resource::{Resource, ResourcePattern};
 use std::collections::HashMap;
 
-/// The answer to a question.
+/// The result of an evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decision {
-    /// Some statement allows it and none denies it.
+    /// A statement allows it and no statement denies it.
     Allowed,
     /// A statement denies it.
     DeniedExplicitly,
@@ -22,14 +22,14 @@ pub enum Decision {
 }
 
 impl Decision {
-    /// Whether it may be done.
+    /// Returns whether the action is allowed.
     #[must_use]
     pub fn is_allowed(self) -> bool {
         self == Self::Allowed
     }
 }
 
-/// Actions that are allowed, and actions that are denied, on the same thing.
+/// The actions that are allowed and denied on one bucket or key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Grants {
     allow: ActionSet,
@@ -56,36 +56,36 @@ struct BucketRights {
     keys: HashMap<Box<str>, Grants>,
     allowed_prefixes: ByAction<PrefixSet>,
     denied_prefixes: ByAction<PrefixSet>,
-    /// Some statement allows something on the bucket or on objects in it.
+    /// Whether a statement allows anything on the bucket or on objects in it.
     allows_something: bool,
 }
 
-/// What an account may do. Empty: nothing.
+/// What an account may do. The default allows nothing.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Rights {
     buckets: HashMap<Box<str>, BucketRights>,
 }
 
 impl Rights {
-    /// What these policies amount to together. Takes time in proportion to what they say.
+    /// Compiles these policies. Takes time in proportion to their size.
     #[must_use]
     pub fn compile<'p>(policies: impl IntoIterator<Item = &'p Policy>) -> Self {
-        let mut buckets = HashMap::<Box<str>, Building>::new();
+        let mut buckets = HashMap::<Box<str>, BucketRightsBuilder>::new();
         for statement in policies.into_iter().flat_map(|policy| &policy.statements) {
             for pattern in &statement.resources {
                 let name = pattern.bucket().as_str();
-                // Not `entry`, which would copy the name each time.
-                let building = match buckets.get_mut(name) {
+                // `entry` alone would copy the name every time.
+                let builder = match buckets.get_mut(name) {
                     Some(found) => found,
                     None => buckets.entry(name.into()).or_default(),
                 };
-                building.add(statement, pattern);
+                builder.add(statement, pattern);
             }
         }
-        Self { buckets: buckets.into_iter().map(|(name, building)| (name, building.finish())).collect() }
+        Self { buckets: buckets.into_iter().map(|(name, builder)| (name, builder.finish())).collect() }
     }
 
-    /// Whether `action` may be done on `resource`.
+    /// Decides whether `action` may be done on `resource`.
     #[must_use]
     pub fn decide(&self, action: Action, resource: Resource<'_>) -> Decision {
         let (Resource::Bucket(bucket) | Resource::Object(bucket, _)) = resource;
@@ -98,8 +98,8 @@ impl Rights {
                 let exact = rights.keys.get(key).copied().unwrap_or_default();
                 let index = action.index();
                 (
-                    exact.allow.contains(action) || rights.allowed_prefixes[index].begins(key),
-                    exact.deny.contains(action) || rights.denied_prefixes[index].begins(key),
+                    exact.allow.contains(action) || rights.allowed_prefixes[index].has_prefix_of(key),
+                    exact.deny.contains(action) || rights.denied_prefixes[index].has_prefix_of(key),
                 )
             }
         };
@@ -110,7 +110,7 @@ impl Rights {
         }
     }
 
-    /// Whether some statement allows something on the bucket or on objects in it: such buckets are shown in the list of
+    /// Returns whether a statement allows anything on the bucket or on objects in it. The list of buckets shows these
     /// buckets.
     #[must_use]
     pub fn allows_something_on(&self, bucket: &str) -> bool {
@@ -118,15 +118,15 @@ impl Rights {
     }
 }
 
-/// The rights on one bucket while statements are added.
+/// Collects the rights on one bucket while statements are added.
 #[derive(Default)]
-struct Building {
+struct BucketRightsBuilder {
     rights: BucketRights,
     allowed_prefixes: ByAction<Vec<Box<str>>>,
     denied_prefixes: ByAction<Vec<Box<str>>>,
 }
 
-impl Building {
+impl BucketRightsBuilder {
     fn add(&mut self, statement: &Statement, pattern: &ResourcePattern) {
         let Statement { effect, actions, .. } = statement;
         self.rights.allows_something |= *effect == Effect::Allow;

@@ -1,18 +1,18 @@
-//! The compiled rights against the naive evaluator, on random policies and questions that are close to each other.
+//! Compares compiled rights with a naive evaluator on random policies.
 
 use super::{Action, Decision, Policy, PolicyDraft, Resource, Rights, StatementDraft, naive};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
 
-/// Buckets of which one's name begins another's.
+/// Buckets whose names are prefixes of each other.
 const BUCKETS: [&str; 3] = ["photos", "photos-2", "pho"];
-/// Questions that are asked of each set of policies.
+/// Questions for each set of policies.
 const QUESTIONS: u32 = 50;
-/// Questions in all, unless `CAIRN_POLICY_QUESTIONS` says another number.
+/// Total number of questions, unless `CAIRN_POLICY_QUESTIONS` sets another one.
 const QUESTIONS_IN_ALL: u32 = 100_000;
 
-/// Keys of a few characters, so that patterns and questions meet: among them what decoding or normalising would change.
+/// Keys of a few characters, so that patterns often match. Some of them would be changed by decoding or normalising.
 fn key() -> impl Strategy<Value = String> {
     "(a|b|/|\\.\\./|//|%2F|%|\\+| |é|e\u{301}|A){1,5}"
 }
@@ -57,7 +57,7 @@ fn question() -> impl Strategy<Value = (Action, &'static str, Option<String>)> {
 }
 
 #[test]
-fn the_compiled_rights_answer_as_the_naive_evaluator_does() {
+fn compiled_rights_agree_with_the_naive_evaluator() {
     let in_all = std::env::var("CAIRN_POLICY_QUESTIONS").ok();
     let in_all =
         in_all.map_or(QUESTIONS_IN_ALL, |text| text.parse().expect("CAIRN_POLICY_QUESTIONS is a number"));
@@ -84,7 +84,7 @@ fn the_compiled_rights_answer_as_the_naive_evaluator_does() {
         Ok(())
     });
     agreed.expect("both evaluators agree");
-    // The questions are worth something only when all three answers occur often.
+    // The test is only meaningful if all three decisions occur often.
     let often = u64::from(in_all / 20);
     assert!(decided.iter().all(|count| count.get() > often), "{decided:?}");
 }
@@ -101,7 +101,7 @@ fn rights(statements: &[(&str, &str, &str)]) -> Rights {
 }
 
 #[test]
-fn neither_form_of_a_resource_implies_the_other() {
+fn bucket_and_object_patterns_do_not_imply_each_other() {
     let objects = rights(&[("allow", "s3:GetObject", "bucket:photos/*")]);
     assert!(objects.decide(Action::GetObject, Resource::Object("photos", "a")).is_allowed());
     assert_eq!(objects.decide(Action::GetObject, Resource::Bucket("photos")), Decision::DeniedImplicitly);
@@ -112,7 +112,7 @@ fn neither_form_of_a_resource_implies_the_other() {
 }
 
 #[test]
-fn a_prefix_without_a_slash_also_begins_longer_names_and_keys_are_compared_byte_by_byte() {
+fn prefixes_need_no_slash_and_keys_are_compared_bytewise() {
     let rights = rights(&[
         ("allow", "s3:GetObject", "bucket:photos/team*"),
         ("deny", "s3:GetObject", "bucket:photos/team/secret"),
@@ -135,7 +135,7 @@ fn a_prefix_without_a_slash_also_begins_longer_names_and_keys_are_compared_byte_
 }
 
 #[test]
-fn a_deny_alone_shows_no_bucket() {
+fn a_deny_alone_does_not_list_the_bucket() {
     let rights = rights(&[("deny", "s3:GetObject", "bucket:photos/*")]);
     assert!(!rights.allows_something_on("photos"));
     let decided = rights.decide(Action::GetObject, Resource::Object("photos", "a"));

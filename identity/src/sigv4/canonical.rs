@@ -1,25 +1,25 @@
-//! The canonical request: the one form in which client and server must agree about a request.
+//! Builds the canonical request that client and server sign.
 //!
-//! Source: "Create a canonical request" in the Amazon S3 API reference. S3 differs from other services in that
-//! the path is encoded once and never normalised: keys may hold `//`, `.` and `..`.
+//! Source: "Create a canonical request" in the Amazon S3 API reference. Unlike other services, S3 encodes the path once and
+//! never normalises it: keys may contain `//`, `.` and `..`.
 
 use super::percent::{Component, InvalidEncoding, append_canonical};
 use super::scope::SignedHeaders;
-use crate::SignedRequest;
+use crate::request::SignedRequest;
 
-/// The parameter that holds the signature and so cannot be covered by it.
+/// The parameter with the signature, which the signature itself cannot cover.
 pub(super) const SIGNATURE_PARAMETER: &[u8] = b"X-Amz-Signature";
 
-/// A query in canonical encoding: decoded, encoded strictly, and once asked for, sorted.
+/// A query in canonical form: decoded, strictly encoded, and sorted.
 ///
-/// Kept between requests so that its buffers are reused.
+/// Kept between requests to reuse its buffers.
 #[derive(Debug, Default)]
 pub(super) struct CanonicalQuery {
     text: Vec<u8>,
     pairs: Vec<Pair>,
 }
 
-/// Where a parameter stands in the text: the name from `start` to `middle`, the value from there to `end`.
+/// The position of a parameter in the text: the name from `start` to `middle`, the value from there to `end`.
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     start: usize,
@@ -28,7 +28,7 @@ struct Pair {
 }
 
 impl CanonicalQuery {
-    /// Takes in a raw query. A name without `=` has an empty value; only `&` separates, so `;` is data.
+    /// Reads a raw query. A name without `=` has an empty value. Only `&` separates parameters; `;` is data.
     pub(super) fn read(&mut self, query: Option<&str>) -> Result<(), InvalidEncoding> {
         self.text.clear();
         self.pairs.clear();
@@ -40,7 +40,7 @@ impl CanonicalQuery {
             append_canonical(&mut self.text, value.as_bytes(), Component::Query)?;
             self.pairs.push(Pair { start, middle, end: self.text.len() });
         }
-        // Encoded names sort as encoded bytes: `%3A` comes before `A`, though `:` does not.
+        // Parameters are sorted by their encoded bytes: `%3A` comes before `A`, although `:` does not.
         let text = &self.text;
         self.pairs.sort_unstable_by(|left, right| {
             let name = |pair: &Pair| &text[pair.start..pair.middle];
@@ -50,13 +50,13 @@ impl CanonicalQuery {
         Ok(())
     }
 
-    /// Every parameter, sorted: encoded name and encoded value.
+    /// Returns the encoded name and value of every parameter, sorted.
     pub(super) fn parameters(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.pairs.iter().map(|pair| (&self.text[pair.start..pair.middle], &self.text[pair.middle..pair.end]))
     }
 }
 
-/// Writes the canonical request of `request` into `out`, whatever that held before.
+/// Writes the canonical request of `request` to `out`, replacing its contents.
 pub(super) fn write_canonical_request(
     out: &mut Vec<u8>,
     request: &SignedRequest<'_>,
@@ -92,8 +92,8 @@ fn write_query(out: &mut Vec<u8>, query: &CanonicalQuery) {
     }
 }
 
-/// Writes `name:value` lines. A header that is listed but absent signs as an empty value, so that the signature
-/// still proves its absence.
+/// Writes a line `name:value` for each signed header. A header that is listed but absent has an empty value, so that the
+/// signature still proves its absence.
 fn write_headers(out: &mut Vec<u8>, headers: &[(&str, &[u8])], signed_headers: SignedHeaders<'_>) {
     for name in signed_headers.names() {
         out.extend_from_slice(name.as_bytes());
@@ -109,9 +109,9 @@ fn write_headers(out: &mut Vec<u8>, headers: &[(&str, &[u8])], signed_headers: S
     }
 }
 
-/// Appends a header value without the white space around it and with every run of it inside as one space.
+/// Appends a header value, trimmed and with every run of white space replaced by one space.
 ///
-/// Tabs count as white space, as they do in the AWS SDKs for Java, JavaScript and Python.
+/// Tabs are white space, as in the AWS SDKs for Java, JavaScript and Python.
 fn append_folded(out: &mut Vec<u8>, value: &[u8]) {
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\t');
     for (index, word) in value.split(is_space).filter(|word| !word.is_empty()).enumerate() {
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn query_is_sorted_by_encoded_name_then_value() {
+    fn queries_are_sorted_by_encoded_name_then_value() {
         assert_eq!(canonical_query("b=2&a=2&a=1&a-b=3"), "a=1&a=2&a-b=3&b=2");
         assert_eq!(canonical_query("A=1&:=2&a=3"), "%3A=2&A=1&a=3");
         assert_eq!(canonical_query("a=%7E&a=%20"), "a=%20&a=~");
     }
 
     #[test]
-    fn names_without_a_value_sign_with_an_equals_sign() {
+    fn names_without_a_value_get_an_equals_sign() {
         assert_eq!(canonical_query("acl"), "acl=");
         assert_eq!(canonical_query("uploads&prefix="), "prefix=&uploads=");
         assert_eq!(canonical_query("a==b&=c&&"), "=c&a=%3Db");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn the_signature_itself_is_not_covered_but_everything_else_is() {
+    fn all_parameters_but_the_signature_are_covered() {
         assert_eq!(
             canonical_query("X-Amz-Signature=ab&x-amz-signature=cd&X-Amz-Date=1"),
             "X-Amz-Date=1&x-amz-signature=cd"

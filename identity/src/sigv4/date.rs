@@ -1,15 +1,17 @@
-//! The two date forms that a signed request may carry, and the ISO 8601 form of error bodies.
+//! Parses and formats the dates of signed requests.
 //!
-//! Everything is UTC, years 1970 to 9999, no leap seconds; a date that does not exist is refused.
+//! Error bodies use ISO 8601.
+//!
+//! All dates are in UTC, from 1970 to 9999, without leap seconds. Dates that do not exist are refused.
 
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, usize_of};
 
 const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
 const MONTHS: [&[u8; 3]; 12] =
     [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
 const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
 
-/// The time of a request: `YYYYMMDDTHHMMSSZ`, as the string to sign holds it.
+/// The time of a request: `YYYYMMDDTHHMMSSZ`, as in the string to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AmzDate {
     text: [u8; 16],
@@ -18,7 +20,7 @@ pub(super) struct AmzDate {
 }
 
 impl AmzDate {
-    /// Reads `YYYYMMDDTHHMMSSZ`, the form of `x-amz-date` and `X-Amz-Date`.
+    /// Parses `YYYYMMDDTHHMMSSZ`, the format of `x-amz-date` and `X-Amz-Date`.
     pub(super) fn parse_basic(text: &[u8]) -> Option<Self> {
         let text: [u8; 16] = text.try_into().ok()?;
         if text[8] != b'T' || text[15] != b'Z' {
@@ -35,9 +37,10 @@ impl AmzDate {
         Some(Self { text, seconds: fields.to_seconds()? })
     }
 
-    /// Reads the value of a `Date` header: the preferred form of RFC 9110 section 5.6.7
-    /// (`Fri, 24 May 2013 00:00:00 GMT`), the same with the zone `-0000` or `+0000`, which is how botocore
-    /// writes it when it signs that header, or the basic form, which AWS takes there too.
+    /// Parses the value of a `Date` header.
+    ///
+    /// Accepts the preferred format of RFC 9110 section 5.6.7 (`Fri, 24 May 2013 00:00:00 GMT`), the same with the zone
+    /// `-0000` or `+0000`, which botocore writes when it signs that header, and the basic format, which AWS accepts too.
     pub(super) fn parse_date_header(text: &[u8]) -> Option<Self> {
         if text.len() == 16 {
             return Self::parse_basic(text);
@@ -60,25 +63,24 @@ impl AmzDate {
         Some(fields.to_amz_date(fields.to_seconds()?))
     }
 
-    /// `YYYYMMDDTHHMMSSZ`.
+    /// Returns `YYYYMMDDTHHMMSSZ`.
     pub(super) fn text(&self) -> &str {
-        // Only ASCII digits, `T` and `Z` get into `text`.
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        std::str::from_utf8(&self.text).expect("the text consists of ASCII digits, T and Z")
     }
 
-    /// `YYYYMMDD`.
+    /// Returns `YYYYMMDD`.
     pub(super) fn day(&self) -> &str {
         &self.text()[..8]
     }
 }
 
-/// `2013-05-24T00:00:00Z`, the form of times in S3 error bodies.
+/// Formats a time like `2013-05-24T00:00:00Z`, the format of S3 error bodies.
 pub(super) fn iso8601(time: Timestamp) -> String {
     let Fields { year, month, day, hour, minute, second } = Fields::from_seconds(time.seconds());
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// A civil time in UTC.
+/// A calendar date and time in UTC.
 #[derive(Clone, Copy)]
 struct Fields {
     year: u64,
@@ -107,7 +109,7 @@ impl Fields {
 
     fn from_seconds(seconds: u64) -> Self {
         let mut days = seconds / SECONDS_PER_DAY;
-        // No year is longer than 366 days, so the guess is never too late, and seldom more than a few too early.
+        // No year is longer than 366 days, so this estimate is never too late, and rarely more than a few years too early.
         let mut year = 1970 + days / 366;
         while days_before_year(year + 1) <= days {
             year += 1;
@@ -131,7 +133,7 @@ impl Fields {
 
     fn to_amz_date(self, seconds: u64) -> AmzDate {
         let Self { year, month, day, hour, minute, second } = self;
-        let digit = |value: u64| b"0123456789"[usize::try_from(value % 10).unwrap_or_default()];
+        let digit = |value: u64| b"0123456789"[usize_of(value % 10)];
         let text = [
             digit(year / 1000),
             digit(year / 100),
@@ -167,7 +169,7 @@ const fn days_in_month(year: u64, month: u64) -> u64 {
     }
 }
 
-/// Days from 1 January 1970 to 1 January of `year`.
+/// Returns the number of days from 1 January 1970 to 1 January of `year`.
 const fn days_before_year(year: u64) -> u64 {
     const fn leap_days_through(year: u64) -> u64 {
         year / 4 - year / 100 + year / 400
@@ -175,7 +177,7 @@ const fn days_before_year(year: u64) -> u64 {
     (year - 1970) * 365 + leap_days_through(year - 1) - leap_days_through(1969)
 }
 
-/// Decimal digits and nothing else.
+/// Parses decimal digits, without a sign.
 fn number(digits: &[u8]) -> Option<u64> {
     digits
         .iter()
@@ -187,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_of_one_instant_agree() {
+    fn both_formats_give_the_same_date() {
         let basic = AmzDate::parse_basic(b"20130524T010203Z").expect("valid");
         let header = AmzDate::parse_date_header(b"Fri, 24 May 2013 01:02:03 GMT").expect("valid");
         assert_eq!(basic, header);
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_of_four_centuries_is_counted_once() {
+    fn dates_of_four_centuries_round_trip() {
         let mut seconds = 0;
         while seconds < SECONDS_PER_DAY * 366 * 400 {
             let fields = Fields::from_seconds(seconds);
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn date_headers_of_other_shapes_are_refused() {
+    fn other_date_header_formats_are_refused() {
         for text in [
             "Fri, 24 May 2013 00:00:00 UTC",
             "Fri, 24 Mai 2013 00:00:00 GMT",

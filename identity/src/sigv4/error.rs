@@ -1,32 +1,33 @@
-//! Every way in which a request can fail to authenticate, and what S3 answers to each.
+//! Authentication errors and the S3 response to each.
 //!
-//! This is the one place that maps a refusal to its S3 code, status, message and extra XML elements. No variant
-//! holds a secret, so all of them may be logged.
+//! This is the only place that maps an authentication error to its S3 code, status, message and extra XML elements. No
+//! variant holds a secret, so all of them may be logged.
 
 use super::{ALGORITHM, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX};
+use crate::throttle::FailedCredential;
 use std::fmt;
 
 /// Why a request did not authenticate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AuthError {
-    /// Neither an `Authorization` header nor a signature in the query.
+    /// No `Authorization` header and no signature in the query.
     NoAuthentication,
-    /// Header and query authentication in one request.
+    /// Both header and query authentication in one request.
     TwoMechanisms,
     /// Signature Version 2, in the header or in the query.
     SignatureVersion2,
-    /// An `Authorization` header of the `AWS` scheme that is not even valid Signature Version 2.
+    /// An `Authorization` header of the `AWS` scheme that is not valid Signature Version 2 either.
     SignatureVersion2Malformed,
-    /// The `Authorization` header cannot be read.
+    /// The `Authorization` header cannot be parsed.
     HeaderMalformed(MalformedReason),
-    /// The `X-Amz-*` parameters of a presigned URL cannot be read.
+    /// The `X-Amz-*` parameters of a presigned URL cannot be parsed.
     QueryMalformed(MalformedReason),
-    /// A header that may occur once occurs more often.
+    /// A header that may occur only once occurs more often.
     HeaderRepeated {
         /// The name of the header.
         name: &'static str,
     },
-    /// A way of signing that AWS has and this service has not.
+    /// A signing method that AWS has and this service does not implement.
     NotImplemented(UnsupportedSigning),
     /// Header authentication without `x-amz-content-sha256`.
     ContentSha256Missing,
@@ -35,22 +36,22 @@ pub enum AuthError {
         /// The value as sent.
         value: String,
     },
-    /// No date at all, or one that cannot be read.
+    /// The date is missing or cannot be parsed.
     DateInvalid,
-    /// The path or the query holds an invalid percent-encoding.
+    /// The path or the query contains an invalid percent-encoding.
     UriInvalid,
     /// The clocks of client and server are too far apart.
     RequestTimeTooSkewed {
         /// The time of the request, `YYYYMMDDTHHMMSSZ`.
         request_time: String,
-        /// Our time, ISO 8601.
+        /// The server's time, ISO 8601.
         server_time: String,
     },
-    /// A presigned URL from the future.
+    /// A presigned URL with a date in the future.
     NotYetValid {
-        /// The time from which on the URL is valid, ISO 8601.
+        /// When the URL becomes valid, ISO 8601.
         valid_from: String,
-        /// Our time, ISO 8601.
+        /// The server's time, ISO 8601.
         server_time: String,
     },
     /// A presigned URL past its lifetime.
@@ -59,7 +60,7 @@ pub enum AuthError {
         lifetime_seconds: u64,
         /// When it ended, ISO 8601.
         expired_at: String,
-        /// Our time, ISO 8601.
+        /// The server's time, ISO 8601.
         server_time: String,
     },
     /// No credential has this access key.
@@ -67,51 +68,55 @@ pub enum AuthError {
         /// The access key as sent.
         access_key: String,
     },
-    /// The signature is not the one that the request and the secret yield.
+    /// The signature differs from the one computed from the request and the secret.
     SignatureMismatch(Box<SignatureMismatch>),
-    /// The signature is right but leaves out headers that it has to cover.
+    /// The signature is correct but does not cover all headers that it must cover.
     HeadersNotSigned {
         /// Their names, joined with `, `.
         names: String,
     },
-    /// Rightly signed by a credential that may not be used for S3.
+    /// The credential may not be used for S3. Its signature was not checked.
     DataPlaneRefused,
+    /// The root credential is being guessed from the same address. The signature was not checked.
+    TooManyFailures,
 }
 
-/// What a person needs to find out why two signatures differ; AWS returns the same.
+/// Details that help a person find out why two signatures differ. AWS returns the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignatureMismatch {
+    /// The kind of credential that was used.
+    pub failed: FailedCredential,
     /// The access key that was used.
     pub access_key: String,
-    /// The string to sign as we computed it.
+    /// The string to sign as the server computed it.
     pub string_to_sign: String,
-    /// The canonical request as we computed it; bytes that are not UTF-8 are replaced.
+    /// The canonical request as the server computed it. Bytes that are not UTF-8 are replaced.
     pub canonical_request: String,
     /// The signature as sent.
     pub signature_provided: String,
 }
 
-/// A way of signing that is refused with 501.
+/// A signing method that is answered with 501.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsupportedSigning {
     /// `x-amz-security-token`, in the header or in the query.
     SecurityToken,
-    /// `x-amz-content-sha256: STREAMING-…-TRAILER`: a checksum behind the body.
+    /// `x-amz-content-sha256: STREAMING-…-TRAILER`: a checksum after the body.
     StreamingTrailer,
-    /// `x-amz-content-sha256: STREAMING-…`: the body signed chunk by chunk.
+    /// `x-amz-content-sha256: STREAMING-…`: each chunk of the body is signed.
     StreamingPayload,
     /// SigV4A.
     Asymmetric,
 }
 
 impl UnsupportedSigning {
-    /// Names the setting that makes a client work, as every 501 of this service does.
+    /// Returns the message, which names the client setting that avoids the error, as every 501 of this service does.
     const fn message(self) -> &'static str {
         match self {
             Self::SecurityToken => {
-                "Session tokens (x-amz-security-token) are not implemented. Configure the access key and secret \
-                 key alone and unset the session token (AWS_SESSION_TOKEN, aws_session_token); temporary \
-                 credentials of this service need none."
+                "Session tokens (x-amz-security-token) are not implemented. Configure only the access key and \
+                 secret key and unset the session token (AWS_SESSION_TOKEN, aws_session_token). Temporary \
+                 credentials of this service do not use one."
             }
             Self::StreamingTrailer => {
                 "Bodies with a trailing checksum (aws-chunked, STREAMING-*-TRAILER) are not implemented. Set \
@@ -120,8 +125,8 @@ impl UnsupportedSigning {
             }
             Self::StreamingPayload => {
                 "Bodies signed chunk by chunk (aws-chunked, STREAMING-AWS4-HMAC-SHA256-PAYLOAD) are not \
-                 implemented. Switch chunked encoding off (chunkedEncodingEnabled(false) in the Java SDK), use \
-                 https with clients made with minio-go (mc, restic, warp), or send x-amz-content-sha256 with the \
+                 implemented. Disable chunked encoding (chunkedEncodingEnabled(false) in the Java SDK), use \
+                 https with clients based on minio-go (mc, restic, warp), or send x-amz-content-sha256 with the \
                  SHA-256 of the whole body or UNSIGNED-PAYLOAD."
             }
             Self::Asymmetric => {
@@ -135,13 +140,13 @@ impl UnsupportedSigning {
 /// What is wrong with an `Authorization` header or with the parameters of a presigned URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MalformedReason {
-    /// Not an authorization of a kind that is known.
+    /// The algorithm is unknown.
     Algorithm,
-    /// One of the necessary parts is missing, empty or not readable.
+    /// A required component is missing, empty or unreadable.
     Components,
-    /// A part occurs twice.
+    /// A component occurs more than once.
     Repeated,
-    /// The credential has not the form `access key/date/region/s3/aws4_request`.
+    /// The credential does not have the form `access key/date/region/s3/aws4_request`.
     Credential,
     /// The date in the credential is not `YYYYMMDD`.
     CredentialDate(String),
@@ -156,11 +161,11 @@ pub enum MalformedReason {
         /// The day of the request.
         request: String,
     },
-    /// The list of signed headers is empty, too long, or holds something that is no lower-case header name.
+    /// The list of signed headers is empty, too long, or has an entry that is not a header name in lower case.
     SignedHeaders,
     /// `X-Amz-Date` is not `YYYYMMDDTHHMMSSZ`.
     Date,
-    /// `X-Amz-Expires` is not a number within 1 and 604800.
+    /// `X-Amz-Expires` is not a number from 1 to 604800.
     Lifetime,
 }
 
@@ -211,7 +216,7 @@ impl MalformedReason {
     }
 }
 
-/// How a message speaks of the place that the signature was read from.
+/// Wording of messages for the place that the signature was read from.
 struct Source {
     algorithm: &'static str,
     components: &'static str,
@@ -232,7 +237,7 @@ const QUERY: Source = Source {
 };
 
 impl AuthError {
-    /// The S3 error code.
+    /// Returns the S3 error code.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
@@ -255,14 +260,26 @@ impl AuthError {
             Self::RequestTimeTooSkewed { .. } => "RequestTimeTooSkewed",
             Self::UnknownAccessKey { .. } => "InvalidAccessKeyId",
             Self::SignatureMismatch(_) => "SignatureDoesNotMatch",
+            Self::TooManyFailures => "SlowDown",
         }
     }
 
-    /// The HTTP status.
+    /// Returns which credential was wrong, if the error says so to the client. Such failures are throttled.
+    #[must_use]
+    pub const fn failed_credential(&self) -> Option<FailedCredential> {
+        match self {
+            Self::UnknownAccessKey { .. } => Some(FailedCredential::Other),
+            Self::SignatureMismatch(mismatch) => Some(mismatch.failed),
+            _ => None,
+        }
+    }
+
+    /// Returns the HTTP status.
     #[must_use]
     pub const fn status(&self) -> u16 {
         match self {
             Self::NotImplemented(_) => 501,
+            Self::TooManyFailures => 503,
             Self::NoAuthentication
             | Self::DateInvalid
             | Self::NotYetValid { .. }
@@ -284,13 +301,13 @@ impl AuthError {
         }
     }
 
-    /// The message for people, which goes into the error body.
+    /// Returns the message for the error body.
     #[must_use]
     pub fn message(&self) -> String {
         self.to_string()
     }
 
-    /// The elements that the error body has beyond code and message: name and text, in order.
+    /// Returns the further elements of the error body as pairs of name and text, in order.
     ///
     /// Source: the error bodies that Amazon S3 sends for these codes.
     #[must_use]
@@ -337,7 +354,8 @@ impl fmt::Display for AuthError {
                  string parameter or the Authorization header should be specified"
             }
             Self::SignatureVersion2 => {
-                "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256."
+                "The authorization mechanism you have provided is not supported. Please use AWS4-HMAC-SHA256: sign with \
+                 Signature Version 4 (boto3: Config(signature_version=\"s3v4\"))."
             }
             Self::SignatureVersion2Malformed => {
                 "AWS authorization header is invalid. Please use AWS4-HMAC-SHA256."
@@ -370,6 +388,10 @@ impl fmt::Display for AuthError {
                  and signing method."
             }
             Self::HeadersNotSigned { .. } => "There were headers present in the request which were not signed",
+            Self::TooManyFailures => {
+                "Too many wrong signatures with the root credential came from this address. Try again in a second, \
+                 or use the credential of a service account, which is not affected."
+            }
         })
     }
 }

@@ -1,14 +1,14 @@
-//! Signatures in the `Authorization` header, and the headers that matter to every kind of signature.
+//! Signatures in the `Authorization` header, and common headers.
 
+use super::claim::Claim;
 use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason};
 use super::payload::Payload;
 use super::scope::{Scope, SignedHeaders};
-use super::verify::Claim;
 use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, UnsupportedSigning};
-use crate::SignatureKind;
+use crate::request::SignatureKind;
 
-/// The headers that authentication reads, found in one pass.
+/// The headers that authentication reads.
 #[derive(Debug, Default)]
 pub(super) struct AuthHeaders<'a> {
     /// Not empty.
@@ -17,7 +17,7 @@ pub(super) struct AuthHeaders<'a> {
     amz_date: Option<&'a [u8]>,
     date: Option<&'a [u8]>,
     pub(super) has_security_token: bool,
-    /// The first of them that occurs twice. No value can then be trusted to be the one that was signed.
+    /// The first of these headers that occurs twice. It is unknown which of its values was signed.
     pub(super) repeated: Option<&'static str>,
 }
 
@@ -40,12 +40,12 @@ impl<'a> AuthHeaders<'a> {
                 found.repeated.get_or_insert(name);
             }
         }
-        // An empty header is what a client without credentials leaves behind: it authenticates nothing.
+        // Clients without credentials may send an empty header, which does not authenticate.
         found.authorization = found.authorization.filter(|value| !value.is_empty());
         found
     }
 
-    /// The time of a request that is signed in its header.
+    /// Returns the time of a request with a header signature.
     fn request_date(&self) -> Result<AmzDate, AuthError> {
         match (self.amz_date, self.date) {
             (Some(amz_date), _) => AmzDate::parse_basic(amz_date),
@@ -55,7 +55,7 @@ impl<'a> AuthHeaders<'a> {
         .ok_or(AuthError::DateInvalid)
     }
 
-    /// Reads what an `Authorization` header with this value claims.
+    /// Parses the claim of an `Authorization` header with this value.
     pub(super) fn claim(&self, authorization: &'a [u8]) -> Result<Claim<'a>, AuthError> {
         let components = Components::parse(authorization)?;
         let scope = Scope::parse(components.credential).map_err(AuthError::HeaderMalformed)?;
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn other_signature_versions_are_named() {
+    fn other_signature_versions_have_their_own_errors() {
         assert_eq!(parse("AWS AKID:c2ln"), Err(AuthError::SignatureVersion2));
         assert_eq!(parse("AWS HAHAHA"), Err(AuthError::SignatureVersion2Malformed));
         let asymmetric = parse("AWS4-ECDSA-P256-SHA256 Credential=c,SignedHeaders=host,Signature=ab");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn amz_date_wins_over_date() {
+    fn amz_date_overrides_date() {
         let both = AuthHeaders::collect(&[
             ("date", b"Fri, 24 May 2013 00:00:00 GMT"),
             ("x-amz-date", b"20200101T000000Z"),
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_authorization_header_counts_as_none() {
+    fn an_empty_authorization_header_is_ignored() {
         assert_eq!(AuthHeaders::collect(&[("authorization", b" ")]).authorization, None);
     }
 }

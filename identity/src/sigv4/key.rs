@@ -1,7 +1,7 @@
-//! Signing keys, and a bounded cache of them.
+//! Signing keys and a bounded cache of them.
 //!
-//! A signing key is four HMACs away from the secret and holds for one day and region, so it pays to keep it. The
-//! cache takes in a key only after a signature made with it was verified: whoever has no secret cannot fill it.
+//! Deriving a signing key from the secret takes four HMACs. The key is valid for one day and region, so caching pays off. A key
+//! enters the cache only after a signature made with it was verified, so clients without a secret cannot fill the cache.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -9,36 +9,42 @@ use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher;
 use std::sync::Arc;
+use zeroize::Zeroizing;
 
-/// Sets of the cache, a power of two. With `WAYS` entries each, an executor keeps the keys of 1024 combinations
-/// of access key, day and region, some 400 bytes each.
+/// Number of sets of the cache, a power of two. With `WAYS` entries each, an executor caches 1024 keys of about 400 bytes.
 const SETS: usize = 256;
+/// Entries of a set.
 const WAYS: usize = 4;
 
-/// Longer region names work but are derived anew each time, so that the cache is bounded in bytes too.
+/// Longest region name in the cache, which bounds the cache in bytes. Keys for longer names are derived every time.
 const CACHED_REGION_BYTES_MAX: usize = 64;
 
-/// The key that signs the strings of one access key, day and region, with its HMAC state prepared.
+/// The signing key of one access key, day and region, with its HMAC state prepared. Zeroed on drop.
 #[derive(Clone)]
 pub(super) struct SigningKey(Hmac<Sha256>);
 
 impl SigningKey {
-    /// Derives the key: HMAC of the day, the region, the service and the terminator, in turn.
+    /// Derives the key by chained HMACs of the day, the region, the service and the terminator.
     pub(super) fn derive(secret_key: &str, date: &str, region: &str) -> Self {
-        let mut first = Vec::with_capacity(4 + secret_key.len());
+        // Not grown later, so no copy of the secret is left behind.
+        let mut first = Zeroizing::new(Vec::with_capacity(4 + secret_key.len()));
         first.extend_from_slice(b"AWS4");
         first.extend_from_slice(secret_key.as_bytes());
-        let date_key = keyed(&first).chain_update(date).finalize().into_bytes();
-        let region_key = keyed(&date_key).chain_update(region).finalize().into_bytes();
-        let service_key = keyed(&region_key).chain_update(b"s3").finalize().into_bytes();
-        let signing_key = keyed(&service_key).chain_update(b"aws4_request").finalize().into_bytes();
-        Self(keyed(&signing_key))
+        let date_key = derived(&first, date);
+        let region_key = derived(&*date_key, region);
+        let service_key = derived(&*region_key, "s3");
+        let signing_key = derived(&*service_key, "aws4_request");
+        Self(keyed(&*signing_key))
     }
 
-    /// The signature of `string_to_sign`.
+    /// Signs a string.
     pub(super) fn sign(&self, string_to_sign: &[u8]) -> [u8; 32] {
         self.0.clone().chain_update(string_to_sign).finalize().into_bytes().into()
     }
+}
+
+fn derived(key: &[u8], text: &str) -> Zeroizing<[u8; 32]> {
+    Zeroizing::new(keyed(key).chain_update(text).finalize().into_bytes().into())
 }
 
 fn keyed(key: &[u8]) -> Hmac<Sha256> {
@@ -51,7 +57,7 @@ impl fmt::Debug for SigningKey {
     }
 }
 
-/// What a signing key was derived for, the secret apart.
+/// What a signing key was derived from, without the secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct KeyName<'a> {
     pub(super) access_key: &'a str,
@@ -74,14 +80,14 @@ impl Entry {
     }
 }
 
-/// Up to `WAYS` entries whose names hash alike, and which of them goes next.
+/// Up to [`WAYS`] entries whose names hash to the same set. The oldest is evicted first.
 #[derive(Debug, Default)]
 struct Set {
     entries: Vec<Entry>,
     next_victim: usize,
 }
 
-/// Signing keys by name; bounded; for one executor.
+/// A set-associative cache of signing keys, for one executor.
 #[derive(Debug)]
 pub(super) struct SigningKeyCache {
     sets: Vec<Set>,
@@ -93,14 +99,14 @@ impl SigningKeyCache {
         Self { sets: std::iter::repeat_with(Set::default).take(SETS).collect(), hasher: RandomState::new() }
     }
 
-    /// The key of this name and generation, and the access key as a shared string.
+    /// Returns the key of this name and generation, and the access key as a shared string.
     pub(super) fn get(&self, name: KeyName<'_>, generation: u64) -> Option<(&SigningKey, &Arc<str>)> {
         let set = &self.sets[self.set_of(name)];
         let entry = set.entries.iter().find(|entry| entry.is_for(name))?;
         (entry.generation == generation).then_some((&entry.key, &entry.access_key))
     }
 
-    /// Keeps a key, in place of the one of an older generation or else of the oldest of its set.
+    /// Adds a key. It replaces the key of another generation, or the oldest of a full set.
     pub(super) fn insert(
         &mut self,
         name: KeyName<'_>,
@@ -130,7 +136,7 @@ impl SigningKeyCache {
         }
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "only the low bits of the hash are wanted")]
+    #[expect(clippy::cast_possible_truncation, reason = "only the low bits of the hash are used")]
     fn set_of(&self, name: KeyName<'_>) -> usize {
         self.hasher.hash_one(name) as usize % SETS
     }
@@ -147,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_generation_makes_the_old_key_unreachable() {
+    fn a_new_generation_replaces_the_old_key() {
         let mut cache = SigningKeyCache::new();
         cache.insert(NAME, 1, &"a".into(), key());
         assert!(cache.get(NAME, 1).is_some());
@@ -158,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_of_the_name_tells_keys_apart() {
+    fn keys_differ_by_each_part_of_the_name() {
         let mut cache = SigningKeyCache::new();
         cache.insert(NAME, 1, &"a".into(), key());
         for other in [
@@ -171,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_stays_within_its_bounds() {
+    fn the_cache_is_bounded() {
         let mut cache = SigningKeyCache::new();
         let key = key();
         for region in 0..SETS * WAYS * 4 {

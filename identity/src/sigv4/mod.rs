@@ -1,9 +1,10 @@
-//! AWS Signature Version 4 as S3 applies it, checked on the server's side.
+//! Server-side verification of AWS Signature Version 4 for S3.
 //!
-//! Source of the rules: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API reference.
-//! One file per subject; `verify.rs` is where a request passes from top to bottom.
+//! Source: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API reference. `verify.rs` has the steps that
+//! a request passes, from top to bottom.
 
 mod canonical;
+mod claim;
 mod date;
 mod error;
 mod header;
@@ -18,20 +19,20 @@ pub use error::{AuthError, MalformedReason, SignatureMismatch, UnsupportedSignin
 pub use scope::SIGNED_HEADERS_MAX;
 pub use verify::Authenticator;
 
-/// The signature of a string to sign in hex, for the fuzz targets: a client makes its own.
+/// Signs a string as a client would, in hexadecimal digits. For the fuzz targets only.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn sign(secret_key: &str, date: &str, region: &str, string_to_sign: &[u8]) -> String {
     hex::encode(key::SigningKey::derive(secret_key, date, region).sign(string_to_sign))
 }
 
-/// The only algorithm spoken here.
+/// The only supported algorithm.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// SigV4A, which clients choose for multi-region access points only.
+/// SigV4A, which clients only use for multi-region access points.
 const ALGORITHM_ASYMMETRIC: &str = "AWS4-ECDSA-P256-SHA256";
 
-/// How far the time of a request may lie from ours, in seconds, either way. AWS: 15 minutes.
+/// Greatest difference between the time of a request and the server's time, in seconds. 15 minutes, as on AWS.
 pub const REQUEST_TIME_SKEW_SECONDS_MAX: u64 = 15 * 60;
 
-/// The longest lifetime of a presigned URL, in seconds. AWS: 7 days.
+/// Longest lifetime of a presigned URL, in seconds. 7 days, as on AWS.
 pub const PRESIGNED_LIFETIME_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;

@@ -1,13 +1,13 @@
-//! `x-amz-content-sha256`: what the signer says about the body.
+//! Parses `x-amz-content-sha256`, the declared digest of the body.
 
 use super::error::{AuthError, UnsupportedSigning};
-use crate::PayloadDigest;
+use crate::request::PayloadDigest;
 
 const UNSIGNED: &[u8] = b"UNSIGNED-PAYLOAD";
 const STREAMING_PREFIX: &[u8] = b"STREAMING-";
 const TRAILER_SUFFIX: &[u8] = b"-TRAILER";
 
-/// A value of `x-amz-content-sha256`, read.
+/// A parsed value of `x-amz-content-sha256`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Payload<'a> {
     /// The last line of the canonical request: the value as sent.
@@ -16,7 +16,7 @@ pub(super) struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// What a presigned URL means that says nothing about its body.
+    /// The value for a presigned URL that does not declare a digest.
     pub(super) const UNSIGNED: Payload<'static> = Payload { text: UNSIGNED, digest: PayloadDigest::Unsigned };
 
     pub(super) fn parse(value: &'a [u8]) -> Result<Self, AuthError> {
@@ -31,7 +31,7 @@ impl<'a> Payload<'a> {
         Ok(Self { text: value, digest: PayloadDigest::Sha256(digest) })
     }
 
-    /// Refuses bodies that are framed by `aws-chunked`: stored as they come, the frames would become content.
+    /// Refuses bodies with `aws-chunked` framing, whose frames would otherwise be stored as content.
     pub(super) fn refuse_streaming(value: &[u8]) -> Result<(), AuthError> {
         if !value.starts_with(STREAMING_PREFIX) {
             return Ok(());
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digest_and_unsigned_are_read() {
+    fn digests_and_unsigned_payloads_are_parsed() {
         let empty = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let payload = Payload::parse(empty).expect("a digest");
         assert!(matches!(payload.digest, PayloadDigest::Sha256([0xe3, 0xb0, ..])));
@@ -57,9 +57,9 @@ mod tests {
     }
 
     #[test]
-    fn streaming_values_name_the_setting_that_works() {
+    fn errors_for_streaming_bodies_name_the_client_setting() {
         let cases = [
-            ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "chunked encoding off"),
+            ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD", "Disable chunked encoding"),
             ("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER", "when_required"),
             ("STREAMING-UNSIGNED-PAYLOAD-TRAILER", "when_required"),
             ("STREAMING-SOMETHING-NEW", "UNSIGNED-PAYLOAD"),
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_an_invalid_argument() {
+    fn other_values_are_invalid_arguments() {
         for value in ["", "abc", "unsigned-payload", &"g".repeat(64), &"0".repeat(66)] {
             let error = Payload::parse(value.as_bytes()).expect_err(value);
             assert_eq!((error.status(), error.code()), (400, "InvalidArgument"));

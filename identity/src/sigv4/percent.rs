@@ -1,24 +1,24 @@
-//! Percent-encoding as signatures want it: decoded once, then encoded strictly.
+//! Canonical percent-encoding for signatures: text is decoded once, then strictly encoded.
 //!
-//! Two spellings of one path or query must sign alike, so both sides bring them into one form: the unreserved
-//! characters of RFC 3986 as they are, every other byte as `%XX` with capital digits.
+//! Two spellings of one path or query must have the same signature, so both sides use one form: the unreserved characters of
+//! RFC 3986 are kept, and every other byte is encoded as `%XX` with upper-case digits.
 
 /// A `%` that is not followed by two hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InvalidEncoding;
 
-/// Where a text stands in the request, which decides what `/` and `+` mean.
+/// The part of a request that a text is from, which decides the meaning of `/` and `+`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component {
-    /// `/` separates segments and stays, whether it came raw or as `%2F`; `+` is a plus.
+    /// `/` separates segments and is not encoded, even if it was sent as `%2F`. `+` is a plus.
     Path,
-    /// `/` is data; a raw `+` is a space, as AWS takes it. A plus has to be sent as `%2B`.
+    /// `/` is data and is encoded. A raw `+` is a space, as on AWS; a plus must be sent as `%2B`.
     Query,
 }
 
 const UPPER_HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// One flag for every byte: does it stand for itself in encoded text?
+/// Returns a table that tells for every byte whether it is kept in encoded text.
 const fn unreserved(and_slash: bool) -> [bool; 256] {
     let mut table = [false; 256];
     let mut byte = 0;
@@ -48,7 +48,7 @@ pub(super) fn append_canonical(
     };
     let mut rest = raw;
     loop {
-        // Most text is plain: copy it run by run.
+        // Most text needs no encoding: copy it run by run.
         let run = rest.iter().position(|&byte| !plain[usize::from(byte)]).unwrap_or(rest.len());
         out.extend_from_slice(&rest[..run]);
         let Some(&special) = rest.get(run) else { return Ok(()) };
@@ -79,7 +79,7 @@ pub(super) fn append_canonical(
     }
 }
 
-/// The text behind canonical query text, or `None` when it is not UTF-8.
+/// Decodes canonical query text. Returns `None` if the result is not UTF-8.
 pub(super) fn decode_canonical(encoded: &[u8]) -> Option<String> {
     let mut decoded = Vec::with_capacity(encoded.len());
     let mut rest = encoded;
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn path_is_encoded_once_and_never_normalised() {
+    fn paths_are_encoded_once_and_never_normalised() {
         let cases = [
             ("/a//b/./../c", "/a//b/./../c"),
             ("/a%20b", "/a%20b"),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn query_encodes_slashes_and_takes_a_raw_plus_for_a_space() {
+    fn queries_encode_slashes_and_treat_plus_as_space() {
         let cases = [("a/b", "a%2Fb"), ("a+b", "a%20b"), ("a%2Bb", "a%2Bb"), ("a;b", "a%3Bb")];
         for (raw, expected) in cases {
             assert_eq!(canonical(raw, Component::Query).as_deref(), Ok(expected), "{raw}");
@@ -141,14 +141,14 @@ mod tests {
     }
 
     #[test]
-    fn broken_percent_encoding_is_refused() {
+    fn invalid_percent_encoding_is_refused() {
         for raw in ["%", "%1", "a%zz", "%+1", "%%41"] {
             assert_eq!(canonical(raw, Component::Path), Err(InvalidEncoding), "{raw}");
         }
     }
 
     #[test]
-    fn decoding_takes_back_what_encoding_did() {
+    fn decoding_reverses_encoding() {
         let raw = "a/b c%é;=";
         let mut out = Vec::new();
         append_canonical(&mut out, raw.replace('%', "%25").as_bytes(), Component::Query).expect("valid");

@@ -1,20 +1,20 @@
-//! Signatures in the query: presigned URLs.
+//! Presigned URLs: signatures in the query.
 //!
-//! Names of parameters are compared exactly, as AWS does, except that the security token and the payload digest
-//! are found in any case: clients hoist headers into the query under either spelling.
+//! Parameter names are case-sensitive, as on AWS. The security token and the payload digest are exceptions, because clients
+//! that move headers into the query use either case.
 
 use super::canonical::{CanonicalQuery, SIGNATURE_PARAMETER};
+use super::claim::Claim;
 use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason};
 use super::header::AuthHeaders;
 use super::payload::Payload;
 use super::percent::decode_canonical;
 use super::scope::{Scope, SignedHeaders};
-use super::verify::Claim;
 use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX, UnsupportedSigning};
-use crate::SignatureKind;
+use crate::request::SignatureKind;
 
-/// The parameters that authentication reads, in canonical encoding, found in one pass.
+/// The query parameters that authentication reads, in canonical encoding.
 #[derive(Debug, Default)]
 pub(super) struct Parameters<'a> {
     algorithm: Option<&'a [u8]>,
@@ -55,12 +55,12 @@ impl<'a> Parameters<'a> {
         found
     }
 
-    /// Whether the query tries to authenticate the request.
+    /// Returns whether the query tries to authenticate the request.
     pub(super) fn has_signature(&self) -> bool {
         self.algorithm.is_some() || self.credential.is_some() || self.signature.is_some()
     }
 
-    /// Decodes and checks the form of every parameter.
+    /// Decodes and validates every parameter.
     pub(super) fn read(&self) -> Result<Presigned<'a>, MalformedReason> {
         if self.repeated {
             return Err(MalformedReason::Repeated);
@@ -86,7 +86,7 @@ impl<'a> Parameters<'a> {
         })
     }
 
-    /// Whether the URL is signed with SigV4A.
+    /// Returns whether the URL is signed with SigV4A.
     pub(super) fn is_asymmetric(&self) -> bool {
         self.algorithm == Some(ALGORITHM_ASYMMETRIC.as_bytes())
     }
@@ -100,12 +100,12 @@ pub(super) struct Presigned<'a> {
     signature: &'a [u8],
     date: Option<&'a [u8]>,
     content_sha256: Option<&'a [u8]>,
-    /// How long the URL is valid from its date on.
+    /// How long the URL is valid after its date.
     pub(super) lifetime_seconds: u64,
 }
 
 impl Presigned<'_> {
-    /// What the URL claims, together with the headers that were sent with it.
+    /// Returns the claim of the URL and of the headers sent with it.
     pub(super) fn claim<'b>(&'b self, headers: &AuthHeaders<'b>) -> Result<Claim<'b>, AuthError> {
         let scope = Scope::parse(&self.credential).map_err(AuthError::QueryMalformed)?;
         let signed_headers = SignedHeaders::parse(&self.signed_headers).map_err(AuthError::QueryMalformed)?;
@@ -123,8 +123,8 @@ impl Presigned<'_> {
         })
     }
 
-    /// The digest that binds the body: from the header if that is signed, else from the parameter of that name,
-    /// else none. An unsigned header binds nothing here; the check of unsigned headers refuses it later.
+    /// Returns the declared digest of the body: from the header if that is signed, else from the query parameter, else
+    /// none. An unsigned header is ignored here; the check of unsigned headers refuses it later.
     fn payload<'b>(
         &'b self,
         headers: &AuthHeaders<'b>,
@@ -140,7 +140,7 @@ impl Presigned<'_> {
     }
 }
 
-/// Refuses a presigned URL of the other algorithm before its parameters are looked at.
+/// Refuses a URL signed with SigV4A before its parameters are validated.
 pub(super) fn refuse_asymmetric(parameters: &Parameters<'_>) -> Result<(), AuthError> {
     if parameters.is_asymmetric() {
         return Err(AuthError::NotImplemented(UnsupportedSigning::Asymmetric));
@@ -149,7 +149,7 @@ pub(super) fn refuse_asymmetric(parameters: &Parameters<'_>) -> Result<(), AuthE
 }
 
 fn parse_lifetime(digits: &[u8]) -> Option<u64> {
-    // `str::parse` would take a leading plus.
+    // `str::parse` would accept a leading plus.
     if !digits.iter().all(u8::is_ascii_digit) {
         return None;
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn each_parameter_is_necessary() {
+    fn every_parameter_is_required() {
         assert_eq!(read(WHOLE), Ok(60));
         for part in WHOLE.split('&').filter(|part| !part.starts_with("X-Amz-Date")) {
             assert_eq!(read(&WHOLE.replace(part, "")), Err(MalformedReason::Components), "{part}");
@@ -197,14 +197,14 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_parameter_is_refused() {
+    fn repeated_parameters_are_refused() {
         for part in WHOLE.split('&') {
             assert_eq!(read(&format!("{WHOLE}&{part}")), Err(MalformedReason::Repeated), "{part}");
         }
     }
 
     #[test]
-    fn another_algorithm_is_refused() {
+    fn other_algorithms_are_refused() {
         assert_eq!(read(&WHOLE.replace("SHA256", "SHA1")), Err(MalformedReason::Algorithm));
     }
 }

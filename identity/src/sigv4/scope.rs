@@ -1,34 +1,34 @@
-//! The credential scope and the list of signed headers, as both kinds of signature name them.
+//! Parses the credential scope and the list of signed headers.
 //!
-//! Both are parsed once, here, and trusted after that.
+//! Headers and presigned URLs have them.
 
 use super::date::AmzDate;
 use super::error::MalformedReason;
 
-/// The most header names that a signature may list. A request head of 32 KiB holds no more useful ones, and the
-/// bound keeps the cost of matching names against headers small.
+/// Most header names in a signature. A request head of 32 KiB has no room for more useful ones, and the limit bounds the cost
+/// of matching names with headers.
 pub const SIGNED_HEADERS_MAX: usize = 256;
 
 /// The service that a credential must be for.
 const SERVICE: &str = "s3";
 
-/// What every credential scope of this version ends in.
+/// The end of every credential scope of Signature Version 4.
 const TERMINATOR: &str = "aws4_request";
 
 /// `<access key>/<YYYYMMDD>/<region>/s3/aws4_request`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Scope<'a> {
     pub(super) access_key: &'a str,
-    /// Eight digits; compared with the day of the request, so never interpreted.
+    /// Eight digits. Only compared with the day of the request, so it need not be a date that exists.
     pub(super) date: &'a str,
-    /// Any text: this service stands for every region.
+    /// Any text: this service accepts every region.
     pub(super) region: &'a str,
-    /// Everything behind the access key, as the string to sign wants it.
+    /// Everything after the access key, as it appears in the string to sign.
     pub(super) text: &'a str,
 }
 
 impl<'a> Scope<'a> {
-    /// Reads a credential. Fields are counted from the end, since an access key may hold slashes.
+    /// Parses a credential. Fields are counted from the end because an access key may contain slashes.
     pub(super) fn parse(credential: &'a str) -> Result<Self, MalformedReason> {
         let mut fields = credential.rsplitn(5, '/');
         let mut next = || fields.next().filter(|field| !field.is_empty()).ok_or(MalformedReason::Credential);
@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
         Ok(Self { access_key, date, region, text: &credential[access_key.len() + 1..] })
     }
 
-    /// The day of the scope must be the day of the request, or a signing key would outlive it.
+    /// Checks that the day of the scope is the day of the request. Otherwise a signing key could be used on other days.
     pub(super) fn check_day(&self, date: &AmzDate) -> Result<(), MalformedReason> {
         if self.date == date.day() {
             return Ok(());
@@ -57,15 +57,15 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// The names of the signed headers, in the order that the signer gave them.
+/// The names of the signed headers, in the order of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SignedHeaders<'a> {
-    /// The list as sent, which is also the form that the canonical request holds.
+    /// The list as sent, which is also its form in the canonical request.
     pub(super) text: &'a str,
 }
 
 impl<'a> SignedHeaders<'a> {
-    /// Reads a list of lower-case header names, separated by semicolons.
+    /// Parses a list of header names in lower case, separated by semicolons.
     pub(super) fn parse(text: &'a str) -> Result<Self, MalformedReason> {
         let list = Self { text };
         let valid = list.names().all(|name| !name.is_empty() && name.bytes().all(is_lower_case_token))
@@ -82,7 +82,7 @@ impl<'a> SignedHeaders<'a> {
     }
 }
 
-/// The bytes of a header name (RFC 9110 section 5.6.2) in its canonical, lower-case form.
+/// Returns whether a header name in lower case may contain this byte (RFC 9110 section 5.6.2).
 const fn is_lower_case_token(byte: u8) -> bool {
     matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'!' | b'#' | b'$' | b'%' | b'&' | b'\''
         | b'*' | b'+' | b'^' | b'`' | b'|' | b'~')
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn access_key_may_hold_slashes() {
+    fn access_keys_may_contain_slashes() {
         let scope = Scope::parse("a/b/20130524/eu/s3/aws4_request").expect("valid");
         assert_eq!(scope.access_key, "a/b");
         assert_eq!((scope.date, scope.region), ("20130524", "eu"));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn credential_with_missing_or_empty_fields_is_malformed() {
+    fn credentials_with_missing_or_empty_fields_are_malformed() {
         for text in
             ["", "HAHAHA", "a/20130524/eu/s3", "/20130524/eu/s3/aws4_request", "a/20130524//s3/aws4_request"]
         {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_field_of_a_credential_is_named() {
+    fn each_wrong_field_has_its_own_error() {
         let cases = [
             ("a/2013052/eu/s3/aws4_request", MalformedReason::CredentialDate("2013052".into())),
             ("a/2013052x/eu/s3/aws4_request", MalformedReason::CredentialDate("2013052x".into())),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn signed_header_names_are_lower_case_bounded_and_not_empty() {
+    fn signed_header_names_are_validated() {
         assert!(SignedHeaders::parse("host;x-amz-date").is_ok_and(|list| list.contains("host")));
         let long = vec!["a"; SIGNED_HEADERS_MAX + 1].join(";");
         for text in ["", ";", "host;", "Host", "ho st", "host,range", long.as_str()] {

@@ -1,19 +1,21 @@
-//! Verification: where a request passes from top to bottom.
+//! Verification of a request's signature, from top to bottom.
 //!
-//! The order of the checks is that of AWS: how the request is signed, form, date, access key, signature, unsigned
-//! headers, and last whether the credential may be used here. Nothing that a client without a secret can send
-//! changes any state.
+//! The order of the checks is that of AWS: signing method, form, date, access key, signature, unsigned headers. A credential
+//! that may not be used for S3 is refused before its signature is checked, so that its secret cannot be guessed here.
+//! Requests of clients without a secret change no state.
 
 use super::canonical::{CanonicalQuery, write_canonical_request};
+use super::claim::Claim;
 use super::date::{AmzDate, iso8601};
 use super::error::{AuthError, SignatureMismatch, UnsupportedSigning};
 use super::header::AuthHeaders;
 use super::key::{KeyName, SigningKey, SigningKeyCache};
-use super::payload::Payload;
 use super::presigned::{Parameters, refuse_asymmetric};
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
-use crate::{Authentication, Credential, Credentials, SignatureKind, SignedRequest};
+use crate::credential::{Credential, Credentials, Principal};
+use crate::request::{Authentication, SignedRequest};
+use crate::throttle::{FailedCredential, RootAttempts};
 use cairn_model::Timestamp;
 use sha2::{Digest, Sha256};
 use std::cell::RefCell;
@@ -21,22 +23,11 @@ use std::fmt;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// The headers of AWS's own, all of which a signature has to cover.
+/// Prefix of the headers that a signature must cover.
 const AMZ_PREFIX: &[u8] = b"x-amz-";
 
-/// What a request says about its signature, whichever way it says it. Well-formed, but not yet proven.
-pub(super) struct Claim<'a> {
-    pub(super) kind: SignatureKind,
-    pub(super) scope: Scope<'a>,
-    pub(super) signed_headers: SignedHeaders<'a>,
-    /// Hexadecimal digits if it is any good.
-    pub(super) signature: &'a [u8],
-    pub(super) date: AmzDate,
-    pub(super) payload: Payload<'a>,
-}
-
-/// Buffers that outlive a request, so that the next one allocates nothing. A request head is bounded, and so are
-/// they: at most three bytes for each byte of a head.
+/// Buffers that are reused between requests to avoid allocations. They are bounded, because request heads are: they take at
+/// most three bytes for each byte of a head.
 #[derive(Default)]
 struct Scratch {
     query: CanonicalQuery,
@@ -49,7 +40,7 @@ struct Work {
     string_to_sign: Vec<u8>,
 }
 
-/// Verifies signatures. One per executor: it keeps a bounded cache of signing keys and its buffers, unshared.
+/// Verifies signatures. Each executor has one, with its own buffers and its own bounded cache of signing keys.
 pub struct Authenticator<C> {
     credentials: C,
     keys: RefCell<SigningKeyCache>,
@@ -57,28 +48,42 @@ pub struct Authenticator<C> {
 }
 
 impl<C: Credentials> Authenticator<C> {
-    /// An authenticator over `credentials`, with an empty cache.
+    /// Makes an authenticator for `credentials` with an empty cache.
     #[must_use]
     pub fn new(credentials: C) -> Self {
         Self { credentials, keys: RefCell::new(SigningKeyCache::new()), scratch: RefCell::default() }
     }
 
-    /// Where credentials are looked up.
+    /// Returns the credentials that the authenticator looks up keys in.
     #[must_use]
     pub fn credentials(&self) -> &C {
         &self.credentials
     }
 
-    /// Proves who signed `request`, or says why that cannot be proven. `now` is the time on the wall clock.
+    /// Verifies the signature of `request` and returns its signer. `now` is the wall clock time.
     ///
-    /// The body is not looked at: the caller compares it with [`Authentication::payload`].
+    /// The body is not verified: the caller compares it with [`Authentication::payload`].
     ///
     /// # Errors
-    /// An [`AuthError`], which knows its S3 code, status and message.
+    /// An [`AuthError`] with its S3 code, status and message.
     pub fn authenticate(
         &self,
         request: &SignedRequest<'_>,
         now: Timestamp,
+    ) -> Result<Authentication, AuthError> {
+        self.authenticate_throttled(request, now, RootAttempts::Checked)
+    }
+
+    /// Like [`Authenticator::authenticate`], but refuses the root credential unchecked if `root_attempts` says so. The
+    /// caller counts failures, see [`AuthError::failed_credential`].
+    ///
+    /// # Errors
+    /// Those of [`Authenticator::authenticate`], and [`AuthError::TooManyFailures`].
+    pub fn authenticate_throttled(
+        &self,
+        request: &SignedRequest<'_>,
+        now: Timestamp,
+        root_attempts: RootAttempts,
     ) -> Result<Authentication, AuthError> {
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.query.read(request.query).map_err(|_| AuthError::UriInvalid)?;
@@ -94,7 +99,7 @@ impl<C: Credentials> Authenticator<C> {
                 refuse_repeated(&headers)?;
                 let claim = headers.claim(authorization)?;
                 check_skew(claim.date, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work, now)
+                self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)
             }
             None if parameters.has_signature() => {
                 refuse_repeated(&headers)?;
@@ -102,14 +107,28 @@ impl<C: Credentials> Authenticator<C> {
                 let presigned = parameters.read().map_err(AuthError::QueryMalformed)?;
                 let claim = presigned.claim(&headers)?;
                 check_lifetime(claim.date, presigned.lifetime_seconds, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work, now)
+                self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)
             }
             None if parameters.has_version_2_signature => Err(AuthError::SignatureVersion2),
             None => Err(AuthError::NoAuthentication),
         }
     }
 
-    /// Finds the key, compares signatures, and then judges what the signature covers.
+    /// Looks the signer of an earlier request up again, if anything has changed since. Returns `None` if nothing has: the
+    /// usual case, which costs one atomic load.
+    ///
+    /// # Errors
+    /// [`AuthError::UnknownAccessKey`] if the credential was deleted or disabled.
+    pub fn changed_principal(&self, authentication: &Authentication) -> Result<Option<Principal>, AuthError> {
+        let Authentication { principal, access_key, credentials_version, .. } = authentication;
+        if *principal == Principal::Root || self.credentials.version() == *credentials_version {
+            return Ok(None);
+        }
+        let unknown = || AuthError::UnknownAccessKey { access_key: access_key.to_string() };
+        self.credentials.principal(access_key).map(Some).ok_or_else(unknown)
+    }
+
+    /// Looks up the credential, compares signatures, and then checks what the signature covers.
     fn verify(
         &self,
         request: &SignedRequest<'_>,
@@ -117,10 +136,19 @@ impl<C: Credentials> Authenticator<C> {
         query: &CanonicalQuery,
         work: &mut Work,
         now: Timestamp,
+        root_attempts: RootAttempts,
     ) -> Result<Authentication, AuthError> {
+        // Before the lookup, so that a change in between is noticed later.
+        let credentials_version = self.credentials.version();
         let Some(credential) = self.credentials.find(claim.scope.access_key, now) else {
             return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
         };
+        if !credential.allowed_on_data_plane {
+            return Err(AuthError::DataPlaneRefused);
+        }
+        if credential.principal == Principal::Root && root_attempts == RootAttempts::Refused {
+            return Err(AuthError::TooManyFailures);
+        }
         write_canonical_request(
             &mut work.canonical_request,
             request,
@@ -132,11 +160,8 @@ impl<C: Credentials> Authenticator<C> {
         write_string_to_sign(work, claim);
         let access_key = self.compare(claim, &credential, work)?;
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
-        if !credential.allowed_on_data_plane {
-            return Err(AuthError::DataPlaneRefused);
-        }
         if let Some(last_use) = &credential.last_use {
-            last_use.note(now);
+            last_use.record(now);
         }
         Ok(Authentication {
             principal: credential.principal,
@@ -144,10 +169,11 @@ impl<C: Credentials> Authenticator<C> {
             payload: claim.payload.digest,
             kind: claim.kind,
             signed_at: Timestamp(claim.date.seconds * 1000),
+            credentials_version,
         })
     }
 
-    /// Compares the claimed signature with ours and on success returns the access key as a shared string.
+    /// Compares the claimed signature with the computed one. Returns the access key as a shared string.
     fn compare(
         &self,
         claim: &Claim<'_>,
@@ -160,12 +186,12 @@ impl<C: Credentials> Authenticator<C> {
             return if signs(key, work, claim) {
                 Ok(Arc::clone(access_key))
             } else {
-                Err(mismatch(claim, work))
+                Err(mismatch(claim, credential, work))
             };
         }
         let key = SigningKey::derive(&credential.secret_key, date, region);
         if !signs(&key, work, claim) {
-            return Err(mismatch(claim, work));
+            return Err(mismatch(claim, credential, work));
         }
         let access_key: Arc<str> = access_key.into();
         self.keys.borrow_mut().insert(name, credential.generation, &access_key, key);
@@ -179,12 +205,12 @@ impl<C> fmt::Debug for Authenticator<C> {
     }
 }
 
-/// A header that says who signs, when or what must say it once.
+/// Refuses requests that repeat a header which authentication reads.
 fn refuse_repeated(headers: &AuthHeaders<'_>) -> Result<(), AuthError> {
     headers.repeated.map_or(Ok(()), |name| Err(AuthError::HeaderRepeated { name }))
 }
 
-/// Header signatures are good for as long as clocks may differ, so that a recorded request is soon worthless.
+/// Checks the date of a header signature. It is valid for as long as clocks may differ, so a recorded request soon expires.
 fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
     if now.seconds().abs_diff(date.seconds) <= REQUEST_TIME_SKEW_SECONDS_MAX {
         return Ok(());
@@ -192,7 +218,7 @@ fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
     Err(AuthError::RequestTimeTooSkewed { request_time: date.text().to_owned(), server_time: iso8601(now) })
 }
 
-/// Presigned URLs are good from their date on, which may lie ahead as far as clocks may differ.
+/// Checks the lifetime of a presigned URL. Its date may be in the future by as much as clocks may differ.
 fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
     if date.seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
         let valid_from = iso8601(Timestamp(date.seconds * 1000));
@@ -206,7 +232,7 @@ fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Resul
     Ok(())
 }
 
-/// Algorithm, time, scope, and the digest of the canonical request, one per line.
+/// Writes the string to sign: algorithm, time, scope, and the digest of the canonical request, one per line.
 fn write_string_to_sign(work: &mut Work, claim: &Claim<'_>) {
     let out = &mut work.string_to_sign;
     out.clear();
@@ -227,9 +253,14 @@ fn hex_digits(digest: &[u8; 32]) -> [u8; 64] {
     digits
 }
 
-fn mismatch(claim: &Claim<'_>, work: &Work) -> AuthError {
+fn mismatch(claim: &Claim<'_>, credential: &Credential, work: &Work) -> AuthError {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let failed = match credential.principal {
+        Principal::Root => FailedCredential::Root,
+        Principal::Account(_) => FailedCredential::Other,
+    };
     AuthError::SignatureMismatch(Box::new(SignatureMismatch {
+        failed,
         access_key: claim.scope.access_key.to_owned(),
         string_to_sign: text(&work.string_to_sign),
         canonical_request: text(&work.canonical_request),
@@ -237,13 +268,13 @@ fn mismatch(claim: &Claim<'_>, work: &Work) -> AuthError {
     }))
 }
 
-/// Refuses a request whose signature leaves out its host or a header of AWS's own: whoever holds a presigned URL
-/// could otherwise add, say, a copy source to it.
+/// Refuses a request whose signature does not cover the host or an `x-amz-` header. The holder of a presigned URL could
+/// otherwise add, for example, a copy source to it.
 fn refuse_unsigned_headers(
     headers: &[(&str, &[u8])],
     signed_headers: SignedHeaders<'_>,
 ) -> Result<(), AuthError> {
-    // Names come in lower case; should one not, it is found here all the same, and refused.
+    // Callers pass names in lower case. A name that is not is found here too, and refused.
     let is_amz = |name: &str| {
         name.as_bytes().get(..AMZ_PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(AMZ_PREFIX))
     };

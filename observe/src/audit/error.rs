@@ -1,17 +1,17 @@
-//! What recording, reading and opening the trail can fail with.
+//! Errors of the audit trail.
 
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why an event was not recorded, or the trail not read. Nothing of a failed record is in the trail.
+/// Why an event could not be recorded or the trail not be read. A failed record leaves nothing in the trail.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum AuditError {
-    /// No space on the disk for the trail. What was to be recorded must not be done; later it may work again.
+    /// The disk is full. The action must not be done. A later attempt may succeed.
     Full,
-    /// More records or queries wait than may.
+    /// Too many records or queries are waiting.
     Overloaded,
-    /// The device failed, or a write to the trail failed before: nothing is recorded until the next start.
+    /// The device failed, now or earlier. Nothing is recorded until the next start.
     Failed(String),
     /// The trail is closing.
     ShuttingDown,
@@ -21,7 +21,7 @@ impl fmt::Display for AuditError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full => out.write_str("no space is left for the audit trail"),
-            Self::Overloaded => out.write_str("too much waits for the audit trail"),
+            Self::Overloaded => out.write_str("too many records or queries are waiting for the audit trail"),
             Self::Failed(reason) => write!(out, "the audit trail failed: {reason}"),
             Self::ShuttingDown => out.write_str("the audit trail is closing"),
         }
@@ -39,21 +39,21 @@ impl From<cairn_lmdb::Error> for AuditError {
     }
 }
 
-/// Why the trail did not open. The text says what to do about it.
+/// Why the trail did not open. The message says what the operator can do.
 #[derive(Debug)]
 pub enum AuditOpenError {
     /// The data file is missing, damaged or belongs to another store. Nothing was changed.
     Damaged {
         /// The folder of the trail.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         what: String,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     Io {
         /// The folder of the trail.
         path: PathBuf,
-        /// Its answer.
+        /// The error.
         error: io::Error,
     },
 }
@@ -63,12 +63,15 @@ impl fmt::Display for AuditOpenError {
         match self {
             Self::Damaged { path, what } => write!(
                 out,
-                "{folder}: {what}; nothing was changed: restore the audit trail from a backup, or move the folder \
-                 away and make it anew with an empty file {folder}/{marker} to begin another trail",
+                "{folder}: the audit trail cannot be opened: {what}. Nothing was changed. Restore the folder from a \
+                 backup. To start a new trail, move the folder away and create it again with an empty file \
+                 {folder}/{marker}",
                 folder = path.display(),
                 marker = cairn_lmdb::UNMADE_MARKER
             ),
-            Self::Io { path, error } => write!(out, "the audit trail in {}: {error}", path.display()),
+            Self::Io { path, error } => {
+                write!(out, "the audit trail in {} cannot be opened: {error}", path.display())
+            }
         }
     }
 }

@@ -1,8 +1,7 @@
-//! Ids of audit events: UUIDs of version 7, in the order in which the events were recorded.
+//! Ids of audit events: UUIDs of version 7, in the order of recording.
 //!
-//! An id is the event's key in the trail, and its time is the event's time. Ids only ever grow, also over a restart and
-//! when the clock is set back: then the time of new events stands still, and a counter tells them apart, until the
-//! clock has caught up.
+//! An id is the event's key in the trail, and its time is the event's time. Ids always increase, even across a restart or when
+//! the clock is set back: new events then keep the latest time, with an increasing counter, until the clock has caught up.
 
 use cairn_model::Timestamp;
 use std::fmt;
@@ -10,15 +9,15 @@ use uuid::{Builder, Uuid};
 
 /// Milliseconds have 48 bits in a UUID of version 7 (RFC 9562, section 5.7).
 const TIME_MAX: u64 = (1 << 48) - 1;
-/// The counter has the 12 bits behind the version.
+/// The counter is in the 12 bits after the version.
 const COUNTER_MAX: u16 = (1 << 12) - 1;
 
-/// Names one event of the trail. Later events have greater ids.
+/// The id of an audit event. Later events have greater ids.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct AuditId(pub(crate) [u8; 16]);
 
 impl AuditId {
-    /// Reads the text form of a UUID of version 7: 36 characters in either case.
+    /// Parses a hyphenated UUID of version 7: 36 characters, in upper or lower case.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         const HYPHENATED_BYTES: usize = 36;
@@ -26,7 +25,7 @@ impl AuditId {
         (id.get_version_num() == 7).then_some(Self(id.into_bytes()))
     }
 
-    /// When the event was recorded.
+    /// Returns when the event was recorded.
     #[must_use]
     pub const fn time(self) -> Timestamp {
         let [a, b, c, d, e, f, ..] = self.0;
@@ -37,8 +36,8 @@ impl AuditId {
         u16::from_be_bytes([self.0[6] & 0x0F, self.0[7]])
     }
 
-    /// The least and the greatest key that an event of this time may have.
-    pub(crate) fn first_at(time: Timestamp) -> [u8; 16] {
+    /// Returns the lower bound of the keys of events at this time.
+    pub(crate) fn first_key_at(time: Timestamp) -> [u8; 16] {
         let mut key = [0; 16];
         key[..6].copy_from_slice(&time.0.min(TIME_MAX).to_be_bytes()[2..]);
         key
@@ -51,19 +50,19 @@ impl fmt::Display for AuditId {
     }
 }
 
-/// Makes ids that only grow.
+/// Generates increasing ids.
 #[derive(Debug)]
 pub(crate) struct AuditIds {
     last: Option<AuditId>,
 }
 
 impl AuditIds {
-    /// Continues behind `last`, the latest event of the trail.
-    pub(crate) const fn behind(last: Option<AuditId>) -> Self {
+    /// Continues after `last`, the latest event of the trail.
+    pub(crate) const fn after(last: Option<AuditId>) -> Self {
         Self { last }
     }
 
-    /// The id of an event that is recorded now. `random` tells trails apart and makes ids hard to guess.
+    /// Returns the id of an event recorded at `now`. `random` makes ids of different trails distinct and hard to guess.
     pub(crate) fn next(&mut self, now: Timestamp, random: [u8; 8]) -> AuditId {
         let (time, counter) = match self.last {
             Some(last) if now <= last.time() && last.counter() < COUNTER_MAX => {
@@ -89,8 +88,8 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn an_id_is_a_uuid_of_version_7_and_reads_back() {
-        let id = AuditIds::behind(None).next(Timestamp(0x0001_0203_0405), [0xFF; 8]);
+    fn ids_are_version_7_uuids_and_round_trip() {
+        let id = AuditIds::after(None).next(Timestamp(0x0001_0203_0405), [0xFF; 8]);
         assert_eq!(id.to_string(), "00010203-0405-7000-bfff-ffffffffffff");
         assert_eq!((AuditId::parse(&id.to_string()), id.time()), (Some(id), Timestamp(0x0001_0203_0405)));
         for bad in [
@@ -106,22 +105,22 @@ mod tests {
     }
 
     proptest! {
-        /// A clock that was set back by an hour must not put new events in front of old ones.
+        /// A clock that is set back must not sort new events before old ones.
         #[test]
-        fn ids_grow_whatever_the_clock_does(clock in proptest::collection::vec(0u64..50, 2..200), random: [u8; 8]) {
-            let mut ids = AuditIds::behind(None);
+        fn ids_increase_whatever_the_clock_does(clock in proptest::collection::vec(0u64..50, 2..200), random: [u8; 8]) {
+            let mut ids = AuditIds::after(None);
             let made: Vec<_> = clock.iter().map(|&now| ids.next(Timestamp(now), random)).collect();
             prop_assert!(made.is_sorted_by(|a, b| a < b));
         }
     }
 
     #[test]
-    fn more_events_in_a_millisecond_than_the_counter_holds_still_have_growing_ids() {
-        let mut ids = AuditIds::behind(None);
+    fn ids_increase_when_the_counter_overflows() {
+        let mut ids = AuditIds::after(None);
         let made: Vec<_> = (0..10_000).map(|_| ids.next(Timestamp(7), [0; 8])).collect();
         assert!(made.is_sorted_by(|a, b| a < b));
         assert_eq!(made[9_999].time(), Timestamp(7 + 2));
-        let mut after_restart = AuditIds::behind(made.last().copied());
+        let mut after_restart = AuditIds::after(made.last().copied());
         assert!(after_restart.next(Timestamp(1), [0; 8]) > made[9_999]);
     }
 }

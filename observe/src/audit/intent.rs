@@ -1,53 +1,68 @@
-//! What is about to be done, in the trail before it is begun.
+//! Audit intents: a durable record of a change before the change begins.
 //!
-//! A change and its event cannot be one transaction: they stand in different environments. So the trail is told first, and
-//! then of the outcome. Whatever ends in between, the request or the process, leaves an event that says so.
+//! A change and its event cannot be one transaction because they are in different LMDB environments. The trail therefore
+//! records an intent first and the outcome afterwards. If the request or the process ends in between, the trail gets an
+//! event that says so.
 
 use super::id::{AuditId, AuditIds};
 use super::limits::BATCH_RECORDS_MAX;
-use super::log::AuditLog;
+use super::queue::{Command, Queue};
 use super::record::{AuditRecord, AuditResult};
-use super::store::{Entry, Retention, TrailStore};
+use super::store::{AuditStore, Entry, Retention};
 use cairn_lmdb::Error;
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
 use std::sync::Arc;
 
-/// What the event of a request says that ended without an outcome.
+/// Detail of the event when the request ended without an outcome.
 const REQUEST_ENDED: &str =
     "the request ended before its outcome was known: the change may have been made, in part or whole";
-/// What the event of a process says that ended without one.
+/// Detail of the event when the process ended without recording an outcome.
 const SERVICE_ENDED: &str =
     "the service ended before its outcome was recorded: the change may have been made, in part or whole";
 
-/// A durable intent that has not been settled. Dropped, it leaves an event that the outcome is not known.
+/// A durable intent without an outcome yet. Dropping it records an event that the outcome is unknown.
 pub struct Intent {
-    log: Arc<AuditLog>,
+    queue: Arc<Queue>,
     id: AuditId,
-    /// `None`: settled.
-    record: Option<AuditRecord>,
+    /// `None` once completed.
+    record: Option<Arc<AuditRecord>>,
 }
 
 impl Intent {
-    pub(super) fn new(log: Arc<AuditLog>, id: AuditId, record: AuditRecord) -> Self {
-        Self { log, id, record: Some(record) }
+    pub(super) fn new(queue: Arc<Queue>, id: AuditId, record: Arc<AuditRecord>) -> Self {
+        Self { queue, id, record: Some(record) }
     }
 
-    /// Records what came of it: an event, or nothing when nothing was changed. When the future resolves the event is durable,
-    /// or the disk is full and the event waits for space beside the intent, which is durable.
-    pub async fn settle(mut self, event: Option<AuditRecord>) {
+    /// Records the outcome later: an event, or `None` if nothing was changed. Never waits. If the process ends before it is
+    /// durable, the event says that the outcome is unknown.
+    pub fn complete_later(mut self, event: Option<AuditRecord>) {
+        self.record = None;
+        self.submit(event, None);
+    }
+
+    /// Records the outcome: an event, or `None` if nothing was changed.
+    ///
+    /// When the future resolves, the event is durable, or the disk is full and the event waits in memory for space. In
+    /// the second case the intent is still durable.
+    pub async fn complete(mut self, event: Option<AuditRecord>) {
         self.record = None;
         let (reply, answer) = oneshot::channel();
-        self.log.settle(self.id, event, Some(reply));
-        // Not answered when the trail is closed: the next start settles it.
+        self.submit(event, Some(reply));
+        // There is no answer if the trail is closed: the next start completes the intent.
         let _ = answer.await;
+    }
+
+    fn submit(&self, event: Option<AuditRecord>, reply: Option<oneshot::Sender<()>>) {
+        // Refused if the trail is closed: the next start completes the intent.
+        let _ = self.queue.push(Command::Complete(self.id, event.map(Box::new), reply));
     }
 }
 
 impl Drop for Intent {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
-            self.log.settle(self.id, Some(without_outcome(record, REQUEST_ENDED)), None);
+            self.submit(Some(without_outcome(Arc::unwrap_or_clone(record), REQUEST_ENDED)), None);
         }
     }
 }
@@ -59,25 +74,25 @@ fn without_outcome(mut record: AuditRecord, why: &str) -> AuditRecord {
     record
 }
 
-/// Settles what the last process left. For when the trail is opened.
-pub(super) fn settle_left(
-    trail: &TrailStore,
+/// Completes the intents that the previous process left, when the trail is opened.
+pub(super) fn complete_leftovers(
+    store: &AuditStore,
     ids: &mut AuditIds,
     now: Timestamp,
     retention: Retention,
 ) -> Result<(), Error> {
     loop {
-        let left = trail.intents(BATCH_RECORDS_MAX)?;
+        let left = store.intents(BATCH_RECORDS_MAX)?;
         if left.is_empty() {
             return Ok(());
         }
         tracing::warn!(target: "service::audit", changes = left.len(), "the outcome of changes was not recorded when the service last ended");
         let events: Vec<_> =
             left.into_iter().map(|(id, record)| (id, without_outcome(record, SERVICE_ENDED))).collect();
-        let entries: Vec<_> = events.iter().map(|(id, event)| Entry::Settled(*id, Some(event))).collect();
-        match trail.keep_headroom().and_then(|()| trail.append(ids, &entries, now, retention)) {
+        let entries: Vec<_> = events.iter().map(|(id, event)| Entry::Completed(*id, Some(event))).collect();
+        match store.keep_headroom().and_then(|()| store.append(ids, &entries, now, retention)) {
             Ok(_) => {}
-            // They stay where they are until there is space; a full disk keeps no start from happening.
+            // The intents stay in the store until there is space. A full disk must not prevent a start.
             Err(Error::Full) => return Ok(()),
             Err(error) => return Err(error),
         }

@@ -1,58 +1,60 @@
-//! Keeps a flood of like events from filling the trail: each source may cause so many records at once and then one in
-//! each interval, and all sources together likewise.
+//! Rate limiter for audit records, per source and overall.
 //!
-//! What is not admitted is counted for its source; the next record of that source that is admitted says how many were
-//! left out, so that the trail itself shows where it is incomplete.
+//! Keeps a flood of similar events from filling the trail. Each source may cause a burst of records and then one in each
+//! interval; the same holds for all sources together. Events over the limit are counted for their source. The next admitted
+//! record of that source states the count, so that the trail shows where it is incomplete.
 
-use super::limits::{Allowance, SOURCES_MAX};
+use super::limits::{RateLimit, SOURCES_MAX};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// Whether an event is recorded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
-    /// It is; so many before it of the same source were not.
+    /// The event is recorded.
     Admitted {
-        /// Events of this source since its last recorded one.
+        /// Number of events of this source that were left out since its last recorded one.
         left_out: u64,
     },
-    /// It is not.
+    /// The event is left out.
     LeftOut,
 }
 
-/// When a source's allowance would be whole again, as in the generic cell rate algorithm.
+/// The generic cell rate algorithm for one source.
 #[derive(Clone, Copy, Debug)]
 struct Meter {
-    whole_at: Instant,
+    /// When the full burst will be available again.
+    full_at: Instant,
     left_out: u64,
 }
 
 impl Meter {
-    /// When the allowance would be whole again after one more event; `None` when that one is too many.
+    /// Returns when the full burst will be available again after one more event. Returns `None` if the event is over the
+    /// limit.
     fn after_one(&self, now: Instant, burst: u32, interval: Duration) -> Option<Instant> {
-        let whole_at = self.whole_at.max(now) + interval;
-        (whole_at - now <= interval * burst).then_some(whole_at)
+        let full_at = self.full_at.max(now) + interval;
+        (full_at - now <= interval * burst).then_some(full_at)
     }
 }
 
-/// See the file's first lines.
+/// Limits the records of each source and of all sources together.
 #[derive(Debug)]
 pub(crate) struct Limiter {
-    allowance: Allowance,
+    limit: RateLimit,
     sources: HashMap<u64, Meter>,
-    /// Of all sources that found no place in the table.
+    /// Shared by all sources for which the table has no room.
     others: Meter,
     overall: Meter,
     swept_at: Instant,
 }
 
-/// The table is searched for sources that are whole again at most this often.
+/// Shortest time between two searches of the table for idle sources.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Limiter {
-    pub(crate) fn new(allowance: Allowance, now: Instant) -> Self {
-        let meter = Meter { whole_at: now, left_out: 0 };
-        Self { allowance, sources: HashMap::new(), others: meter, overall: meter, swept_at: now }
+    pub(crate) fn new(limit: RateLimit, now: Instant) -> Self {
+        let meter = Meter { full_at: now, left_out: 0 };
+        Self { limit, sources: HashMap::new(), others: meter, overall: meter, swept_at: now }
     }
 
     /// Decides on one event of `source`.
@@ -61,30 +63,30 @@ impl Limiter {
         let has_room = self.sources.len() < SOURCES_MAX;
         let meter = match self.sources.entry(source) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
-            std::collections::hash_map::Entry::Vacant(place) if has_room => {
-                place.insert(Meter { whole_at: now, left_out: 0 })
+            std::collections::hash_map::Entry::Vacant(slot) if has_room => {
+                slot.insert(Meter { full_at: now, left_out: 0 })
             }
             std::collections::hash_map::Entry::Vacant(_) => &mut self.others,
         };
-        let Allowance { source_burst, source_interval, overall_burst, overall_interval } = self.allowance;
-        let own = meter.after_one(now, source_burst, source_interval);
-        let overall = self.overall.after_one(now, overall_burst, overall_interval);
-        let (Some(own), Some(overall)) = (own, overall) else {
+        let RateLimit { source_burst, source_interval, overall_burst, overall_interval } = self.limit;
+        let source_full_at = meter.after_one(now, source_burst, source_interval);
+        let overall_full_at = self.overall.after_one(now, overall_burst, overall_interval);
+        let (Some(source_full_at), Some(overall_full_at)) = (source_full_at, overall_full_at) else {
             meter.left_out += 1;
             return Admission::LeftOut;
         };
-        meter.whole_at = own;
-        self.overall.whole_at = overall;
+        meter.full_at = source_full_at;
+        self.overall.full_at = overall_full_at;
         Admission::Admitted { left_out: std::mem::take(&mut meter.left_out) }
     }
 
-    /// Takes back what [`Limiter::admit`] said: the record found no place in the queue.
-    pub(crate) fn left_out_after_all(&mut self, source: u64, left_out: u64) {
+    /// Reverts an [`Admission::Admitted`] because the queue had no room for the record.
+    pub(crate) fn revert_admission(&mut self, source: u64, left_out: u64) {
         let meter = self.sources.get_mut(&source).unwrap_or(&mut self.others);
         meter.left_out += left_out + 1;
     }
 
-    /// Forgets the sources whose allowance is whole again, when the table is full and a new source comes.
+    /// Removes idle sources if the table is full and `source` is new.
     fn make_room(&mut self, source: u64, now: Instant) {
         if self.sources.len() < SOURCES_MAX
             || self.sources.contains_key(&source)
@@ -93,18 +95,18 @@ impl Limiter {
             return;
         }
         self.swept_at = now;
-        self.sources.retain(|_, meter| meter.whole_at > now);
+        self.sources.retain(|_, meter| meter.full_at > now);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::{Admission, Limiter};
-    use crate::audit::limits::{Allowance, SOURCES_MAX};
+    use crate::audit::limits::{RateLimit, SOURCES_MAX};
     use std::time::{Duration, Instant};
 
     const SECOND: Duration = Duration::from_secs(1);
-    const ALLOWANCE: Allowance = Allowance {
+    const LIMIT: RateLimit = RateLimit {
         source_burst: 3,
         source_interval: SECOND,
         overall_burst: 8,
@@ -116,9 +118,9 @@ mod tests {
     }
 
     #[test]
-    fn one_source_cannot_fill_the_trail_and_does_not_silence_another() {
+    fn one_source_is_limited_without_affecting_another() {
         let begun = Instant::now();
-        let mut limiter = Limiter::new(ALLOWANCE, begun);
+        let mut limiter = Limiter::new(LIMIT, begun);
         assert_eq!(admitted(&mut limiter, 1, begun, 1000), 3);
         assert_eq!(admitted(&mut limiter, 2, begun, 1000), 3);
         assert_eq!(limiter.admit(1, begun + SECOND), Admission::Admitted { left_out: 997 });
@@ -126,19 +128,19 @@ mod tests {
     }
 
     #[test]
-    fn many_sources_have_a_limit_together() {
+    fn all_sources_together_are_limited() {
         let begun = Instant::now();
-        let mut limiter = Limiter::new(ALLOWANCE, begun);
+        let mut limiter = Limiter::new(LIMIT, begun);
         let all: usize = (0..1000).map(|source| admitted(&mut limiter, source, begun, 1)).sum();
         assert_eq!(all, 8);
         assert_eq!(admitted(&mut limiter, 5000, begun + SECOND, 3), 3);
     }
 
     #[test]
-    fn sources_beyond_the_table_share_one_allowance_until_others_are_forgotten() {
+    fn sources_without_room_in_the_table_share_one_limit() {
         let begun = Instant::now();
-        let allowance = Allowance { overall_burst: 1_000_000, ..ALLOWANCE };
-        let mut limiter = Limiter::new(allowance, begun);
+        let limit = RateLimit { overall_burst: 1_000_000, ..LIMIT };
+        let mut limiter = Limiter::new(limit, begun);
         for source in 0..SOURCES_MAX as u64 {
             assert_eq!(admitted(&mut limiter, source, begun, 2), 2);
         }

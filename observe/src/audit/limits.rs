@@ -1,75 +1,77 @@
-//! Every length, count and rate that the audit trail limits itself to, with the reason.
+//! Limits of the audit trail, with the reasons.
 
 use std::time::Duration;
 
-/// Longest principal, role or operation in bytes; service account names and routes are shorter.
+/// Longest principal, role or operation in bytes. Names of service accounts and routes are shorter.
 pub(crate) const NAME_BYTES_MAX: usize = 256;
 /// Longest resource in bytes: a bucket name, a slash and the longest object key (63 + 1 + 1024).
 pub(crate) const RESOURCE_BYTES_MAX: usize = 1088;
-/// Longest detail in bytes. With all fields at their longest a record stays in one page of LMDB's overflow.
+/// Longest detail in bytes. A record with all fields at their longest fits into one overflow page of LMDB.
 pub(crate) const DETAIL_BYTES_MAX: usize = 512;
 
-/// Records that may wait for the writer before further ones are refused: some megabytes.
+/// Records that may wait for the writer, several megabytes. Further ones are refused.
 pub(crate) const QUEUE_RECORDS_MAX: usize = 4096;
-/// Of these, how many nobody waits for: a flood of refusals must leave room for the changes of an administrator.
+/// How many of these may be offered records: a flood of them must leave room for the changes of an administrator.
 pub(crate) const QUEUE_OFFERED_MAX: usize = QUEUE_RECORDS_MAX / 4;
+/// Commands that may wait while records of reads are not waited for: half of the queue stays for changes and offers.
+pub(crate) const QUEUE_RECORDS_UNWAITED_MAX: usize = QUEUE_RECORDS_MAX / 4;
 /// Records that the writer takes into one transaction.
 pub(crate) const BATCH_RECORDS_MAX: usize = 256;
 
-/// Outcomes of changes that wait for space on a full disk. Intents are refused meanwhile, so there are no more of them than
-/// changes that were under way.
-pub(crate) const UNSETTLED_MAX: usize = 1024;
+/// Outcomes of changes that wait for space on a full disk. Intents are refused meanwhile, so only the changes that were in
+/// progress can wait.
+pub(crate) const INCOMPLETE_MAX: usize = 1024;
 
-/// Address space of the trail's map.
+/// Address space of the LMDB map, in bytes.
 pub(crate) const MAP_BYTES: usize = 1 << 36;
-/// Written space behind the last page of the data file that the writer restores ...
+/// Written space that the writer keeps after the last page of the data file, in bytes.
 pub(crate) const HEADROOM: u64 = 12 << 20;
-/// ... when it has fallen below this ...
+/// Headroom below which the writer extends the file to [`HEADROOM`] again.
 pub(crate) const HEADROOM_LOW: u64 = 9 << 20;
-/// ... and below which nothing is written any more: more than a batch can dirty together with as many outcomes that waited,
-/// with every record at its longest in a page of its own and every page of the trees copied.
+/// Headroom below which records are refused: more than a batch and as many waiting outcomes can dirty, with every record at its
+/// longest in its own page and every page of the trees copied.
 pub(crate) const HEADROOM_MIN: u64 = 6 << 20;
 
-/// Old records that one transaction removes beyond as many as it adds: the trail shrinks to a new limit in steps.
-pub(crate) const REMOVALS_BEYOND_MAX: usize = 256;
-/// How often the writer looks for records that are too old while nothing is recorded.
+/// Old records that one transaction removes in addition to as many as it adds. The trail shrinks to a lower limit in steps.
+pub(crate) const EXTRA_REMOVALS_MAX: usize = 256;
+/// How often the writer removes records that are too old while nothing is recorded.
 pub(crate) const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Most events of a page (specification, "Limits").
 pub const AUDIT_PAGE_EVENTS_MAX: usize = 1000;
-/// Events of a page when nothing is asked for (specification, "Limits").
+/// Events of a page by default (specification, "Limits").
 pub const AUDIT_PAGE_EVENTS_DEFAULT: usize = 100;
-/// Records that are looked at for one page; it ends early after so many, so that a filter which nothing fits does not make
-/// one request walk the whole trail.
-pub(crate) const PAGE_EXAMINED_MAX: usize = 200_000;
-/// Records that one read transaction looks at: a longer one would keep freed pages from being used again.
-pub(crate) const READ_RECORDS_MAX: usize = 4096;
-/// Pages that may wait for the reader before further queries are refused.
+/// Records that are read for one page. A page ends early after this many, so that a filter without matches does not make one
+/// request read the whole trail.
+pub(crate) const PAGE_RECORDS_READ_MAX: usize = 200_000;
+/// Records that one read transaction reads. A longer transaction would delay the reuse of freed pages.
+pub(crate) const TXN_RECORDS_READ_MAX: usize = 4096;
+/// Queries that may wait for the reader. Further ones are refused.
 pub(crate) const QUERIES_WAITING_MAX: usize = 64;
 
-/// Sources that a limiter remembers. Beyond that, new ones share one allowance.
+/// Sources that a limiter tracks. Further ones share one limit.
 pub(crate) const SOURCES_MAX: usize = 4096;
 
-/// How many records come from one source, and from all together: so many at once, then one in each interval.
+/// Limits on the records of each source and of all sources together: a burst, then one in each interval.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Allowance {
+pub(crate) struct RateLimit {
     pub(crate) source_burst: u32,
     pub(crate) source_interval: Duration,
     pub(crate) overall_burst: u32,
     pub(crate) overall_interval: Duration,
 }
 
-/// Refused requests, by the client's address. One address makes at most 8 640 records a day in the long run, 3.2 million
-/// a year; all together twice that.
-pub(crate) const REFUSALS: Allowance = Allowance {
+/// The limit for refused requests, by the client's address. In the long run, one address makes at most 8 640 records a day
+/// and 3.2 million a year, and all addresses together make twice as many.
+pub(crate) const REFUSALS: RateLimit = RateLimit {
     source_burst: 1000,
     source_interval: Duration::from_secs(10),
     overall_burst: 10_000,
     overall_interval: Duration::from_secs(5),
 };
 
-/// Damage that the store found, by what is damaged: a client that reads a damaged object in a loop says nothing new.
-pub(crate) const FINDINGS: Allowance = Allowance {
+/// The limit for damage that the store found, by what is damaged. Repeated reads of a damaged object give no new information.
+pub(crate) const FINDINGS: RateLimit = RateLimit {
     source_burst: 16,
     source_interval: Duration::from_secs(3600),
     overall_burst: 10_000,

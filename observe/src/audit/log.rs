@@ -1,37 +1,34 @@
-//! The audit trail as the rest of the process uses it: records in, pages out, and the two threads behind them.
+//! The audit trail as the rest of the process uses it: records in, pages out.
 //!
-//! The writer takes everything that waits as one batch and makes it durable with one commit: no timer, no added latency
-//! when idle, larger batches when busy. The reader gives one page after the other, so that queries of an administrator
-//! never hold an executor. A failure of the device stops the writer until the next start: what the device holds is then
-//! unknown. A full disk does not: records are refused until there is space again.
+//! Executors hand records and queries to two threads (`threads.rs`) and never wait for the disk themselves.
 
 use super::error::{AuditError, AuditOpenError};
 use super::id::{AuditId, AuditIds};
 use super::intent::{self, Intent};
 use super::limiter::{Admission, Limiter};
-use super::limits::{
-    BATCH_RECORDS_MAX, FINDINGS, QUERIES_WAITING_MAX, REFUSALS, RETENTION_CHECK_INTERVAL, UNSETTLED_MAX,
-};
+use super::limits::{FINDINGS, QUERIES_WAITING_MAX, QUEUE_RECORDS_UNWAITED_MAX, REFUSALS};
 use super::query::{AuditPage, AuditQuery};
-use super::queue::{Job, Queue, Taken};
+use super::queue::Command;
 use super::record::AuditRecord;
-use super::store::{Entry, Retention, TrailStore};
+use super::store::{AuditStore, Retention};
+use super::threads::{PageRequest, Shared, Writer, read_pages};
 use crate::metrics;
-use cairn_model::Clock;
+use cairn_lmdb::Environment;
+use cairn_model::{Clock, client_network};
 use futures_channel::oneshot;
 use std::fmt::Write as _;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How the trail is opened.
+/// Options for opening the trail.
 pub struct AuditOptions {
-    /// `<data-dir>/audit`. The lock on the data folder must be held: nobody else may have the trail open.
+    /// `<data-dir>/audit`. The caller must hold the lock on the data folder, so that no other process has the trail open.
     pub folder: PathBuf,
     /// The id of the store that the trail belongs to.
     pub store: [u8; 16],
@@ -39,37 +36,55 @@ pub struct AuditOptions {
     pub age_max: Duration,
     /// How many events are kept.
     pub records_max: u64,
-    /// Where the times of events come from.
+    /// Which requests for objects are recorded in addition.
+    pub data_events: DataEvents,
+    /// The clock for the times of events.
     pub clock: Arc<dyn Clock>,
 }
 
-/// What causes records that nobody waits for. Each source may cause so many at a time, see `limits.rs`.
+/// Which requests for objects and lists are recorded although they are neither refused nor administrative.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum DataEvents {
+    /// None.
+    #[default]
+    Off,
+    /// Those that change objects.
+    Writes,
+    /// Those that change or read objects, and lists.
+    All,
+}
+
+impl DataEvents {
+    /// Every value.
+    pub const ALL: [Self; 3] = [Self::Off, Self::Writes, Self::All];
+
+    /// Returns the name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Writes => "writes",
+            Self::All => "all",
+        }
+    }
+}
+
+/// The source of an offered record. `limits.rs` limits the records of each source.
 #[derive(Clone, Copy, Debug)]
 pub enum Source<'a> {
-    /// A client whose requests are refused, by its address. The addresses of one IPv6 network of 64 bits count as one.
+    /// The address of a client whose requests are refused. All addresses of an IPv6 /64 network are one source.
     Client(IpAddr),
-    /// Something that the service found damaged or failed, by its name.
+    /// The name of something that the service found damaged or failed.
     Finding(&'a str),
 }
 
-type Query = (AuditQuery, oneshot::Sender<Result<AuditPage, AuditError>>);
-
-/// What the threads share with the callers.
-struct Shared {
-    trail: TrailStore,
-    queue: Queue,
-    retention: Retention,
-    clock: Arc<dyn Clock>,
-    /// Set once, by a failure after which nothing is recorded any more.
-    stopped: OnceLock<String>,
-}
-
-/// See the module's first lines. Shared by all executors.
+/// The audit trail, shared by all executors.
 pub struct AuditLog {
     shared: Arc<Shared>,
+    data_events: DataEvents,
     refusals: Mutex<Limiter>,
     findings: Mutex<Limiter>,
-    queries: Mutex<Option<SyncSender<Query>>>,
+    queries: Mutex<Option<SyncSender<PageRequest>>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -81,23 +96,23 @@ impl AuditLog {
     /// Opens the trail and starts its threads. Blocks.
     ///
     /// # Errors
-    /// [`AuditOpenError`], whose text says what to do. Nothing of an existing trail has been changed.
+    /// [`AuditOpenError`], whose message says what the operator can do. An existing trail is not changed.
     pub fn open(options: AuditOptions) -> Result<Arc<Self>, AuditOpenError> {
-        let AuditOptions { folder, store, age_max, records_max, clock } = options;
+        let AuditOptions { folder, store: store_id, age_max, records_max, data_events, clock } = options;
         let damaged = |error: cairn_lmdb::Error| AuditOpenError::Damaged {
             path: folder.clone(),
             what: error.to_string(),
         };
-        let trail = TrailStore::open(&folder, store)?;
-        let mut ids = AuditIds::behind(trail.last_id().map_err(damaged)?);
+        let store = AuditStore::open(&folder, store_id)?;
+        let mut ids = AuditIds::after(store.last_id().map_err(damaged)?);
         let retention = Retention { age_max, records_max };
-        intent::settle_left(&trail, &mut ids, clock.now(), retention).map_err(damaged)?;
-        let (queue, stopped) = (Queue::default(), OnceLock::new());
-        let shared = Arc::new(Shared { trail, queue, retention, clock, stopped });
-        let (queries, asked) = sync_channel(QUERIES_WAITING_MAX);
+        intent::complete_leftovers(&store, &mut ids, clock.now(), retention).map_err(damaged)?;
+        let shared = Arc::new(Shared::new(store, retention, clock));
+        let (queries, requests) = sync_channel(QUERIES_WAITING_MAX);
         let now = Instant::now();
         let log = Arc::new(Self {
             shared: Arc::clone(&shared),
+            data_events,
             refusals: Mutex::new(Limiter::new(REFUSALS, now)),
             findings: Mutex::new(Limiter::new(FINDINGS, now)),
             queries: Mutex::new(Some(queries)),
@@ -105,10 +120,8 @@ impl AuditLog {
         });
         let writer = Arc::clone(&shared);
         let started = [
-            spawn("audit-writer", move || {
-                Writer { shared: writer, ids, lacks_space: false, unsettled: Vec::new() }.run()
-            }),
-            spawn("audit-reader", move || read_pages(&shared, &asked)),
+            spawn("audit-writer", move || Writer::new(writer, ids).run()),
+            spawn("audit-reader", move || read_pages(&shared, &requests)),
         ];
         for thread in started {
             let thread = thread.map_err(|error| AuditOpenError::Io { path: folder.clone(), error })?;
@@ -117,39 +130,54 @@ impl AuditLog {
         Ok(log)
     }
 
-    /// Records an action. Durable when the future resolves: only then may the action's response be sent. Dropping the
-    /// future does not take the record back.
+    /// Returns which requests for objects are recorded in addition.
+    #[must_use]
+    pub fn data_events(&self) -> DataEvents {
+        self.data_events
+    }
+
+    /// Records a read. The record becomes durable soon after, and usually later than the response. If many commands wait
+    /// for the writer, this waits for the record, so that readers are no faster than the trail. A record that finds no space
+    /// or a failed device is counted, and the read goes on: a full disk must stay readable.
     ///
     /// # Errors
-    /// [`AuditError::Full`]: the action must be refused (507). Any other likewise: what is not recorded is not done.
+    /// [`AuditError::Overloaded`] and [`AuditError::ShuttingDown`]. The caller must not send what was read then.
+    pub async fn record_read(&self, record: AuditRecord) -> Result<(), AuditError> {
+        let (reply, answer) = oneshot::channel();
+        if self.shared.queue.push(Command::Append(Box::new(record), reply))? > QUEUE_RECORDS_UNWAITED_MAX {
+            let _ = answer.await;
+        }
+        Ok(())
+    }
+
+    /// Records an event. It is durable when the future resolves, and only then may the caller send the response to the
+    /// action. Dropping the future does not cancel the record.
+    ///
+    /// # Errors
+    /// After any error the caller must refuse the action, after [`AuditError::Full`] with 507.
     pub async fn append(&self, record: AuditRecord) -> Result<AuditId, AuditError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.queue.push(Job::Append(Box::new(record), reply))?;
+        self.shared.queue.push(Command::Append(Box::new(record), reply))?;
         answer.await.map_err(|_| AuditError::ShuttingDown)?
     }
 
-    /// Records what is about to be done. Durable when the future resolves, and the caller may begin; what became of it is
-    /// recorded by [`Intent::settle`], or, should the process end before, when the trail is opened again.
+    /// Records that a change is about to begin. The intent is durable when the future resolves, and only then may the caller
+    /// begin. [`Intent::complete`] records the outcome. If the process ends before that, the next opening of the trail does.
     ///
     /// # Errors
-    /// As [`Self::append`]: what cannot be recorded must not be begun.
-    pub async fn intend(self: &Arc<Self>, record: AuditRecord) -> Result<Intent, AuditError> {
+    /// As for [`Self::append`]. After any error the caller must not begin the change.
+    pub async fn record_intent(&self, record: AuditRecord) -> Result<Intent, AuditError> {
         let (reply, answer) = oneshot::channel();
-        self.shared.queue.push(Job::Intend(Box::new(record.clone()), reply))?;
+        let record = Arc::new(record);
+        self.shared.queue.push(Command::Intend(Arc::clone(&record), reply))?;
         let id = answer.await.map_err(|_| AuditError::ShuttingDown)??;
-        Ok(Intent::new(Arc::clone(self), id, record))
+        Ok(Intent::new(Arc::clone(&self.shared.queue), id, record))
     }
 
-    /// Has an intent settled; tells `reply`, if there is one, when that is durable or will be tried again.
-    pub(super) fn settle(&self, id: AuditId, event: Option<AuditRecord>, reply: Option<oneshot::Sender<()>>) {
-        // Refused when the trail is closed: then the next start settles it.
-        let _ = self.shared.queue.push(Job::Settle(id, event.map(Box::new), reply));
-    }
-
-    /// Has an event recorded that nobody waits for, unless its source has caused too many. Never waits.
+    /// Records an event later, unless its source has caused too many. Never waits.
     pub fn offer(&self, source: Source<'_>, mut record: AuditRecord) {
         let (limiter, source) = match source {
-            Source::Client(address) => (&self.refusals, network_of(address)),
+            Source::Client(address) => (&self.refusals, hash_of(&client_network(address))),
             Source::Finding(name) => (&self.findings, hash_of(name)),
         };
         let Admission::Admitted { left_out } = lock(limiter).admit(source, Instant::now()) else {
@@ -164,19 +192,19 @@ impl AuditLog {
                 "{separator}{left_out} earlier events of this source were not recorded"
             );
         }
-        if self.shared.queue.push(Job::Offer(Box::new(record))).is_err() {
+        if self.shared.queue.push(Command::Offer(Box::new(record))).is_err() {
             metrics::AUDIT_RECORDS_LEFT_OUT.add(1);
-            lock(limiter).left_out_after_all(source, left_out);
+            lock(limiter).revert_admission(source, left_out);
         }
     }
 
-    /// One page of events, the latest first, with everything in it that was appended or offered before the call.
+    /// Returns a page of events, latest first. It includes events that were appended or offered before the call.
     ///
     /// # Errors
-    /// [`AuditError::Overloaded`] when too many queries wait, [`AuditError::Failed`] when the trail cannot be read.
+    /// [`AuditError::Overloaded`] if too many queries wait, [`AuditError::Failed`] if the trail cannot be read.
     pub async fn page(&self, query: AuditQuery) -> Result<AuditPage, AuditError> {
         let (reply, reached) = oneshot::channel();
-        self.shared.queue.push(Job::Barrier(reply))?;
+        self.shared.queue.push(Command::Barrier(reply))?;
         reached.await.map_err(|_| AuditError::ShuttingDown)?;
         let (reply, answer) = oneshot::channel();
         let sent = match &*lock(&self.queries) {
@@ -190,7 +218,13 @@ impl AuditLog {
         answer.await.map_err(|_| AuditError::ShuttingDown)?
     }
 
-    /// Whether events can be recorded, as far as is known: `Err` says what is wrong.
+    /// Returns the trail's environment, for compactions.
+    #[must_use]
+    pub fn environment(&self) -> Arc<Environment> {
+        Arc::clone(&self.shared.store.environment)
+    }
+
+    /// Returns whether events can be recorded, as far as is known.
     ///
     /// # Errors
     /// The reason, for people.
@@ -198,29 +232,30 @@ impl AuditLog {
         self.shared.stopped.get().map_or(Ok(()), |reason| Err(reason.clone()))
     }
 
-    /// Whether events can be recorded, as far as is known, and the trail be read. Blocks for as long as the device does: for
-    /// plain threads.
+    /// Returns whether events can be recorded, as far as is known, and whether the trail can be read. Blocks for as long as
+    /// the device does.
     ///
     /// # Errors
     /// The reason, for people.
     pub fn check(&self) -> Result<(), String> {
         self.health()?;
-        let last = self.shared.trail.last_id();
+        let last = self.shared.store.last_id();
         last.map(|_| ()).map_err(|error| format!("the trail cannot be read: {error}"))
     }
 
-    /// Records and queries that wait for the writer.
+    /// Returns the number of records and queries that wait for the writer.
     #[must_use]
     pub fn queue_length(&self) -> usize {
         self.shared.queue.length()
     }
 
-    /// Records what waits and ends the threads. Blocks. Later records are refused with [`AuditError::ShuttingDown`].
+    /// Writes the waiting records and ends the threads. Blocks. Later records are refused with
+    /// [`AuditError::ShuttingDown`].
     pub fn close(&self) {
         self.shared.queue.close();
         drop(lock(&self.queries).take());
         for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // A writer that panicked has ended the process already.
+            // A panic of a thread has already ended the process.
             let _ = thread.join();
         }
     }
@@ -232,7 +267,7 @@ impl Drop for AuditLog {
     }
 }
 
-/// Starts a thread of the trail. A panic in it ends the process: what it left half-done is unknown.
+/// Starts a thread of the trail. A panic in it ends the process, because it may leave a record half-done.
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         if catch_unwind(AssertUnwindSafe(body)).is_err() {
@@ -242,144 +277,9 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<Jo
     })
 }
 
-/// What counts as one source: an IPv4 address, or a network of 64 bits, which one client has to itself.
-fn network_of(address: IpAddr) -> u64 {
-    match address.to_canonical() {
-        IpAddr::V4(address) => u64::from(address.to_bits()),
-        IpAddr::V6(address) => (address.to_bits() >> 64) as u64,
-    }
-}
-
-fn hash_of(name: &str) -> u64 {
+/// Returns the key of a source for its limiter.
+fn hash_of(source: &(impl Hash + ?Sized)) -> u64 {
     let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
+    source.hash(&mut hasher);
     hasher.finish()
-}
-
-/// An intent that is over, and its event.
-type Unsettled = (AuditId, Option<Box<AuditRecord>>);
-
-/// What a job has written.
-fn entry_of(job: &Job) -> Option<Entry<'_>> {
-    match job {
-        Job::Append(record, _) | Job::Offer(record) => Some(Entry::Event(record)),
-        Job::Intend(record, _) => Some(Entry::Intent(record)),
-        Job::Settle(id, event, _) => Some(Entry::Settled(*id, event.as_deref())),
-        Job::Barrier(_) => None,
-    }
-}
-
-struct Writer {
-    shared: Arc<Shared>,
-    ids: AuditIds,
-    /// The disk was full at the last attempt: the log hears of changes, not of every record.
-    lacks_space: bool,
-    /// What could not be settled for lack of space, for the next batch.
-    unsettled: Vec<Unsettled>,
-}
-
-impl Writer {
-    fn run(mut self) {
-        loop {
-            let batch = match self.shared.queue.take(RETENTION_CHECK_INTERVAL) {
-                Taken::Closed => return,
-                // An empty batch removes what has become too old.
-                Taken::Nothing => Vec::new(),
-                Taken::Batch(batch) => batch,
-            };
-            self.record(batch);
-            // While nobody waits: the next batch finds written space.
-            if self.shared.stopped.get().is_none() {
-                let _ = self.shared.trail.keep_headroom();
-            }
-        }
-    }
-
-    fn record(&mut self, batch: Vec<Job>) {
-        let again: Vec<Unsettled> =
-            self.unsettled.drain(..self.unsettled.len().min(BATCH_RECORDS_MAX)).collect();
-        let mut entries: Vec<Entry<'_>> =
-            again.iter().map(|(id, event)| Entry::Settled(*id, event.as_deref())).collect();
-        entries.extend(batch.iter().filter_map(entry_of));
-        let only_barriers = entries.is_empty() && !batch.is_empty();
-        let written = if only_barriers { Ok(Vec::new()) } else { self.write(&entries) };
-        let count = entries.iter().filter(|entry| entry.is_event()).count() as u64;
-        match &written {
-            Ok(_) => metrics::AUDIT_RECORDS.add(count),
-            Err(_) => metrics::AUDIT_RECORDS_FAILED.add(count),
-        }
-        let mut ids = written.iter().flatten().skip(again.len());
-        if written.is_err() {
-            self.keep(again);
-        }
-        // The one who waited may have gone: then there is nobody to tell.
-        for job in batch {
-            match job {
-                Job::Append(_, reply) | Job::Intend(_, reply) => {
-                    let outcome = match &written {
-                        Ok(_) => ids.next().copied().ok_or(AuditError::ShuttingDown),
-                        Err(error) => Err(error.clone()),
-                    };
-                    let _ = reply.send(outcome);
-                }
-                Job::Offer(_) => drop(ids.next()),
-                Job::Settle(id, event, reply) => {
-                    let _ = ids.next();
-                    if written.is_err() {
-                        self.keep([(id, event)]);
-                    }
-                    let _ = reply.map(|reply| reply.send(()));
-                }
-                Job::Barrier(reply) => drop(reply.send(())),
-            }
-        }
-    }
-
-    /// Keeps what could not be settled for the next batch. The intents are durable: what is dropped here, or lost with the
-    /// process, is settled by the next start.
-    fn keep(&mut self, unsettled: impl IntoIterator<Item = Unsettled>) {
-        let room = UNSETTLED_MAX.saturating_sub(self.unsettled.len());
-        self.unsettled.extend(unsettled.into_iter().take(room));
-    }
-
-    fn write(&mut self, entries: &[Entry<'_>]) -> Result<Vec<AuditId>, AuditError> {
-        let Shared { trail, retention, clock, stopped, .. } = &*self.shared;
-        if let Some(reason) = stopped.get() {
-            return Err(AuditError::Failed(reason.clone()));
-        }
-        let now = clock.now();
-        let written =
-            trail.keep_headroom().and_then(|()| trail.append(&mut self.ids, entries, now, *retention));
-        let lacks_space = matches!(written, Err(cairn_lmdb::Error::Full));
-        if std::mem::replace(&mut self.lacks_space, lacks_space) != lacks_space {
-            if lacks_space {
-                tracing::error!(target: "service::audit", "no space is left for the audit trail: what must be recorded is refused");
-            } else if written.is_ok() {
-                tracing::info!(target: "service::audit", "there is space for the audit trail again");
-            }
-        }
-        written.map_err(|error| {
-            // A lack of space and a record that fails its check leave what was there before.
-            if !matches!(error, cairn_lmdb::Error::Full | cairn_lmdb::Error::Corrupt { .. }) {
-                tracing::error!(target: "service::audit", %error, "the audit trail failed: nothing is recorded until the service is started again");
-                let _ = stopped.set(format!("nothing is recorded after a failure: {error}"));
-            }
-            error.into()
-        })
-    }
-}
-
-/// Answers one query after the other until nobody can ask any more.
-fn read_pages(shared: &Shared, asked: &Receiver<Query>) {
-    for (query, reply) in asked {
-        // Who asked may have gone while it waited.
-        if reply.is_canceled() {
-            continue;
-        }
-        let page = shared.trail.page(&query).map_err(|error| {
-            tracing::error!(target: "service::audit", %error, "the audit trail could not be read");
-            AuditError::from(error)
-        });
-        let _ = reply.send(page);
-    }
 }

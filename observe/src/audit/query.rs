@@ -1,66 +1,84 @@
-//! What can be asked of the trail, and which events fit.
+//! Queries of the audit trail, and pages of events.
 
 use super::id::AuditId;
 use super::record::{AuditEvent, AuditRecord, AuditResult};
 use cairn_model::Timestamp;
 use std::net::IpAddr;
 
-/// Which events to give. Filters that are not set let everything through; those that are must fit exactly, all of them.
+/// Selects events. An event must match all filters that are set, exactly.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditQuery {
-    /// Events of this time and later.
+    /// Events at this time and later.
     pub since: Option<Timestamp>,
     /// Events before this time.
     pub until: Option<Timestamp>,
-    /// Who acted.
+    /// Events of this principal.
     pub principal: Option<String>,
-    /// What was done.
+    /// Events of this operation.
     pub operation: Option<String>,
-    /// On what.
+    /// Events on this resource, and copies that read it.
     pub resource: Option<String>,
-    /// How it ended.
+    /// Events on this bucket and its objects, and copies that read one of them.
+    pub bucket: Option<String>,
+    /// Events on objects with this key in any bucket, and copies that read one.
+    pub key: Option<String>,
+    /// Events with this result.
     pub result: Option<AuditResult>,
-    /// Where the request came from.
+    /// Events from this client address.
     pub source_ip: Option<IpAddr>,
-    /// The id of the request.
+    /// Events of the request with this id.
     pub request_id: Option<String>,
-    /// Events that were recorded before this one, which need not be there any more.
+    /// Events recorded before this one, which comes after them in a page. It may have been deleted.
     pub after: Option<AuditId>,
-    /// Most events to give.
+    /// Most events of a page.
     pub limit: usize,
 }
 
 impl AuditQuery {
-    pub(crate) fn fits(&self, record: &AuditRecord) -> bool {
+    /// Returns whether a record matches the filters other than those for time.
+    pub(crate) fn matches(&self, record: &AuditRecord) -> bool {
         let text =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
         text(&self.request_id, &record.request_id)
             && text(&self.principal, &record.principal)
             && text(&self.operation, &record.operation)
-            && text(&self.resource, &record.resource)
+            && self.matches_resource(record)
             && self.result.is_none_or(|wanted| wanted == record.result)
             && self
                 .source_ip
                 .is_none_or(|wanted| record.source_ip.is_some_and(|found| found == wanted.to_canonical()))
     }
 
-    /// Every event that is asked for has a key less than this ...
-    pub(crate) fn before(&self) -> [u8; 16] {
-        let until = self.until.map_or([0xFF; 16], AuditId::first_at);
+    fn matches_resource(&self, record: &AuditRecord) -> bool {
+        let matches = |found: &str| {
+            let (bucket, key) = match found.split_once('/') {
+                Some((bucket, key)) => (bucket, Some(key)),
+                None => (found, None),
+            };
+            self.resource.as_deref().is_none_or(|wanted| wanted == found)
+                && self.bucket.as_deref().is_none_or(|wanted| wanted == bucket)
+                && self.key.as_deref().is_none_or(|wanted| Some(wanted) == key)
+        };
+        matches(&record.resource) || (!record.copy_source.is_empty() && matches(&record.copy_source))
+    }
+
+    /// Returns the exclusive upper bound of the keys of events.
+    pub(crate) fn end_key(&self) -> [u8; 16] {
+        let until = self.until.map_or([0xFF; 16], AuditId::first_key_at);
         self.after.map_or(until, |after| after.0.min(until))
     }
 
-    /// ... and not less than this.
-    pub(crate) fn from(&self) -> [u8; 16] {
-        self.since.map_or([0; 16], AuditId::first_at)
+    /// Returns the inclusive lower bound of the keys of events.
+    pub(crate) fn start_key(&self) -> [u8; 16] {
+        self.since.map_or([0; 16], AuditId::first_key_at)
     }
 }
 
-/// Events of a query, the latest first.
+/// A page of events, latest first.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct AuditPage {
-    /// The events. Fewer than the limit, or none, do not mean that there are no more.
+    /// The events. There may be more even if the page is not full or is empty.
     pub events: Vec<AuditEvent>,
-    /// Where the next page begins: [`AuditQuery::after`] of the next query. `None`: there are no more events.
+    /// [`AuditQuery::after`] for the next page. `None` if there are no more events.
     pub next: Option<AuditId>,
 }

@@ -1,7 +1,6 @@
-//! The queue of records in front of the trail's writer.
+//! Bounded queue of commands for the audit writer.
 //!
-//! Executors push without waiting; the writer takes everything that is there as one batch. Bounded: what finds no place
-//! is refused at once.
+//! Executors push without waiting, and the writer takes all commands as one batch. Commands without room are refused at once.
 
 use super::error::AuditError;
 use super::id::AuditId;
@@ -9,44 +8,45 @@ use super::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_RECORDS_MAX};
 use super::record::AuditRecord;
 use futures_channel::oneshot;
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What waits for the writer.
-pub(crate) enum Job {
-    /// A record that somebody waits for. The waiting side may have gone; it is recorded all the same.
+/// A command for the writer. A record is written even if the caller that waits for it has gone.
+pub(crate) enum Command {
+    /// Records an event and sends its id.
     Append(Box<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
-    /// A record that nobody waits for.
+    /// Records an event that no caller waits for.
     Offer(Box<AuditRecord>),
-    /// What is about to be done; somebody waits for it.
-    Intend(Box<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
-    /// The intent of this id is over, and this is what came of it. Somebody may wait for it.
-    Settle(AuditId, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
-    /// Nothing to record: tells that all before it was dealt with.
+    /// Records an intent and sends its id.
+    Intend(Arc<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
+    /// Replaces the intent with this id by its outcome, if anything was changed. A caller may wait for it.
+    Complete(AuditId, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
+    /// Replies after all commands before it were processed.
     Barrier(oneshot::Sender<()>),
 }
 
-/// What the writer finds.
+/// The result of [`Queue::take`].
 pub(crate) enum Taken {
-    Batch(Vec<Job>),
-    /// Nothing came in the time.
+    Batch(Vec<Command>),
+    /// The timeout passed without a command.
     Nothing,
-    /// Nothing will come any more.
+    /// The queue is closed and empty.
     Closed,
 }
 
 #[derive(Default)]
 struct State {
-    jobs: VecDeque<Job>,
+    commands: VecDeque<Command>,
+    /// Number of [`Command::Offer`] among the commands.
     offered: usize,
     closed: bool,
 }
 
-/// See the file's first lines.
+/// The bounded queue between executors and the writer.
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    filled: Condvar,
+    not_empty: Condvar,
 }
 
 impl Queue {
@@ -54,57 +54,62 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a job.
-    pub(crate) fn push(&self, job: Job) -> Result<(), AuditError> {
+    /// Adds a command. Returns how many wait then.
+    ///
+    /// # Errors
+    /// [`AuditError::ShuttingDown`] if the queue is closed, [`AuditError::Overloaded`] if it has no room.
+    pub(crate) fn push(&self, command: Command) -> Result<usize, AuditError> {
         let mut state = self.lock();
         if state.closed {
             return Err(AuditError::ShuttingDown);
         }
-        let is_offered = matches!(job, Job::Offer(_));
-        // What is settled was let in before; there are no more of them than intents.
-        let is_settled = matches!(job, Job::Settle(..));
-        if (state.jobs.len() >= QUEUE_RECORDS_MAX && !is_settled)
+        let is_offered = matches!(command, Command::Offer(_));
+        // Completions always have room, because there are no more of them than admitted intents.
+        let is_completion = matches!(command, Command::Complete(..));
+        if (state.commands.len() >= QUEUE_RECORDS_MAX && !is_completion)
             || (is_offered && state.offered >= QUEUE_OFFERED_MAX)
         {
             return Err(AuditError::Overloaded);
         }
         state.offered += usize::from(is_offered);
-        state.jobs.push_back(job);
-        if state.jobs.len() == 1 {
-            self.filled.notify_one();
+        state.commands.push_back(command);
+        if state.commands.len() == 1 {
+            self.not_empty.notify_one();
         }
-        Ok(())
+        Ok(state.commands.len())
     }
 
-    /// Jobs that wait.
+    /// Returns the number of waiting commands.
     pub(crate) fn length(&self) -> usize {
-        self.lock().jobs.len()
+        self.lock().commands.len()
     }
 
-    /// Waits for jobs, at most for `patience`, and takes as many as a transaction may hold.
-    pub(crate) fn take(&self, patience: Duration) -> Taken {
-        let idle = |state: &mut State| state.jobs.is_empty() && !state.closed;
-        let waited = self.filled.wait_timeout_while(self.lock(), patience, idle);
+    /// Waits for commands, at most for `timeout`, and takes as many as one transaction may hold.
+    pub(crate) fn take(&self, timeout: Duration) -> Taken {
+        let idle = |state: &mut State| state.commands.is_empty() && !state.closed;
+        let waited = self.not_empty.wait_timeout_while(self.lock(), timeout, idle);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        if state.jobs.is_empty() {
+        if state.commands.is_empty() {
             return if state.closed { Taken::Closed } else { Taken::Nothing };
         }
-        let count = state.jobs.len().min(BATCH_RECORDS_MAX);
-        let batch: Vec<_> = state.jobs.drain(..count).collect();
-        state.offered -= batch.iter().filter(|job| matches!(job, Job::Offer(_))).count();
+        let count = state.commands.len().min(BATCH_RECORDS_MAX);
+        let batch: Vec<_> = state.commands.drain(..count).collect();
+        let offered = batch.iter().filter(|command| matches!(command, Command::Offer(_))).count();
+        assert!(offered <= state.offered, "every offered command was counted when it was added");
+        state.offered -= offered;
         Taken::Batch(batch)
     }
 
-    /// Refuses further jobs; those that wait are still done.
+    /// Refuses further commands. Waiting commands are still processed.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
-        self.filled.notify_all();
+        self.not_empty.notify_all();
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Job, Queue, Taken};
+    use super::{Command, Queue, Taken};
     use crate::audit::error::AuditError;
     use crate::audit::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX};
     use crate::audit::record::{AuditRecord, AuditResult};
@@ -116,25 +121,25 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_that_nobody_waits_for_leaves_room_for_what_somebody_waits_for() {
+    fn a_flood_of_offers_leaves_room_for_appends() {
         let queue = Queue::default();
         for _ in 0..QUEUE_OFFERED_MAX {
-            queue.push(Job::Offer(record())).unwrap();
+            queue.push(Command::Offer(record())).unwrap();
         }
-        assert_eq!(queue.push(Job::Offer(record())), Err(AuditError::Overloaded));
-        queue.push(Job::Append(record(), oneshot::channel().0)).unwrap();
+        assert_eq!(queue.push(Command::Offer(record())), Err(AuditError::Overloaded));
+        queue.push(Command::Append(record(), oneshot::channel().0)).unwrap();
         let Taken::Batch(batch) = queue.take(Duration::ZERO) else { panic!("a batch") };
         assert_eq!(batch.len(), BATCH_RECORDS_MAX);
-        queue.push(Job::Offer(record())).unwrap();
+        queue.push(Command::Offer(record())).unwrap();
     }
 
     #[test]
-    fn a_closed_queue_gives_what_waits_and_takes_nothing_more() {
+    fn a_closed_queue_is_emptied_and_refuses_commands() {
         let queue = Queue::default();
         assert!(matches!(queue.take(Duration::ZERO), Taken::Nothing));
-        queue.push(Job::Offer(record())).unwrap();
+        queue.push(Command::Offer(record())).unwrap();
         queue.close();
-        assert_eq!(queue.push(Job::Offer(record())), Err(AuditError::ShuttingDown));
+        assert_eq!(queue.push(Command::Offer(record())), Err(AuditError::ShuttingDown));
         assert!(matches!(queue.take(Duration::ZERO), Taken::Batch(_)));
         assert!(matches!(queue.take(Duration::ZERO), Taken::Closed));
     }

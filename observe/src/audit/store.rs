@@ -1,95 +1,100 @@
-//! The trail on disk: `<data-dir>/audit/`, an LMDB environment of its own.
+//! The audit trail on disk: an LMDB environment in `<data-dir>/audit/`.
 //!
 //! ```text
-//! table     key               value, version 1
-//! events    id (16)           record.rs
-//! intents   id (16)           record.rs: what was about to be done when it was written
+//! table     key               value
+//! events    id (16)           record.rs, version 1 or 2
+//! intents   id (16)           record.rs, version 1 or 2: a change that was about to begin
 //! audit     identity          16 bytes store id
 //! ```
-//! A change has an intent before it is begun and an event once its outcome is known; the event takes the intent's place in
-//! one transaction. Intents that the last process left become events when the trail is opened: a crash between a change and
-//! its event hides nothing.
+//! A change has an intent before it begins and an event when its outcome is known. One transaction replaces the intent by the
+//! event. Intents that the previous process left become events when the trail is opened, so a crash between a change and its
+//! event hides nothing.
 //!
-//! The folder comes with the store; `lmdb/src/owned.rs` says when the trail is made and when a missing one is damage: who
-//! deletes the trail must not be able to hide it by a restart.
+//! The folder is created with the store. `lmdb/src/store_identity.rs` defines when the trail is created and when a missing
+//! trail is an error: deleting the trail must not be hidden by a restart.
 //!
-//! As in the slices, written space is kept behind the last page of the data file, so that a record on a full disk is
-//! either durable or refused, and nothing is half-written.
+//! As in the slices, written space is kept after the last page of the data file, so that a record on a full disk is either
+//! durable or refused, and never half-written.
 
 use super::error::AuditOpenError;
 use super::id::{AuditId, AuditIds};
 use super::limits::{
-    HEADROOM, HEADROOM_LOW, HEADROOM_MIN, MAP_BYTES, PAGE_EXAMINED_MAX, READ_RECORDS_MAX, REMOVALS_BEYOND_MAX,
+    EXTRA_REMOVALS_MAX, HEADROOM, HEADROOM_LOW, HEADROOM_MIN, MAP_BYTES, PAGE_RECORDS_READ_MAX,
+    TXN_RECORDS_READ_MAX,
 };
 use super::query::{AuditPage, AuditQuery};
-use super::record::{AuditEvent, AuditRecord, EVENT_VERSION};
-use cairn_lmdb::{Environment, EnvironmentOptions, Error, OwnedError, Owner, Record, Table, WriteTxn};
+use super::record::{AuditEvent, AuditRecord};
+use cairn_lmdb::{
+    Environment, EnvironmentOpenError, EnvironmentOptions, Error, Record, StoreIdentity, Table, WriteTxn,
+};
 use cairn_model::Timestamp;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Less than every id.
+/// A key less than every id.
 const BEFORE_ALL: &[u8] = &[0];
-/// Greater than every id, for a version 7 has no such bits.
-const BEHIND_ALL: &[u8] = &[0xFF; 16];
+/// A key greater than every id, because UUIDs of version 7 do not have these bits.
+const AFTER_ALL: &[u8] = &[0xFF; 16];
 
-/// What is kept.
+/// Which events are kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retention {
-    /// Events older than this are removed.
+    /// Older events are removed.
     pub(crate) age_max: Duration,
-    /// Beyond so many, the oldest are removed.
+    /// The oldest events are removed if there are more.
     pub(crate) records_max: u64,
 }
 
-/// See the file's first lines.
-pub(crate) struct TrailStore {
-    environment: Environment,
+/// The environment of the audit trail.
+pub(crate) struct AuditStore {
+    pub(super) environment: Arc<Environment>,
     events: Table,
     intents: Table,
 }
 
-/// One thing to be written.
+/// One entry of a batch.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry<'r> {
-    /// An event.
+    /// Adds an event.
     Event(&'r AuditRecord),
-    /// What is about to be done.
+    /// Adds an intent.
     Intent(&'r AuditRecord),
-    /// The intent of this id is over, and this event is what came of it, if anything did.
-    Settled(AuditId, Option<&'r AuditRecord>),
+    /// Replaces the intent with this id by its outcome, if anything was changed.
+    Completed(AuditId, Option<&'r AuditRecord>),
 }
 
 impl Entry<'_> {
-    /// Whether it makes an event.
+    /// Returns whether the entry adds an event.
     pub(crate) const fn is_event(&self) -> bool {
-        matches!(self, Self::Event(_) | Self::Settled(_, Some(_)))
+        matches!(self, Self::Event(_) | Self::Completed(_, Some(_)))
     }
 }
 
-impl TrailStore {
-    /// Opens the trail of the store with this id, or makes it where the marker says so. Blocks.
+impl AuditStore {
+    /// Opens the trail of the store with this id, or creates it if the marker file requests it. Blocks.
     pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, AuditOpenError> {
         let options = EnvironmentOptions { map_bytes: MAP_BYTES, tables_max: 4 };
-        let environment = Environment::open_owned(folder, options, Owner { table: "audit", store })
-            .map_err(|error| open_error(folder, error))?;
+        let environment =
+            Environment::open_for_store(folder, options, StoreIdentity { table: "audit", store })
+                .map_err(|error| open_error(folder, error))?;
         let failed = |error: Error| open_error(folder, error.into());
         let events = environment.table("events").map_err(failed)?;
         let intents = environment.table("intents").map_err(failed)?;
-        let trail = Self { environment, events, intents };
+        let trail = Self { environment: Arc::new(environment), events, intents };
         trail.last_id().map_err(failed)?;
         Ok(trail)
     }
 
-    /// The latest event's id.
+    /// Returns the id of the latest event.
     pub(crate) fn last_id(&self) -> Result<Option<AuditId>, Error> {
         let txn = self.environment.read()?;
-        let Some(last) = txn.scan_back(self.events, BEHIND_ALL)?.next() else { return Ok(None) };
+        let Some(last) = txn.scan_reverse(self.events, AFTER_ALL)?.next() else { return Ok(None) };
         Ok(last?.0.try_into().ok().map(AuditId))
     }
 
-    /// Restores the written space behind the data file's last page. `Err`: there is less than a batch may need.
+    /// Restores the written space after the last page of the data file. Fails if there is less than a batch may need.
     pub(crate) fn keep_headroom(&self) -> Result<(), Error> {
         let before = self.environment.headroom();
         if before >= HEADROOM_LOW {
@@ -99,11 +104,11 @@ impl TrailStore {
         if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
     }
 
-    /// The intents that were never settled, the oldest first, at most so many.
-    pub(crate) fn intents(&self, most: usize) -> Result<Vec<(AuditId, AuditRecord)>, Error> {
+    /// Returns at most `count_max` intents that have no outcome, oldest first.
+    pub(crate) fn intents(&self, count_max: usize) -> Result<Vec<(AuditId, AuditRecord)>, Error> {
         let txn = self.environment.read()?;
         let mut found = Vec::new();
-        for item in txn.scan(self.intents, BEFORE_ALL)?.take(most) {
+        for item in txn.scan(self.intents, BEFORE_ALL)?.take(count_max) {
             let (key, record) = item?;
             let Ok(id) = key.try_into().map(AuditId) else { continue };
             let decoded = AuditRecord::decode(record.version, record.body);
@@ -112,8 +117,10 @@ impl TrailStore {
         Ok(found)
     }
 
-    /// Writes a batch and removes what is too old or too much; durable when it returns. Gives an id for each entry: of the
-    /// event, of the intent, or, where nothing came of an intent, its own.
+    /// Writes a batch and removes old events, in one durable transaction.
+    ///
+    /// Returns an id for each entry: that of the event or intent that was added. If an intent has no outcome, it is the
+    /// intent's id.
     pub(crate) fn append(
         &self,
         ids: &mut AuditIds,
@@ -125,13 +132,13 @@ impl TrailStore {
         let mut body = Vec::new();
         let mut made = Vec::with_capacity(entries.len());
         for entry in entries {
-            if let Entry::Settled(intent, _) = entry {
+            if let Entry::Completed(intent, _) = entry {
                 txn.remove(self.intents, &intent.0)?;
             }
             let (table, record) = match *entry {
-                Entry::Event(record) | Entry::Settled(_, Some(record)) => (self.events, record),
+                Entry::Event(record) | Entry::Completed(_, Some(record)) => (self.events, record),
                 Entry::Intent(record) => (self.intents, record),
-                Entry::Settled(intent, None) => {
+                Entry::Completed(intent, None) => {
                     made.push(intent);
                     continue;
                 }
@@ -139,8 +146,8 @@ impl TrailStore {
             let mut random = [0; 8];
             getrandom::fill(&mut random).map_err(|error| Error::Io(io::Error::other(error)))?;
             let id = ids.next(now, random);
-            record.encode(&mut body);
-            txn.insert(table, &id.0, EVENT_VERSION, &body, &[])?;
+            let version = record.encode(&mut body);
+            txn.insert(table, &id.0, version, &body, &[])?;
             made.push(id);
         }
         self.remove_old(&mut txn, entries.len(), now, retention)?;
@@ -157,7 +164,7 @@ impl TrailStore {
     ) -> Result<(), Error> {
         let age_max = u64::try_from(retention.age_max.as_millis()).unwrap_or(u64::MAX);
         let oldest_kept = Timestamp(now.0.saturating_sub(age_max));
-        for _ in 0..added + REMOVALS_BEYOND_MAX {
+        for _ in 0..added + EXTRA_REMOVALS_MAX {
             let too_many = txn.totals().records.saturating_sub(1) > retention.records_max;
             let Some(oldest) = txn.first_key_at_or_after(self.events, BEFORE_ALL)? else { return Ok(()) };
             let id: [u8; 16] = oldest.try_into().unwrap_or_default();
@@ -170,51 +177,51 @@ impl TrailStore {
         Ok(())
     }
 
-    /// One page of events, the latest first. Blocks for as long as looking at [`PAGE_EXAMINED_MAX`] records takes.
+    /// Reads a page of events, latest first. Blocks for as long as reading [`PAGE_RECORDS_READ_MAX`] records takes.
     pub(crate) fn page(&self, query: &AuditQuery) -> Result<AuditPage, Error> {
-        let (from, mut before) = (query.from(), query.before());
+        let (start_key, mut end_key) = (query.start_key(), query.end_key());
         let mut page = AuditPage::default();
-        let mut examined = 0;
+        let mut records_read = 0;
         loop {
             let txn = self.environment.read()?;
             let mut last = None;
-            for item in txn.scan_back(self.events, &before)?.take(READ_RECORDS_MAX) {
+            for item in txn.scan_reverse(self.events, &end_key)?.take(TXN_RECORDS_READ_MAX) {
                 let (key, record) = item?;
                 let Ok(key) = <[u8; 16]>::try_from(key) else { continue };
-                if key < from {
+                if key < start_key {
                     return Ok(page);
                 }
-                if page.events.len() >= query.limit || examined >= PAGE_EXAMINED_MAX {
-                    page.next = Some(AuditId(last.unwrap_or(before)));
+                if page.events.len() >= query.limit || records_read >= PAGE_RECORDS_READ_MAX {
+                    page.next = Some(AuditId(last.unwrap_or(end_key)));
                     return Ok(page);
                 }
-                examined += 1;
+                records_read += 1;
                 last = Some(key);
-                page.events.extend(event_that_fits(AuditId(key), record, query));
+                page.events.extend(matching_event(AuditId(key), record, query));
             }
             match last {
-                Some(last) => before = last,
+                Some(last) => end_key = last,
                 None => return Ok(page),
             }
         }
     }
 }
 
-/// The event of a record, if the query asks for it. A damaged record might be any: it is shown as what it is, so that the
-/// trail has no gap that nobody sees.
-fn event_that_fits(id: AuditId, record: Result<Record<'_>, Error>, query: &AuditQuery) -> Option<AuditEvent> {
+/// Returns the event of a record if it matches the query. A damaged record may match, so it is always shown as damaged and
+/// leaves no invisible gap in the trail.
+fn matching_event(id: AuditId, record: Result<Record<'_>, Error>, query: &AuditQuery) -> Option<AuditEvent> {
     let decoded = record.ok().and_then(|record| AuditRecord::decode(record.version, record.body));
     let Some(record) = decoded else {
         tracing::error!(target: "service::audit", %id, "an audit record failed its check");
         return Some(AuditEvent { id, record: AuditRecord::damaged() });
     };
-    query.fits(&record).then_some(AuditEvent { id, record })
+    query.matches(&record).then_some(AuditEvent { id, record })
 }
 
-fn open_error(folder: &Path, error: OwnedError) -> AuditOpenError {
+fn open_error(folder: &Path, error: EnvironmentOpenError) -> AuditOpenError {
     let path: PathBuf = folder.to_owned();
     match error {
-        OwnedError::Lmdb(Error::Io(error)) => AuditOpenError::Io { path, error },
-        other => AuditOpenError::Damaged { path, what: format!("the audit trail: {other}") },
+        EnvironmentOpenError::Lmdb(Error::Io(error)) => AuditOpenError::Io { path, error },
+        other => AuditOpenError::Damaged { path, what: other.to_string() },
     }
 }

@@ -1,17 +1,17 @@
-//! What a request says about its body before sending it: length, MD5, SHA-256 and a checksum.
+//! The digests that a request declares for its body: MD5, SHA-256 and a checksum.
 //!
-//! Source: "Checking object integrity" and the API Reference of PutObject (AWS). Everything declared is checked
-//! later by `digests.rs`; what cannot be read is refused here, before a byte of the body is taken.
+//! Source: "Checking object integrity" and the API Reference of PutObject (AWS). Invalid declarations are refused here,
+//! before the body is read. `digests.rs` compares the valid ones with the body.
 
-use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::fields::Fields;
+use crate::headers::checksum;
+use crate::request::fields::Fields;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_engine::ChecksumAlgorithm;
 use cairn_identity::PayloadDigest;
 
-/// Digests that the client says the body has.
+/// The digests that the client declares.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeclaredDigests {
     /// `Content-MD5`.
@@ -22,19 +22,19 @@ pub(crate) struct DeclaredDigests {
     pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
 }
 
-/// Reads what is declared.
+/// Parses the declared digests.
 ///
 /// # Errors
-/// As [`of_body`]; `InvalidRequest` for a checksum that is none, for several, and for an algorithm header that disagrees;
-/// `NotImplemented` for an algorithm that is not known.
+/// Those of [`of_body`]; `InvalidRequest` for an invalid checksum, for several, and for an algorithm header that
+/// disagrees; `NotImplemented` for an unknown algorithm.
 pub(crate) fn from_request(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
     Ok(DeclaredDigests { checksum: checksum(fields)?, ..of_body(fields, payload)? })
 }
 
-/// Reads what is declared but for the checksum, for requests whose checksum is not that of their body.
+/// Parses the declared digests except the checksum, for requests whose checksum is not that of their body.
 ///
 /// # Errors
-/// `InvalidDigest` for a `Content-MD5` that is none.
+/// `InvalidDigest` for an invalid `Content-MD5`.
 pub(crate) fn of_body(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
     let md5 = match fields.get("content-md5") {
         None => None,
@@ -52,7 +52,8 @@ pub(crate) fn of_body(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<De
     Ok(DeclaredDigests { md5, payload_sha256, checksum: None })
 }
 
-/// The declared checksum. Only headers count: in a presigned query a checksum is signed and not enforced, as on AWS.
+/// Parses the declared checksum. Only headers count: a checksum in a presigned query is signed and not enforced, as on
+/// AWS.
 fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>> {
     let mut found = None;
     for algorithm in ChecksumAlgorithm::ALL {
@@ -63,7 +64,7 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
                 "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.",
             ));
         }
-        let digest = checksum::digest_of(algorithm, text);
+        let digest = checksum::parse_digest(algorithm, text);
         let digest =
             digest.ok_or_else(|| S3Error::invalid_request(format!("Value for {name} header is invalid.")))?;
         found = Some((algorithm, digest));
@@ -88,10 +89,10 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
     Ok(found)
 }
 
-/// The algorithm that the header `name` names.
+/// Parses the algorithm in the header `name`.
 ///
 /// # Errors
-/// `NotImplemented` for one that is not known.
+/// `NotImplemented` for an unknown one.
 pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgorithm> {
     checksum::of_name(named).ok_or_else(|| {
         S3Error::not_implemented(format!(
@@ -104,8 +105,8 @@ pub(crate) fn named_algorithm(name: &str, named: &str) -> S3Result<ChecksumAlgor
 mod tests {
     use super::{DeclaredDigests, from_request};
     use crate::errors::S3Result;
-    use crate::fields::Fields;
-    use crate::query::Query;
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
     use cairn_engine::ChecksumAlgorithm;
     use cairn_identity::PayloadDigest;
 
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_content_md5_has_sixteen_bytes_of_base64() {
+    fn content_md5_is_base64_of_sixteen_bytes() {
         let md5 = declared(&[("content-md5", b"1B2M2Y8AsgTpgAmY7PhCfg==")]).expect("ok").md5.expect("there");
         assert_eq!((md5[0], md5[15]), (0xd4, 0x7e));
         for bad in [
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn one_checksum_of_the_right_length_is_taken() {
+    fn invalid_checksums_are_refused() {
         let taken =
             declared(&[("x-amz-checksum-crc32", b"AAAAAQ=="), ("x-amz-sdk-checksum-algorithm", b"crc32")]);
         assert_eq!(taken.expect("ok").checksum, Some((ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])));

@@ -1,38 +1,43 @@
-//! Digests of a body as it streams past, and their comparison with what was declared.
+//! Computes digests of a streamed body and compares them.
 //!
-//! A checksum is computed only when the request declares one or its operation needs one, and SHA-256 once even when it is
-//! wanted twice. The MD5 is not computed here: the engine has it, for the entity tag.
+//! A checksum is computed only if the request declares one or its operation needs one. SHA-256 is computed once even if
+//! it is needed twice. The engine computes the MD5, for the entity tag.
 
 use crate::body::declared::DeclaredDigests;
-use crate::checksum::{self, Running};
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::checksum::{self, RunningChecksum};
 use cairn_engine::ChecksumAlgorithm;
 use sha2::{Digest as _, Sha256};
 
-/// Running digests of one body.
+/// RunningChecksum digests of one body.
 pub(crate) struct BodyDigests {
     declared: DeclaredDigests,
-    /// What the checksum is computed with; SHA-256 stands in `sha256`.
+    /// The algorithm of the checksum. SHA-256 is computed in `sha256`, the others in `other`.
     algorithm: Option<ChecksumAlgorithm>,
     sha256: Option<Sha256>,
-    other: Option<Running>,
+    other: Option<RunningChecksum>,
 }
 
-/// A checksum of the body: one that the client declared and that fits, or one that was asked for here.
+/// A checksum of the body: the verified one of the client, or one that the operation needs.
 pub(crate) type CheckedChecksum = Option<(ChecksumAlgorithm, Vec<u8>)>;
 
 impl BodyDigests {
-    /// Prepares the digests that `declared` asks for.
+    /// Prepares to compute the digests in `declared`.
     pub(crate) fn new(declared: DeclaredDigests) -> Self {
         Self::computing(declared, None)
     }
 
-    /// Prepares the digests that `declared` asks for, and a checksum of `algorithm` when no other was declared.
+    /// Prepares to compute the digests in `declared`, and a checksum of `algorithm` if no other is declared.
     pub(crate) fn computing(declared: DeclaredDigests, algorithm: Option<ChecksumAlgorithm>) -> Self {
         let algorithm = declared.checksum.as_ref().map(|(algorithm, _)| *algorithm).or(algorithm);
         let wants_sha256 = declared.payload_sha256.is_some() || algorithm == Some(ChecksumAlgorithm::Sha256);
         let other = algorithm.filter(|algorithm| *algorithm != ChecksumAlgorithm::Sha256);
-        Self { sha256: wants_sha256.then(Sha256::new), other: other.map(Running::new), algorithm, declared }
+        Self {
+            sha256: wants_sha256.then(Sha256::new),
+            other: other.map(RunningChecksum::new),
+            algorithm,
+            declared,
+        }
     }
 
     /// Whether [`Self::check`] compares the MD5.
@@ -40,7 +45,7 @@ impl BodyDigests {
         self.declared.md5.is_some()
     }
 
-    /// Takes the next bytes of the body.
+    /// Adds the next bytes of the body.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         if let Some(sha256) = &mut self.sha256 {
             sha256.update(bytes);
@@ -50,7 +55,7 @@ impl BodyDigests {
         }
     }
 
-    /// Compares all digests, and the body's `md5`, with what was declared.
+    /// Compares all digests, and the body's `md5`, with the declared ones.
     ///
     /// # Errors
     /// `XAmzContentSHA256Mismatch` or `BadDigest`.
@@ -70,7 +75,7 @@ impl BodyDigests {
         }
         let computed = match self.algorithm {
             Some(ChecksumAlgorithm::Sha256) => sha256.map(|digest| digest.to_vec()),
-            _ => self.other.map(Running::finish),
+            _ => self.other.map(RunningChecksum::finish),
         };
         let computed = self.algorithm.zip(computed);
         if self.declared.checksum.is_some()
@@ -83,14 +88,14 @@ impl BodyDigests {
     }
 }
 
-/// The error of a checksum that is not the one that was declared.
+/// Returns the error for a checksum that differs from the declared one.
 pub(crate) fn checksum_mismatch(algorithm: ChecksumAlgorithm) -> S3Error {
     let name = checksum::name(algorithm);
     let message = format!("The {name} you specified did not match the calculated checksum.");
     S3Error::with_message(ErrorCode::BadDigest, message)
 }
 
-/// The error of a body that has not the digest that was signed, with the digests that AWS sends.
+/// Returns the error for a body whose digest differs from the signed one, with the elements that AWS sends.
 pub(crate) fn payload_mismatch(declared: [u8; 32], computed: [u8; 32]) -> S3Error {
     S3Error::new(ErrorCode::XAmzContentSHA256Mismatch)
         .element("ClientComputedContentSHA256", hex::encode(declared))
@@ -121,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn every_algorithm_accepts_its_check_value_and_nothing_else() {
+    fn every_algorithm_accepts_only_its_check_value() {
         for (algorithm, hex_digest) in CHECKS {
             let digest = hex::decode(hex_digest).expect("hex");
             let declared =
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_that_nobody_declared_is_computed_when_it_is_asked_for() {
+    fn undeclared_checksum_is_computed_on_request() {
         for (algorithm, hex_digest) in CHECKS {
             let mut digests = BodyDigests::computing(DeclaredDigests::default(), Some(algorithm));
             digests.update(b"123456789");
@@ -143,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_payload_digest_and_a_wrong_md5_have_their_own_codes() {
+    fn wrong_sha256_and_wrong_md5_have_their_own_codes() {
         let sha256 = DeclaredDigests { payload_sha256: Some([0; 32]), ..DeclaredDigests::default() };
         assert_eq!(checked(sha256, &[b"x"]), Err("XAmzContentSHA256Mismatch"));
         let md5 = DeclaredDigests { md5: Some([0; 16]), ..DeclaredDigests::default() };

@@ -1,5 +1,4 @@
-//! The bodies of requests: their declared and computed digests, bodies that become payloads, small bodies read whole,
-//! and bodies that nothing is done with.
+//! Request bodies: declared and computed digests, streamed payloads, small documents, and unused bodies.
 
 pub(crate) mod declared;
 pub(crate) mod digests;

@@ -1,10 +1,11 @@
-//! The XML of a CORS configuration. Source: API Reference, PutBucketCors, CORSConfiguration and CORSRule.
+//! Reads and writes the XML of a CORS configuration. Source: API Reference, PutBucketCors, CORSConfiguration and
+//! CORSRule.
 
 use crate::cors::origin;
 use crate::cors::rules::{Rule, Rules};
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::Element;
-use crate::xml::writer::{XmlWriter, xml_can_carry};
+use crate::xml::writer::{XmlWriter, xml_can_represent};
 
 /// Most rules of a bucket.
 const RULES_MAX: usize = 100;
@@ -13,10 +14,10 @@ const ID_CHARS_MAX: usize = 255;
 /// The methods that a rule may allow.
 const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 
-/// Reads the document of a configuration.
+/// Reads a configuration.
 ///
 /// # Errors
-/// `MalformedXML` for what is not of its form, `InvalidRequest` with the reason for what it may not hold.
+/// `MalformedXML` for a document of another form, `InvalidRequest` with the reason for a value that is not allowed.
 pub(crate) fn read(document: &Element) -> S3Result<Rules> {
     let rules = document.children_named("CORSRule").map(read_rule).collect::<S3Result<Vec<Rule>>>()?;
     match rules.len() {
@@ -30,7 +31,7 @@ pub(crate) fn read(document: &Element) -> S3Result<Rules> {
 
 fn read_rule(element: &Element) -> S3Result<Rule> {
     let id = element.only_text("ID")?.map(str::to_owned);
-    if id.as_ref().is_some_and(|id| id.chars().count() > ID_CHARS_MAX || !xml_can_carry(id)) {
+    if id.as_ref().is_some_and(|id| id.chars().count() > ID_CHARS_MAX || !xml_can_represent(id)) {
         return Err(S3Error::invalid_request("The ID of a CORS rule has at most 255 characters."));
     }
     let max_age_seconds = match element.only_text("MaxAgeSeconds")? {
@@ -61,7 +62,7 @@ fn texts(
     texts.collect()
 }
 
-/// Digits only.
+/// Parses digits without a sign.
 fn seconds(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
@@ -98,7 +99,7 @@ fn check_expose_header(text: &str) -> S3Result<()> {
     check_header_name("ExposeHeader", text)
 }
 
-/// Names are tokens (RFC 9110 section 5.6.2); `*` is a character of theirs.
+/// Checks that a name is a token (RFC 9110 section 5.6.2), which may contain `*`.
 fn check_header_name(element: &str, text: &str) -> S3Result<()> {
     let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     if !text.is_empty() && text.bytes().all(token) {
@@ -107,7 +108,7 @@ fn check_header_name(element: &str, text: &str) -> S3Result<()> {
     Err(S3Error::invalid_request(format!("{element} \"{text}\" is not the name of a header.")))
 }
 
-/// The document of rules, as they were put.
+/// Writes the configuration as it was put.
 pub(crate) fn document(rules: &Rules) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(512 * (1 + rules.rules.len()));
     xml.open_root("CORSConfiguration");
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_is_written_and_reads_the_same() {
+    fn configuration_is_written_as_it_was_read() {
         let full = "<CORSRule><ID>a &lt; b</ID><AllowedOrigin> https://A.example:443\n</AllowedOrigin>\
                     <AllowedOrigin>null</AllowedOrigin><AllowedMethod>PUT</AllowedMethod>\
                     <AllowedMethod>HEAD</AllowedMethod><AllowedHeader>X-amz-*</AllowedHeader>\
@@ -166,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_doubled_is_malformed() {
+    fn missing_and_repeated_elements_are_malformed() {
         for inner in ["", "<Other/>"] {
             assert_eq!(configured(inner), Err("MalformedXML"), "{inner}");
         }
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_rule_may_not_hold_is_an_invalid_request() {
+    fn values_that_are_not_allowed_are_invalid_requests() {
         for inner in [
             "<AllowedOrigin>https://*.example.com</AllowedOrigin>",
             "<AllowedOrigin>https://a.example/</AllowedOrigin>",

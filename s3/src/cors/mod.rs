@@ -1,9 +1,10 @@
-//! Cross-origin resource sharing: which pages of other origins a browser lets read a bucket's answers.
+//! Cross-origin resource sharing (CORS): which web pages may read a bucket's responses.
 //!
-//! Source: "Using cross-origin resource sharing (CORS)" (AWS); the Fetch Standard, "CORS protocol"; RFC 6454. Without rules no
-//! page is let in. Rules never grant access to data: they only tell browsers what to hand on of what the signature allowed.
+//! Source: "Using cross-origin resource sharing (CORS)" (AWS); the Fetch Standard, "CORS protocol"; RFC 6454. Without
+//! rules no page of another origin may. Rules never grant access to data: they only tell browsers which responses to
+//! pass to a page.
 
-pub(crate) mod answers;
 pub(crate) mod configuration;
 mod origin;
+pub(crate) mod responses;
 pub(crate) mod rules;

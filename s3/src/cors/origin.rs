@@ -1,13 +1,13 @@
-//! Origins: which texts may stand in a rule, and when two of them are the same origin (RFC 6454 sections 4 and 5).
+//! Origins: which texts a rule may contain, and when two are the same origin (RFC 6454 sections 4 and 5).
 //!
-//! Scheme and host are compared without case, and a port that is the scheme's own counts as none. What is no
-//! `scheme://host[:port]`, such as `null`, is the same as the same text alone.
+//! Scheme and host are compared ignoring case, and the scheme's default port equals no port. A text of another form
+//! than `scheme://host[:port]`, such as `null`, equals only the same text.
 
 /// Allows every origin.
 pub(crate) const ANY: &str = "*";
 
-/// Ports that browsers leave out, with their schemes.
-const OWN_PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("ws", 80), ("wss", 443)];
+/// Default ports of schemes, which browsers omit.
+const DEFAULT_PORTS: [(&str, u16); 4] = [("http", 80), ("https", 443), ("ws", 80), ("wss", 443)];
 
 struct Origin<'a> {
     scheme: &'a str,
@@ -30,8 +30,9 @@ impl<'a> Origin<'a> {
             _ => (authority, None),
         };
         is_host(host).then_some(())?;
-        let own = OWN_PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name)).map(|(_, own)| *own);
-        Some(Self { scheme, host, port: port.filter(|port| Some(*port) != own) })
+        let default = DEFAULT_PORTS.iter().find(|(name, _)| scheme.eq_ignore_ascii_case(name));
+        let port = port.filter(|port| default.is_none_or(|(_, default)| port != default));
+        Some(Self { scheme, host, port })
     }
 }
 
@@ -49,14 +50,14 @@ fn is_host(host: &str) -> bool {
     }
 }
 
-/// The origin of a request, to be held against those of rules.
-pub(crate) struct AskedOrigin<'a> {
+/// The origin of a request, to be compared with those of rules.
+pub(crate) struct RequestOrigin<'a> {
     text: &'a str,
     parsed: Option<Origin<'a>>,
 }
 
-impl<'a> AskedOrigin<'a> {
-    /// Reads `text`.
+impl<'a> RequestOrigin<'a> {
+    /// Parses `text`.
     pub(crate) fn new(text: &'a str) -> Self {
         Self { text, parsed: Origin::parse(text) }
     }
@@ -64,17 +65,17 @@ impl<'a> AskedOrigin<'a> {
     /// Whether `allowed` names the same origin.
     pub(crate) fn is(&self, allowed: &str) -> bool {
         match (&self.parsed, Origin::parse(allowed)) {
-            (Some(asked), Some(allowed)) => {
-                asked.scheme.eq_ignore_ascii_case(allowed.scheme)
-                    && asked.host.eq_ignore_ascii_case(allowed.host)
-                    && asked.port == allowed.port
+            (Some(request), Some(allowed)) => {
+                request.scheme.eq_ignore_ascii_case(allowed.scheme)
+                    && request.host.eq_ignore_ascii_case(allowed.host)
+                    && request.port == allowed.port
             }
             _ => self.text == allowed,
         }
     }
 }
 
-/// Checks that `text` may stand in a rule: `*` alone, or what some origin can be the same as.
+/// Checks that a rule may contain `text`: `*` alone, or a text that an origin can equal.
 ///
 /// # Errors
 /// What is wrong with it, for the client.
@@ -83,7 +84,7 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
         return Ok(());
     }
     if text.contains('*') {
-        return Err("origins are matched exactly: name each one, or use * alone for all");
+        return Err("origins are matched exactly: name each one, or use a single * for all");
     }
     let plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
     if plain || Origin::parse(text).is_some() {
@@ -94,10 +95,10 @@ pub(crate) fn check(text: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{AskedOrigin, check};
+    use super::{RequestOrigin, check};
 
     #[test]
-    fn origins_are_one_when_scheme_host_and_port_are() {
+    fn origins_with_the_same_scheme_host_and_port_are_equal() {
         for (one, other) in [
             ("https://app.example.com", "https://app.example.com"),
             ("HTTPS://App.Example.com", "https://app.example.COM"),
@@ -108,7 +109,7 @@ mod tests {
             ("null", "null"),
             ("example", "example"),
         ] {
-            assert!(AskedOrigin::new(other).is(one), "{one} {other}");
+            assert!(RequestOrigin::new(other).is(one), "{one} {other}");
         }
         for (one, other) in [
             ("https://app.example.com", "http://app.example.com"),
@@ -122,12 +123,12 @@ mod tests {
             ("example", "Example"),
             ("null", "NULL"),
         ] {
-            assert!(!AskedOrigin::new(other).is(one), "{one} {other}");
+            assert!(!RequestOrigin::new(other).is(one), "{one} {other}");
         }
     }
 
     #[test]
-    fn a_rule_holds_no_pattern_and_nothing_behind_the_port() {
+    fn patterns_and_paths_are_not_origins() {
         for text in
             ["*", "https://a.example:8443", "capacitor://localhost", "http://[::1]:3000", "null", "example"]
         {

@@ -1,20 +1,20 @@
-//! CORS rules: their form in the bucket's record, and which rule lets a request in.
+//! CORS rules: their encoding in the bucket's record, and which rule allows a request.
 //!
-//! The engine keeps them as bytes that mean nothing to it: JSON, `{"version": 1, "rules": [{"id", "origins", "methods",
-//! "allowed_headers", "expose_headers", "max_age_seconds"}]}`, texts as they were put, members that were not put left out.
-//! What cannot be read lets nobody in.
+//! The engine stores them as opaque bytes: JSON, `{"version": 1, "rules": [{"id", "origins", "methods",
+//! "allowed_headers", "expose_headers", "max_age_seconds"}]}`. Texts are stored as they were put. Members that were not
+//! put are absent. Rules that cannot be decoded allow no request.
 
-use crate::cors::origin::{ANY, AskedOrigin};
+use crate::cors::origin::{ANY, RequestOrigin};
 use crate::errors::{S3Error, S3Result};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The version of the stored form.
+/// The version of the encoding.
 const VERSION: u32 = 1;
 
-/// Longest origin that is held against the rules; a host name has 253 bytes at most.
+/// Longest origin that is compared with the rules, in bytes. A host name has at most 253 bytes.
 const ORIGIN_BYTES_MAX: usize = 2048;
-/// Most requested headers that are held against the rules, each of which may have some thousand patterns.
+/// Most requested headers that are compared with the rules. Each rule may have some thousand patterns.
 const HEADERS_MAX: usize = 100;
 
 /// One rule.
@@ -41,7 +41,7 @@ pub(crate) struct Rules {
     pub(crate) rules: Vec<Rule>,
 }
 
-/// What a browser says of the request that it is about to send, or sends.
+/// What a browser says about a request that it sends or is about to send.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CrossOrigin<'a> {
     /// `Origin`.
@@ -59,21 +59,21 @@ impl<'a> CrossOrigin<'a> {
     }
 }
 
-/// The rule that lets a request in.
+/// The rule that allows a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Admission<'r> {
     pub(crate) rule: &'r Rule,
-    /// Whether the rule does so for any origin.
+    /// Whether the rule allows any origin.
     pub(crate) any_origin: bool,
 }
 
 impl Rules {
-    /// These rules.
+    /// Creates a list of rules.
     pub(crate) fn new(rules: Vec<Rule>) -> Self {
         Self { version: VERSION, rules }
     }
 
-    /// The stored form.
+    /// Encodes the rules for the bucket's record.
     ///
     /// # Errors
     /// `InternalError`, never for rules that were read from a request.
@@ -82,21 +82,22 @@ impl Rules {
         Ok(encoded.map_err(|error| S3Error::internal(format!("encoding CORS rules: {error}")))?.into())
     }
 
-    /// The rules of a stored form; `None` when it is none, or a later one.
+    /// Decodes stored rules; `None` for an invalid or a later encoding.
     pub(crate) fn decode(stored: &[u8]) -> Option<Self> {
         serde_json::from_slice(stored).ok().filter(|rules: &Self| rules.version == VERSION)
     }
 
-    /// The first rule that allows origin, method and headers alike; none for an origin or a list of headers beyond all measure.
+    /// Returns the first rule that allows origin, method and headers together; `None` for an origin or a list of
+    /// headers that is too long.
     pub(crate) fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
         let names: Vec<&str> = request.header_names().take(HEADERS_MAX + 1).collect();
         if request.origin.len() > ORIGIN_BYTES_MAX || names.len() > HEADERS_MAX {
             return None;
         }
-        let origin = AskedOrigin::new(request.origin);
+        let origin = RequestOrigin::new(request.origin);
         self.rules.iter().find_map(|rule| {
             let is_any = |allowed: &String| allowed == ANY;
-            // An `Origin: *`, which no browser sends, is let in as any other is, without credentials.
+            // An `Origin: *`, which no browser sends, is treated as any other origin: without credentials.
             let named = |allowed: &String| !is_any(allowed) && origin.is(allowed);
             let is_named = rule.origins.iter().any(named);
             let any_origin = !is_named && rule.origins.iter().any(is_any);
@@ -108,7 +109,7 @@ impl Rules {
     }
 }
 
-/// Whether some pattern of the rule fits the header. Names have no case.
+/// Whether any pattern of the rule matches the header, ignoring case.
 fn allows_header(rule: &Rule, name: &str) -> bool {
     rule.allowed_headers.iter().any(|pattern| match pattern.split_once('*') {
         None => pattern.eq_ignore_ascii_case(name),
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_allows_origin_method_and_headers_wins() {
+    fn first_matching_rule_wins() {
         let rules = Rules::new(vec![
             rule(&["https://a.example"], &["GET"], &[]),
             rule(&["https://a.example", "*"], &["GET", "PUT"], &["x-amz-*", "Content-Type"]),
@@ -164,9 +165,9 @@ mod tests {
         }
     }
 
-    /// Anybody may send a preflight, and each of thousands of names was held against each of thousands of patterns.
+    /// Anyone may send a preflight, and each of thousands of names was compared with each of thousands of patterns.
     #[test]
-    fn origins_and_lists_of_headers_beyond_all_measure_are_not_let_in() {
+    fn too_long_origins_and_header_lists_are_refused() {
         let rules = Rules::new(vec![rule(&["*"], &["GET"], &["*"])]);
         let admits = |origin: &str, headers: &str| {
             rules.admit(CrossOrigin { origin, method: "GET", headers }).is_some()
@@ -178,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_pattern_has_a_beginning_and_an_end() {
+    fn header_pattern_matches_prefix_and_suffix() {
         let rules = Rules::new(vec![rule(&["*"], &["GET"], &["X-*-Name", "*-End"])]);
         for (headers, allowed) in [
             ("x-any-name", true),
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn rules_decode_to_what_was_encoded_and_nothing_else_is_guessed() {
+    fn rules_survive_encoding() {
         let full = Rule {
             id: Some("one".to_owned()),
             expose_headers: texts(&["ETag"]),

@@ -1,44 +1,43 @@
-//! The parts that a completion names, held against those that were uploaded: whether they are the same and large enough,
-//! and what entity tag, size and checksum the object gets.
+//! Checks the parts of a completion; computes size and checksum.
 //!
-//! The engine decides again, by number and MD5, when it makes the object: a part may be replaced meanwhile.
+//! The engine compares numbers and MD5s again when it creates the object, because a part may be replaced in between.
 
 use super::PART_BYTES_MIN;
 use super::named_parts::{NamedPart, invalid_part};
-use crate::checksum::{CombinedCrc, Running};
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::checksum::{CombinedCrc, RunningChecksum};
 use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
 
-/// What has been put together so far.
+/// The parts that have been added so far.
 pub(crate) struct Assembly {
     checksum: Option<(UploadChecksum, Sum)>,
     size: u64,
     last: Option<PartInfo>,
 }
 
-/// The object's checksum while it is made of those of its parts.
+/// The object's checksum while it is computed from those of its parts.
 enum Sum {
-    Composite(Box<Running>),
+    Composite(Box<RunningChecksum>),
     FullObject(CombinedCrc),
 }
 
-/// An object out of parts.
+/// An object made of parts.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Assembled {
     pub(crate) size: u64,
-    /// With the kind that the upload was begun with.
+    /// Its kind is that of the upload.
     pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
 }
 
 impl Assembly {
-    /// Begins with no part, for an upload that was begun with `checksum`.
+    /// Starts without parts, for an upload with `checksum`.
     ///
     /// # Errors
-    /// `InternalError` for a checksum that no upload is begun with.
+    /// `InternalError` for a checksum that no upload can have.
     pub(crate) fn new(checksum: Option<UploadChecksum>) -> S3Result<Self> {
         let sum = |upload: UploadChecksum| match upload.kind {
             ChecksumKind::Composite => {
-                Some((upload, Sum::Composite(Box::new(Running::new(upload.algorithm)))))
+                Some((upload, Sum::Composite(Box::new(RunningChecksum::new(upload.algorithm)))))
             }
             ChecksumKind::FullObject => Some((upload, Sum::FullObject(CombinedCrc::new(upload.algorithm)?))),
         };
@@ -54,11 +53,11 @@ impl Assembly {
     /// Adds the next part.
     ///
     /// # Errors
-    /// `InvalidPart` when it is not the one that was named, `EntityTooSmall` when the one before it, which is therefore not
-    /// the last, is.
+    /// `InvalidPart` if it is not the named one; `EntityTooSmall` if the previous one, which is therefore not the last,
+    /// is too small.
     pub(crate) fn add(&mut self, named: &NamedPart, stored: PartInfo) -> S3Result<()> {
         let checksum = stored.checksum.as_ref();
-        // A checksum that the part was not uploaded with cannot be the one of the part.
+        // A named checksum must be the one that the part was uploaded with.
         let same = |named: &(ChecksumAlgorithm, Vec<u8>)| checksum == Some(named);
         if named.number != stored.number || named.md5 != stored.md5 || !named.checksums.iter().all(same) {
             return Err(invalid_part(named.number).element("ETag", hex::encode(named.md5)));
@@ -84,7 +83,7 @@ impl Assembly {
         Ok(())
     }
 
-    /// The object of all parts that were added.
+    /// Returns the object of all added parts.
     pub(crate) fn finish(self) -> Assembled {
         let checksum = self.checksum.map(|(upload, sum)| match sum {
             Sum::Composite(running) => (upload.algorithm, running.finish()),
@@ -97,8 +96,8 @@ impl Assembly {
 #[cfg(test)]
 mod tests {
     use super::{Assembled, Assembly};
-    use crate::checksum::Running;
     use crate::errors::S3Result;
+    use crate::headers::checksum::RunningChecksum;
     use crate::multipart::PART_BYTES_MIN;
     use crate::multipart::named_parts::NamedPart;
     use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
@@ -107,7 +106,7 @@ mod tests {
     const CRC32: ChecksumAlgorithm = ChecksumAlgorithm::Crc32;
 
     fn digest(bytes: &[u8]) -> Vec<u8> {
-        let mut running = Running::new(CRC32);
+        let mut running = RunningChecksum::new(CRC32);
         running.update(bytes);
         running.finish()
     }
@@ -166,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn another_tag_or_checksum_is_another_part() {
+    fn other_tag_or_checksum_is_invalid_part() {
         let part = stored(1, b"x");
         let other_md5 = NamedPart { md5: [0; 16], ..named(&part) };
         let other_checksum = NamedPart { checksums: vec![(CRC32, vec![0; 4])], ..named(&part) };

@@ -1,12 +1,13 @@
-//! What the operations on multipart uploads have in common: the upload that a request names, part numbers, and the
-//! completion's two halves. `named_parts.rs` reads what the client wants, `assembly.rs` holds it against what is there.
+//! Shared code of the operations on multipart uploads: upload ids, part numbers, and the completion.
+//!
+//! `named_parts.rs` reads the parts that the client names. `assembly.rs` compares them with the uploaded ones.
 
 pub(crate) mod assembly;
 pub(crate) mod named_parts;
 
 use crate::call::Call;
-use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::checksum;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{Bucket, UploadChecksum};
 use cairn_model::{ObjectKey, UploadId};
@@ -14,13 +15,13 @@ use std::sync::Arc;
 
 /// Highest part number (AWS: "Multipart upload limits").
 pub(crate) const PART_NUMBER_MAX: u16 = 10_000;
-/// Least bytes of a part, but for the last: 5 MiB (AWS: "Multipart upload limits").
+/// Smallest part except the last, in bytes: 5 MiB (AWS: "Multipart upload limits").
 pub(crate) const PART_BYTES_MIN: u64 = 5 << 20;
 
-/// The upload that a request names, and what it is for.
+/// Returns the bucket, the key and the upload id that a request names.
 ///
 /// # Errors
-/// As [`Call::object`]; `NoSuchUpload` for an id that none can have.
+/// Those of [`Call::object`]; `NoSuchUpload` for an invalid id.
 pub(crate) fn named_upload(call: &Call<'_>) -> S3Result<(Arc<Bucket>, ObjectKey, UploadId)> {
     let (bucket, key) = call.object()?;
     let text = call.query.get("uploadId").unwrap_or_default();
@@ -28,15 +29,15 @@ pub(crate) fn named_upload(call: &Call<'_>) -> S3Result<(Arc<Bucket>, ObjectKey,
     Ok((bucket, key, id))
 }
 
-/// `NoSuchUpload` with the id, as AWS sends it.
+/// Returns `NoSuchUpload` with the id, as AWS sends it.
 pub(crate) fn no_such_upload(id: &str) -> S3Error {
     S3Error::new(ErrorCode::NoSuchUpload).element("UploadId", id)
 }
 
-/// A part number in a query.
+/// Parses a part number of a query.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no number from 1 to 10 000.
+/// `InvalidArgument` for anything but a number from 1 to 10 000.
 pub(crate) fn parse_part_number(text: &str) -> S3Result<u16> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.then(|| text.parse().ok()).flatten();
@@ -46,11 +47,11 @@ pub(crate) fn parse_part_number(text: &str) -> S3Result<u16> {
     })
 }
 
-/// Refuses a query that names another subresource beside the one that the operation is for.
+/// Refuses a query that names a second subresource in addition to the operation's.
 ///
 /// # Errors
 /// `InvalidArgument`.
-pub(crate) fn refuse_beside(call: &Call<'_>, own: &str, other: &'static str) -> S3Result<()> {
+pub(crate) fn refuse_conflicting_parameter(call: &Call<'_>, own: &str, other: &'static str) -> S3Result<()> {
     match call.query.get(other) {
         None => Ok(()),
         Some(value) => {
@@ -60,7 +61,7 @@ pub(crate) fn refuse_beside(call: &Call<'_>, own: &str, other: &'static str) -> 
     }
 }
 
-/// Writes the checksum that an upload was begun with.
+/// Writes the checksum algorithm and type of an upload.
 pub(crate) fn write_upload_checksum(xml: &mut XmlWriter, checksum: Option<UploadChecksum>) {
     if let Some(UploadChecksum { algorithm, kind }) = checksum {
         xml.text("ChecksumAlgorithm", checksum::name(algorithm));

@@ -1,47 +1,48 @@
-//! The body of CompleteMultipartUpload: the parts that the client names. Source: API Reference, CompleteMultipartUpload.
+//! Reads the body of CompleteMultipartUpload: the parts that the client names. Source: API Reference,
+//! CompleteMultipartUpload.
 //!
-//! Ten thousand parts are a few megabytes of XML: the document is read piece by piece, and others get their turn between.
+//! Ten thousand parts are a few megabytes of XML: the document is read in pieces, and other tasks run in between.
 
 use super::PART_NUMBER_MAX;
-use crate::checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::xml::reader::{Document, Element, NotReadable, Progress};
+use crate::headers::checksum;
+use crate::xml::reader::{Document, Element, InvalidXml, Progress};
 use cairn_engine::ChecksumAlgorithm;
 use futures_lite::future::yield_now;
 
-/// The longest list of parts that is read. The limit of other documents is too small: an SDK that writes each part with
+/// Longest list of parts, in bytes. The limit of other documents is too small: an SDK that writes each part with
 /// number, tag and all five checksums, indented, takes some 700 bytes for each of 10 000.
 pub(crate) const BODY_BYTES_MAX: usize = 8 << 20;
-/// Bytes of the document read between two turns of other requests, whatever they hold.
-const BYTES_PER_TURN: u64 = 32 << 10;
+/// Bytes of the document that are read before other tasks run, whatever they contain.
+const BYTES_PER_YIELD: u64 = 32 << 10;
 
 /// A part as the client names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct NamedPart {
     /// 1 to 10 000.
     pub(crate) number: u16,
-    /// The MD5 that its entity tag gives.
+    /// The MD5 in its entity tag.
     pub(crate) md5: [u8; 16],
-    /// Its checksums, if the client gives any.
+    /// The checksums that the client names.
     pub(crate) checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
 }
 
-/// Reads the list: at least one part, in rising order of their numbers.
+/// Reads the list: at least one part, in ascending order of their numbers.
 ///
 /// # Errors
-/// `MalformedXML`, also for an empty list; `InvalidPartOrder`; `InvalidPart` for an entity tag or a checksum that no part
-/// has; `InvalidArgument` for a number that no part has.
+/// `MalformedXML`, also for an empty list; `InvalidPartOrder`; `InvalidPart` for an invalid entity tag or checksum;
+/// `InvalidArgument` for a number out of range.
 pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
-    let malformed = |_: NotReadable| S3Error::new(ErrorCode::MalformedXML);
+    let malformed = |_: InvalidXml| S3Error::new(ErrorCode::MalformedXML);
     let mut document = Document::new(body, BODY_BYTES_MAX).map_err(malformed)?;
     let mut parts: Vec<NamedPart> = Vec::new();
-    let mut turn = 0;
+    let mut bytes_since_yield = 0;
     loop {
         let before = document.position();
-        let progress = document.read_on(BYTES_PER_TURN).map_err(malformed)?;
-        turn += document.position() - before;
-        if turn >= BYTES_PER_TURN {
-            turn = 0;
+        let progress = document.read_on(BYTES_PER_YIELD).map_err(malformed)?;
+        bytes_since_yield += document.position() - before;
+        if bytes_since_yield >= BYTES_PER_YIELD {
+            bytes_since_yield = 0;
             yield_now().await;
         }
         let child = match progress {
@@ -55,6 +56,7 @@ pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
         }
         parts.push(part);
     }
+    assert!(parts.len() <= usize::from(PART_NUMBER_MAX), "numbers ascend within their range");
     if document.root_name() != Some("CompleteMultipartUpload") || parts.is_empty() {
         return Err(ErrorCode::MalformedXML.into());
     }
@@ -69,7 +71,7 @@ fn named_part(part: &Element) -> S3Result<NamedPart> {
     let mut checksums = Vec::new();
     for algorithm in ChecksumAlgorithm::ALL {
         if let Ok(text) = text(checksum::element(algorithm)) {
-            let digest = checksum::digest_of(algorithm, text).ok_or_else(|| invalid_part(number))?;
+            let digest = checksum::parse_digest(algorithm, text).ok_or_else(|| invalid_part(number))?;
             checksums.push((algorithm, digest));
         }
     }
@@ -85,14 +87,14 @@ fn parse_number(text: &str) -> S3Result<u16> {
     })
 }
 
-/// The MD5 that an entity tag gives, with or without its quotes.
+/// Parses the MD5 in an entity tag, with or without quotes.
 fn md5_of(etag: &str) -> Option<[u8; 16]> {
     let inner = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).unwrap_or(etag);
     let mut md5 = [0; 16];
     hex::decode_to_slice(inner, &mut md5).ok().map(|()| md5)
 }
 
-/// `InvalidPart` with the part's number, as AWS sends it.
+/// Returns `InvalidPart` with the part's number, as AWS sends it.
 pub(crate) fn invalid_part(number: u16) -> S3Error {
     S3Error::new(ErrorCode::InvalidPart).element("PartNumber", number.to_string())
 }
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_list_has_its_own_code() {
+    fn invalid_lists_have_their_own_codes() {
         for (body, code) in [
             (String::new(), "MalformedXML"),
             ("<Part><PartNumber>1</PartNumber></Part>".to_owned(), "MalformedXML"),
@@ -172,9 +174,9 @@ mod tests {
         assert_eq!(other.expect_err("another document").code(), "MalformedXML");
     }
 
-    /// Turns were counted in parts: 8 MiB of anything else were read in one go.
+    /// Only parts were counted: 8 MiB of anything else were read without a yield.
     #[test]
-    fn others_get_their_turn_whatever_the_document_is_full_of() {
+    fn reading_yields_whatever_the_document_contains() {
         for (start, filling) in
             [("", "<Other>text</Other>"), ("", "<!-- nothing -->"), ("<Part>", "<A>text</A>")]
         {
@@ -182,11 +184,11 @@ mod tests {
             let body = format!("<CompleteMultipartUpload>{start}{many}");
             let mut context = Context::from_waker(Waker::noop());
             let mut reading = pin!(parse(body.as_bytes()));
-            let mut turns = 0;
+            let mut yields = 0;
             while reading.as_mut().poll(&mut context).is_pending() {
-                turns += 1;
+                yields += 1;
             }
-            assert!((30..=32).contains(&turns), "{filling}: {turns}");
+            assert!((30..=32).contains(&yields), "{filling}: {yields}");
         }
     }
 

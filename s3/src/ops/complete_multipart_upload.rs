@@ -1,24 +1,26 @@
 //! CompleteMultipartUpload. Source: API Reference, CompleteMultipartUpload.
 //!
-//! The parts that the client names are held against those that were uploaded, page by page; the engine then links them into
-//! an object, and decides again. A completion that is sent again after it has succeeded finds no upload any more, but the
-//! object that was made of it: the engine knows it by the parts that were named, what the client says of the object is held
-//! against it, and the answer is the same. That there is either is looked up before the body is read, which is also before a
-//! waiting client is told to continue.
+//! The parts that the client names are compared with the uploaded ones, page by page. The engine then links them into
+//! an object, and compares them again.
+//!
+//! A completion may be repeated after it has succeeded. The upload is then gone, but the engine finds the object that
+//! was made of it by the named parts. What the client declares is compared with this object, and the response is the
+//! same. Upload or object is looked up before the body is read, and therefore before a waiting client is told to
+//! continue.
 
 use crate::body::declared;
 use crate::body::digests::{BodyDigests, checksum_mismatch};
 use crate::body::read_small_body;
 use crate::call::Call;
-use crate::checksum;
-use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::fields::Fields;
+use crate::headers::checksum;
+use crate::headers::version::VERSION_HEADER;
+use crate::headers::write_conditions;
 use crate::multipart::assembly::{Assembled, Assembly};
 use crate::multipart::named_parts::{self, NamedPart, invalid_part};
 use crate::multipart::named_upload;
 use crate::reply::Reply;
-use crate::version::VERSION_HEADER;
+use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
@@ -30,21 +32,21 @@ use cairn_net::RequestBody;
 use futures_lite::future::yield_now;
 use std::sync::Arc;
 
-/// Parts that are looked up between two turns of other requests.
+/// Parts that are looked up before other tasks run.
 const PARTS_PER_PAGE: usize = 1000;
 
-/// What the client says of the object to come.
+/// What the client declares about the object.
 #[derive(Debug, Default)]
 struct Declared {
     /// `x-amz-mp-object-size`, bytes.
     size: Option<u64>,
-    /// The one `x-amz-checksum-*` header, as text: here it is the object's, not the body's.
+    /// The `x-amz-checksum-*` header, as text. It is the object's checksum here, not the body's.
     checksum: Option<(ChecksumAlgorithm, String)>,
     /// `x-amz-checksum-type`.
     kind: Option<ChecksumKind>,
 }
 
-/// The object's checksum, for the answer.
+/// The object's checksum, for the response.
 type ObjectChecksum = Option<(UploadChecksum, Vec<u8>)>;
 
 pub(crate) async fn complete_multipart_upload(
@@ -52,12 +54,12 @@ pub(crate) async fn complete_multipart_upload(
     body: &mut RequestBody<'_>,
 ) -> S3Result<Reply> {
     let (bucket, key, id) = named_upload(call)?;
-    let condition = conditions::of_put(call.fields)?;
+    let condition = write_conditions::of_put(call.fields)?;
     let conditional = condition != Default::default();
     let declared = declared(call.fields)?;
     let digests = declared::of_body(call.fields, call.authentication.payload)?;
-    find(call, (&bucket, &key, id))?;
-    let body = read_small_body(body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
+    check_exists(call, (&bucket, &key, id))?;
+    let body = read_small_body(call, body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
     let named = named_parts::parse(&body).await?;
     drop(body);
 
@@ -80,16 +82,16 @@ pub(crate) async fn complete_multipart_upload(
             ErrorCode::EntityTooLarge,
             "Your proposed upload exceeds the maximum allowed object size.",
         ),
-        other => conditions::write_error(other, conditional),
+        other => write_conditions::write_error(other, conditional),
     })?;
-    Ok(answer(call, (&bucket, &key), &outcome, checksum))
+    Ok(reply(call, (&bucket, &key), &outcome, checksum))
 }
 
-/// Looks for the upload, or else for the object that it has become.
+/// Checks that the upload exists, or else the object that was made of it.
 ///
 /// # Errors
-/// `NoSuchUpload`, and failures of the engine.
-fn find(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)) -> S3Result<()> {
+/// `NoSuchUpload`, and errors of the engine.
+fn check_exists(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)) -> S3Result<()> {
     match call.engine.upload(bucket, key, id) {
         Ok(_) => {}
         Err(EngineError::NoSuchUpload) => drop(call.engine.completed_upload(bucket, key, id)?),
@@ -98,7 +100,7 @@ fn find(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)
     Ok(())
 }
 
-/// What an upload was begun with and what it has become, by the object that was made of it.
+/// Returns the checksum of an upload and its result, taken from the object that was made of it.
 fn completed(object: ObjectInfo) -> (Option<UploadChecksum>, Assembled) {
     let Attributes { checksums, checksum_kind: kind, .. } = object.attributes;
     let checksum = checksums.into_iter().next();
@@ -106,7 +108,7 @@ fn completed(object: ObjectInfo) -> (Option<UploadChecksum>, Assembled) {
     (upload, Assembled { size: object.size, checksum })
 }
 
-/// Reads what the client says of the object.
+/// Parses what the client declares about the object.
 fn declared(fields: Fields<'_>) -> S3Result<Declared> {
     const SIZE: &str = "x-amz-mp-object-size";
     let invalid = |message: String| S3Error::with_message(ErrorCode::InvalidRequest, message);
@@ -127,7 +129,7 @@ fn declared(fields: Fields<'_>) -> S3Result<Declared> {
             return Err(invalid(message.to_owned()));
         }
         let digest = text.rsplit_once('-').map_or(text, |(digest, _)| digest);
-        if checksum::digest_of(algorithm, digest).is_none() {
+        if checksum::parse_digest(algorithm, digest).is_none() {
             return Err(invalid(format!("Value for {} header is invalid.", checksum::header(algorithm))));
         }
         checksum = Some((algorithm, text.to_owned()));
@@ -142,10 +144,10 @@ fn declared(fields: Fields<'_>) -> S3Result<Declared> {
     Ok(Declared { size, checksum, kind })
 }
 
-/// Holds the named parts against those that were uploaded; `None` when there is no such upload any more.
+/// Compares the named parts with the uploaded ones; `None` if the upload no longer exists.
 ///
 /// # Errors
-/// `InvalidPart`, `EntityTooSmall`, and failures of the engine.
+/// `InvalidPart`, `EntityTooSmall`, and errors of the engine.
 async fn assemble(
     call: &Call<'_>,
     (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId),
@@ -179,7 +181,8 @@ async fn assemble(
     }
 }
 
-/// The object's checksum, if the upload has one, held with the size against what the client says; `parts` is their number.
+/// Compares size and checksum with what the client declares, and returns the checksum if the upload has one. `parts` is
+/// the number of parts.
 ///
 /// # Errors
 /// `InvalidRequest` for another size, type or algorithm, `BadDigest` for another checksum.
@@ -204,15 +207,16 @@ fn object_checksum(
     match (&declared.checksum, &checksum) {
         (None, _) => {}
         (Some((algorithm, text)), Some((upload, digest))) if *algorithm == upload.algorithm => {
-            // Clients give the checksum of a composite with or without the number of parts.
-            let whole = checksum::object_text(digest, kind, u32::try_from(parts).unwrap_or(u32::MAX));
+            // Clients send the checksum of a composite with or without the number of parts.
+            let parts = u32::try_from(parts).expect("the list of parts is bounded");
+            let whole = checksum::object_text(digest, kind, parts);
             if *text != whole && *text != checksum::text(digest) {
                 return Err(checksum_mismatch(*algorithm));
             }
         }
         (Some((algorithm, _)), _) => {
             return invalid(format!(
-                "The upload was not begun with x-amz-checksum-algorithm: {}, so that checksum of the object cannot be checked.",
+                "The upload was not created with x-amz-checksum-algorithm: {}, so this checksum of the object cannot be checked.",
                 checksum::name(*algorithm)
             ));
         }
@@ -220,7 +224,7 @@ fn object_checksum(
     Ok(checksum)
 }
 
-fn answer(
+fn reply(
     call: &Call<'_>,
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
     outcome: &CompleteOutcome,
@@ -242,7 +246,7 @@ fn answer(
     }
     xml.close("CompleteMultipartUploadResult");
     let mut reply = Reply::xml(xml);
-    // A bucket without versioning, or with it suspended, writes the version `null`, which has no id to tell.
+    // Without versioning, or with suspended versioning, the version is `null`, which has no id.
     if !outcome.put.is_null {
         reply.head.header(VERSION_HEADER, outcome.put.version.to_string());
     }
@@ -253,15 +257,15 @@ fn answer(
 mod tests {
     use super::{declared, object_checksum};
     use crate::errors::S3Result;
-    use crate::fields::Fields;
     use crate::multipart::assembly::Assembled;
-    use crate::query::Query;
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
     use cairn_engine::ChecksumAlgorithm::{self, Crc32};
     use cairn_engine::ChecksumKind::{self, Composite, FullObject};
     use cairn_engine::UploadChecksum;
 
-    /// Judges headers against an object of 10 bytes in two parts whose CRC-32 is 1.
-    fn judged(kind: Option<ChecksumKind>, headers: &[(&str, &str)]) -> S3Result<()> {
+    /// Checks headers against an object of 10 bytes in two parts whose CRC-32 is 1.
+    fn checked(kind: Option<ChecksumKind>, headers: &[(&str, &str)]) -> S3Result<()> {
         let headers: Vec<(&str, &[u8])> =
             headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
         let declared = declared(Fields::new(&headers, &Query::default()))?;
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_client_says_of_the_object_is_checked() {
+    fn declared_size_and_checksum_are_checked() {
         for (kind, name, value, code) in [
             (None, "x-amz-mp-object-size", "10", None),
             (None, "x-amz-mp-object-size", "11", Some("InvalidRequest")),
@@ -291,10 +295,10 @@ mod tests {
             (Some(Composite), "x-amz-checksum-type", "FULL_OBJECT", Some("InvalidRequest")),
             (Some(Composite), "x-amz-checksum-type", "OTHER", Some("InvalidRequest")),
         ] {
-            let refused = judged(kind, &[(name, value)]).err();
+            let refused = checked(kind, &[(name, value)]).err();
             assert_eq!(refused.as_ref().map(|error| error.code()), code, "{kind:?} {name}: {value}");
         }
         let two = [("x-amz-checksum-crc32", "AAAAAQ=="), ("x-amz-checksum-crc32c", "AAAAAQ==")];
-        assert_eq!(judged(Some(FullObject), &two).expect_err("two").code(), "InvalidRequest");
+        assert_eq!(checked(Some(FullObject), &two).expect_err("two").code(), "InvalidRequest");
     }
 }

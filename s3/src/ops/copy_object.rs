@@ -1,37 +1,41 @@
 //! CopyObject. Source: API Reference, CopyObject.
 //!
-//! The bytes are copied inside the engine. The copy is one piece, whatever its source was: its entity tag is the MD5 of its
-//! bytes, and of the source's checksums those of the full object are its own.
+//! The bytes are copied inside the engine. The copy is never multipart, even if its source was: its entity tag is the
+//! MD5 of its bytes, and it keeps only the full-object checksums of its source.
+//!
+//! The engine admits copies, bounded for each account. A copy ends when its client disconnects.
 
-use crate::account;
-use crate::attributes;
-use crate::auth;
+use crate::access::account;
+use crate::access::auth::{self, RequiredRights};
 use crate::body::declared::named_algorithm;
 use crate::call::Call;
-use crate::checksum::{self, Running};
-use crate::conditions;
-use crate::copy_source::{CopySource, judge};
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::fields::Fields;
-use crate::late;
-use crate::lock_headers;
+use crate::headers::attributes;
+use crate::headers::checksum::{self, RunningChecksum};
+use crate::headers::copy_source::{CopySource, check_source};
+use crate::headers::object_lock;
+use crate::headers::version::VERSION_HEADER;
+use crate::headers::write_conditions;
 use crate::reply::Reply;
-use crate::version::VERSION_HEADER;
+use crate::reply::slow_response;
+use crate::request::fields::Fields;
+use crate::request::target::Target;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
-    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, Engine, EngineError, ObjectInfo, ObjectLock,
-    OpenObject, PutObject, PutOutcome, Versioning, WriteCondition,
+    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
+    ObjectLock, OpenObject, PutObject, PutOutcome, Versioning, WriteCondition,
 };
 use cairn_http1::{BodyFraming, iso8601_millis};
+use cairn_identity::{Authentication, Authenticator, Credentials};
 use cairn_model::{Etag, ObjectKey};
-use cairn_net::Turns;
+use cairn_net::RequestBody;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The version that was copied.
+/// The header that names the copied version.
 const SOURCE_VERSION_HEADER: &str = "x-amz-copy-source-version-id";
 
-/// How often a source is opened that is another one each time.
+/// Most attempts to open the same version of a source twice.
 const OPENINGS_MAX: usize = 3;
 
 /// Where the copy's headers come from.
@@ -41,7 +45,7 @@ enum MetadataDirective {
     Replace,
 }
 
-pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
+pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Result<Reply> {
     if matches!(call.head.framing(), BodyFraming::Length(1..)) {
         let message = "CopyObject takes no body: its content is that of the copy source.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
@@ -49,8 +53,8 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     let source = CopySource::from_request(call.fields)?;
     let directive = metadata_directive(call.fields)?;
-    let condition = conditions::of_put(call.fields)?;
-    let lock = lock_headers::from_request(call.fields, &bucket.settings(), call.now)?;
+    let condition = write_conditions::of_put(call.fields)?;
+    let lock = object_lock::of_new_version(call.fields, &bucket.settings(), call.now)?;
     let algorithm = checksum_algorithm(call.fields)?;
     auth::authorize_copy_source(&call.authentication.principal, &source)?;
     account::check_expected_source_owner(call.fields)?;
@@ -60,11 +64,11 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
     let (object, computed) =
         opened.map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
     if condition != WriteCondition::default() {
-        // The commit decides; this only spares a copy that would be refused in the end.
-        conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
+        // The commit decides. This check only avoids a copy that would be refused.
+        write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
     }
     if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) {
-        refuse_pointless(call, &bucket, &key, &object.info, &source)?;
+        refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
     let headers = match directive {
         MetadataDirective::Copy => object.info.attributes.headers.clone(),
@@ -74,8 +78,17 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
         .then(|| object.info.version_name().to_string());
     let checksums = carried_over(&object.info.attributes, algorithm);
     let attributes = Attributes { headers, checksums, checksum_kind: ChecksumKind::FullObject };
+    let rights = Rights {
+        authenticator: Rc::clone(call.authenticator),
+        authentication: call.authentication.clone(),
+        target: call.target.clone(),
+        source,
+        required: call.required,
+    };
     let copy = Copy {
+        rights,
         engine: Rc::clone(call.engine),
+        client: call.authentication.principal.to_string(),
         object,
         computed,
         bucket,
@@ -86,22 +99,27 @@ pub(crate) async fn copy_object(call: &Call<'_>) -> S3Result<Reply> {
         source_version: source_version.clone(),
     };
     let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
-    // An error in a late answer passes nobody else who would hide what is missing.
+    // The service does not see the error of a slow response, so missing keys are hidden here.
     let work =
-        async move { copy.carry_out().await.map_err(|error| auth::hide_missing(&principal, &bucket, error)) };
-    late::answer(call, Box::pin(work), |head| {
+        async move { copy.run().await.map_err(|error| auth::hide_missing(&principal, &bucket, error)) };
+    let response = slow_response::respond(call, Box::pin(work), |head| {
         if let Some(version) = source_version {
             head.header(SOURCE_VERSION_HEADER, version);
         }
-    })
-    .await
+    });
+    // Checked first, so that nothing is copied for a client that sends requests and does not wait.
+    let disconnected = async {
+        body.disconnected().await;
+        Err(ErrorCode::ClientDisconnected.into())
+    };
+    futures_lite::future::or(disconnected, response).await
 }
 
-/// Opens the source; twice when its checksum is to be computed, for it is read once for that before it is copied. Two looks
-/// may find two versions, for a `null` version can be replaced between them; both have to be of the same one.
+/// Opens the source. If a checksum must be computed, opens it twice: the source is read once for the checksum before it
+/// is copied. A `null` version can be replaced in between, so both must be of the same version.
 ///
 /// # Errors
-/// Those of the source and its conditions; `OperationAborted` for a source that is replaced faster than it can be opened.
+/// Those of the source and its conditions; `OperationAborted` if the source is replaced at each attempt.
 fn open_source(
     call: &Call<'_>,
     bucket: &Arc<Bucket>,
@@ -109,10 +127,10 @@ fn open_source(
     algorithm: Option<ChecksumAlgorithm>,
 ) -> S3Result<(OpenObject, Option<(ChecksumAlgorithm, OpenObject)>)> {
     for _ in 0..OPENINGS_MAX {
-        let judged = |info: &ObjectInfo| (0..info.size, judge(call.fields, info));
-        let opened = call.engine.open_object(bucket, &source.key, source.version, judged);
-        let (object, judged) = opened.map_err(|error| source.read_error(error))?;
-        judged?;
+        let checked = |info: &ObjectInfo| (0..info.size, check_source(call.fields, info));
+        let opened = call.engine.open_object(bucket, &source.key, source.version, checked);
+        let (object, checked) = opened.map_err(|error| source.read_error(error))?;
+        checked?;
         let is_missing = |algorithm: &ChecksumAlgorithm| {
             carried_over(&object.info.attributes, Some(*algorithm)).is_empty()
         };
@@ -139,14 +157,15 @@ fn metadata_directive(fields: Fields<'_>) -> S3Result<MetadataDirective> {
     }
 }
 
-/// The checksum that the copy is to have beside those of its source.
+/// Parses the algorithm of the checksum that the copy must have.
 fn checksum_algorithm(fields: Fields<'_>) -> S3Result<Option<ChecksumAlgorithm>> {
     const HEADER: &str = "x-amz-checksum-algorithm";
     let named = fields.text(HEADER).filter(|named| !named.is_empty());
     named.map(|named| named_algorithm(HEADER, named)).transpose()
 }
 
-/// The checksums of the source that are the copy's too: those of all its bytes, and of the algorithm asked for, if one is.
+/// Returns the checksums of the source that the copy keeps: full-object ones, and only that of `algorithm` if there is
+/// one.
 fn carried_over(
     source: &Attributes,
     algorithm: Option<ChecksumAlgorithm>,
@@ -158,12 +177,12 @@ fn carried_over(
     source.checksums.iter().filter(|(found, _)| wanted(found)).cloned().collect()
 }
 
-/// Refuses a copy of an object onto itself that would change nothing; one of a version that is not the current one, for
-/// example because a delete marker is, restores it.
+/// Refuses a copy of an object onto itself that would change nothing. A copy of a version that is not the current one,
+/// for example because a delete marker is, restores it.
 ///
 /// # Errors
-/// `InvalidRequest`, and failures of the engine.
-fn refuse_pointless(
+/// `InvalidRequest`, and errors of the engine.
+fn refuse_unchanged_copy(
     call: &Call<'_>,
     bucket: &Arc<Bucket>,
     key: &ObjectKey,
@@ -184,11 +203,34 @@ fn refuse_pointless(
     ))
 }
 
-/// A copy, apart from the request that it was asked for by.
+/// What a copy needs to check again, before its commit, that its client may make it.
+struct Rights {
+    authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
+    authentication: Authentication,
+    target: Target,
+    source: CopySource,
+    required: RequiredRights,
+}
+
+impl Rights {
+    /// # Errors
+    /// Those of [`auth::authorize_again`].
+    fn check_again(&self) -> S3Result<()> {
+        auth::authorize_again(&self.authenticator, &self.authentication, |principal| {
+            auth::authorize_request(principal, self.required, &self.target)?;
+            auth::authorize_copy_source(principal, &self.source)
+        })
+    }
+}
+
+/// A copy, independent of its request.
 struct Copy {
+    rights: Rights,
     engine: Rc<Engine>,
+    /// Whose copies are bounded together.
+    client: String,
     object: OpenObject,
-    /// The checksum to compute, and the source opened once more for that.
+    /// The checksum to compute, and the source opened a second time for it.
     computed: Option<(ChecksumAlgorithm, OpenObject)>,
     bucket: Arc<Bucket>,
     key: ObjectKey,
@@ -199,19 +241,36 @@ struct Copy {
 }
 
 impl Copy {
-    async fn carry_out(self) -> S3Result<Reply> {
-        let Self { engine, object, computed, bucket, key, mut attributes, condition, lock, source_version } =
-            self;
+    async fn run(self) -> S3Result<Reply> {
+        let Self {
+            rights,
+            engine,
+            client,
+            object,
+            computed,
+            bucket,
+            key,
+            mut attributes,
+            condition,
+            lock,
+            source_version,
+        } = self;
+        let mut permit = engine.admit_copy(&client, &bucket, &key, object.info.size).await?;
         if let Some((algorithm, object)) = computed {
-            attributes.checksums.push((algorithm, digest_of(algorithm, object).await?));
+            attributes.checksums.push((algorithm, digest_of(&mut permit, algorithm, object).await?));
         }
-        let payload = engine.copy_payload(object, &bucket, &key).await?;
+        let payload = engine.copy_payload(&mut permit, object, &bucket, &key).await?;
+        // The commit needs no turn: it goes to the committer's queue, as that of a put.
+        drop(permit);
+        rights.check_again()?;
         let etag = Etag::single(payload.md5());
         let conditional = condition != WriteCondition::default();
         let reply_attributes = attributes.clone();
         let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
-        let outcome =
-            engine.put_object(put).await.map_err(|error| conditions::write_error(error, conditional))?;
+        let outcome = engine
+            .put_object(put)
+            .await
+            .map_err(|error| write_conditions::write_error(error, conditional))?;
         let mut reply = Reply::xml(document(etag, &outcome, &reply_attributes));
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());
@@ -223,14 +282,17 @@ impl Copy {
     }
 }
 
-async fn digest_of(algorithm: ChecksumAlgorithm, object: OpenObject) -> S3Result<Vec<u8>> {
+async fn digest_of(
+    permit: &mut CopyPermit,
+    algorithm: ChecksumAlgorithm,
+    object: OpenObject,
+) -> S3Result<Vec<u8>> {
     let mut reader = object.read();
-    let mut running = Running::new(algorithm);
-    let mut turns = Turns::default();
+    let mut running = RunningChecksum::new(algorithm);
     while let Some(chunk) = reader.next().await? {
         let bytes = chunk.as_ref();
         running.update(bytes);
-        turns.took(bytes.len()).await;
+        permit.make_room(bytes.len()).await;
     }
     Ok(running.finish())
 }

@@ -1,21 +1,21 @@
 //! CreateBucket. Source: API Reference, CreateBucket.
 //!
-//! Any location is accepted, for a client must be free to name the region that it signs for; the bucket is here all
-//! the same. Creating a bucket that exists is a 409 whatever its configuration.
+//! Any location is accepted and ignored, because clients name the region that they sign for. Creating an existing
+//! bucket is a 409, whatever the configuration.
 
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
 use crate::body::read_xml_body;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::lock_headers;
+use crate::headers::object_lock;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
 use cairn_engine::{BucketSettings, Versioning};
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
-/// Longest location that is looked at; AWS's longest region name has 14 characters.
+/// Longest location in bytes. AWS's longest region name has 14 characters.
 const LOCATION_BYTES_MAX: usize = 64;
 
 pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
@@ -25,18 +25,22 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
     if call.engine.store().bucket(&name).is_some() {
         return Err(ErrorCode::BucketAlreadyOwnedByYou.into());
     }
-    if let Some(configuration) = read_xml_body(body, BodyDigests::new(declared)).await? {
+    if let Some(configuration) = read_xml_body(call, body, BodyDigests::new(declared)).await? {
         check_configuration(&configuration)?;
     }
+    let has_object_lock = settings.object_lock;
     call.engine.store().create_bucket(&name, settings).await?;
+    if has_object_lock {
+        call.recording.describe(|| "with object lock".to_owned());
+    }
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("location", format!("/{name}"));
     Ok(reply)
 }
 
-/// Object lock keeps versions: a bucket that has it has versioning from its beginning, and for good.
+/// Returns the settings of the new bucket. Object lock requires versions: a bucket with it always has versioning.
 fn settings(call: &Call<'_>) -> S3Result<BucketSettings> {
-    let object_lock = lock_headers::bucket_lock(call.fields)?;
+    let object_lock = object_lock::bucket_lock(call.fields)?;
     let versioning = if object_lock { Versioning::Enabled } else { Versioning::Unversioned };
     Ok(BucketSettings { versioning, object_lock, ..BucketSettings::default() })
 }
@@ -76,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn any_location_is_accepted_and_other_wishes_are_not() {
+    fn any_location_is_accepted() {
         for inner in
             ["", "<LocationConstraint>eu-west-1</LocationConstraint>", "<LocationConstraint/>", "<Unknown/>"]
         {

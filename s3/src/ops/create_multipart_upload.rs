@@ -1,29 +1,29 @@
 //! CreateMultipartUpload. Source: API Reference, CreateMultipartUpload; "Checking object integrity" for checksum types.
 
-use crate::attributes;
 use crate::body::declared::named_algorithm;
 use crate::call::Call;
-use crate::checksum;
-use crate::conditions;
 use crate::errors::{S3Error, S3Result};
-use crate::fields::Fields;
-use crate::lock_headers;
-use crate::multipart::refuse_beside;
+use crate::headers::attributes;
+use crate::headers::checksum;
+use crate::headers::object_lock;
+use crate::headers::write_conditions;
+use crate::multipart::refuse_conflicting_parameter;
 use crate::reply::Reply;
-use crate::xml::writer::{XmlWriter, xml_can_carry};
+use crate::request::fields::Fields;
+use crate::xml::writer::{XmlWriter, xml_can_represent};
 use cairn_engine::{ChecksumAlgorithm, ChecksumKind, NewUpload, UploadChecksum};
 
 pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    refuse_beside(call, "uploads", "uploadId")?;
-    conditions::refuse_on_step(call.fields, call.operation)?;
-    if !xml_can_carry(key.as_str()) {
+    refuse_conflicting_parameter(call, "uploads", "uploadId")?;
+    write_conditions::refuse_on_upload_step(call.fields, call.operation)?;
+    if !xml_can_represent(key.as_str()) {
         return Err(S3Error::invalid_request(
-            "The key has characters that XML 1.0 cannot carry, so that no answer could name it: put the object with PutObject.",
+            "The key has characters that XML 1.0 cannot represent, so no response could name it: put the object with PutObject.",
         ));
     }
     let attributes = attributes::from_request(call.fields)?;
-    let lock = lock_headers::from_request(call.fields, &bucket.settings(), call.now)?;
+    let lock = object_lock::of_new_version(call.fields, &bucket.settings(), call.now)?;
     let checksum = upload_checksum(call.fields)?;
     let upload = NewUpload { attributes, lock, checksum };
     let begun = call.engine.create_upload(&bucket, &key, upload).await?;
@@ -42,11 +42,11 @@ pub(crate) async fn create_multipart_upload(call: &Call<'_>) -> S3Result<Reply> 
     Ok(reply)
 }
 
-/// The checksum that the headers ask for.
+/// Parses the checksum that the headers ask for.
 ///
 /// # Errors
-/// `NotImplemented` for an algorithm that is not known; `InvalidRequest` for a type that the algorithm does not have, that
-/// does not exist, or that stands without an algorithm.
+/// `NotImplemented` for an unknown algorithm; `InvalidRequest` for an unknown type, a type that the algorithm does not
+/// have, and a type without an algorithm.
 fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
     const ALGORITHM: &str = "x-amz-checksum-algorithm";
     let kind =
@@ -86,13 +86,13 @@ fn upload_checksum(fields: Fields<'_>) -> S3Result<Option<UploadChecksum>> {
 mod tests {
     use super::upload_checksum;
     use crate::errors::S3Result;
-    use crate::fields::Fields;
-    use crate::query::Query;
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
     use cairn_engine::ChecksumAlgorithm::{Crc32, Crc32c, Crc64Nvme, Sha1, Sha256};
     use cairn_engine::ChecksumKind::{Composite, FullObject};
     use cairn_engine::UploadChecksum;
 
-    fn asked(algorithm: Option<&str>, kind: Option<&str>) -> S3Result<Option<UploadChecksum>> {
+    fn parsed(algorithm: Option<&str>, kind: Option<&str>) -> S3Result<Option<UploadChecksum>> {
         let mut headers: Vec<(&str, &[u8])> = Vec::new();
         headers.extend(algorithm.map(|text| ("x-amz-checksum-algorithm", text.as_bytes())));
         headers.extend(kind.map(|text| ("x-amz-checksum-type", text.as_bytes())));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn each_algorithm_has_its_default_type_and_the_types_that_aws_gives_it() {
+    fn algorithms_have_the_types_of_aws() {
         for (name, algorithm, kind) in [
             ("CRC32", Crc32, Composite),
             ("crc32c", Crc32c, Composite),
@@ -108,7 +108,7 @@ mod tests {
             ("SHA1", Sha1, Composite),
             ("SHA256", Sha256, Composite),
         ] {
-            assert_eq!(asked(Some(name), None).expect(name), Some(UploadChecksum { algorithm, kind }));
+            assert_eq!(parsed(Some(name), None).expect(name), Some(UploadChecksum { algorithm, kind }));
         }
         for (name, kind, allowed) in [
             ("CRC32", "FULL_OBJECT", true),
@@ -121,12 +121,12 @@ mod tests {
             ("CRC32", "NONE", false),
             ("", "COMPOSITE", false),
         ] {
-            let found = asked(Some(name), Some(kind));
+            let found = parsed(Some(name), Some(kind));
             assert_eq!(found.is_ok(), allowed, "{name} {kind}");
             assert!(found.is_ok_and(|found| found.is_some()) || !allowed, "{name} {kind}");
         }
-        assert_eq!(asked(None, None).expect("none"), None);
-        assert_eq!(asked(None, Some("COMPOSITE")).expect_err("no algorithm").code(), "InvalidRequest");
-        assert_eq!(asked(Some("MD5"), None).expect_err("unknown").status(), 501);
+        assert_eq!(parsed(None, None).expect("none"), None);
+        assert_eq!(parsed(None, Some("COMPOSITE")).expect_err("no algorithm").code(), "InvalidRequest");
+        assert_eq!(parsed(Some("MD5"), None).expect_err("unknown").status(), 501);
     }
 }

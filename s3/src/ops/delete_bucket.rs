@@ -1,12 +1,20 @@
-//! DeleteBucket: only an empty one. Source: API Reference, DeleteBucket.
+//! DeleteBucket: deletes an empty bucket. Source: API Reference, DeleteBucket.
 
 use crate::call::Call;
-use crate::errors::S3Result;
+use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
+use cairn_engine::EngineError;
 use cairn_http1::StatusCode;
 
 pub(crate) async fn delete_bucket(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    call.engine.store().delete_bucket(&bucket.name).await?;
-    Ok(Reply::empty(StatusCode::NO_CONTENT))
+    match call.engine.store().delete_bucket(&bucket.name).await {
+        Ok(()) => Ok(Reply::empty(StatusCode::NO_CONTENT)),
+        Err(EngineError::BucketNotEmpty) => {
+            let message =
+                format!("The bucket you tried to delete is not empty: it holds {}.", bucket.usage());
+            Err(S3Error::with_message(ErrorCode::BucketNotEmpty, message))
+        }
+        Err(error) => Err(error.into()),
+    }
 }

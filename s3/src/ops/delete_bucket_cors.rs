@@ -1,4 +1,4 @@
-//! DeleteBucketCors: also where there is nothing to delete. Source: API Reference, DeleteBucketCors.
+//! DeleteBucketCors: succeeds even without rules to delete. Source: API Reference, DeleteBucketCors.
 
 use crate::call::Call;
 use crate::errors::S3Result;

@@ -1,4 +1,4 @@
-//! GetBucketVersioning: empty for a bucket that never had it. Source: API Reference, GetBucketVersioning.
+//! GetBucketVersioning: empty for a bucket that never had versioning. Source: API Reference, GetBucketVersioning.
 
 use crate::call::Call;
 use crate::errors::S3Result;

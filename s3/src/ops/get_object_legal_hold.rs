@@ -1,16 +1,16 @@
-//! GetObjectLegalHold: `ON`, or `OFF` once it was lifted. Source: API Reference, GetObjectLegalHold.
+//! GetObjectLegalHold: `ON`, or `OFF` after it was lifted. Source: API Reference, GetObjectLegalHold.
 
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::lock_headers::{self, hold_name};
+use crate::headers::object_lock::{self, hold_name};
+use crate::headers::version;
 use crate::reply::Reply;
-use crate::version;
 use crate::xml::writer::XmlWriter;
 
 pub(crate) fn get_object_legal_hold(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    lock_headers::require_object_lock(&bucket.settings())?;
-    let version = version::asked(call.query)?;
+    object_lock::require_object_lock(&bucket.settings())?;
+    let version = version::requested(call.query)?;
     let info = call.engine.head_object(&bucket, &key, version);
     let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
     let legal_hold = info.lock.legal_hold.ok_or(ErrorCode::NoSuchObjectLockConfiguration)?;

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::lock_headers::mode_name;
+use crate::headers::object_lock::mode_name;
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{DefaultRetention, RetentionPeriod};
@@ -15,7 +15,7 @@ pub(crate) fn get_object_lock_configuration(call: &Call<'_>) -> S3Result<Reply> 
     Ok(Reply::xml(document(settings.default_retention)))
 }
 
-/// The configuration of a bucket with object lock.
+/// Writes the configuration of a bucket with object lock.
 pub(crate) fn document(retention: Option<DefaultRetention>) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root("ObjectLockConfiguration");

@@ -2,24 +2,24 @@
 
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::lock_headers::{self, mode_name};
+use crate::headers::object_lock::{self, mode_name};
+use crate::headers::version;
 use crate::reply::Reply;
-use crate::version;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::Retention;
 use cairn_http1::iso8601_millis;
 
 pub(crate) fn get_object_retention(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    lock_headers::require_object_lock(&bucket.settings())?;
-    let version = version::asked(call.query)?;
+    object_lock::require_object_lock(&bucket.settings())?;
+    let version = version::requested(call.query)?;
     let info = call.engine.head_object(&bucket, &key, version);
     let info = info.map_err(|error| version::read_error(error, version, call.head.method()))?;
     let retention = info.lock.retention.ok_or(ErrorCode::NoSuchObjectLockConfiguration)?;
     Ok(Reply::xml(document(retention)))
 }
 
-/// The document of a retention.
+/// Writes the document of a retention.
 pub(crate) fn document(retention: Retention) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(256);
     xml.open_root("Retention");

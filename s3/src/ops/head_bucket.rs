@@ -1,6 +1,6 @@
 //! HeadBucket. Source: API Reference, HeadBucket.
 
-use crate::account::REGION;
+use crate::access::account::REGION;
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::reply::Reply;

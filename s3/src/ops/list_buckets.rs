@@ -1,11 +1,11 @@
-//! ListBuckets, paginated as AWS has it since 2024. Source: API Reference, ListBuckets.
+//! ListBuckets, with the pagination that AWS added in 2024. Source: API Reference, ListBuckets.
 
-use crate::account::{self, REGION};
+use crate::access::account::{self, REGION};
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
-use crate::query::Query;
+use crate::ops::continuation_token;
 use crate::reply::Reply;
-use crate::token;
+use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::Bucket;
 use cairn_http1::iso8601_millis;
@@ -14,23 +14,23 @@ use std::sync::Arc;
 /// Most buckets on one page.
 const BUCKETS_MAX: usize = 10_000;
 
-/// What the query asks for.
+/// The parsed query.
 #[derive(Debug)]
-struct Asked<'a> {
+struct ListRequest<'a> {
     prefix: &'a str,
     max: usize,
     after: Option<String>,
-    /// A region other than ours has no buckets.
+    /// The query asks for another region, which has no buckets.
     other_region: bool,
-    /// AWS names the region of each bucket only when any parameter is there.
+    /// As on AWS, the region of each bucket is written only if the query has any parameter.
     with_region: bool,
 }
 
 pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
-    let asked = asked(call.query)?;
+    let request = list_request(call.query)?;
     let buckets = call.engine.store().buckets();
     let is_shown = |bucket: &Bucket| call.authentication.principal.sees_bucket(bucket.name.as_str());
-    let (page, next) = page(&buckets, &asked, is_shown);
+    let (page, next) = page(&buckets, &request, is_shown);
     let mut xml = XmlWriter::with_capacity(512 + 128 * page.len());
     xml.open_root("ListAllMyBucketsResult");
     account::write_owner(&mut xml);
@@ -39,14 +39,14 @@ pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
         xml.open("Bucket");
         xml.text("Name", bucket.name.as_str());
         xml.value("CreationDate", iso8601_millis(bucket.created_at.0));
-        if asked.with_region {
+        if request.with_region {
             xml.text("BucketRegion", REGION);
         }
         xml.close("Bucket");
     }
     xml.close("Buckets");
-    if !asked.prefix.is_empty() {
-        xml.text("Prefix", asked.prefix);
+    if !request.prefix.is_empty() {
+        xml.text("Prefix", request.prefix);
     }
     if let Some(next) = next {
         xml.text("ContinuationToken", &next);
@@ -55,7 +55,7 @@ pub(crate) fn list_buckets(call: &Call<'_>) -> S3Result<Reply> {
     Ok(Reply::xml(xml))
 }
 
-fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
+fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     const PARAMETERS: [&str; 4] = ["prefix", "max-buckets", "continuation-token", "bucket-region"];
     let max = match query.get("max-buckets") {
         None => BUCKETS_MAX,
@@ -65,12 +65,12 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     };
     let after = match query.get_non_empty("continuation-token") {
         None => None,
-        Some(text) => Some(token::to_bucket(text).ok_or_else(|| {
+        Some(text) => Some(continuation_token::to_bucket(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
             S3Error::invalid_argument("continuation-token", text, message)
         })?),
     };
-    Ok(Asked {
+    Ok(ListRequest {
         prefix: query.get("prefix").unwrap_or_default(),
         max,
         after,
@@ -79,34 +79,35 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     })
 }
 
-/// The buckets of one page, out of all in order of name, and the token of the next page. Those that are not shown to who asks
-/// are as if they were not there.
+/// Returns the buckets of one page and the token of the next page. `buckets` is sorted by name. Buckets that the
+/// principal may not see are skipped.
 fn page<'b>(
     buckets: &'b [Arc<Bucket>],
-    asked: &Asked<'_>,
+    request: &ListRequest<'_>,
     is_shown: impl Fn(&Bucket) -> bool,
 ) -> (Vec<&'b Bucket>, Option<String>) {
-    if asked.other_region {
+    if request.other_region {
         return (Vec::new(), None);
     }
-    let start = match &asked.after {
+    debug_assert!(buckets.is_sorted_by_key(|bucket| bucket.name.as_str()), "buckets are sorted by name");
+    let start = match &request.after {
         Some(after) => buckets.partition_point(|bucket| bucket.name.as_str() <= after.as_str()),
         None => 0,
     };
     let mut matching = buckets[start..]
         .iter()
         .map(|bucket| &**bucket)
-        .filter(|bucket| bucket.name.as_str().starts_with(asked.prefix) && is_shown(bucket));
-    let page: Vec<&Bucket> = matching.by_ref().take(asked.max).collect();
-    let next = matching.next().and(page.last()).map(|last| token::of_bucket(last.name.as_str()));
+        .filter(|bucket| bucket.name.as_str().starts_with(request.prefix) && is_shown(bucket));
+    let page: Vec<&Bucket> = matching.by_ref().take(request.max).collect();
+    let next = matching.next().and(page.last()).map(|last| continuation_token::of_bucket(last.name.as_str()));
     (page, next)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
-    use crate::query::Query;
-    use crate::token;
+    use super::list_request;
+    use crate::ops::continuation_token;
+    use crate::request::query::Query;
 
     #[test]
     fn parameters_out_of_range_are_invalid_arguments() {
@@ -114,12 +115,13 @@ mod tests {
             ["max-buckets=0", "max-buckets=10001", "max-buckets=x", "max-buckets=", "continuation-token=x"]
         {
             let query = Query::parse(Some(raw)).expect("parses");
-            assert_eq!(asked(&query).expect_err(raw).code(), "InvalidArgument");
+            assert_eq!(list_request(&query).expect_err(raw).code(), "InvalidArgument");
         }
-        let raw = format!("max-buckets=2&prefix=a&continuation-token={}", token::of_bucket("abc"));
+        let raw =
+            format!("max-buckets=2&prefix=a&continuation-token={}", continuation_token::of_bucket("abc"));
         let query = Query::parse(Some(&raw)).expect("parses");
-        let asked = asked(&query).expect("ok");
-        assert_eq!((asked.max, asked.prefix, asked.after.as_deref()), (2, "a", Some("abc")));
-        assert!(asked.with_region && !asked.other_region);
+        let request = list_request(&query).expect("ok");
+        assert_eq!((request.max, request.prefix, request.after.as_deref()), (2, "a", Some("abc")));
+        assert!(request.with_region && !request.other_region);
     }
 }

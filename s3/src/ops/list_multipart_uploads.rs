@@ -1,28 +1,28 @@
 //! ListMultipartUploads. Source: API Reference, ListMultipartUploads.
 //!
-//! The engine decides what is on a page; this file reads the request and writes the page. Unlike lists of objects, a page
-//! holds as many entries as were asked for, if there are so many.
+//! The engine fills a page; this file parses the request and writes the page. Unlike a page of objects, a page has as
+//! many entries as were requested, if they exist.
 
-use crate::account;
+use crate::access::account;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::multipart::write_upload_checksum;
 use crate::ops::list_page;
-use crate::ops::names::NameEncoding;
-use crate::query::Query;
+use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
+use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListUploads, ListedUpload, UploadPosition, UploadsPage};
 use cairn_http1::iso8601_millis;
 use cairn_model::UploadId;
 use futures_lite::future::yield_now;
 
-/// Bytes of XML around one upload, for the first allocation.
+/// Estimated bytes of XML for one upload, to size the first allocation.
 const ENTRY_BYTES: usize = 512;
 
-/// What the query asks for.
+/// The parsed query.
 #[derive(Debug)]
-struct Asked<'a> {
+struct ListRequest<'a> {
     prefix: &'a str,
     delimiter: Option<&'a str>,
     max: usize,
@@ -34,15 +34,15 @@ struct Asked<'a> {
 
 pub(crate) async fn list_multipart_uploads(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut asked = asked(call.query)?;
-    let mut page = UploadsPage { next: asked.after.take(), ..UploadsPage::default() };
-    // A page of none is never truncated, though more may follow.
-    while page.uploads.len() + page.common_prefixes.len() < asked.max {
+    let mut request = list_request(call.query)?;
+    let mut page = UploadsPage { next: request.after.take(), ..UploadsPage::default() };
+    // A page with max 0 is never truncated, even if entries exist.
+    while page.uploads.len() + page.common_prefixes.len() < request.max {
         let list = ListUploads {
-            prefix: asked.prefix.as_bytes(),
-            delimiter: asked.delimiter.map(str::as_bytes),
+            prefix: request.prefix.as_bytes(),
+            delimiter: request.delimiter.map(str::as_bytes),
             after: page.next.take(),
-            max: asked.max - page.uploads.len() - page.common_prefixes.len(),
+            max: request.max - page.uploads.len() - page.common_prefixes.len(),
         };
         let mut more = call.engine.list_uploads(&bucket, &list)?;
         page.uploads.append(&mut more.uploads);
@@ -53,17 +53,17 @@ pub(crate) async fn list_multipart_uploads(call: &Call<'_>) -> S3Result<Reply> {
         }
         yield_now().await;
     }
-    if asked.max == 0 {
+    if request.max == 0 {
         page.next = None;
     }
-    Ok(Reply::xml(document(bucket.name.as_str(), &asked, &page)?))
+    Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
+fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = query.get_non_empty("delimiter");
     let key_marker = query.get("key-marker").unwrap_or_default();
-    // Without a key marker it is ignored, as on AWS.
+    // It is ignored without a key marker, as on AWS.
     let upload_id_marker = query.get_non_empty("upload-id-marker").filter(|_| !key_marker.is_empty());
     let after = match upload_id_marker {
         _ if key_marker.is_empty() => None,
@@ -78,7 +78,7 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
         }
         None => Some(UploadPosition::AfterKey(key_marker.as_bytes().to_vec())),
     };
-    Ok(Asked {
+    Ok(ListRequest {
         prefix,
         delimiter,
         max: list_page::page_size(query, "max-uploads")?,
@@ -89,14 +89,15 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     })
 }
 
-fn document(bucket: &str, asked: &Asked<'_>, page: &UploadsPage) -> S3Result<XmlWriter> {
-    let names = asked.encoding;
+fn document(bucket: &str, request: &ListRequest<'_>, page: &UploadsPage) -> S3Result<XmlWriter> {
+    let names = request.encoding;
     let entries = page.uploads.len() + page.common_prefixes.len();
+    assert!(entries <= request.max, "a page has at most as many entries as were requested");
     let mut xml = XmlWriter::with_capacity(1024 + ENTRY_BYTES * entries);
     xml.open_root("ListMultipartUploadsResult");
     xml.text("Bucket", bucket);
-    names.write(&mut xml, "KeyMarker", asked.key_marker)?;
-    xml.text("UploadIdMarker", asked.upload_id_marker);
+    names.write(&mut xml, "KeyMarker", request.key_marker)?;
+    xml.text("UploadIdMarker", request.upload_id_marker);
     if let Some(next) = &page.next {
         let (key, id) = match next {
             UploadPosition::AfterKey(key) | UploadPosition::AfterPrefix(key) => (key, None),
@@ -108,14 +109,14 @@ fn document(bucket: &str, asked: &Asked<'_>, page: &UploadsPage) -> S3Result<Xml
             None => xml.text("NextUploadIdMarker", ""),
         }
     }
-    names.write(&mut xml, "Prefix", asked.prefix)?;
-    if let Some(delimiter) = asked.delimiter {
+    names.write(&mut xml, "Prefix", request.prefix)?;
+    if let Some(delimiter) = request.delimiter {
         names.write(&mut xml, "Delimiter", delimiter)?;
     }
     if names == NameEncoding::Url {
         xml.text("EncodingType", "url");
     }
-    xml.value("MaxUploads", asked.max);
+    xml.value("MaxUploads", request.max);
     xml.value("IsTruncated", page.next.is_some());
     for upload in &page.uploads {
         write_upload(&mut xml, names, upload)?;
@@ -138,41 +139,41 @@ fn write_upload(xml: &mut XmlWriter, names: NameEncoding, upload: &ListedUpload)
     Ok(())
 }
 
-/// Keys and delimiters are UTF-8, hence so is what ends with either.
+/// Converts a key or common prefix. Keys and delimiters are UTF-8, and so is every text that ends with either.
 fn utf8(name: &[u8]) -> S3Result<&str> {
     std::str::from_utf8(name).map_err(|_| S3Error::internal("a name in a list of uploads is not UTF-8"))
 }
 
-/// What must hold of the query of a list of uploads, whatever it is.
+/// Checks properties that hold for every query of a list of uploads.
 ///
 /// # Panics
-/// When it does not.
+/// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(asked) = asked(query) else { return };
-    assert!(asked.max <= list_page::KEYS_MAX);
-    assert_eq!(asked.after.is_none(), asked.key_marker.is_empty());
-    let page = UploadsPage { next: asked.after.clone(), ..UploadsPage::default() };
-    let Ok(xml) = document("bucket", &asked, &page) else { return };
+    let Ok(request) = list_request(query) else { return };
+    assert!(request.max <= list_page::KEYS_MAX);
+    assert_eq!(request.after.is_none(), request.key_marker.is_empty());
+    let page = UploadsPage { next: request.after.clone(), ..UploadsPage::default() };
+    let Ok(xml) = document("bucket", &request, &page) else { return };
     let root = crate::xml::reader::parse(&xml.finish()).expect("an answer is well-formed");
     assert_eq!(root.child("NextKeyMarker").is_some(), page.next.is_some());
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, document};
-    use crate::query::Query;
+    use super::{document, list_request};
+    use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{ChecksumAlgorithm, ChecksumKind, ListedUpload, UploadChecksum};
     use cairn_engine::{UploadPosition, UploadsPage};
     use cairn_model::{Timestamp, UploadId};
 
     fn after(raw: &str) -> Option<UploadPosition> {
-        asked(&Query::parse(Some(raw)).expect("parses")).expect("valid").after
+        list_request(&Query::parse(Some(raw)).expect("parses")).expect("valid").after
     }
 
     #[test]
-    fn markers_say_where_the_list_goes_on() {
+    fn markers_set_the_position() {
         let id = "000000000000000a";
         assert_eq!(after(""), None);
         assert_eq!(after(&format!("upload-id-marker={id}")), None);
@@ -189,12 +190,12 @@ mod tests {
         }
         for bad in ["max-uploads=-1", "max-uploads=x", "key-marker=a&upload-id-marker=x", "encoding-type=x"] {
             let query = Query::parse(Some(bad)).expect("parses");
-            assert_eq!(asked(&query).expect_err(bad).code(), "InvalidArgument");
+            assert_eq!(list_request(&query).expect_err(bad).code(), "InvalidArgument");
         }
     }
 
     #[test]
-    fn a_page_tells_its_uploads_and_where_the_next_begins() {
+    fn page_lists_uploads_and_the_next_markers() {
         let checksum = UploadChecksum { algorithm: ChecksumAlgorithm::Sha256, kind: ChecksumKind::Composite };
         let upload = ListedUpload {
             key: "a b".to_owned(),
@@ -208,7 +209,7 @@ mod tests {
             next: Some(UploadPosition::AfterUpload(b"d e".to_vec(), UploadId(11))),
         };
         let query = Query::parse(Some("max-uploads=2&delimiter=/&encoding-type=url")).expect("parses");
-        let xml = document("photos", &asked(&query).expect("valid"), &page).expect("writes");
+        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes");
         let root = parse(&xml.finish()).expect("well-formed");
         for (name, value) in [
             ("Bucket", "photos"),

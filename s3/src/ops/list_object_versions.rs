@@ -1,16 +1,16 @@
 //! ListObjectVersions. Source: API Reference, ListObjectVersions.
 //!
-//! The engine decides what is on a page; this file reads the request and writes the page. A page goes on behind its last
-//! version, named by key and version id, or behind its last common prefix, which stands in the key marker.
+//! The engine fills a page; this file parses the request and writes the page. The next page starts after the last
+//! version, named by key and version id, or after the last common prefix, named by the key marker.
 
-use crate::account;
+use crate::access::account;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
+use crate::headers::version;
 use crate::ops::list_page::{self, ENTRY_BYTES};
-use crate::ops::names::NameEncoding;
-use crate::query::Query;
+use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
-use crate::version;
+use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListVersions, ListedVersion, VersionPosition, VersionsPage};
 use cairn_http1::iso8601_millis;
@@ -18,9 +18,9 @@ use cairn_http1::iso8601_millis;
 const KEY_MARKER: &str = "key-marker";
 const VERSION_MARKER: &str = "version-id-marker";
 
-/// What the query asks for.
+/// The parsed query.
 #[derive(Debug)]
-struct Asked<'a> {
+struct ListRequest<'a> {
     prefix: &'a str,
     delimiter: Option<&'a str>,
     max: usize,
@@ -32,20 +32,20 @@ struct Asked<'a> {
 
 pub(crate) fn list_object_versions(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let mut asked = asked(call.query)?;
+    let mut request = list_request(call.query)?;
     let list = ListVersions {
-        prefix: asked.prefix.as_bytes(),
-        delimiter: asked.delimiter.map(str::as_bytes),
-        after: asked.after.take(),
-        max: asked.max,
+        prefix: request.prefix.as_bytes(),
+        delimiter: request.delimiter.map(str::as_bytes),
+        after: request.after.take(),
+        max: request.max,
     };
-    // A page of none is never truncated, though more may follow.
+    // A page with max 0 is never truncated, even if entries exist.
     let page =
-        if asked.max == 0 { VersionsPage::default() } else { call.engine.list_versions(&bucket, &list)? };
-    Ok(Reply::xml(document(bucket.name.as_str(), &asked, &page)?))
+        if request.max == 0 { VersionsPage::default() } else { call.engine.list_versions(&bucket, &list)? };
+    Ok(Reply::xml(document(bucket.name.as_str(), &request, &page)?))
 }
 
-fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
+fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     let prefix = query.get("prefix").unwrap_or_default();
     let delimiter = query.get_non_empty("delimiter");
     let key_marker = query.get(KEY_MARKER).unwrap_or_default();
@@ -62,7 +62,7 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
             Some(VersionPosition::AfterVersion(key_marker.as_bytes().to_vec(), name))
         }
     };
-    Ok(Asked {
+    Ok(ListRequest {
         prefix,
         delimiter,
         max: list_page::max_keys(query)?,
@@ -73,7 +73,7 @@ fn asked<'a>(query: &'a Query<'_>) -> S3Result<Asked<'a>> {
     })
 }
 
-/// A key marker that is a common prefix of this list goes behind all that the prefix stands for.
+/// Returns the position of a key marker. A marker that is a common prefix of this list skips all keys with the prefix.
 fn position_of_key(prefix: &str, delimiter: Option<&str>, key_marker: &str) -> Option<VersionPosition> {
     if key_marker.is_empty() {
         return None;
@@ -86,13 +86,13 @@ fn position_of_key(prefix: &str, delimiter: Option<&str>, key_marker: &str) -> O
     })
 }
 
-/// What must hold of a list's query, whatever it is.
+/// Checks properties that hold for every query of a list.
 ///
 /// # Panics
-/// When it does not.
+/// If a property does not hold.
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn check_query(query: &Query<'_>) {
-    let Ok(found) = asked(query) else { return };
+    let Ok(found) = list_request(query) else { return };
     assert!(found.max <= list_page::KEYS_MAX);
     assert_eq!(found.after.is_some(), !found.key_marker.is_empty());
     let page = VersionsPage { next: found.after.clone(), ..VersionsPage::default() };
@@ -101,20 +101,21 @@ pub(crate) fn check_query(query: &Query<'_>) {
     }
 }
 
-fn document(bucket: &str, asked: &Asked<'_>, page: &VersionsPage) -> S3Result<XmlWriter> {
-    let names = asked.encoding;
+fn document(bucket: &str, request: &ListRequest<'_>, page: &VersionsPage) -> S3Result<XmlWriter> {
+    let names = request.encoding;
     let entries = page.versions.len() + page.common_prefixes.len();
+    assert!(entries <= request.max, "a page has at most as many entries as were requested");
     let mut xml = XmlWriter::with_capacity(1024 + ENTRY_BYTES * entries);
     xml.open_root("ListVersionsResult");
     xml.text("Name", bucket);
-    names.write(&mut xml, "Prefix", asked.prefix)?;
-    names.write(&mut xml, "KeyMarker", asked.key_marker)?;
-    xml.text("VersionIdMarker", asked.version_marker);
+    names.write(&mut xml, "Prefix", request.prefix)?;
+    names.write(&mut xml, "KeyMarker", request.key_marker)?;
+    xml.text("VersionIdMarker", request.version_marker);
     if let Some(next) = &page.next {
         write_next(&mut xml, names, next)?;
     }
-    xml.value("MaxKeys", asked.max);
-    if let Some(delimiter) = asked.delimiter {
+    xml.value("MaxKeys", request.max);
+    if let Some(delimiter) = request.delimiter {
         names.write(&mut xml, "Delimiter", delimiter)?;
     }
     if names == NameEncoding::Url {
@@ -162,8 +163,8 @@ fn write_version(xml: &mut XmlWriter, names: NameEncoding, version: &ListedVersi
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, document};
-    use crate::query::Query;
+    use super::{document, list_request};
+    use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{
         ChecksumAlgorithm, ChecksumKind, ListedObject, ListedVersion, VersionPosition, VersionsPage,
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_say_behind_which_version_key_or_prefix_a_list_goes_on() {
+    fn markers_set_the_position() {
         let key = |key: &str| Some(VersionPosition::AfterKey(key.as_bytes().to_vec()));
         let prefix = |prefix: &str| Some(VersionPosition::AfterPrefix(prefix.as_bytes().to_vec()));
         let version = |key: &str, name| Some(VersionPosition::AfterVersion(key.as_bytes().to_vec(), name));
@@ -207,7 +208,7 @@ mod tests {
             ),
         ] {
             let query = Query::parse(Some(raw)).expect("parses");
-            assert_eq!(asked(&query).expect(raw).after, after, "{raw}");
+            assert_eq!(list_request(&query).expect(raw).after, after, "{raw}");
         }
         for raw in [
             "version-id-marker=null",
@@ -218,13 +219,13 @@ mod tests {
             "encoding-type=x",
         ] {
             let query = Query::parse(Some(raw)).expect("parses");
-            let refused = asked(&query).expect_err(raw);
+            let refused = list_request(&query).expect_err(raw);
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{raw}");
         }
     }
 
     #[test]
-    fn a_page_has_versions_and_markers_in_order_and_says_where_the_next_begins() {
+    fn page_lists_versions_and_the_next_markers() {
         let ten = VersionName::Id(VersionId(10));
         let page = VersionsPage {
             versions: vec![listed("a b", ten, true), listed("a b", VersionName::Null, false)],
@@ -233,7 +234,7 @@ mod tests {
         };
         let raw = "delimiter=/&max-keys=3&encoding-type=url&key-marker=%20&version-id-marker=null";
         let query = Query::parse(Some(raw)).expect("parses");
-        let xml = document("photos", &asked(&query).expect("valid"), &page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes").finish();
         let root = parse(&xml).expect("well-formed");
         for (name, value) in [
             ("Name", "photos"),
@@ -264,13 +265,13 @@ mod tests {
     }
 
     #[test]
-    fn a_page_that_ends_with_a_prefix_names_it_and_no_version() {
+    fn next_marker_after_a_prefix_has_no_version() {
         let query = Query::parse(Some("delimiter=/")).expect("parses");
         let page = VersionsPage {
             next: Some(VersionPosition::AfterPrefix(b"a/".to_vec())),
             ..VersionsPage::default()
         };
-        let xml = document("photos", &asked(&query).expect("valid"), &page).expect("writes").finish();
+        let xml = document("photos", &list_request(&query).expect("valid"), &page).expect("writes").finish();
         let root = parse(&xml).expect("well-formed");
         assert_eq!((text(&root, "NextKeyMarker"), text(&root, "NextVersionIdMarker")), (Some("a/"), None));
     }

@@ -1,50 +1,50 @@
-//! What pages of lists have in common, whatever they list: how much a client may ask for, and elements that several have.
+//! Shared code of lists: page sizes, common prefixes, and elements that several lists write.
 
-use crate::checksum;
 use crate::errors::{S3Error, S3Result};
-use crate::ops::names::NameEncoding;
-use crate::query::Query;
+use crate::headers::checksum;
+use crate::ops::name_encoding::NameEncoding;
+use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::ListedObject;
 
-/// Most keys and common prefixes, or parts, on one page; a larger number counts as this.
+/// Most entries on one page. A larger request counts as this many.
 pub(crate) const KEYS_MAX: usize = 1000;
-/// Bytes of XML around one key, for the first allocation.
+/// Estimated bytes of XML for one key, to size the first allocation.
 pub(crate) const ENTRY_BYTES: usize = 256;
 
-/// What `max-keys` asks for.
+/// Parses `max-keys`.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no number of digits alone.
+/// `InvalidArgument` for anything but digits.
 pub(crate) fn max_keys(query: &Query<'_>) -> S3Result<usize> {
     page_size(query, "max-keys")
 }
 
-/// How many entries the parameter `name` asks for, 1000 at most.
+/// Parses the page size in the parameter `name`, at most 1000.
 ///
 /// # Errors
-/// `InvalidArgument` for what is no number of digits alone.
+/// `InvalidArgument` for anything but digits.
 pub(crate) fn page_size(query: &Query<'_>, name: &'static str) -> S3Result<usize> {
     let Some(text) = query.get(name) else { return Ok(KEYS_MAX) };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
         let message = format!("Provided {name} is not a non-negative integer.");
         return Err(S3Error::invalid_argument(name, text, message));
     }
-    // A number beyond `usize` is as good as the largest page.
+    // A number that does not fit into `usize` counts as the largest page.
     Ok(text.parse().unwrap_or(KEYS_MAX).min(KEYS_MAX))
 }
 
-/// Whether a key marker is a common prefix of a page before: what stands after the list's prefix ends with its first
-/// delimiter. The page after such a marker begins behind all keys under it.
+/// Whether a key marker is a common prefix of the previous page: the text after the list's prefix ends with its first
+/// delimiter. The page after such a marker starts after all keys with this prefix.
 pub(crate) fn is_common_prefix(marker: &str, prefix: &str, delimiter: Option<&str>) -> bool {
     let (Some(rest), Some(delimiter)) = (marker.strip_prefix(prefix), delimiter) else { return false };
     rest.find(delimiter).is_some_and(|at| at + delimiter.len() == rest.len())
 }
 
-/// A common prefix as text: keys and delimiters are UTF-8, hence so is what ends with a delimiter.
+/// Converts a common prefix to text. Keys and delimiters are UTF-8, and so is every text that ends with a delimiter.
 ///
 /// # Errors
-/// `InternalError` when it is not.
+/// `InternalError` if it is not UTF-8.
 pub(crate) fn prefix_text(prefix: &[u8]) -> S3Result<&str> {
     std::str::from_utf8(prefix).map_err(|_| S3Error::internal("a common prefix is not UTF-8"))
 }
@@ -52,7 +52,7 @@ pub(crate) fn prefix_text(prefix: &[u8]) -> S3Result<&str> {
 /// Writes the common prefixes of a page.
 ///
 /// # Errors
-/// `InvalidRequest` for one that XML cannot carry.
+/// `InvalidRequest` for one that XML cannot represent.
 pub(crate) fn write_common_prefixes(
     xml: &mut XmlWriter,
     names: NameEncoding,
@@ -66,7 +66,7 @@ pub(crate) fn write_common_prefixes(
     Ok(())
 }
 
-/// Writes which checksums an object has.
+/// Writes the algorithms and the type of an object's checksums.
 pub(crate) fn write_checksums(xml: &mut XmlWriter, object: &ListedObject) {
     for algorithm in &object.checksum_algorithms {
         xml.text("ChecksumAlgorithm", checksum::name(*algorithm));

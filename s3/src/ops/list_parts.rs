@@ -1,24 +1,24 @@
 //! ListParts. Source: API Reference, ListParts.
 
-use crate::account;
+use crate::access::account;
 use crate::call::Call;
-use crate::checksum;
 use crate::errors::{S3Error, S3Result};
-use crate::multipart::{named_upload, refuse_beside, write_upload_checksum};
+use crate::headers::checksum;
+use crate::multipart::{named_upload, refuse_conflicting_parameter, write_upload_checksum};
 use crate::ops::list_page;
-use crate::ops::names::NameEncoding;
-use crate::query::Query;
+use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
+use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{PartInfo, PartsPage};
 use cairn_http1::iso8601_millis;
 
-/// Bytes of XML around one part, for the first allocation.
+/// Estimated bytes of XML for one part, to size the first allocation.
 const ENTRY_BYTES: usize = 192;
 
-/// What the query asks for.
+/// The parsed query.
 #[derive(Debug)]
-struct Asked {
+struct ListRequest {
     max: usize,
     after: u16,
     encoding: NameEncoding,
@@ -26,17 +26,17 @@ struct Asked {
 
 pub(crate) fn list_parts(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key, id) = named_upload(call)?;
-    refuse_beside(call, "uploadId", "partNumber")?;
-    let asked = asked(call.query)?;
-    let mut page = call.engine.list_parts(&bucket, &key, id, asked.after, asked.max.max(1))?;
-    if asked.max == 0 {
-        // A page of none is never truncated, though more may follow.
+    refuse_conflicting_parameter(call, "uploadId", "partNumber")?;
+    let request = list_request(call.query)?;
+    let mut page = call.engine.list_parts(&bucket, &key, id, request.after, request.max.max(1))?;
+    if request.max == 0 {
+        // A page with max 0 is never truncated, even if parts exist.
         page = PartsPage { parts: Vec::new(), is_truncated: false, ..page };
     }
-    Ok(Reply::xml(document((bucket.name.as_str(), key.as_str()), &asked, &page)?))
+    Ok(Reply::xml(document((bucket.name.as_str(), key.as_str()), &request, &page)?))
 }
 
-fn asked(query: &Query<'_>) -> S3Result<Asked> {
+fn list_request(query: &Query<'_>) -> S3Result<ListRequest> {
     let after = match query.get_non_empty("part-number-marker") {
         None => 0,
         Some(text) if text.bytes().all(|byte| byte.is_ascii_digit()) => text.parse().unwrap_or(u16::MAX),
@@ -46,26 +46,27 @@ fn asked(query: &Query<'_>) -> S3Result<Asked> {
         }
     };
     let max = list_page::page_size(query, "max-parts")?;
-    Ok(Asked { max, after, encoding: NameEncoding::parse(query.get("encoding-type"))? })
+    Ok(ListRequest { max, after, encoding: NameEncoding::parse(query.get("encoding-type"))? })
 }
 
-fn document((bucket, key): (&str, &str), asked: &Asked, page: &PartsPage) -> S3Result<XmlWriter> {
+fn document((bucket, key): (&str, &str), request: &ListRequest, page: &PartsPage) -> S3Result<XmlWriter> {
+    assert!(page.parts.len() <= request.max, "a page has at most as many parts as were requested");
     let mut xml = XmlWriter::with_capacity(1024 + ENTRY_BYTES * page.parts.len());
     xml.open_root("ListPartsResult");
     xml.text("Bucket", bucket);
-    asked.encoding.write(&mut xml, "Key", key)?;
-    if asked.encoding == NameEncoding::Url {
+    request.encoding.write(&mut xml, "Key", key)?;
+    if request.encoding == NameEncoding::Url {
         xml.text("EncodingType", "url");
     }
     xml.value("UploadId", page.upload.id);
     account::write_owner_as(&mut xml, "Initiator");
     account::write_owner(&mut xml);
     xml.text("StorageClass", "STANDARD");
-    xml.value("PartNumberMarker", asked.after);
+    xml.value("PartNumberMarker", request.after);
     if let (true, Some(last)) = (page.is_truncated, page.parts.last()) {
         xml.value("NextPartNumberMarker", last.number);
     }
-    xml.value("MaxParts", asked.max);
+    xml.value("MaxParts", request.max);
     xml.value("IsTruncated", page.is_truncated);
     write_upload_checksum(&mut xml, page.upload.upload.checksum);
     for part in &page.parts {
@@ -89,8 +90,8 @@ fn write_part(xml: &mut XmlWriter, part: &PartInfo) {
 
 #[cfg(test)]
 mod tests {
-    use super::{asked, document};
-    use crate::query::Query;
+    use super::{document, list_request};
+    use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{
         ChecksumAlgorithm, ChecksumKind, NewUpload, PartInfo, PartsPage, UploadChecksum, UploadInfo,
@@ -98,7 +99,7 @@ mod tests {
     use cairn_model::{Timestamp, UploadId};
 
     #[test]
-    fn a_page_tells_its_parts_and_where_the_next_begins() {
+    fn page_lists_parts_and_the_next_marker() {
         let query = Query::parse(Some("max-parts=1&part-number-marker=6&encoding-type=url")).expect("parses");
         let checksum = UploadChecksum { algorithm: ChecksumAlgorithm::Crc32, kind: ChecksumKind::FullObject };
         let upload = NewUpload { checksum: Some(checksum), ..NewUpload::default() };
@@ -114,7 +115,7 @@ mod tests {
             parts: vec![part],
             is_truncated: true,
         };
-        let xml = document(("photos", "a b"), &asked(&query).expect("valid"), &page).expect("writes");
+        let xml = document(("photos", "a b"), &list_request(&query).expect("valid"), &page).expect("writes");
         let root = parse(&xml.finish()).expect("well-formed");
         let text = |name| root.child(name).map(Element::text);
         for (name, value) in [
@@ -146,11 +147,11 @@ mod tests {
 
     #[test]
     fn markers_and_page_sizes_are_numbers() {
-        let asked_of = |raw: &str| asked(&Query::parse(Some(raw)).expect("parses"));
-        assert_eq!(asked_of("max-parts=5000&part-number-marker=99999").expect("ok").after, u16::MAX);
-        assert_eq!(asked_of("max-parts=5000").expect("ok").max, 1000);
+        let parsed = |raw: &str| list_request(&Query::parse(Some(raw)).expect("parses"));
+        assert_eq!(parsed("max-parts=5000&part-number-marker=99999").expect("ok").after, u16::MAX);
+        assert_eq!(parsed("max-parts=5000").expect("ok").max, 1000);
         for bad in ["max-parts=-1", "max-parts=x", "part-number-marker=x", "part-number-marker=-1"] {
-            assert_eq!(asked_of(bad).expect_err(bad).code(), "InvalidArgument");
+            assert_eq!(parsed(bad).expect_err(bad).code(), "InvalidArgument");
         }
     }
 }

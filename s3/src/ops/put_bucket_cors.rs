@@ -21,5 +21,6 @@ pub(crate) async fn put_bucket_cors(call: &Call<'_>, body: &mut RequestBody<'_>)
     let rules = configuration::read(&read_document(call, body, "CORSConfiguration").await?)?;
     let change = BucketChange::Cors(Some(rules.encode()?));
     call.engine.store().change_bucket(&bucket, change).await?;
+    call.recording.describe(|| format!("{} rules", rules.rules.len()));
     Ok(Reply::empty(StatusCode::OK))
 }

@@ -1,4 +1,5 @@
-//! PutBucketVersioning: enabled or suspended, never off again. Source: API Reference, PutBucketVersioning.
+//! PutBucketVersioning: enables or suspends versioning; it cannot be removed. Source: API Reference,
+//! PutBucketVersioning.
 
 use crate::body::read_document;
 use crate::call::Call;
@@ -11,7 +12,7 @@ use cairn_net::RequestBody;
 
 pub(crate) async fn put_bucket_versioning(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    let versioning = asked(&read_document(call, body, "VersioningConfiguration").await?)?;
+    let versioning = parse_document(&read_document(call, body, "VersioningConfiguration").await?)?;
     let change = BucketChange::Versioning(versioning);
     call.engine.store().change_bucket(&bucket, change).await.map_err(|error| match error {
         EngineError::InvalidBucketState => S3Error::with_message(
@@ -20,15 +21,16 @@ pub(crate) async fn put_bucket_versioning(call: &Call<'_>, body: &mut RequestBod
         ),
         other => other.into(),
     })?;
+    call.recording.describe(|| format!("{versioning:?}"));
     Ok(Reply::empty(StatusCode::OK))
 }
 
-/// MFA delete may be named as disabled, which it is.
-fn asked(document: &Element) -> S3Result<Versioning> {
+/// Reads the document. MFA delete may be present as `Disabled`.
+fn parse_document(document: &Element) -> S3Result<Versioning> {
     match document.only_text("MfaDelete")? {
         None | Some("Disabled") => {}
         Some("Enabled") => {
-            return Err(S3Error::not_implemented("MFA delete is not implemented: leave MfaDelete away."));
+            return Err(S3Error::not_implemented("MFA delete is not implemented: omit MfaDelete."));
         }
         Some(_) => return Err(ErrorCode::MalformedXML.into()),
     }
@@ -41,19 +43,20 @@ fn asked(document: &Element) -> S3Result<Versioning> {
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::parse_document;
     use crate::xml::reader::parse;
     use cairn_engine::Versioning;
 
     #[test]
-    fn there_are_two_states_to_ask_for() {
-        let asked = |inner: &str| {
+    fn status_is_enabled_or_suspended() {
+        let parsed = |inner: &str| {
             let body = format!("<VersioningConfiguration>{inner}</VersioningConfiguration>");
-            asked(&parse(body.as_bytes()).expect(inner)).map_err(|error| (error.status(), error.code()))
+            parse_document(&parse(body.as_bytes()).expect(inner))
+                .map_err(|error| (error.status(), error.code()))
         };
-        assert_eq!(asked("<Status>Enabled</Status>"), Ok(Versioning::Enabled));
+        assert_eq!(parsed("<Status>Enabled</Status>"), Ok(Versioning::Enabled));
         let suspended = "<MfaDelete>Disabled</MfaDelete><Status> Suspended\n</Status><Unknown/>";
-        assert_eq!(asked(suspended), Ok(Versioning::Suspended));
+        assert_eq!(parsed(suspended), Ok(Versioning::Suspended));
         for inner in [
             "",
             "<Status/>",
@@ -62,9 +65,9 @@ mod tests {
             "<Status>Enabled</Status><Status>Suspended</Status>",
             "<Status>Enabled</Status><MfaDelete>x</MfaDelete>",
         ] {
-            assert_eq!(asked(inner), Err((400, "MalformedXML")), "{inner}");
+            assert_eq!(parsed(inner), Err((400, "MalformedXML")), "{inner}");
         }
         let mfa = "<Status>Enabled</Status><MfaDelete>Enabled</MfaDelete>";
-        assert_eq!(asked(mfa), Err((501, "NotImplemented")));
+        assert_eq!(parsed(mfa), Err((501, "NotImplemented")));
     }
 }

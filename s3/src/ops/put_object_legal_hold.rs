@@ -1,23 +1,24 @@
-//! PutObjectLegalHold: sets or lifts the hold of a version, apart from its retention. Source: API Reference,
+//! PutObjectLegalHold: sets or lifts the legal hold of a version, independent of its retention. Source: API Reference,
 //! PutObjectLegalHold.
 
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::lock_headers::{self, hold_of};
+use crate::headers::object_lock::{self, parse_hold};
+use crate::headers::version;
 use crate::reply::Reply;
-use crate::version;
 use crate::xml::reader::Element;
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
 pub(crate) async fn put_object_legal_hold(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
-    lock_headers::require_object_lock(&bucket.settings())?;
-    let version = version::asked(call.query)?;
-    let legal_hold = asked(&read_document(call, body, "LegalHold").await?)?;
+    object_lock::require_object_lock(&bucket.settings())?;
+    let version = version::requested(call.query)?;
+    let legal_hold = parse_document(&read_document(call, body, "LegalHold").await?)?;
     let set = call.engine.set_legal_hold(&bucket, &key, version, legal_hold).await;
     set.map_err(|error| version::read_error(error, version, call.head.method()))?;
+    call.recording.describe(|| format!("legal hold {}", if legal_hold { "set" } else { "lifted" }));
     Ok(Reply::empty(StatusCode::OK))
 }
 
@@ -25,17 +26,17 @@ pub(crate) async fn put_object_legal_hold(call: &Call<'_>, body: &mut RequestBod
 ///
 /// # Errors
 /// `MalformedXML`.
-pub(crate) fn asked(document: &Element) -> S3Result<bool> {
-    document.only_text("Status")?.and_then(hold_of).ok_or_else(|| ErrorCode::MalformedXML.into())
+pub(crate) fn parse_document(document: &Element) -> S3Result<bool> {
+    document.only_text("Status")?.and_then(parse_hold).ok_or_else(|| ErrorCode::MalformedXML.into())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::parse_document;
     use crate::xml::reader::parse;
 
     #[test]
-    fn a_hold_is_on_or_off() {
+    fn hold_is_on_or_off() {
         for (inner, expected) in [
             ("<Status>ON</Status>", Some(true)),
             ("<Status>OFF</Status>", Some(false)),
@@ -45,7 +46,7 @@ mod tests {
             ("<Status>ON</Status><Status>OFF</Status>", None),
         ] {
             let body = format!("<LegalHold>{inner}</LegalHold>");
-            assert_eq!(asked(&parse(body.as_bytes()).expect(inner)).ok(), expected, "{inner}");
+            assert_eq!(parse_document(&parse(body.as_bytes()).expect(inner)).ok(), expected, "{inner}");
         }
     }
 }

@@ -1,10 +1,10 @@
-//! PutObjectLockConfiguration: the default retention of a bucket that was created with object lock. Source: API Reference,
+//! PutObjectLockConfiguration: sets the default retention of a bucket with object lock. Source: API Reference,
 //! PutObjectLockConfiguration; "Object Lock considerations" for the longest retention.
 
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::lock_headers::mode_of;
+use crate::headers::object_lock::{mode_name, parse_mode};
 use crate::reply::Reply;
 use crate::xml::reader::Element;
 use cairn_engine::{BucketChange, DefaultRetention, RetentionPeriod};
@@ -28,10 +28,23 @@ pub(crate) async fn put_object_lock_configuration(
         return Err(S3Error::with_message(ErrorCode::InvalidBucketState, message));
     }
     call.engine.store().change_bucket(&bucket, BucketChange::DefaultRetention(retention)).await?;
+    call.recording.describe(|| describe(retention));
     Ok(Reply::empty(StatusCode::OK))
 }
 
-/// Reads the configuration. One without a rule takes the default retention away.
+/// Describes a default retention for the audit trail.
+fn describe(retention: Option<DefaultRetention>) -> String {
+    let Some(DefaultRetention { mode, period }) = retention else {
+        return "without default retention".to_owned();
+    };
+    let (number, unit) = match period {
+        RetentionPeriod::Days(days) => (days, "days"),
+        RetentionPeriod::Years(years) => (years, "years"),
+    };
+    format!("default retention {} for {number} {unit}", mode_name(mode))
+}
+
+/// Reads the configuration. A configuration without a rule removes the default retention.
 ///
 /// # Errors
 /// `MalformedXML`; `InvalidArgument` for a period that is not positive or too long.
@@ -41,7 +54,7 @@ pub(crate) fn default_retention(document: &Element) -> S3Result<Option<DefaultRe
     }
     let Some(rule) = document.only_child("Rule")? else { return Ok(None) };
     let retention = rule.only_child("DefaultRetention")?.ok_or(ErrorCode::MalformedXML)?;
-    let mode = retention.only_text("Mode")?.and_then(mode_of).ok_or(ErrorCode::MalformedXML)?;
+    let mode = retention.only_text("Mode")?.and_then(parse_mode).ok_or(ErrorCode::MalformedXML)?;
     let period = match (retention.only_text("Days")?, retention.only_text("Years")?) {
         (Some(days), None) => RetentionPeriod::Days(period("Days", days, DAYS_MAX)?),
         (None, Some(years)) => RetentionPeriod::Years(period("Years", years, YEARS_MAX)?),
@@ -55,7 +68,7 @@ fn period(name: &'static str, text: &str, max: u32) -> S3Result<u32> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(ErrorCode::MalformedXML.into());
     }
-    // A number beyond 32 bits is as much too large as any.
+    // A number that does not fit into 32 bits is too large in any case.
     let number = if digits.len() < text.len() { 0 } else { digits.parse().unwrap_or(u32::MAX) };
     match number {
         0 => {
@@ -88,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_is_of_days_or_years_positive_and_bounded() {
+    fn period_is_positive_and_bounded() {
         let expected = |mode, period| Ok(Some(DefaultRetention { mode, period }));
         assert_eq!(
             rule("<Mode>GOVERNANCE</Mode><Days>36500</Days>"),
@@ -105,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_or_unknown_is_malformed() {
+    fn missing_and_unknown_elements_are_malformed() {
         assert_eq!(read("<ObjectLockEnabled>Enabled</ObjectLockEnabled>"), Ok(None));
         for bad in [
             "",

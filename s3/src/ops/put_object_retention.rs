@@ -1,41 +1,47 @@
-//! PutObjectRetention: sets the retention of a version; an empty document takes it away. The engine decides whether the
-//! retention that is there allows it. Source: API Reference, PutObjectRetention.
+//! PutObjectRetention: sets the retention of a version; an empty document removes it. The engine decides whether the
+//! current retention allows this. Source: API Reference, PutObjectRetention.
 
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::lock_headers::{self, mode_of};
+use crate::headers::object_lock::{self, parse_mode};
+use crate::headers::version;
 use crate::reply::Reply;
-use crate::version;
 use crate::xml::reader::Element;
 use cairn_engine::Retention;
-use cairn_http1::{StatusCode, parse_rfc3339_millis};
+use cairn_http1::{StatusCode, iso8601_millis, parse_rfc3339_millis};
 use cairn_model::Timestamp;
 use cairn_net::RequestBody;
 
 pub(crate) async fn put_object_retention(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     let settings = bucket.settings();
-    lock_headers::require_object_lock(&settings)?;
-    let version = version::asked(call.query)?;
-    let bypass = lock_headers::bypasses_governance(call, &settings)?;
-    let retention = asked(&read_document(call, body, "Retention").await?, call.now)?;
+    object_lock::require_object_lock(&settings)?;
+    let version = version::requested(call.query)?;
+    let bypass = call.bypasses_governance(&settings)?;
+    let retention = parse_document(&read_document(call, body, "Retention").await?, call.now)?;
     let set = call.engine.set_retention(&bucket, &key, version, retention, bypass).await;
     set.map_err(|error| version::read_error(error, version, call.head.method()))?;
+    call.recording.describe(|| match retention {
+        Some(Retention { mode, until }) => {
+            format!("retention {} until {}", object_lock::mode_name(mode), iso8601_millis(until.0))
+        }
+        None => "without retention".to_owned(),
+    });
     Ok(Reply::empty(StatusCode::OK))
 }
 
-/// Reads the document. Mode and date belong together; without both there is to be no retention.
+/// Reads the document. Mode and date must both be present or both be absent; without them the retention is removed.
 ///
 /// # Errors
-/// `MalformedXML`; `InvalidArgument` for a date that is past.
-pub(crate) fn asked(document: &Element, now: Timestamp) -> S3Result<Option<Retention>> {
+/// `MalformedXML`; `InvalidArgument` for a date in the past.
+pub(crate) fn parse_document(document: &Element, now: Timestamp) -> S3Result<Option<Retention>> {
     match (document.only_text("Mode")?, document.only_text("RetainUntilDate")?) {
         (None, None) => Ok(None),
         (Some(mode), Some(until)) => {
-            let mode = mode_of(mode).ok_or(ErrorCode::MalformedXML)?;
+            let mode = parse_mode(mode).ok_or(ErrorCode::MalformedXML)?;
             parse_rfc3339_millis(until).ok_or(ErrorCode::MalformedXML)?;
-            let until = lock_headers::future("RetainUntilDate", until, now)?;
+            let until = object_lock::parse_future_date("RetainUntilDate", until, now)?;
             Ok(Some(Retention { mode, until }))
         }
         (Some(_), None) | (None, Some(_)) => Err(ErrorCode::MalformedXML.into()),
@@ -44,18 +50,18 @@ pub(crate) fn asked(document: &Element, now: Timestamp) -> S3Result<Option<Reten
 
 #[cfg(test)]
 mod tests {
-    use super::asked;
+    use super::parse_document;
     use crate::xml::reader::parse;
     use cairn_engine::{Retention, RetentionMode};
     use cairn_model::Timestamp;
 
     fn read(inner: &str) -> Result<Option<Retention>, &'static str> {
         let body = format!("<Retention xmlns=\"urn:x\">{inner}</Retention>");
-        asked(&parse(body.as_bytes()).expect(inner), Timestamp(1000)).map_err(|error| error.code())
+        parse_document(&parse(body.as_bytes()).expect(inner), Timestamp(1000)).map_err(|error| error.code())
     }
 
     #[test]
-    fn a_retention_has_a_mode_and_a_date_that_lies_ahead() {
+    fn retention_date_must_be_in_the_future() {
         for (date, until) in [
             ("1970-01-01T00:00:01.001Z", 1001),
             ("1970-01-01T00:00:02.000000Z", 2000),
@@ -70,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_document_takes_it_away_and_half_a_one_is_malformed() {
+    fn retention_needs_mode_and_date_or_neither() {
         assert_eq!(read(""), Ok(None));
         let date = "<RetainUntilDate>2030-01-01T00:00:00Z</RetainUntilDate>";
         for bad in [

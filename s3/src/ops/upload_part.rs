@@ -1,15 +1,15 @@
 //! UploadPart. Source: API Reference, UploadPart.
 //!
-//! That the upload exists is looked up before the first byte of the body is read, which is also before a waiting client is
-//! told to continue; whether it still does is decided when the part is complete.
+//! The upload is looked up before the body is read, and therefore before a waiting client is told to continue. The
+//! engine checks again when the part is complete.
 
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
 use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
-use crate::checksum;
-use crate::conditions;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::checksum;
+use crate::headers::write_conditions;
 use crate::multipart::{named_upload, parse_part_number};
 use crate::reply::Reply;
 use cairn_engine::PutPart;
@@ -19,12 +19,11 @@ use cairn_net::RequestBody;
 
 pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     if !call.query.has("uploadId") {
-        let message =
-            "A part number is of use only together with an uploadId: begin a multipart upload first.";
+        let message = "A part number requires an uploadId: create a multipart upload first.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
     let (bucket, key, id) = named_upload(call)?;
-    conditions::refuse_on_step(call.fields, call.operation)?;
+    write_conditions::refuse_on_upload_step(call.fields, call.operation)?;
     let number = parse_part_number(call.query.get("partNumber").unwrap_or_default())?;
     let size = declared_size(call)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;

@@ -1,4 +1,4 @@
-//! XML as S3 speaks it: a writer that escapes rightly and a reader for small request bodies.
+//! The XML of S3: a writer for responses and a reader for small request bodies.
 
 pub(crate) mod reader;
 pub(crate) mod writer;

@@ -1,21 +1,23 @@
-//! Reads the small XML bodies of S3 requests into a tree of elements.
+//! Parses small XML request bodies into a tree of elements.
 //!
-//! Namespaces and prefixes are dropped, for clients send them or not; attributes, comments and processing
-//! instructions are skipped. A long list is read one child of its root at a time ([`Document`]). Document types and references other than XML's five and to characters are refused:
-//! S3 has no use for them and they are how parsers are attacked. Size, depth and number of elements are bounded.
+//! Namespaces and prefixes are dropped, because not all clients send them. Attributes, comments and processing
+//! instructions are skipped. A long list is read one child of its root at a time ([`Document`]). Document types and
+//! entities other than the five of XML are refused: S3 does not use them, and parsers are attacked with them. Size,
+//! depth and number of elements are bounded.
 
 use crate::errors::{ErrorCode, S3Error};
 use quick_xml::Reader;
 use quick_xml::events::Event;
 
-/// The longest body that is read as XML (as for the management API's JSON bodies), but for the completion of uploads.
+/// Longest body that is read as XML, in bytes (the same as for JSON bodies of the management API). The completion of an
+/// upload may be longer.
 pub(crate) const XML_BODY_BYTES_MAX: usize = 1024 * 1024;
-/// How deep elements may nest; S3's deepest request document has six levels.
+/// Deepest nesting of elements. S3's deepest request document has six levels.
 pub(crate) const DEPTH_MAX: usize = 16;
-/// Most elements of one document. A multipart upload of 10 000 parts is completed with at most eight for each part.
+/// Most elements of one document. The completion of a multipart upload has at most eight for each of 10 000 parts.
 const ELEMENTS_MAX: usize = 100_000;
 
-/// An element: its local name, its text, its children.
+/// An element.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Element {
     name: String,
@@ -45,21 +47,21 @@ impl Element {
         self.children.iter().filter(move |child| child.name == name)
     }
 
-    /// The one child of this name, if there is any.
+    /// Returns the only child of this name, if there is one.
     ///
     /// # Errors
-    /// When there are several.
-    pub(crate) fn only_child(&self, name: &'static str) -> Result<Option<&Self>, NotReadable> {
+    /// If there are several.
+    pub(crate) fn only_child(&self, name: &'static str) -> Result<Option<&Self>, InvalidXml> {
         let mut found = self.children_named(name);
         let first = found.next();
-        if found.next().is_some() { Err(NotReadable) } else { Ok(first) }
+        if found.next().is_some() { Err(InvalidXml) } else { Ok(first) }
     }
 
-    /// The text of the one child of this name without white space around it, if there is any.
+    /// Returns the trimmed text of the only child of this name, if there is one.
     ///
     /// # Errors
-    /// When there are several.
-    pub(crate) fn only_text(&self, name: &'static str) -> Result<Option<&str>, NotReadable> {
+    /// If there are several.
+    pub(crate) fn only_text(&self, name: &'static str) -> Result<Option<&str>, InvalidXml> {
         Ok(self.only_child(name)?.map(|child| child.text.trim()))
     }
 
@@ -69,17 +71,17 @@ impl Element {
     }
 }
 
-/// The document is not what is read here.
+/// The document is not well-formed, not allowed, or lacks what the operation needs.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct NotReadable;
+pub(crate) struct InvalidXml;
 
-impl From<NotReadable> for S3Error {
-    fn from(_: NotReadable) -> Self {
+impl From<InvalidXml> for S3Error {
+    fn from(_: InvalidXml) -> Self {
         ErrorCode::MalformedXML.into()
     }
 }
 
-impl<E: std::error::Error> From<E> for NotReadable {
+impl<E: std::error::Error> From<E> for InvalidXml {
     fn from(_: E) -> Self {
         Self
     }
@@ -88,33 +90,35 @@ impl<E: std::error::Error> From<E> for NotReadable {
 /// Reads a document of at most [`XML_BODY_BYTES_MAX`].
 ///
 /// # Errors
-/// When it is not well-formed UTF-8 XML of one root, is too large or too deep, has too many elements, or has a document type or an entity.
-pub(crate) fn parse(body: &[u8]) -> Result<Element, NotReadable> {
+/// If it is not well-formed UTF-8 XML with one root, is too large or too deep, has too many elements, or has a document
+/// type or an entity.
+pub(crate) fn parse(body: &[u8]) -> Result<Element, InvalidXml> {
     let mut document = Document::new(body, XML_BODY_BYTES_MAX)?;
     let mut children = Vec::new();
     while let Some(child) = document.next_child()? {
         children.push(child);
     }
-    let root = document.root.ok_or(NotReadable)?;
+    let root = document.root.ok_or(InvalidXml)?;
     Ok(Element { children, ..root })
 }
 
-/// How far [`Document::read_on`] came.
+/// Where [`Document::read_on`] stopped.
 #[derive(Debug)]
 pub(crate) enum Progress {
-    /// To the end of a child of the root.
+    /// At the end of a child of the root.
     Child(Element),
-    /// As many bytes as were asked for.
+    /// After as many bytes as were requested.
     Paused,
-    /// To the end of the document, which was found well-formed.
+    /// At the end of the document, which is well-formed.
     End,
 }
 
-/// A document that is read one child of its root at a time, so that a long one takes no more memory than its longest child,
-/// and its reader can take turns with others.
+/// A document that is read one child of its root at a time.
+///
+/// A long document takes no more memory than its longest child, and its reader can yield to other tasks.
 pub(crate) struct Document<'b> {
     reader: Reader<&'b [u8]>,
-    /// The elements that are open, from the root on; the root has no children here.
+    /// The open elements, root first. The root has no children here.
     open: Vec<Element>,
     /// The root once it has been closed.
     root: Option<Element>,
@@ -122,34 +126,34 @@ pub(crate) struct Document<'b> {
 }
 
 impl<'b> Document<'b> {
-    /// A document of at most `bytes_max` bytes.
+    /// Starts to read a document of at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// When it is longer, or not UTF-8.
-    pub(crate) fn new(body: &'b [u8], bytes_max: usize) -> Result<Self, NotReadable> {
+    /// If it is longer, or not UTF-8.
+    pub(crate) fn new(body: &'b [u8], bytes_max: usize) -> Result<Self, InvalidXml> {
         if body.len() > bytes_max {
-            return Err(NotReadable);
+            return Err(InvalidXml);
         }
         let body = std::str::from_utf8(body)?;
         let reader = Reader::from_str(body.strip_prefix('\u{feff}').unwrap_or(body));
         Ok(Self { reader, open: Vec::new(), root: None, elements: 0 })
     }
 
-    /// The root's name, known once the last child was given.
+    /// The root's name, known after the last child was returned.
     pub(crate) fn root_name(&self) -> Option<&str> {
         self.root.as_ref().map(Element::name)
     }
 
-    /// How many bytes were read.
+    /// The number of bytes that were read.
     pub(crate) fn position(&self) -> u64 {
         self.reader.buffer_position()
     }
 
-    /// The next child of the root; `None` at the end, when the whole document was found well-formed.
+    /// Returns the next child of the root; `None` at the end of a well-formed document.
     ///
     /// # Errors
-    /// As [`parse`].
-    pub(crate) fn next_child(&mut self) -> Result<Option<Element>, NotReadable> {
+    /// Those of [`parse`].
+    pub(crate) fn next_child(&mut self) -> Result<Option<Element>, InvalidXml> {
         loop {
             match self.read_on(u64::MAX)? {
                 Progress::Paused => {}
@@ -159,12 +163,12 @@ impl<'b> Document<'b> {
         }
     }
 
-    /// Reads to the end of the next child of the root or of the document, or to the first tag or text that ends `bytes` or more
-    /// behind here.
+    /// Reads to the end of the next child of the root, or to the end of the document. Stops earlier, after the first
+    /// tag or text that ends at least `bytes` bytes after the current position.
     ///
     /// # Errors
-    /// As [`parse`].
-    pub(crate) fn read_on(&mut self, bytes: u64) -> Result<Progress, NotReadable> {
+    /// Those of [`parse`].
+    pub(crate) fn read_on(&mut self, bytes: u64) -> Result<Progress, InvalidXml> {
         let pause = self.reader.buffer_position().saturating_add(bytes);
         while self.reader.buffer_position() < pause {
             match self.reader.read_event()? {
@@ -179,7 +183,7 @@ impl<'b> Document<'b> {
                     }
                 }
                 Event::End(_) => {
-                    let finished = self.open.pop().ok_or(NotReadable)?;
+                    let finished = self.open.pop().ok_or(InvalidXml)?;
                     if let Some(child) = self.close(finished) {
                         return Ok(Progress::Child(child));
                     }
@@ -189,27 +193,27 @@ impl<'b> Document<'b> {
                 Event::GeneralRef(reference) => {
                     let resolved = match reference.resolve_char_ref()? {
                         Some(character) => character.to_string(),
-                        None => predefined(&reference).ok_or(NotReadable)?.to_owned(),
+                        None => predefined(&reference).ok_or(InvalidXml)?.to_owned(),
                     };
-                    self.open.last_mut().ok_or(NotReadable)?.text.push_str(&resolved);
+                    self.open.last_mut().ok_or(InvalidXml)?.text.push_str(&resolved);
                 }
-                Event::DocType(_) => return Err(NotReadable),
+                Event::DocType(_) => return Err(InvalidXml),
                 Event::Comment(_) | Event::Decl(_) | Event::PI(_) => {}
                 Event::Eof if self.open.is_empty() && self.root.is_some() => return Ok(Progress::End),
-                Event::Eof => return Err(NotReadable),
+                Event::Eof => return Err(InvalidXml),
             }
         }
         Ok(Progress::Paused)
     }
 
-    /// Counts one more element, and refuses it where there may be none.
-    fn check_room(&mut self) -> Result<(), NotReadable> {
+    /// Counts one more element, and refuses it if there are too many, it is too deep, or it follows the root.
+    fn check_room(&mut self) -> Result<(), InvalidXml> {
         self.elements += 1;
         let fits = self.elements <= ELEMENTS_MAX && self.open.len() < DEPTH_MAX && self.root.is_none();
-        if fits { Ok(()) } else { Err(NotReadable) }
+        if fits { Ok(()) } else { Err(InvalidXml) }
     }
 
-    /// Puts an element that has ended into the one around it; gives it back when that is the root.
+    /// Adds a finished element to its parent. Returns it instead if its parent is the root.
     fn close(&mut self, finished: Element) -> Option<Element> {
         match self.open.as_mut_slice() {
             [] => self.root = Some(finished),
@@ -219,11 +223,11 @@ impl<'b> Document<'b> {
         None
     }
 
-    fn add_text(&mut self, text: &str) -> Result<(), NotReadable> {
+    fn add_text(&mut self, text: &str) -> Result<(), InvalidXml> {
         match self.open.last_mut() {
             Some(parent) => parent.text.push_str(text),
             None if text.trim().is_empty() => {}
-            None => return Err(NotReadable),
+            None => return Err(InvalidXml),
         }
         Ok(())
     }
@@ -246,11 +250,11 @@ fn predefined(entity: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Document, ELEMENTS_MAX, NotReadable, XML_BODY_BYTES_MAX, parse};
+    use super::{Document, ELEMENTS_MAX, InvalidXml, XML_BODY_BYTES_MAX, parse};
     use proptest::prelude::*;
 
     #[test]
-    fn elements_are_found_with_and_without_a_namespace() {
+    fn namespaces_and_prefixes_are_dropped() {
         for body in [
             "<A><B>x &amp; &#x79;</B><C/></A>",
             "\u{feff}<?xml version=\"1.0\"?>\n<A xmlns=\"urn:x\"><!-- c --><B>x &amp; <![CDATA[y]]></B><D><E/></D></A>\n",
@@ -264,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_or_dangerous_is_refused() {
+    fn malformed_and_dangerous_documents_are_refused() {
         for body in [
             "",
             "text",
@@ -279,7 +283,7 @@ mod tests {
             "<!DOCTYPE A [<!ENTITY x \"y\">]><A>&x;</A>",
             "<A/>trailing",
         ] {
-            assert_eq!(parse(body.as_bytes()), Err(NotReadable), "{body}");
+            assert_eq!(parse(body.as_bytes()), Err(InvalidXml), "{body}");
         }
         assert!(parse(b"<A>\xff</A>").is_err());
         assert!(parse(format!("{}{}", "<A>".repeat(17), "</A>".repeat(17)).as_bytes()).is_err());
@@ -288,19 +292,19 @@ mod tests {
     }
 
     /// Only bytes were bounded: a body of 1 MiB held 260 000 elements of four bytes, whose tree took more than twenty
-    /// times the room of the body.
+    /// times the memory of the body.
     #[test]
-    fn a_document_has_a_bounded_number_of_elements() {
+    fn number_of_elements_is_bounded() {
         for (empty, count) in [("<a/>", 1), ("<a></a>", 1), ("<a><b/></a>", 2)] {
             let document = |elements: usize| format!("<A>{}</A>", empty.repeat(elements / count));
             let most = ELEMENTS_MAX - 1;
             assert!(parse(document(most).as_bytes()).is_ok(), "{empty}");
-            assert_eq!(parse(document(most + count).as_bytes()), Err(NotReadable), "{empty}");
+            assert_eq!(parse(document(most + count).as_bytes()), Err(InvalidXml), "{empty}");
         }
     }
 
     #[test]
-    fn a_list_is_read_child_by_child_and_judged_to_its_end() {
+    fn document_is_read_child_by_child_to_its_end() {
         let body = b"<L>\n<P><N>1</N></P><Q/> <P><N>2</N></P>\n</L>\n";
         let mut document = Document::new(body, 100).expect("fits");
         let mut names = Vec::new();
@@ -313,7 +317,7 @@ mod tests {
         assert!(Document::new(body, 10).is_err());
         let mut cut = Document::new(&body[..body.len() - 5], 100).expect("fits");
         let first_error = std::iter::from_fn(|| cut.next_child().transpose()).find_map(Result::err);
-        assert_eq!(first_error, Some(NotReadable));
+        assert_eq!(first_error, Some(InvalidXml));
     }
 
     proptest! {

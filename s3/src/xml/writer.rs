@@ -1,17 +1,17 @@
-//! Writes XML 1.0 documents straight into bytes.
+//! Writes XML 1.0 documents.
 //!
-//! Text is escaped so that any XML parser gives it back to the letter: a carriage return, which parsers turn into
-//! a line feed, and a tab or line feed are written as references. Characters that XML 1.0 has no way to write
-//! (`xml_can_carry`) must be kept out by the caller; should one come all the same, U+FFFD stands in for it, so
-//! that the document stays well-formed.
+//! Text is escaped so that every XML parser returns it unchanged. Carriage returns, which parsers turn into line feeds,
+//! are written as references, and so are tabs and line feeds. Callers must not write characters that XML 1.0 cannot
+//! represent (`xml_can_represent`). If one is written all the same, U+FFFD replaces it, so that the document stays
+//! well-formed.
 
 use std::fmt::{self, Write as _};
 
-/// What every document begins with.
+/// The first bytes of every document.
 pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
 
 /// Whether every character of `text` can be written in XML 1.0 (production 2, "Char").
-pub(crate) fn xml_can_carry(text: &str) -> bool {
+pub(crate) fn xml_can_represent(text: &str) -> bool {
     text.chars().all(is_xml_char)
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct XmlWriter {
 }
 
 impl XmlWriter {
-    /// Begins a document with the XML declaration, with room for `capacity` bytes.
+    /// Starts a document with the XML declaration. Reserves `capacity` bytes.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         let mut out = String::with_capacity(capacity.max(DECLARATION.len()));
         out.push_str(DECLARATION);
@@ -55,34 +55,33 @@ impl XmlWriter {
         self.out.push('>');
     }
 
-    /// An element with text.
+    /// Writes an element with text.
     pub(crate) fn text(&mut self, name: &str, text: &str) {
         self.open(name);
         escape_into(&mut self.out, text);
         self.close(name);
     }
 
-    /// Text inside the element that is open.
+    /// Writes text into the open element.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn only_text(&mut self, text: &str) {
         escape_into(&mut self.out, text);
     }
 
-    /// An element with a value whose text needs no escaping, such as a number or a date.
+    /// Writes an element with a value whose text needs no escaping, such as a number or a date.
     pub(crate) fn value(&mut self, name: &str, value: impl fmt::Display) {
         self.open(name);
-        // Writing into a String does not fail.
-        let _ = write!(self.out, "{value}");
+        write!(self.out, "{value}").expect("writing to a String does not fail");
         self.close(name);
     }
 
-    /// The document.
+    /// Returns the document.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.out.into_bytes()
     }
 }
 
-/// Appends `text`, escaped for element content and for attributes alike.
+/// Appends `text`, escaped for element content and for attributes.
 fn escape_into(out: &mut String, text: &str) {
     let plain = |byte: u8| (b' '..0x7f).contains(&byte) && !matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
     if text.bytes().all(plain) {
@@ -107,7 +106,7 @@ fn escape_into(out: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::{XmlWriter, xml_can_carry};
+    use super::{XmlWriter, xml_can_represent};
     use crate::xml::reader;
     use proptest::prelude::*;
 
@@ -118,30 +117,30 @@ mod tests {
     }
 
     #[test]
-    fn markup_and_white_space_that_parsers_change_are_escaped() {
+    fn markup_and_control_white_space_are_escaped() {
         let xml = written("a&<>\"'\r\n\t\u{e4}");
         assert!(xml.ends_with("<Key>a&amp;&lt;&gt;&quot;&apos;&#xD;&#xA;&#x9;\u{e4}</Key>"), "{xml}");
     }
 
     #[test]
-    fn control_characters_are_not_for_xml() {
-        assert!(xml_can_carry("a\r\n\t\u{7f}\u{85}\u{10ffff}"));
+    fn control_characters_are_replaced() {
+        assert!(xml_can_represent("a\r\n\t\u{7f}\u{85}\u{10ffff}"));
         for bad in ["\0", "\u{1}", "\u{b}", "\u{1f}", "\u{fffe}", "\u{ffff}"] {
-            assert!(!xml_can_carry(bad), "{bad:?}");
+            assert!(!xml_can_represent(bad), "{bad:?}");
             assert!(written(bad).contains('\u{fffd}'));
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_back(text in any::<String>()) {
-            prop_assume!(xml_can_carry(&text));
+        fn written_text_reads_back(text in any::<String>()) {
+            prop_assume!(xml_can_represent(&text));
             let root = reader::parse(written(&text).as_bytes()).expect("well-formed");
             prop_assert_eq!(root.text(), text);
         }
 
         #[test]
-        fn whatever_is_written_is_well_formed(text in any::<String>()) {
+        fn any_written_text_is_well_formed(text in any::<String>()) {
             prop_assert!(reader::parse(written(&text).as_bytes()).is_ok());
         }
     }

@@ -1,16 +1,16 @@
-//! A server on a store of its own, and a client on plain sockets that signs its requests and sees every byte.
-#![allow(dead_code, unreachable_pub, reason = "each test file uses a part of it")]
+//! A test server and a signing client on plain sockets.
+#![allow(unreachable_pub, reason = "tests")]
 
 mod signing;
 
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{Engine, Store, StoreOptions};
-use cairn_identity::RootCredential;
 use cairn_identity::directory::{Directory, DirectoryOptions, ExecutorCredentials};
 use cairn_identity::policy::Policy;
+use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
-use cairn_observe::{AuditLog, AuditOptions};
+use cairn_observe::{AuditLog, AuditOptions, DataEvents};
 use cairn_s3::{S3Options, S3Service};
 use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
@@ -25,8 +25,8 @@ use std::time::Duration;
 pub const ACCESS_KEY: &str = "root-access-key";
 pub const SECRET_KEY: &str = "root-secret-key-of-the-tests";
 const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
-/// Longer than anything a test waits for.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Longer than any response takes.
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 pub struct Server {
     pub address: SocketAddr,
@@ -43,14 +43,14 @@ impl Server {
         Self::start_in(Arc::new(Self::folder()))
     }
 
-    /// A folder on a real disk: direct I/O is what is used.
+    /// Creates a folder on a real disk, because the store uses direct I/O.
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
     }
 
-    /// Stops the server, has `meanwhile` done to a copy of its store, and starts a server on that. Not on the store itself: a
-    /// task that an executor never ran to its end keeps the old one open for good, and a process opens metadata once.
-    pub fn restarted(self, meanwhile: impl FnOnce(&Path)) -> Self {
+    /// Stops the server, runs `change` on a copy of its store, and starts a server on the copy. The store itself cannot
+    /// be used: a task that an executor never finished keeps it open, and a process opens metadata only once.
+    pub fn restarted(self, change: impl FnOnce(&Path)) -> Self {
         let old = Arc::clone(&self.folder);
         drop(self);
         let copy = Self::folder();
@@ -59,7 +59,7 @@ impl Server {
             .args([old.path(), copy.path()])
             .status();
         assert!(copied.expect("cp runs").success());
-        meanwhile(copy.path());
+        change(copy.path());
         Self::start_in(Arc::new(copy))
     }
 
@@ -68,7 +68,7 @@ impl Server {
         let store = Store::open(StoreOptions {
             data_dir: folder.path().to_owned(),
             slices: Some(2),
-            master_key: MASTER_KEY.to_vec(),
+            master_key: MASTER_KEY.to_vec().into(),
             cache_bytes: 4 << 20,
             reserve_bytes: 0,
             buffers: BufferLimits::default(),
@@ -82,13 +82,14 @@ impl Server {
             store: store.id().0,
             age_max: Duration::from_secs(86_400),
             records_max: 100_000,
+            data_events: DataEvents::default(),
             clock: Arc::clone(&clock),
         })
         .expect("the audit trail opens");
         let directory = Directory::open(DirectoryOptions {
             folder: folder.path().join("identity"),
             store: store.id().0,
-            master_key: MASTER_KEY.to_vec(),
+            master_key: MASTER_KEY.to_vec().into(),
             root_access_key: ACCESS_KEY.to_owned(),
             clock: Arc::clone(&clock),
         })
@@ -108,6 +109,7 @@ impl Server {
                 let root = RootCredential::new(ACCESS_KEY, SECRET_KEY);
                 let options = S3Options {
                     credentials: Box::new(ExecutorCredentials::new(root, directory)),
+                    throttle: CredentialThrottle::default(),
                     audit,
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
@@ -121,7 +123,7 @@ impl Server {
         Self { address, drain, store, audit, directory, joined, folder }
     }
 
-    /// A server with one empty bucket.
+    /// Starts a server with one empty bucket.
     pub fn with_bucket(bucket: &str) -> Self {
         let server = Self::start();
         assert_eq!(server.client().send(Call::new("PUT", &format!("/{bucket}"))).status, 200);
@@ -132,7 +134,7 @@ impl Server {
         self.client_of(Keys { access_key: ACCESS_KEY.to_owned(), secret_key: SECRET_KEY.to_owned() })
     }
 
-    /// A service account that may do what these statements (effect, action, resource) say, and its keys.
+    /// Creates a service account with these statements (effect, action, resource), and returns its keys.
     pub fn account(&self, name: &str, statements: &[(&str, &str, &str)]) -> Keys {
         let made = block_on(self.directory.create_account(name.to_owned(), String::new()));
         let (account, credential) = made.expect("an account");
@@ -150,7 +152,7 @@ impl Server {
 
     pub fn client_of(&self, keys: Keys) -> Client {
         let stream = TcpStream::connect(self.address).expect("connects");
-        stream.set_read_timeout(Some(PATIENCE)).expect("sets");
+        stream.set_read_timeout(Some(READ_TIMEOUT)).expect("sets");
         stream.set_nodelay(true).expect("sets");
         Client { host: self.address.to_string(), keys, stream, buffer: Vec::new() }
     }
@@ -171,10 +173,10 @@ impl Drop for Server {
     }
 }
 
-/// What a payload in a volume is aligned to.
+/// The alignment of payloads in a volume, in bytes.
 pub const UNIT_BYTES: usize = 4096;
 
-/// The volume, and the place in it, of the unit that begins with these bytes.
+/// Finds the volume and the offset of the unit that starts with these bytes.
 pub fn find(store: &Path, unit: &[u8]) -> (File, u64) {
     for slice in std::fs::read_dir(store.join("slices")).expect("the store's files") {
         for volume in std::fs::read_dir(slice.expect("the store's files").path().join("volumes"))
@@ -193,7 +195,7 @@ pub fn find(store: &Path, unit: &[u8]) -> (File, u64) {
     panic!("the payload lies in no volume");
 }
 
-/// A request before it is signed. The path is sent as it stands.
+/// A request before it is signed. The path is sent unchanged.
 #[derive(Clone)]
 pub struct Call {
     pub method: String,
@@ -201,9 +203,9 @@ pub struct Call {
     pub query: String,
     pub headers: Vec<(String, Vec<u8>)>,
     pub body: Vec<u8>,
-    /// `Content-Length` other than the body's.
+    /// Replaces the body's `Content-Length`.
     pub length: Option<String>,
-    /// `x-amz-content-sha256` other than the body's.
+    /// Replaces the body's `x-amz-content-sha256`.
     pub payload: Option<String>,
 }
 
@@ -242,7 +244,7 @@ impl Call {
     }
 }
 
-/// What requests are signed with.
+/// The credential that signs requests.
 #[derive(Clone)]
 pub struct Keys {
     pub access_key: String,
@@ -252,7 +254,7 @@ pub struct Keys {
 pub struct Client {
     pub host: String,
     keys: Keys,
-    pub stream: TcpStream,
+    stream: TcpStream,
     buffer: Vec<u8>,
 }
 
@@ -309,7 +311,7 @@ impl Answer {
 }
 
 impl Client {
-    /// Signs and sends a request in one write, and reads its answer.
+    /// Signs and sends a request in one write, and reads its response.
     pub fn send(&mut self, call: Call) -> Answer {
         let bodiless = call.method == "HEAD";
         let bytes = signing::signed(&call, &self.host, &self.keys);
@@ -317,23 +319,18 @@ impl Client {
         self.answer(bodiless)
     }
 
-    /// Sends bytes as they are.
+    /// Sends bytes unchanged.
     pub fn raw(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
         self.stream.write_all(bytes.as_ref()).expect("sends");
         self
     }
 
-    /// The bytes of a signed request, head and body.
+    /// Returns the bytes of a signed request, head and body.
     pub fn signed(&self, call: &Call) -> Vec<u8> {
         signing::signed(call, &self.host, &self.keys)
     }
 
-    /// The target of a presigned URL.
-    pub fn presigned(&self, call: &Call) -> String {
-        signing::presigned(call, &self.host, &self.keys)
-    }
-
-    /// Reads one answer.
+    /// Reads one response.
     pub fn answer(&mut self, bodiless: bool) -> Answer {
         let end = loop {
             if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -359,7 +356,7 @@ impl Client {
         answer
     }
 
-    /// Reads a body that comes in chunks.
+    /// Reads a chunked body.
     fn chunks(&mut self) -> Vec<u8> {
         let mut body = Vec::new();
         loop {
@@ -382,7 +379,7 @@ impl Client {
         }
     }
 
-    /// Reads until the connection ends: the head of the one answer, and what came of its body.
+    /// Reads until the connection ends. Returns the head of the response and the received part of its body.
     pub fn cut_answer(&mut self) -> Answer {
         while self.fill() > 0 {}
         let at = self.buffer.windows(4).position(|window| window == b"\r\n\r\n").expect("a head") + 4;
@@ -392,17 +389,12 @@ impl Client {
         Answer { status, head, body }
     }
 
-    /// Whether the server has closed the connection and nothing more has come.
-    pub fn is_closed(&mut self) -> bool {
-        self.buffer.is_empty() && self.fill() == 0
-    }
-
     fn fill(&mut self) -> usize {
         let mut piece = [0; 65_536];
         let count = loop {
             match self.stream.read(&mut piece) {
                 Ok(count) => break count,
-                // The executors' timers are signals, and a read with a timeout is not restarted after one.
+                // The executors' timers are signals, and a read with a timeout is not restarted after a signal.
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => break 0,
                 Err(error) => panic!("reading: {error}"),
@@ -413,7 +405,7 @@ impl Client {
     }
 }
 
-/// Pseudo-random bytes that depend on the seed alone.
+/// Returns pseudo-random bytes that depend only on the seed.
 pub fn content(seed: u64, size: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut bytes = Vec::with_capacity(size + 8);

@@ -1,4 +1,4 @@
-//! Signature Version 4 as a client computes it (AWS: "Create a signed AWS API request").
+//! Signs requests with Signature Version 4, independent of `cairn_identity` (AWS: "Create a signed AWS API request").
 
 use super::{Call, Keys};
 use cairn_http1::{encode_path, encode_strict, http_date};
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 const REGION: &str = "us-east-1";
 
-/// `YYYYMMDDTHHMMSSZ`, out of the HTTP date, which needs no calendar here.
+/// Returns the time as `YYYYMMDDTHHMMSSZ`, made from the HTTP date so that no calendar is needed.
 fn now() -> String {
     let date = http_date(SystemClock.now().seconds()).as_str().to_owned();
     let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -33,7 +33,7 @@ fn signature(keys: &Keys, date: &str, canonical_request: &[u8]) -> String {
     hex::encode(hmac(&key, &to_sign))
 }
 
-/// The query's pairs, encoded strictly and sorted. The tests send queries that are encoded already.
+/// Returns the query's pairs, encoded strictly and sorted. The tests send encoded queries.
 fn canonical_query(query: &str) -> String {
     let mut pairs: Vec<(String, String)> = cairn_http1::query_pairs(query)
         .map(|pair| pair.expect("decodes"))
@@ -52,7 +52,7 @@ fn canonical_request(
 ) -> (Vec<u8>, String) {
     let mut sorted = headers.to_vec();
     sorted.sort_by(|one, other| one.0.cmp(&other.0));
-    // What cannot be decoded cannot be signed either, but is to be refused for itself.
+    // A path that cannot be decoded is signed as it is. The server must refuse it for itself.
     let path = cairn_http1::decode(&call.path).map_or(call.path.clone(), |path| encode_path(path.as_bytes()));
     let mut canonical = format!("{}\n{path}\n{query}\n", call.method).into_bytes();
     let mut names: Vec<String> = Vec::new();
@@ -72,7 +72,7 @@ fn canonical_request(
     (canonical, names)
 }
 
-/// The bytes of a request that is signed in its header.
+/// Returns the bytes of a request that is signed in its header.
 pub fn signed(call: &Call, host: &str, keys: &Keys) -> Vec<u8> {
     let date = now();
     let payload = call.payload.clone().unwrap_or_else(|| hex::encode(Sha256::digest(&call.body)));
@@ -94,10 +94,10 @@ pub fn signed(call: &Call, host: &str, keys: &Keys) -> Vec<u8> {
     headers.push(("authorization".to_owned(), authorization.into_bytes()));
     let target =
         if call.query.is_empty() { call.path.clone() } else { format!("{}?{}", call.path, call.query) };
-    written(call, &target, &headers)
+    encode(call, &target, &headers)
 }
 
-fn written(call: &Call, target: &str, headers: &[(String, Vec<u8>)]) -> Vec<u8> {
+fn encode(call: &Call, target: &str, headers: &[(String, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = format!("{} {target} HTTP/1.1\r\n", call.method).into_bytes();
     for (name, value) in headers {
         bytes.extend_from_slice(name.as_bytes());
@@ -116,19 +116,4 @@ fn written(call: &Call, target: &str, headers: &[(String, Vec<u8>)]) -> Vec<u8> 
     bytes.extend_from_slice(b"\r\n");
     bytes.extend_from_slice(&call.body);
     bytes
-}
-
-/// The target of a presigned URL that lasts five minutes; only the host is signed.
-pub fn presigned(call: &Call, host: &str, keys: &Keys) -> String {
-    let date = now();
-    let mut query = format!(
-        "X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential={}&X-Amz-Date={date}&X-Amz-Expires=300&X-Amz-SignedHeaders=host",
-        encode_strict(format!("{}/{}/{REGION}/s3/aws4_request", keys.access_key, &date[..8]).as_bytes())
-    );
-    if !call.query.is_empty() {
-        query = format!("{}&{query}", call.query);
-    }
-    let headers = [("host".to_owned(), host.as_bytes().to_vec())];
-    let (canonical, _) = canonical_request(call, &canonical_query(&query), &headers, "UNSIGNED-PAYLOAD");
-    format!("{}?{query}&X-Amz-Signature={}", call.path, signature(keys, &date, &canonical))
 }

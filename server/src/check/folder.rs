@@ -1,4 +1,4 @@
-//! The data folder: who may use it, what it lies on, direct I/O, and free space.
+//! Checks the data folder: permissions, file system, direct I/O and free space.
 
 use std::fs::Metadata;
 use std::io::ErrorKind;
@@ -8,138 +8,127 @@ use std::path::{Path, PathBuf};
 use cairn_engine::StorePart;
 use rustix::fs::{Access, access};
 
-use super::Seen;
+use super::Finding;
 use crate::config::{Settings, bytes_text};
+use crate::host::data_folder::FileSystem;
 
-/// Permissions of all users.
+/// Permission bits of other users.
 const OTHERS: u32 = 0o007;
-/// One part in so many of the file system should stay free: writes grow slower, and devices too, when it is nearly full.
+/// One part in five of the file system should stay free: file systems and devices get slower when they are nearly full.
 const FREE_PART_GUIDANCE: u64 = 5;
 
-/// `f_type` of statfs(2) where there is something to say (linux/magic.h).
-const FILE_SYSTEMS: [(u64, &str); 8] = [
-    (0xEF53, "ext4"),
-    (0x5846_5342, "XFS"),
-    (0x9123_683E, "Btrfs"),
-    (0xF2F5_2010, "F2FS"),
-    (0x2FC1_2FC1, "ZFS"),
-    (TMPFS, "tmpfs"),
-    (RAMFS, "ramfs"),
-    (OVERLAY, "overlay"),
-];
-const TMPFS: u64 = 0x0102_1994;
-const RAMFS: u64 = 0x8584_58F6;
-const OVERLAY: u64 = 0x794C_7630;
-
-/// What is found on the way to the data folder, from the root down.
-struct Way {
-    /// The data folder, or the last on the way that is there.
+/// The result of resolving the path of the data folder from the root down.
+struct ResolvedPath {
+    /// The data folder, or its nearest ancestor that exists.
     nearest: PathBuf,
-    end: End,
+    state: PathState,
 }
 
-enum End {
-    /// At the data folder.
-    There(Metadata),
-    /// Nothing is there, and nothing stands in the way of making it.
+enum PathState {
+    Exists(Metadata),
+    /// It does not exist; every ancestor that exists can be entered.
     Absent,
-    /// At something that lets nobody pass, or not this user.
-    Barred(Seen),
+    /// An ancestor cannot be entered by this user.
+    Blocked(Finding),
 }
 
-fn way(data_dir: &Path) -> Way {
+fn resolve(data_dir: &Path) -> ResolvedPath {
     let absolute = std::path::absolute(data_dir).unwrap_or_else(|_| data_dir.to_owned());
     let mut nearest = PathBuf::from("/");
     let mut last = None;
     for path in absolute.ancestors().collect::<Vec<_>>().into_iter().rev() {
         let is_link = match std::fs::symlink_metadata(path) {
             Ok(found) => found.is_symlink(),
-            Err(error) if error.kind() == ErrorKind::NotFound => return Way { nearest, end: End::Absent },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return ResolvedPath { nearest, state: PathState::Absent };
+            }
             Err(error) => {
-                let end = End::Barred(barred(&nearest, path, &error));
-                return Way { nearest, end };
+                let state = PathState::Blocked(blocked(&nearest, path, &error));
+                return ResolvedPath { nearest, state };
             }
         };
         match std::fs::metadata(path) {
             Ok(found) => last = Some(found),
             Err(error) if is_link => {
-                let seen =
-                    format!("{} is a symbolic link to what cannot be reached: {error}", path.display());
-                let mend = "make what it points to, or name another folder in server.data_dir";
-                return Way { nearest, end: End::Barred(Seen::failed(seen, mend)) };
+                let message =
+                    format!("{} is a symbolic link whose target cannot be reached: {error}", path.display());
+                let fix = "create its target, or set server.data_dir to another folder";
+                return ResolvedPath { nearest, state: PathState::Blocked(Finding::failed(message, fix)) };
             }
-            Err(error) => return Way { nearest, end: End::Barred(barred(path, path, &error)) },
+            Err(error) => {
+                return ResolvedPath { nearest, state: PathState::Blocked(blocked(path, path, &error)) };
+            }
         }
         path.clone_into(&mut nearest);
     }
-    Way { nearest, end: last.map_or(End::Absent, End::There) }
+    ResolvedPath { nearest, state: last.map_or(PathState::Absent, PathState::Exists) }
 }
 
-/// `by` does not let this user see what `path` is.
-fn barred(by: &Path, path: &Path, error: &std::io::Error) -> Seen {
+/// The finding for `path` when it cannot be examined because of the folder `by`.
+fn blocked(by: &Path, path: &Path, error: &std::io::Error) -> Finding {
     let by = by.display();
     match error.kind() {
-        ErrorKind::PermissionDenied => Seen::failed(
-            format!("{by} does not let this user pass: {error}"),
-            format!("let the user of the service pass: setfacl -m u:<user>:x {by}, or chmod o+x {by}"),
+        ErrorKind::PermissionDenied => Finding::failed(
+            format!("{by} cannot be entered by this user: {error}"),
+            format!("let the user of the service enter it: setfacl -m u:<user>:x {by}, or chmod o+x {by}"),
         ),
         ErrorKind::NotADirectory => {
-            Seen::failed(format!("{by} is no folder"), "name a folder in server.data_dir")
+            Finding::failed(format!("{by} is not a folder"), "set server.data_dir to a folder")
         }
-        _ => Seen::refused(format!("{}: {error}", path.display())),
+        _ => Finding::refused(format!("{}: {error}", path.display())),
     }
 }
 
-/// The data folder, or the nearest folder above it that is there.
+/// Returns the data folder, or its nearest ancestor that exists.
 fn existing(data_dir: &Path) -> PathBuf {
-    way(data_dir).nearest
+    resolve(data_dir).nearest
 }
 
-pub(super) fn permissions(settings: &Settings) -> Seen {
+pub(super) fn permissions(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
     let shown = data_dir.display();
-    let Way { nearest, end } = way(data_dir);
-    let metadata = match end {
-        End::Barred(seen) => return seen,
-        End::Absent => return creatable(data_dir, &nearest),
-        End::There(metadata) if !metadata.is_dir() => {
-            return Seen::failed(format!("{shown} is no folder"), "name a folder in server.data_dir");
+    let ResolvedPath { nearest, state } = resolve(data_dir);
+    let metadata = match state {
+        PathState::Blocked(message) => return message,
+        PathState::Absent => return creatable(data_dir, &nearest),
+        PathState::Exists(metadata) if !metadata.is_dir() => {
+            return Finding::failed(format!("{shown} is not a folder"), "set server.data_dir to a folder");
         }
-        End::There(metadata) => metadata,
+        PathState::Exists(metadata) => metadata,
     };
     let folder = StorePart { path: data_dir.clone(), is_folder: true, is_required: true };
-    // What is wrong with the superblock, the check of the store says.
-    let facts = cairn_engine::examine_store(data_dir).ok().flatten();
+    // A fault of the superblock is reported by the check of the store.
+    let facts = cairn_engine::preflight_store(data_dir).ok().flatten();
     let parts = facts.map(|facts| cairn_engine::store_parts(data_dir, facts)).unwrap_or_default();
     if let Some(fault) = [folder].iter().chain(&parts).find_map(|part| fault_of(part, data_dir)) {
         return fault;
     }
     let mut warnings = Vec::new();
     if metadata.permissions().mode() & OTHERS != 0 {
-        let seen = format!("{shown} is open to every user of this host");
-        warnings.push(Seen::warning(seen, format!("chmod o-rwx {shown}")));
+        let message = format!("{shown} is accessible to every user of this host");
+        warnings.push(Finding::warning(message, format!("chmod o-rwx {shown}")));
     }
     if rustix::process::geteuid().is_root() {
-        warnings.extend(unknown_to_root(data_dir, &metadata, &parts));
+        warnings.extend(root_warning(data_dir, &metadata, &parts));
     }
-    let all = warnings.into_iter().reduce(Seen::and);
-    all.unwrap_or_else(|| Seen::ok(format!("{shown} can be read and written")))
+    let all = warnings.into_iter().reduce(Finding::and);
+    all.unwrap_or_else(|| Finding::ok(format!("{shown} can be read and written")))
 }
 
-/// Whether a folder that is not there could be made in the nearest that is.
-fn creatable(data_dir: &Path, nearest: &Path) -> Seen {
+/// Checks whether a missing data folder could be created in its nearest existing ancestor.
+fn creatable(data_dir: &Path, nearest: &Path) -> Finding {
     let (shown, above) = (data_dir.display(), nearest.display());
     match access(nearest, Access::WRITE_OK | Access::EXEC_OK) {
-        Ok(()) => Seen::ok(format!("{shown} is not there yet and will be made")),
-        Err(error) => Seen::failed(
-            format!("{shown} is not there and cannot be made in {above}: {error}"),
-            format!("make it, and give it to the user of the service: install -d -m 700 -o <user> {shown}"),
+        Ok(()) => Finding::ok(format!("{shown} does not exist yet and will be created")),
+        Err(error) => Finding::failed(
+            format!("{shown} does not exist and cannot be created in {above}: {error}"),
+            format!("create it for the user of the service: install -d -m 700 -o <user> {shown}"),
         ),
     }
 }
 
-/// What keeps this process from using a part of the store.
-fn fault_of(part: &StorePart, data_dir: &Path) -> Option<Seen> {
+/// Returns what prevents this process from using a part of the store.
+fn fault_of(part: &StorePart, data_dir: &Path) -> Option<Finding> {
     let StorePart { path, is_folder, is_required } = part;
     let (shown, folder) = (path.display(), data_dir.display());
     let of_folder = if *is_folder { Access::EXEC_OK } else { Access::empty() };
@@ -149,75 +138,66 @@ fn fault_of(part: &StorePart, data_dir: &Path) -> Option<Seen> {
             (_, Ok(())) => return None,
             (Err(error), _) if error.kind() == ErrorKind::NotFound && !is_required => return None,
             (Err(error), _) if error.kind() == ErrorKind::NotFound => {
-                return Some(Seen::failed(
+                return Some(Finding::failed(
                     format!("{shown} is missing, and the store does not open without it"),
                     format!("put it back, or restore all of {folder} from a backup"),
                 ));
             }
             (_, Err(error)) => error,
         };
-    let mend =
-        format!("run this as the user of the service, or give it the folder: chown -R <user> {folder}");
-    Some(Seen::failed(format!("{shown}: {error}"), mend))
+    let fix =
+        format!("run this as the user of the service, or make that user the owner: chown -R <user> {folder}");
+    Some(Finding::failed(format!("{shown}: {error}"), fix))
 }
 
-/// Root may do anything, which says nothing of what the user of the service may.
-fn unknown_to_root(data_dir: &Path, folder: &Metadata, parts: &[StorePart]) -> Option<Seen> {
+/// Warnings for a check that runs as root: root can access everything, the user of the service may not.
+fn root_warning(data_dir: &Path, folder: &Metadata, parts: &[StorePart]) -> Option<Finding> {
     let shown = data_dir.display();
     let owner = folder.uid();
     let owner_of = |path: &Path| std::fs::metadata(path).ok().map(|found| found.uid());
     let other = parts.iter().find(|part| owner_of(&part.path).is_some_and(|uid| uid != owner));
     match other {
-        Some(part) => Some(Seen::warning(
-            format!("{} belongs to another user than {shown}, whose user id is {owner}", part.path.display()),
-            format!("give all of it to the user of the service: chown -R <user> {shown}"),
+        Some(part) => Some(Finding::warning(
+            format!("{} does not have the same owner as {shown} (user id {owner})", part.path.display()),
+            format!("make the user of the service the owner of all of it: chown -R <user> {shown}"),
         )),
-        None if owner != 0 => Some(Seen::warning(
-            format!("checked as root, and {shown} belongs to the user id {owner}"),
+        None if owner != 0 => Some(Finding::warning(
+            format!("checked as root, but {shown} is owned by user id {owner}"),
             "run this as the user of the service: runuser -u <user> -- cairn check",
         )),
         None => None,
     }
 }
 
-pub(super) fn file_system(settings: &Settings) -> Seen {
+pub(super) fn file_system(settings: &Settings) -> Finding {
     let found = existing(&settings.server.data_dir);
-    if let Err(error) = cairn_engine::examine_file_system(&found) {
-        return Seen::refused(error);
+    if let Err(error) = cairn_engine::preflight_file_system(&found) {
+        return Finding::refused(error);
     }
-    let kind = match rustix::fs::statfs(&found) {
-        Ok(stat) => u64::try_from(stat.f_type).unwrap_or_default(),
-        Err(error) => return Seen::refused(format!("{}: {error}", found.display())),
-    };
-    let name = FILE_SYSTEMS.iter().find(|(magic, _)| *magic == kind).map_or("a local one", |(_, name)| name);
-    match kind {
-        TMPFS | RAMFS => Seen::warning(
-            format!("{name}: what is stored is lost with the next start of the host"),
-            "put the data folder on a disk",
-        ),
-        OVERLAY => Seen::warning(
-            format!("{name}: what is stored is lost with the container"),
-            "mount a volume of the host as the data folder",
-        ),
-        _ => Seen::ok(name),
+    match FileSystem::of(&found) {
+        Err(error) => Finding::refused(format!("{}: {error}", found.display())),
+        Ok(FileSystem { name, loss: Some(loss) }) => {
+            Finding::warning(format!("{name}: {}", loss.when), loss.fix)
+        }
+        Ok(FileSystem { name, loss: None }) => Finding::ok(name),
     }
 }
 
-pub(super) fn direct_io(settings: &Settings) -> Seen {
+pub(super) fn direct_io(settings: &Settings) -> Finding {
     let found = existing(&settings.server.data_dir);
-    match cairn_engine::examine_direct_io(&found) {
+    match cairn_engine::preflight_direct_io(&found) {
         Ok(()) => {
             let unit = bytes_text(cairn_engine::limits::UNIT_BYTES);
-            Seen::ok(format!("units of {unit} are written and read in {}", found.display()))
+            Finding::ok(format!("{} supports aligned {unit} reads and writes", found.display()))
         }
-        Err(error) => Seen::failed(
+        Err(error) => Finding::failed(
             error.to_string(),
-            "put the data folder on a file system with direct I/O: ext4, XFS or Btrfs on a disk of this host",
+            "put the data folder on a file system that supports direct I/O: ext4, XFS or Btrfs on a local disk",
         ),
     }
 }
 
-pub(super) fn free_space(settings: &Settings) -> Seen {
+pub(super) fn free_space(settings: &Settings) -> Finding {
     let found = existing(&settings.server.data_dir);
     match rustix::fs::statvfs(&found) {
         Ok(stat) => {
@@ -228,31 +208,31 @@ pub(super) fn free_space(settings: &Settings) -> Seen {
                 settings.storage.reserve_bytes,
             )
         }
-        Err(error) => Seen::refused(format!("{}: {error}", found.display())),
+        Err(error) => Finding::refused(format!("{}: {error}", found.display())),
     }
 }
 
-fn judge_space(available: u64, all: u64, reserve: u64) -> Seen {
+fn judge_space(available: u64, all: u64, reserve: u64) -> Finding {
     let percent = available.saturating_mul(100) / all.max(1);
-    let seen = format!("{} of {} are free, {percent} percent", rounded(available), rounded(all));
+    let message = format!("{} of {} free ({percent} %)", rounded(available), rounded(all));
     if available <= reserve {
-        let mend = "make room, enlarge the file system, or lower storage.reserve_bytes";
-        return Seen::failed(
-            format!("{seen}: no more than the reserve of {}, so that writes are refused", rounded(reserve)),
-            mend,
+        let fix = "free space, enlarge the file system, or lower storage.reserve_bytes";
+        return Finding::failed(
+            format!("{message}: not more than the reserve of {}, so writes are refused", rounded(reserve)),
+            fix,
         );
     }
     if available < all / FREE_PART_GUIDANCE {
         let wanted = 100 / FREE_PART_GUIDANCE;
-        return Seen::warning(
-            seen,
-            format!("keep {wanted} percent free: make room, or enlarge the file system"),
+        return Finding::warning(
+            message,
+            format!("keep {wanted} % free: free space, or enlarge the file system"),
         );
     }
-    Seen::ok(seen)
+    Finding::ok(message)
 }
 
-/// As many digits as people want to read.
+/// Rounds down to whole MiB or GiB for display.
 fn rounded(bytes: u64) -> String {
     const MIB: u64 = 1 << 20;
     const GIB: u64 = 1 << 30;
@@ -265,7 +245,7 @@ mod tests {
     use crate::check::Verdict;
 
     #[test]
-    fn a_full_disk_fails_and_a_nearly_full_one_is_warned_of() {
+    fn a_full_disk_fails_and_a_nearly_full_one_warns() {
         const GIB: u64 = 1 << 30;
         let verdict = |available| judge_space(available, 100 * GIB, GIB).verdict;
         assert_eq!(verdict(20 * GIB), Verdict::Ok);
@@ -276,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_looked_at_above() {
+    fn the_nearest_existing_ancestor_is_found() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(existing(&folder.path().join("a/b")), folder.path());
         assert_eq!(existing(Path::new("/nonexistent/a")), Path::new("/"));

@@ -1,37 +1,43 @@
-//! Memory: whether the limit is enough, and what it is divided into.
+//! Checks whether the memory limit is sufficient.
+//!
+//! Shows how it is divided.
 
-use super::Seen;
+use super::Finding;
 use crate::budget::{self, Budget, mebibytes};
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
 
-pub(super) fn memory(settings: &Settings) -> Seen {
+pub(super) fn memory(settings: &Settings) -> Finding {
     let budget = match budget::of_settings(settings) {
         Err(ServeError::Store(_)) => {
-            return Seen::warning("cannot be divided without knowing the store", "mend the store first");
+            return Finding::warning(
+                "cannot be divided because the store cannot be read",
+                "fix the store first",
+            );
         }
-        Err(error) => return Seen::refused(error),
+        Err(error) => return Finding::refused(error),
         Ok(budget) => budget,
     };
     let Budget { limit, executors, slices, cache_bytes, connections_max, .. } = budget;
-    let mut seen = format!(
-        "{} by {}: {executors} executors, a cache of {}, {connections_max} connections",
+    let mut message = format!(
+        "{} (set by {}): {executors} executors, {} cache, {connections_max} connections",
         mebibytes(limit),
         budget::limit_source(settings),
         mebibytes(cache_bytes)
     );
     let usual = budget::slices_of_new_store();
-    let is_new = matches!(cairn_engine::examine_store(&settings.server.data_dir), Ok(None));
-    // For good, however much memory there is later.
+    let is_new = matches!(cairn_engine::preflight_store(&settings.server.data_dir), Ok(None));
+    // The number of slices never changes, however much memory is available later.
     if is_new && settings.storage.slices.is_none() && slices < usual {
-        seen.push_str(&format!("; a new store gets {slices} slices for good, with more memory {usual}"));
+        message
+            .push_str(&format!("; a new store gets {slices} slices permanently ({usual} with more memory)"));
     }
     let wanted = settings.server.connections_max;
     if connections_max < wanted && settings.values.is_given(&keys::CONNECTIONS_MAX) {
-        let mend = format!(
-            "allow more memory, or lower server.connections_max from {wanted} or storage.cache_bytes"
+        let fix = format!(
+            "allow more memory, or lower server.connections_max (now {wanted}) or storage.cache_bytes"
         );
-        return Seen::warning(seen, mend);
+        return Finding::warning(message, fix);
     }
-    Seen::ok(seen)
+    Finding::ok(message)
 }

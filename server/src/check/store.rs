@@ -1,37 +1,42 @@
-//! What is in the data folder: a store of a known format, whose master key is the one configured, used by one server.
+//! Checks the store in the data folder: its format, its lock and its master key.
 
-use super::Seen;
+use super::Finding;
 use crate::config::{Settings, keys};
 
-pub(super) fn store(settings: &Settings) -> Seen {
+pub(super) fn store(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
-    let facts = match cairn_engine::examine_store(data_dir) {
-        Err(error) => return Seen::refused(error),
-        Ok(None) => return Seen::ok("none yet: the first start makes one"),
+    let facts = match cairn_engine::preflight_store(data_dir) {
+        Err(error) => return Finding::refused(error),
+        Ok(None) => return Finding::ok("none yet: the first start creates one"),
         Ok(Some(facts)) => facts,
     };
-    let user = match cairn_engine::examine_lock(data_dir) {
-        Err(error) => return Seen::refused(error),
+    let user = match cairn_engine::preflight_lock(data_dir) {
+        Err(error) => return Finding::refused(error),
         Ok(true) => "a running server has it open",
         Ok(false) => "no server has it open",
     };
-    Seen::ok(format!("format {}, {} slices; {user}", facts.format_version, facts.slices))
+    Finding::ok(format!("format {}, {} slices; {user}", facts.format_version, facts.slices))
 }
 
-pub(super) fn master_key(settings: &Settings) -> Seen {
+pub(super) fn master_key(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
-    match cairn_engine::examine_store(data_dir) {
-        Err(_) => return Seen::warning("nothing to compare it with", "mend the store first"),
-        Ok(None) => return Seen::ok("the store that is made will need it for ever"),
+    match cairn_engine::preflight_store(data_dir) {
+        Err(_) => {
+            return Finding::warning(
+                "cannot be checked because the store cannot be read",
+                "fix the store first",
+            );
+        }
+        Ok(None) => return Finding::ok("the new store will be bound to it permanently"),
         Ok(Some(_)) => {}
     }
     let key = settings.auth.credential_master_key.expose();
-    match cairn_engine::examine_master_key(data_dir, key.as_bytes()) {
-        Ok(()) => Seen::ok("it is the key of the store"),
-        Err(error) => Seen::failed(
+    match cairn_engine::preflight_master_key(data_dir, key.as_bytes()) {
+        Ok(()) => Finding::ok("matches the store"),
+        Err(error) => Finding::failed(
             error.to_string(),
             format!(
-                "set {} to the key that the store was made with",
+                "set {} to the key that the store was created with",
                 settings.values.source(&keys::MASTER_KEY)
             ),
         ),

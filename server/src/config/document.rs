@@ -1,4 +1,4 @@
-//! `docs/configuration.md`, written from the table of keys.
+//! Generates `docs/configuration.md` from the table of keys.
 
 use std::fmt::Write;
 
@@ -11,15 +11,20 @@ const INTRODUCTION: &str = "\
 
 This page is generated from the table of keys in `server/src/config/keys.rs`; a test keeps the two equal.
 
-Keys are read from a TOML file, named by `--config` or `SERVICE_CONFIG`, and from the environment. A variable goes before
-the file, the file before the default. Every key can be set by `SERVICE_<SECTION>_<KEY>`; some have a shorter variable, shown
-in its place. An empty variable counts as not set. Names that are not listed here, in the file or beginning with `SERVICE_` in the
-environment, end the start with an error that names them. `SERVICE_MANAGEMENT_TOKEN` and `SERVICE_CA_CERTIFICATE` are read by the command-line client only.
+Keys are read from the environment and from a TOML file, which `--config` or `SERVICE_CONFIG` names. A variable
+overrides the file; the file overrides the default. Every key can be set by `SERVICE_<SECTION>_<KEY>`; some keys have a
+shorter variable, which is shown instead. An empty variable counts as not set. The server does not start if the file
+contains a key, or the environment a variable that begins with `SERVICE_TLS_` or with `SERVICE_` and the name of a
+section, that is not listed here; the error names it. Other unknown variables that begin with `SERVICE_` cause a
+warning, because orchestrators set some: Consul and Swarm set `SERVICE_NAME` and `SERVICE_PORT`.
+`SERVICE_MANAGEMENT_TOKEN`, `SERVICE_MANAGEMENT_ENDPOINT` and `SERVICE_CA_CERTIFICATE` are read by the command-line
+client only.
 
-A secret or the root access key can stand in a file that a variable with `_FILE` at its end names, as
-`SERVICE_ROOT_SECRET_KEY_FILE=/run/secrets/root-secret-key`: its content, less one newline at the end, is the value. The file is
-a regular one of at most 4096 bytes of UTF-8 that does not end with a carriage return; both variables at once, or two files for one key, end the start. It is read once, at
-the start. In a container the secrets of the engine are such files. Under systemd, `%d` is the folder of the service's credentials:
+A secret or the root access key can be stored in a file. A variable that ends with `_FILE` names it, for example
+`SERVICE_ROOT_SECRET_KEY_FILE=/run/secrets/root-secret-key`. The value is the content of the file without one trailing
+newline. The file must be a regular file of at most 4096 bytes of UTF-8 that does not end with a carriage return. It is
+read once, at the start. The server does not start if both variables are set, or two files for one key. The secrets of a
+container engine are such files. Under systemd, `%d` is the folder of the service's credentials:
 
 ```ini
 [Service]
@@ -27,12 +32,13 @@ LoadCredential=master-key:/etc/cairn/credentials/master-key
 Environment=SERVICE_CREDENTIAL_MASTER_KEY_FILE=%d/master-key
 ```
 
-Outside `/run`, such a file, or a TOML file with secrets in it, that every user of the host can read or write brings a warning in the log.
+If every user of the host can read or write such a file, or a TOML file that contains secrets, the log has a warning.
+Files in `/run` are exempt.
 
-Secrets are shown as `<redacted>` wherever the configuration is shown, and no error repeats a value.
+Secrets are shown as `<redacted>` wherever the configuration is shown. No error repeats a value.
 
-`cairn serve` needs the four secrets that are marked required. `cairn serve --dev` makes them on first use, keeps them in
-`dev-secrets.toml` (mode 0600) in the data folder, and listens on loopback addresses only.
+`cairn serve` needs the four secrets that are marked as required. `cairn serve --dev` creates them on first use, stores
+them in `dev-secrets.toml` (mode 0600) in the data folder, and listens on loopback addresses only.
 ";
 
 /// The text of `docs/configuration.md`.
@@ -70,7 +76,7 @@ fn row(key: &Key) -> String {
     let note = match key.availability {
         Availability::Built => "",
         Availability::NotBuilt => {
-            " *The feature is not in this build; the value is checked and has no effect.*"
+            " *Not implemented in this build: the value is validated but has no effect.*"
         }
     };
     format!("| `{name}` | `{}` | {value} | {default} | {}{note} |", key.variable(), key.doc)

@@ -1,23 +1,26 @@
-//! What a row of the table of keys says.
+//! The type of a configuration key.
+
+/// The suffix of variables whose value is the name of a file that contains the value of the key.
+pub(super) const FILE_SUFFIX: &str = "_FILE";
 
 /// One configuration key.
 #[derive(Debug)]
 pub struct Key {
     /// Section and key, as in the file: `server.s3_bind`.
     pub name: &'static str,
-    /// The name that the specification gives the variable, where it is not `SERVICE_<SECTION>_<KEY>`.
+    /// The variable's name in the specification, if it is not `SERVICE_<SECTION>_<KEY>`.
     pub literal_variable: Option<&'static str>,
-    /// What values it takes.
+    /// The values that it accepts.
     pub kind: Kind,
-    /// The value when none is given, as it would be written in the environment.
+    /// The default value, as it would be written in the environment.
     pub default: Option<&'static str>,
-    /// What it does; when there is no default, also what happens then. Ends with a full stop.
+    /// What it does and, if it has no default, what happens when it is not set. Ends with a full stop.
     pub doc: &'static str,
-    /// Whether this build acts on it.
+    /// Whether this build implements it.
     pub availability: Availability,
 }
 
-/// The values that a key takes.
+/// The values that a key accepts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// `<host>:<port>`.
@@ -40,11 +43,11 @@ pub enum Kind {
         /// Greatest value in bytes.
         max: u64,
     },
-    /// Host names; in the environment separated by commas.
+    /// Host names, separated by commas in the environment.
     HostNames,
-    /// An `http` or `https` address.
+    /// An `http` or `https` URL.
     Url,
-    /// Addresses and networks; in the environment separated by commas.
+    /// IP addresses and networks, separated by commas in the environment.
     Networks,
     /// One of a few words.
     Word {
@@ -53,39 +56,39 @@ pub enum Kind {
     },
     /// Directives of the log filter.
     LogFilter,
-    /// Text, not secret.
+    /// Text that is not secret.
     Text {
-        /// Most bytes.
+        /// Maximum length in bytes.
         bytes_max: usize,
     },
     /// Text that is never shown.
     Secret,
 }
 
-/// Whether this build acts on a key.
+/// Whether this build implements a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Availability {
-    /// It has its effect.
+    /// The key has its effect.
     Built,
-    /// It belongs to a feature that this build does not have: the value is checked, and a warning says that nothing
-    /// follows from it.
+    /// The key belongs to a feature that this build does not have: the value is validated, and a warning says that it has
+    /// no effect.
     NotBuilt,
 }
 
 impl Key {
-    /// `SERVICE_<SECTION>_<KEY>`.
+    /// Returns `SERVICE_<SECTION>_<KEY>`.
     #[must_use]
     pub fn derived_variable(&self) -> String {
         format!("SERVICE_{}", self.name.replace('.', "_").to_ascii_uppercase())
     }
 
-    /// The variable to name to a user.
+    /// Returns the variable to show to users.
     #[must_use]
     pub fn variable(&self) -> String {
         self.literal_variable.map_or_else(|| self.derived_variable(), str::to_owned)
     }
 
-    /// All variables that set this key.
+    /// Returns all variables that set this key.
     pub(crate) fn variables(&self) -> impl Iterator<Item = String> {
         self.literal_variable.map(str::to_owned).into_iter().chain(std::iter::once(self.derived_variable()))
     }

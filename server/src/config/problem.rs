@@ -1,70 +1,70 @@
-//! What can be wrong with a configuration. No message repeats a value.
+//! Errors in a configuration. No message repeats a value.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Everything that is wrong with a configuration, found in one go.
+/// All problems of a configuration, reported together.
 #[derive(Debug)]
 pub struct ConfigError {
     /// At least one.
     pub problems: Vec<Problem>,
 }
 
-/// One thing wrong.
-#[derive(Debug)]
+/// One problem of a configuration.
+#[derive(Clone, Debug)]
 pub enum Problem {
     /// The file could not be read.
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What the system said.
-        error: std::io::Error,
+        /// The system's error.
+        error: std::sync::Arc<std::io::Error>,
     },
-    /// The file is not TOML. The text of the line is not shown, since it may hold a secret.
+    /// The file is not TOML. The text of the line is not shown, because it may contain a secret.
     NotToml {
         /// The file.
         path: PathBuf,
-        /// Where, counted from 1.
+        /// The line, counted from 1.
         line: usize,
     },
-    /// A name that is no key, in the file or in the environment.
+    /// An unknown name in the file or in the environment.
     Unknown {
         /// As the user wrote it.
         name: String,
-        /// The known name that it resembles most.
+        /// The most similar known name.
         meant: Option<String>,
     },
-    /// A value that does not fit its key.
+    /// A value that its key does not accept.
     Invalid {
         /// The variable, or the key in the file.
         name: String,
-        /// What a value must be; not what it was.
+        /// What the value must be; not what it was.
         expected: String,
     },
-    /// Two variables for one key that do not say the same.
+    /// Two variables that set one key to different values.
     Contradiction {
         /// One.
         first: String,
         /// The other.
         second: String,
     },
-    /// One key's value, in two places.
+    /// Two variables that set one key.
     GivenTwice {
         /// One variable.
         first: String,
         /// The other.
         second: String,
     },
-    /// A file that should hold a value.
+    /// A file that should contain a value and cannot be used.
     SecretFile {
         /// The variable that names it.
         variable: String,
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, to go on after its name; nothing of its content.
+        /// What is wrong with it; completes a sentence that begins with its name. Repeats nothing of its content.
         reason: String,
     },
-    /// A key without which the service does not start.
+    /// A required key that is not set.
     Missing {
         /// The variable.
         variable: String,
@@ -73,7 +73,7 @@ pub enum Problem {
         /// What it is for.
         doc: &'static str,
     },
-    /// Values that do not go together.
+    /// Values that contradict each other.
     Inconsistent(String),
 }
 
@@ -87,17 +87,17 @@ impl fmt::Display for Problem {
                 write!(out, "the configuration file {} is not valid TOML at line {line}", path.display())
             }
             Self::Unknown { name, meant: Some(meant) } => {
-                write!(out, "{name} is not a configuration key; {meant} is")
+                write!(out, "{name} is not a configuration key; did you mean {meant}?")
             }
             Self::Unknown { name, meant: None } => {
-                write!(out, "{name} is not a configuration key (docs/configuration.md lists all of them)")
+                write!(out, "{name} is not a configuration key (docs/configuration.md lists all keys)")
             }
             Self::Invalid { name, expected } => write!(out, "{name} must be {expected}"),
             Self::Contradiction { first, second } => {
-                write!(out, "{first} and {second} set the same key to different values; keep one of them")
+                write!(out, "{first} and {second} set the same key to different values; remove one of them")
             }
             Self::GivenTwice { first, second } => {
-                write!(out, "{first} and {second} both set the same key; keep one of them")
+                write!(out, "{first} and {second} set the same key; remove one of them")
             }
             Self::SecretFile { variable, path, reason } => {
                 write!(out, "{variable}: the file {} {reason}", path.display())
@@ -106,7 +106,7 @@ impl fmt::Display for Problem {
                 write!(
                     out,
                     "{variable} (or {variable}{}, or {key} in the configuration file) is not set. {doc}",
-                    super::secret_file::SUFFIX
+                    super::key::FILE_SUFFIX
                 )
             }
             Self::Inconsistent(text) => out.write_str(text),

@@ -1,22 +1,24 @@
-//! Text that must not be shown.
+//! Secret text that is never shown.
 
 use std::fmt;
 
-/// What is shown in place of a secret, everywhere (specification, "Secrets and keys").
+use zeroize::Zeroizing;
+
+/// Shown instead of a secret everywhere (specification, "Secrets and keys").
 pub(crate) const REDACTED: &str = "<redacted>";
 
-/// A secret: formatting it, for people or for debugging, gives `<redacted>`.
+/// A secret. `Display` and `Debug` both show `<redacted>`. It is zeroed on drop.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Takes the text over.
+    /// Wraps the text.
     #[must_use]
     pub fn new(text: String) -> Self {
-        Self(text)
+        Self(Zeroizing::new(text))
     }
 
-    /// The text itself. Callers hand it to what needs it and to nothing that prints.
+    /// Returns the text. Callers must not print or log it.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0

@@ -1,4 +1,4 @@
-//! What secrets must be: present, long enough, printable where they travel in headers, and different from each other.
+//! Rules for secrets: present, long enough, printable if they are sent in headers, and different from each other.
 
 use super::key::Key;
 use super::keys::{MASTER_KEY, ROOT_ACCESS_KEY, ROOT_SECRET_KEY, SCRAPE_TOKEN, SYSTEM_TOKEN};
@@ -7,22 +7,22 @@ use super::secret::Secret;
 use super::sources::Values;
 use super::value::Value;
 
-/// A master key below this is no key at all.
+/// Minimum length of the master key.
 const MASTER_KEY_BYTES_MIN: usize = 16;
-/// What the specification recommends.
-const MASTER_KEY_BYTES_RECOMMENDED: usize = 32;
-/// The specification's least length of the system token.
+/// Shorter secrets cause a warning. As random bytes in hexadecimal digits, this is too long to be guessed.
+const SECRET_BYTES_RECOMMENDED: usize = 32;
+/// Minimum length of the system token, from the specification.
 const SYSTEM_TOKEN_BYTES_MIN: usize = 32;
 const SCRAPE_TOKEN_BYTES_MIN: usize = 16;
 const ROOT_ACCESS_KEY_BYTES_MIN: usize = 3;
 const ROOT_SECRET_KEY_BYTES_MIN: usize = 8;
-/// Longest secret: it must fit a request's head many times over.
+/// Maximum length of a secret: it must be far shorter than a request head may be.
 const SECRET_BYTES_MAX: usize = 1024;
 
 /// The secrets of the service.
 #[derive(Clone, Debug)]
 pub struct AuthSettings {
-    /// Seals all other secrets.
+    /// Encrypts all other secrets.
     pub credential_master_key: Secret,
     /// The root credential's access key.
     pub root_access_key: String,
@@ -36,7 +36,7 @@ pub struct AuthSettings {
     pub metrics_scrape_token: Option<Secret>,
 }
 
-/// What the rules found besides problems.
+/// Secrets that satisfy all rules, and warnings about them.
 pub(super) struct Checked {
     pub(super) master_key: Secret,
     pub(super) root_access_key: String,
@@ -46,7 +46,7 @@ pub(super) struct Checked {
     pub(super) warnings: Vec<String>,
 }
 
-/// Checks all secrets; adds what is wrong to `problems` and then gives `None`.
+/// Validates all secrets. Returns `None` if it has added a problem to `problems`.
 pub(super) fn check(values: &Values, problems: &mut Vec<Problem>) -> Option<Checked> {
     let before = problems.len();
     let master_key = required(values, &MASTER_KEY, problems);
@@ -57,11 +57,9 @@ pub(super) fn check(values: &Values, problems: &mut Vec<Problem>) -> Option<Chec
     let mut warnings = Vec::new();
     if let Some(key) = master_key {
         check_length(values, &MASTER_KEY, key, MASTER_KEY_BYTES_MIN, problems);
-        if key.len() < MASTER_KEY_BYTES_RECOMMENDED {
-            let name = values.source(&MASTER_KEY);
-            warnings
-                .push(format!("{name} is shorter than the {MASTER_KEY_BYTES_RECOMMENDED} bytes recommended"));
-        }
+        let remedy =
+            "A store keeps the key that it was created with, so choose a longer one for the next store";
+        warnings.extend(short_secret(values, &MASTER_KEY, key, remedy));
     }
     if let Some(key) = root_access_key {
         check_access_key(values, key, problems);
@@ -73,6 +71,8 @@ pub(super) fn check(values: &Values, problems: &mut Vec<Problem>) -> Option<Chec
     ] {
         if let Some(value) = value {
             check_length(values, key, value, bytes_min, problems);
+            let remedy = "Replace it, for example with the output of `openssl rand -hex 32`";
+            warnings.extend(short_secret(values, key, value, remedy));
             check_printable(values, key, value, problems);
         }
     }
@@ -103,6 +103,7 @@ fn required<'a>(values: &'a Values, key: &'static Key, problems: &mut Vec<Proble
     let found = text(values, key).filter(|text| !text.is_empty());
     if found.is_none() {
         problems.push(Problem::Missing { variable: key.variable(), key: key.name, doc: key.doc });
+        problems.extend(values.misspelt(key));
     }
     found
 }
@@ -114,7 +115,15 @@ fn check_length(values: &Values, key: &Key, value: &str, bytes_min: usize, probl
     }
 }
 
-/// These are compared with what comes in a header, where nothing but visible ASCII arrives unchanged.
+/// Warns about a secret that could be guessed.
+fn short_secret(values: &Values, key: &Key, value: &str, remedy: &str) -> Option<String> {
+    (value.len() < SECRET_BYTES_RECOMMENDED).then(|| {
+        let name = values.source(key);
+        format!("{name} is shorter than the recommended {SECRET_BYTES_RECOMMENDED} bytes and could be guessed. {remedy}")
+    })
+}
+
+/// These secrets are compared with header values, and only visible ASCII is transmitted unchanged in a header.
 fn check_printable(values: &Values, key: &Key, value: &str, problems: &mut Vec<Problem>) {
     if !value.bytes().all(|byte| byte.is_ascii_graphic()) {
         let expected = "visible ASCII without spaces".to_owned();
@@ -122,7 +131,7 @@ fn check_printable(values: &Values, key: &Key, value: &str, problems: &mut Vec<P
     }
 }
 
-/// The access key stands between slashes in a signature's scope and before a colon in HTTP Basic.
+/// An access key may contain neither a slash, which ends it in a signature's scope, nor a colon, which ends it in HTTP Basic.
 fn check_access_key(values: &Values, value: &str, problems: &mut Vec<Problem>) {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
     if value.len() < ROOT_ACCESS_KEY_BYTES_MIN || !value.bytes().all(allowed) {
@@ -131,7 +140,7 @@ fn check_access_key(values: &Values, value: &str, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Whoever learns one secret must not hold another by it.
+/// Secrets must differ, so that learning one of them reveals no other.
 fn check_distinct(values: &Values, problems: &mut Vec<Problem>) {
     let all = [&MASTER_KEY, &ROOT_SECRET_KEY, &SYSTEM_TOKEN, &SCRAPE_TOKEN, &ROOT_ACCESS_KEY];
     for (index, first) in all.iter().enumerate() {
@@ -140,8 +149,7 @@ fn check_distinct(values: &Values, problems: &mut Vec<Problem>) {
                 && one == other
             {
                 let (first, second) = (values.source(first), values.source(second));
-                problems
-                    .push(Problem::Inconsistent(format!("{first} and {second} must differ from each other")));
+                problems.push(Problem::Inconsistent(format!("{first} and {second} must be different")));
             }
         }
     }

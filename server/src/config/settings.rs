@@ -1,4 +1,4 @@
-//! The configuration as the rest of the program uses it: typed, complete and checked.
+//! The settings: the configuration as typed, complete and validated values.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,20 +7,20 @@ use std::time::Duration;
 use cairn_engine::ScrubOptions;
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
-use cairn_observe::{LogFilter, LogFormat};
+use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
 
-use super::key::Key;
 use super::keys;
 use super::problem::{ConfigError, Problem};
+use super::reader::{Reader, number};
 use super::secret_rules::{AuthSettings, check};
 use super::sources::Values;
 use super::tls::TlsSettings;
-use super::value::{BindAddress, Value, expected};
+use super::value::{BindAddress, Value};
 
-/// Everything that was configured.
+/// All settings.
 #[derive(Debug)]
 pub struct Settings {
-    /// Listeners, executors, deadlines.
+    /// Listeners, executors, timeouts.
     pub server: ServerSettings,
     /// The store.
     pub storage: StorageSettings,
@@ -28,15 +28,15 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// The audit trail.
     pub audit: AuditSettings,
-    /// The log.
-    pub log: LogSettings,
-    /// What to tell the operator once logging has started.
+    /// The log: section `observability`.
+    pub log: LogOptions,
+    /// Warnings to log once logging has started.
     pub warnings: Vec<String>,
-    /// All values as given, for the log; secrets redact themselves.
+    /// All values with their sources, for the log. Secrets are shown redacted.
     pub values: Values,
-    /// The file that secrets of `--dev` came from, if any did.
+    /// The file of the secrets of `--dev`, if any came from it.
     pub dev_secrets: Option<PathBuf>,
-    /// What clients are to trust with `--dev --tls`, when the certificate was made for it.
+    /// The certificate authority that clients must trust with `--dev --tls`, if the certificate was created for it.
     pub dev_authority: Option<PathBuf>,
 }
 
@@ -47,48 +47,54 @@ pub struct ServerSettings {
     pub s3_bind: BindAddress,
     /// The management plane's address.
     pub api_bind: BindAddress,
-    /// The console's address; nothing listens there in this build.
+    /// The console's address; not used in this build.
     pub console_bind: BindAddress,
     /// The folder of the store.
     pub data_dir: PathBuf,
     /// Executors; `None`: one per core.
     pub executors: Option<usize>,
-    /// Bytes of memory for the process; `None`: what host and control group allow.
+    /// Bytes of memory for the process; `None`: the limit of the host or the control group.
     pub memory_limit: Option<u64>,
-    /// Names of the data plane.
+    /// Host names of the data plane.
     pub base_hosts: Vec<String>,
-    /// Whose word is taken for the addresses of clients; `None`: nobody's.
+    /// Proxies that are trusted to report clients' addresses.
     pub trusted_proxies: Option<Arc<TrustedProxies>>,
     /// The certificates of the listeners.
     pub tls: TlsSettings,
-    /// How long a drain may take.
+    /// Time limit of a drain.
     pub shutdown_grace_period: Duration,
-    /// Most open connections of the process.
+    /// Maximum number of open connections to the data plane.
     pub connections_max: usize,
-    /// Deadline of a head.
+    /// Maximum number of open connections from one client to each plane; `None`: no limit.
+    pub connections_per_client_max: Option<usize>,
+    /// Time limit for the first request on a connection.
+    pub first_request_timeout: Duration,
+    /// Time limit for a request head.
     pub head_timeout: Duration,
-    /// Deadline of the next request.
+    /// Time limit for the next request on a connection.
     pub idle_timeout: Duration,
-    /// Deadline of progress in a body.
+    /// Time that a body may make no progress.
     pub body_timeout: Duration,
+    /// Whether core files and debuggers are allowed.
+    pub core_dumps: bool,
 }
 
 /// Section `storage`.
 #[derive(Clone, Copy, Debug)]
 pub struct StorageSettings {
-    /// Bytes of the block cache; `None`: a part of the memory.
+    /// Bytes of the block cache; `None`: part of the memory limit.
     pub cache_bytes: Option<u64>,
-    /// Slices of a new store; `None`: by the host's cores.
+    /// Number of slices of a new store; `None`: from the number of cores.
     pub slices: Option<u16>,
     /// Free bytes below which writes are refused.
     pub reserve_bytes: u64,
-    /// How long space must have been free before the file system gets it back; `None`: never.
+    /// How long space must be unused before it is returned to the file system; `None`: never.
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
     pub encryption_enabled: bool,
-    /// How the store is verified in the background; `None`: not at all.
+    /// How the store is scrubbed; `None`: not at all.
     pub scrub: Option<ScrubOptions>,
-    /// How old unfinished multipart uploads become; `None`: any age.
+    /// Age at which unfinished multipart uploads are removed; `None`: never.
     pub multipart_expiry: Option<Duration>,
 }
 
@@ -97,61 +103,15 @@ pub struct StorageSettings {
 pub struct AuditSettings {
     /// How long events are kept.
     pub age_max: Duration,
-    /// How many events are kept.
+    /// Maximum number of events that are kept.
     pub records_max: u64,
-}
-
-/// Section `observability`.
-#[derive(Clone, Debug)]
-pub struct LogSettings {
-    /// What is logged.
-    pub filter: LogFilter,
-    /// How it is written.
-    pub format: LogFormat,
+    /// Which requests for objects are recorded.
+    pub data_events: DataEvents,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// Reads single values; a value that does not fit becomes a problem of its key.
-pub(super) struct Reader<'a> {
-    pub(super) values: &'a Values,
-    pub(super) problems: Vec<Problem>,
-}
-
 impl Reader<'_> {
-    fn read<T>(&mut self, key: &'static Key, convert: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
-        let converted = self.values.get(key).and_then(convert);
-        if converted.is_none() {
-            self.problems
-                .push(Problem::Invalid { name: self.values.source(key), expected: expected(key.kind) });
-        }
-        converted
-    }
-
-    pub(super) fn optional<T>(
-        &mut self,
-        key: &'static Key,
-        convert: impl FnOnce(&Value) -> Option<T>,
-    ) -> Option<Option<T>> {
-        if self.values.get(key).is_none() { Some(None) } else { self.read(key, convert).map(Some) }
-    }
-
-    fn address(&mut self, key: &'static Key) -> Option<BindAddress> {
-        self.read(key, |value| if let Value::Address(address) = value { Some(address.clone()) } else { None })
-    }
-
-    fn flag(&mut self, key: &'static Key) -> Option<bool> {
-        self.read(key, |value| if let Value::Flag(flag) = value { Some(*flag) } else { None })
-    }
-
-    fn number<N: TryFrom<u64>>(&mut self, key: &'static Key) -> Option<N> {
-        self.read(key, number)
-    }
-
-    fn seconds(&mut self, key: &'static Key) -> Option<Duration> {
-        self.number(key).map(Duration::from_secs)
-    }
-
     fn server(&mut self) -> Option<ServerSettings> {
         let s3_bind = self.address(&keys::S3_BIND);
         let api_bind = self.address(&keys::API_BIND);
@@ -172,9 +132,12 @@ impl Reader<'_> {
         let tls = self.tls();
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
+        let connections_per_client_max: Option<usize> = self.number(&keys::CONNECTIONS_PER_CLIENT);
+        let first_request_timeout = self.seconds(&keys::FIRST_REQUEST_TIMEOUT);
         let head_timeout = self.seconds(&keys::HEAD_TIMEOUT);
         let idle_timeout = self.seconds(&keys::IDLE_TIMEOUT);
         let body_timeout = self.seconds(&keys::BODY_TIMEOUT);
+        let core_dumps = self.flag(&keys::CORE_DUMPS);
         Some(ServerSettings {
             s3_bind: s3_bind?,
             api_bind: api_bind?,
@@ -187,22 +150,22 @@ impl Reader<'_> {
             tls: tls?,
             shutdown_grace_period: shutdown_grace_period?,
             connections_max: connections_max?,
+            connections_per_client_max: Some(connections_per_client_max?).filter(|&max| max > 0),
+            first_request_timeout: first_request_timeout?,
             head_timeout: head_timeout?,
             idle_timeout: idle_timeout?,
             body_timeout: body_timeout?,
+            core_dumps: core_dumps?,
         })
     }
 
-    /// The outer `None` is a problem, the inner one an empty list.
+    /// The outer `None` means a problem, the inner one an empty list.
     fn trusted_proxies(&mut self) -> Option<Option<Arc<TrustedProxies>>> {
         let networks = self.read(&keys::TRUSTED_PROXIES, |value| {
             if let Value::Networks(networks) = value { Some(networks.clone()) } else { None }
         });
-        let header = self.read(&keys::FORWARDED_HEADER, |value| {
-            let named =
-                |header: &ForwardedHeader| matches!(value, Value::Text(word) if word == header.name());
-            [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded].into_iter().find(named)
-        });
+        let headers = [ForwardedHeader::XForwardedFor, ForwardedHeader::Forwarded];
+        let header = self.word(&keys::FORWARDED_HEADER, &headers, ForwardedHeader::name);
         let (networks, header) = (networks?, header?);
         Some((!networks.is_empty()).then(|| Arc::new(TrustedProxies::new(networks, header))))
     }
@@ -232,28 +195,31 @@ impl Reader<'_> {
         const DAY_SECONDS: u64 = 86_400;
         let days: Option<u64> = self.number(&keys::AUDIT_RETENTION);
         let records_max = self.number(&keys::AUDIT_RECORDS_MAX);
-        Some(AuditSettings { age_max: Duration::from_secs(days? * DAY_SECONDS), records_max: records_max? })
+        let data_events = self.word(&keys::AUDIT_DATA_EVENTS, &DataEvents::ALL, DataEvents::name);
+        Some(AuditSettings {
+            age_max: Duration::from_secs(days? * DAY_SECONDS),
+            records_max: records_max?,
+            data_events: data_events?,
+        })
     }
 
-    fn log(&mut self) -> Option<LogSettings> {
+    fn log(&mut self) -> Option<LogOptions> {
         let filter = self.read(&keys::LOG_FILTER, |value| {
             if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
         });
         let format =
             self.flag(&keys::LOG_JSON).map(|json| if json { LogFormat::Json } else { LogFormat::Text });
-        Some(LogSettings { filter: filter?, format: format? })
+        let request_log = self.word(&keys::REQUEST_LOG, &RequestLog::ALL, RequestLog::name);
+        let paths = self.flag(&keys::LOG_PATHS);
+        Some(LogOptions { filter: filter?, format: format?, request_log: request_log?, paths: paths? })
     }
 }
 
-fn number<N: TryFrom<u64>>(value: &Value) -> Option<N> {
-    if let Value::Number(number) = value { N::try_from(*number).ok() } else { None }
-}
-
 impl Settings {
-    /// Checks what no single value shows and gives the values their types.
+    /// Validates the values as a whole and converts them to their types.
     ///
     /// # Errors
-    /// With everything that is missing, too short, equal where it must differ, or asked for and not built.
+    /// [`ConfigError`] with every value that is missing or invalid, or contradicts another one.
     pub fn from_values(values: Values) -> Result<Self, ConfigError> {
         let mut reader = Reader { values: &values, problems: Vec::new() };
         let server = reader.server();
@@ -273,7 +239,10 @@ impl Settings {
         };
         let mut warnings = [values.warnings(), &secrets.warnings].concat();
         warnings.extend(values.without_effect().map(|key| {
-            format!("{} is set, but this build does not have the feature it configures", values.source(key))
+            format!(
+                "{} is set, but the feature that it configures is not implemented in this build",
+                values.source(key)
+            )
         }));
         let auth = AuthSettings {
             credential_master_key: secrets.master_key,
@@ -297,7 +266,7 @@ impl Settings {
     }
 }
 
-/// Administration never travels over the data plane's port. (Port 0 asks for any free port.)
+/// The two planes must have different ports. (Port 0 means any free port.)
 fn check_binds(server: &ServerSettings, problems: &mut Vec<Problem>) {
     let (s3, api) = (server.s3_bind.address, server.api_bind.address);
     if s3.port() != 0 && s3.port() == api.port() {

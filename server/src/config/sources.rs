@@ -1,42 +1,65 @@
-//! Where values come from: the environment before the file, the file before what `--dev` made, that before the
-//! defaults.
+//! The sources of values, in order of precedence: command line, environment, file, secrets of `--dev`, defaults.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use zeroize::{Zeroize, Zeroizing};
+
+use super::closest::{EDITS_MAX, closest};
+use super::effective::{DEFAULT, EffectiveKey, Given, effective};
 use super::key::{Availability, Key, Kind};
 use super::keys::ALL_KEYS;
 use super::problem::{ConfigError, Problem};
 use super::secret_file;
 use super::value::{Value, parse_text, parse_toml};
 
-/// Names the configuration file when `--config` does not.
+/// Names the configuration file if `--config` is not given.
 pub const CONFIG_FILE_VARIABLE: &str = "SERVICE_CONFIG";
-/// The token of the command-line client; known here so that it may stand in the environment of the server.
+/// The token of the command-line client. Listed here so that it may be set in the environment of the server.
 pub const MANAGEMENT_TOKEN_VARIABLE: &str = "SERVICE_MANAGEMENT_TOKEN";
 
-/// The authority that the command-line client trusts; known here for the same reason.
+/// The certificate authorities that the command-line client trusts. Listed here for the same reason.
 pub(super) const CA_CERTIFICATE_VARIABLE: &str = "SERVICE_CA_CERTIFICATE";
 
+/// The address that the command-line client uses. Listed here for the same reason.
+pub(super) const MANAGEMENT_ENDPOINT_VARIABLE: &str = "SERVICE_MANAGEMENT_ENDPOINT";
+
 const PREFIX: &str = "SERVICE_";
-/// A configuration file larger than this is some other file.
+/// The sections of the configuration, and `tls`, with which variables of `server.tls` begin. An unknown variable that begins
+/// with one of them is a mistake in the configuration of this program.
+const SECTIONS: [&str; 12] = [
+    "server",
+    "tls",
+    "storage",
+    "auth",
+    "s3",
+    "webhooks",
+    "sharing",
+    "lifecycle",
+    "events",
+    "audit",
+    "console",
+    "observability",
+];
+/// Maximum size of a configuration file.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// A copy of the environment, so that tests need not change that of the process.
+/// A copy of the environment, so that tests do not have to change the process's own.
 #[derive(Clone, Default)]
 pub struct Environment(BTreeMap<OsString, OsString>);
 
 impl Environment {
-    /// The environment of this process.
+    /// Copies the environment of this process.
     #[must_use]
     pub fn of_process() -> Self {
         Self(std::env::vars_os().collect())
     }
 
-    /// The value of a variable. Empty is the same as not set, for that is how a container's manifest leaves one out.
+    /// Returns the value of a variable. An empty variable counts as not set, because container manifests cannot unset one.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsString> {
         self.0.get(std::ffi::OsStr::new(name)).filter(|value| !value.is_empty())
@@ -49,19 +72,14 @@ impl<N: Into<OsString>, V: Into<OsString>> FromIterator<(N, V)> for Environment 
     }
 }
 
-/// A checked value and the name under which the user gave it.
-#[derive(Clone, Debug)]
-struct Given {
-    value: Value,
-    source: String,
-}
-
-/// The values of all keys that were given or have a default.
+/// The values of all keys that are set or have a default.
 #[derive(Debug)]
 pub struct Values {
     given: BTreeMap<&'static str, Given>,
-    /// What to tell the operator about where values came from.
+    /// Warnings for the operator about the sources of values.
     warnings: Vec<String>,
+    /// Unknown variables that are ignored, each with the known variable that was probably meant.
+    stray: Vec<(String, String)>,
 }
 
 impl Values {
@@ -69,26 +87,40 @@ impl Values {
         self.given.get(key.name).map(|given| &given.value)
     }
 
-    /// The name to use for a key when its value is at fault: the variable or file key that set it.
+    /// Returns the name to use for a key in messages about its value: the variable or file key that set it, or the variable
+    /// that would set it.
     pub(crate) fn source(&self, key: &Key) -> String {
-        self.given.get(key.name).map_or_else(|| key.variable(), |given| given.source.clone())
+        let given = self.given.get(key.name).filter(|given| given.source != DEFAULT);
+        given.map_or_else(|| key.variable(), |given| given.source.clone())
     }
 
     pub(crate) fn is_given(&self, key: &Key) -> bool {
         self.given.get(key.name).is_some_and(|given| given.source != DEFAULT)
     }
 
-    /// Each key with its value, secrets redacted, and where it came from.
+    /// Returns each key with its value, with secrets redacted, and its source.
     pub fn redacted(&self) -> impl Iterator<Item = (&'static str, String, &str)> {
         self.given.iter().map(|(name, given)| (*name, given.value.to_string(), given.source.as_str()))
     }
 
-    /// What to tell the operator about where values came from.
+    /// Returns every key with its effective value and its origin.
+    pub(crate) fn effective(&self) -> Vec<EffectiveKey> {
+        effective(|key| self.given.get(key.name))
+    }
+
+    /// Returns warnings for the operator about the sources of values.
     pub(crate) fn warnings(&self) -> &[String] {
         &self.warnings
     }
 
-    /// Keys that were given although this build does nothing with them.
+    /// Returns the unknown variables that were probably meant to set this key.
+    pub(super) fn misspelt(&self, key: &Key) -> impl Iterator<Item = Problem> {
+        let own: Vec<String> = key.variables().chain(key.file_variables()).collect();
+        let of_key = self.stray.iter().filter(move |(_, meant)| own.contains(meant));
+        of_key.map(|(name, meant)| Problem::Unknown { name: name.clone(), meant: Some(meant.clone()) })
+    }
+
+    /// Returns the keys that are set but not implemented in this build.
     pub fn without_effect(&self) -> impl Iterator<Item = &'static Key> {
         ALL_KEYS
             .iter()
@@ -97,19 +129,20 @@ impl Values {
     }
 }
 
-/// The source of a value that nobody gave.
-const DEFAULT: &str = "default";
-
-/// Collects values from the layers, the first layer that gives a key winning, and problems from all of them.
-#[derive(Debug, Default)]
+/// Collects values and problems from several layers. The first layer that sets a key wins.
+#[derive(Clone, Debug, Default)]
 pub struct Layers {
     given: BTreeMap<&'static str, Given>,
     problems: Vec<Problem>,
     warnings: Vec<String>,
+    stray: Vec<(String, String)>,
+    /// The configuration file that is being read.
+    reading: Option<PathBuf>,
 }
 
 impl Layers {
-    /// Adds what the environment says. Unknown variables that begin with `SERVICE_` are problems.
+    /// Adds the environment. Unknown variables that begin with the name of a section are problems. Other unknown `SERVICE_`
+    /// variables cause a warning, because orchestrators set some: Consul and Swarm set `SERVICE_NAME` and `SERVICE_PORT`.
     #[must_use]
     pub fn environment(mut self, environment: &Environment) -> Self {
         for key in ALL_KEYS {
@@ -135,18 +168,30 @@ impl Layers {
             name == CONFIG_FILE_VARIABLE
                 || name == MANAGEMENT_TOKEN_VARIABLE
                 || name == CA_CERTIFICATE_VARIABLE
+                || name == MANAGEMENT_ENDPOINT_VARIABLE
                 || variables().any(|variable| variable == name)
         };
         for name in environment.0.keys().map(|name| name.to_string_lossy()) {
-            if name.starts_with(PREFIX) && !known(&name) {
-                self.problems
-                    .push(Problem::Unknown { meant: closest(&name, variables()), name: name.into_owned() });
+            let Some(rest) = name.strip_prefix(PREFIX).filter(|_| !known(&name)) else { continue };
+            let begins_with = |section: &&str| {
+                rest.get(..section.len()).is_some_and(|start| start.eq_ignore_ascii_case(section))
+                    && rest[section.len()..].starts_with('_')
+            };
+            if SECTIONS.iter().any(begins_with) {
+                let meant = closest(&name, variables(), EDITS_MAX);
+                self.problems.push(Problem::Unknown { meant, name: name.into_owned() });
+            } else {
+                let meant = closest(&name, variables(), EDITS_OF_STRAY_MAX);
+                let question =
+                    meant.as_ref().map_or_else(String::new, |meant| format!("; did you mean {meant}?"));
+                self.warnings.push(format!("{name} is not a configuration key and has no effect{question}"));
+                self.stray.extend(meant.map(|meant| (name.into_owned(), meant)));
             }
         }
         self
     }
 
-    /// Adds the value in the file that a variable names, if one does.
+    /// Adds the value from the file that a variable names, if one does.
     fn value_in_file(&mut self, key: &'static Key, variable: Option<&String>, environment: &Environment) {
         let Some((variable, file)) = variable.and_then(|name| Some((name, environment.get(name)?))) else {
             return;
@@ -160,7 +205,7 @@ impl Layers {
         }
     }
 
-    /// Adds what a TOML file says. Unknown sections and keys are problems.
+    /// Adds a TOML file. Unknown sections and keys are problems.
     #[must_use]
     pub fn file(mut self, path: &Path) -> Self {
         match read_file(path).and_then(|(text, mode)| Ok((parse_file(path, &text)?, mode))) {
@@ -168,21 +213,27 @@ impl Layers {
                 if holds_secrets(&table) {
                     self.warnings.extend(secret_file::exposure(path, mode));
                 }
-                self.table(table);
+                self.table_of(path, table);
             }
             Err(problem) => self.problems.push(problem),
         }
         self
     }
 
-    /// Adds what the text of a TOML file says, that would be at `path`.
+    /// Adds the text of a TOML file; messages name `path`.
     #[must_use]
     pub(crate) fn text(mut self, path: &Path, text: &str) -> Self {
         match parse_file(path, text) {
-            Ok(table) => self.table(table),
+            Ok(table) => self.table_of(path, table),
             Err(problem) => self.problems.push(problem),
         }
         self
+    }
+
+    fn table_of(&mut self, path: &Path, table: toml::Table) {
+        self.reading = Some(path.to_path_buf());
+        self.table(table);
+        self.reading = None;
     }
 
     fn table(&mut self, table: toml::Table) {
@@ -195,7 +246,7 @@ impl Layers {
         }
     }
 
-    /// One section, and those within it.
+    /// Adds a section and its subsections.
     fn section(&mut self, section: String, content: toml::Table) {
         let is_section = |name: &str| {
             ALL_KEYS.iter().any(|key| key.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
@@ -207,8 +258,13 @@ impl Layers {
         for (name, value) in content {
             let name = format!("{section}.{name}");
             match (ALL_KEYS.iter().find(|key| key.name == name), value) {
-                (Some(key), value) => self.take(key, name, parse_toml(key.kind, &value)),
-                // No deeper than the table of keys is: each section must be one of it.
+                (Some(key), mut value) => {
+                    self.take(key, name, parse_toml(key.kind, &value));
+                    if let toml::Value::String(text) = &mut value {
+                        text.zeroize();
+                    }
+                }
+                // The depth is bounded: each section must occur in the table of keys.
                 (None, toml::Value::Table(content)) if is_section(&name) => self.section(name, content),
                 (None, _) => self.unknown(name),
             }
@@ -217,19 +273,19 @@ impl Layers {
 
     fn unknown(&mut self, name: String) {
         let names = ALL_KEYS.iter().map(|key| key.name.to_owned());
-        self.problems.push(Problem::Unknown { meant: closest(&name, names), name });
+        self.problems.push(Problem::Unknown { meant: closest(&name, names, EDITS_MAX), name });
     }
 
     fn take(&mut self, key: &'static Key, source: String, parsed: Result<Value, String>) {
         match parsed {
             Ok(value) => {
-                self.given.entry(key.name).or_insert(Given { value, source });
+                self.given.entry(key.name).or_insert(Given { value, source, file: self.reading.clone() });
             }
             Err(expected) => self.problems.push(Problem::Invalid { name: source, expected }),
         }
     }
 
-    /// Sets keys from the command line, which goes before everything else.
+    /// Sets a key from the command line, which overrides all other sources.
     #[must_use]
     pub(crate) fn option(mut self, key: &'static Key, option: &str, text: &str) -> Self {
         let parsed = parse_text(key.kind, text);
@@ -237,7 +293,7 @@ impl Layers {
         self
     }
 
-    /// A default other than the table's.
+    /// Sets a default that differs from the one in the table.
     #[must_use]
     pub(crate) fn default_value(mut self, key: &'static Key, text: &str) -> Self {
         let parsed = parse_text(key.kind, text);
@@ -245,10 +301,10 @@ impl Layers {
         self
     }
 
-    /// Whether all is well so far.
+    /// Reports the problems found so far.
     ///
     /// # Errors
-    /// With the problems found up to now.
+    /// [`ConfigError`] if there are any.
     pub(crate) fn check(&mut self) -> Result<(), ConfigError> {
         let problems = std::mem::take(&mut self.problems);
         if problems.is_empty() { Ok(()) } else { Err(ConfigError { problems }) }
@@ -272,10 +328,20 @@ impl Layers {
         }
     }
 
+    /// Returns every key with its effective value and its origin, whatever problems there are.
+    pub(crate) fn effective(mut self) -> Vec<EffectiveKey> {
+        for key in ALL_KEYS {
+            if let Some(text) = key.default {
+                self = self.default_value(key, text);
+            }
+        }
+        effective(|key| self.given.get(key.name))
+    }
+
     /// Fills in the defaults.
     ///
     /// # Errors
-    /// With every problem found in any layer.
+    /// [`ConfigError`] with the problems of all layers.
     pub fn finish(mut self) -> Result<Values, ConfigError> {
         for key in ALL_KEYS {
             if let Some(text) = key.default {
@@ -283,25 +349,25 @@ impl Layers {
             }
         }
         if self.problems.is_empty() {
-            Ok(Values { given: self.given, warnings: self.warnings })
+            Ok(Values { given: self.given, warnings: self.warnings, stray: self.stray })
         } else {
             Err(ConfigError { problems: self.problems })
         }
     }
 }
 
-/// The text of a configuration file, and its permissions.
-fn read_file(path: &Path) -> Result<(String, u32), Problem> {
-    let unreadable = |error| Problem::Unreadable { path: PathBuf::from(path), error };
+/// Returns the text of a configuration file and its permissions.
+fn read_file(path: &Path) -> Result<(Zeroizing<String>, u32), Problem> {
+    let unreadable = |error| Problem::Unreadable { path: PathBuf::from(path), error: Arc::new(error) };
     let found = std::fs::metadata(path).map_err(unreadable)?;
     if found.len() > FILE_BYTES_MAX {
         return Err(unreadable(std::io::Error::other(format!("it has more than {FILE_BYTES_MAX} bytes"))));
     }
-    let text = std::fs::read_to_string(path).map_err(unreadable)?;
+    let text = Zeroizing::new(std::fs::read_to_string(path).map_err(unreadable)?);
     Ok((text, found.mode()))
 }
 
-/// Whether any key that is never shown stands in the file.
+/// Returns whether the file contains a secret.
 fn holds_secrets(table: &toml::Table) -> bool {
     ALL_KEYS.iter().filter(|key| key.kind == Kind::Secret).any(|key| {
         let (section, name) = key.name.split_once('.').unwrap_or((key.name, ""));
@@ -311,34 +377,25 @@ fn holds_secrets(table: &toml::Table) -> bool {
 
 fn parse_file(path: &Path, text: &str) -> Result<toml::Table, Problem> {
     text.parse().map_err(|error: toml::de::Error| {
-        // The error's own text quotes the line.
+        // The error's own text would quote the line.
         let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
         Problem::NotToml { path: PathBuf::from(path), line: before.matches('\n').count() + 1 }
     })
 }
 
-/// The known name that differs least from an unknown one, if it is close enough to be what was meant.
-fn closest(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
-    /// More edits than this make another word.
-    const EDITS_MAX: usize = 3;
-    known
-        .map(|candidate| (edits(name, &candidate), candidate))
-        .filter(|(count, _)| *count <= EDITS_MAX)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
+/// Like [`EDITS_MAX`], for variables that are probably not meant for this program: `SERVICE_PORT` is three edits from
+/// `SERVICE_LOG`.
+const EDITS_OF_STRAY_MAX: usize = 2;
 
-/// Levenshtein distance.
-fn edits(left: &str, right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=right.len()).collect();
-    for (index, left_byte) in left.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, right_byte) in right.bytes().enumerate() {
-            let replaced = diagonal + usize::from(left_byte != right_byte);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_section_is_listed() {
+        for key in ALL_KEYS {
+            let (section, _) = key.name.split_once('.').unwrap();
+            assert!(SECTIONS.contains(&section), "{section}");
         }
     }
-    row[right.len()]
 }

@@ -1,11 +1,11 @@
-//! Which listeners speak TLS, and with which certificate: section `server.tls`.
+//! Section `server.tls`: which listeners speak TLS, and with which certificate.
 
 use std::path::PathBuf;
 
 use super::key::Key;
 use super::keys;
 use super::problem::Problem;
-use super::settings::Reader;
+use super::reader::Reader;
 use super::value::Value;
 
 /// A certificate chain and its private key, as files.
@@ -17,7 +17,7 @@ pub struct PairFiles {
     pub key: PathBuf,
 }
 
-/// What the listeners present; None: plain HTTP.
+/// The certificates of the listeners; `None` means plain HTTP.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct TlsSettings {
     /// The data plane.
@@ -59,10 +59,10 @@ impl Reader<'_> {
         match enabled {
             Some(false) => Some(None),
             Some(true) if pair.is_none() => {
-                let (name, own) = (self.values.source(keys.enabled), keys.certificate.variable());
+                let (name, specific) = (self.values.source(keys.enabled), keys.certificate.variable());
                 let common = keys::TLS_CERTIFICATE.variable();
                 self.problems.push(Problem::Inconsistent(format!(
-                    "{name} needs a certificate: set {common} or {own}"
+                    "{name} needs a certificate: set {common} or {specific}"
                 )));
                 None
             }
@@ -70,7 +70,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The pair of these two keys; one without the other is a problem.
+    /// Reads a certificate and its key. One without the other is a problem.
     fn pair(&mut self, certificate: &'static Key, key: &'static Key) -> Option<PairFiles> {
         let path = |value: &Value| if let Value::Path(path) = value { Some(path.clone()) } else { None };
         let found = (self.optional(certificate, path)?, self.optional(key, path)?);
@@ -81,8 +81,7 @@ impl Reader<'_> {
             (None, Some(_)) => (key, certificate),
         };
         let (given, missing) = (self.values.source(given), missing.variable());
-        self.problems
-            .push(Problem::Inconsistent(format!("{given} is set, but {missing} is not: both are needed")));
+        self.problems.push(Problem::Inconsistent(format!("{given} is set, but {missing} is not; set both")));
         None
     }
 }

@@ -1,18 +1,18 @@
-//! Values of configuration keys: from text or TOML to a checked [`Value`].
+//! Parses and validates the values of configuration keys, from text or TOML.
 //!
-//! An error says what the value must be, never what it was.
+//! An error says what the value must be. It never repeats the value.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
-use cairn_net::Network;
+use cairn_net::IpNetwork;
 use cairn_observe::LogFilter;
 
 use super::key::Kind;
 use super::secret::Secret;
 
-/// A checked value.
+/// A validated value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Value {
     Address(BindAddress),
@@ -20,7 +20,7 @@ pub(crate) enum Value {
     Flag(bool),
     Number(u64),
     List(Vec<String>),
-    Networks(Vec<Network>),
+    Networks(Vec<IpNetwork>),
     Text(String),
     Secret(Secret),
 }
@@ -34,7 +34,7 @@ impl fmt::Display for Value {
             Self::Number(number) => number.fmt(out),
             Self::List(items) => out.write_str(&items.join(",")),
             Self::Networks(networks) => {
-                let written: Vec<String> = networks.iter().map(Network::to_string).collect();
+                let written: Vec<String> = networks.iter().map(IpNetwork::to_string).collect();
                 out.write_str(&written.join(","))
             }
             Self::Text(text) => out.write_str(text),
@@ -43,23 +43,23 @@ impl fmt::Display for Value {
     }
 }
 
-/// Where a listener binds: as written, and what it resolved to.
+/// The address of a listener: as configured, and as resolved.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindAddress {
-    /// As written.
+    /// As configured.
     pub text: String,
     /// The first address that it resolves to.
     pub address: SocketAddr,
 }
 
-/// Longest list of networks. Each is compared with the address of each connection, and with those in its requests.
+/// Maximum number of networks. The address of each connection, and those in its requests, are compared with all of them.
 const NETWORKS_MAX: usize = 64;
-/// Longest list of host names.
+/// Maximum number of host names.
 const HOST_NAMES_MAX: usize = 64;
-/// Longest host name in bytes (RFC 1035 section 2.3.4).
+/// Maximum length of a host name in bytes (RFC 1035 section 2.3.4).
 const HOST_NAME_BYTES_MAX: usize = 253;
 
-/// Parses a value as it stands in the environment.
+/// Parses a value from the environment.
 pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
     let parsed = match kind {
         Kind::Address => parse_address(text).map(Value::Address),
@@ -78,7 +78,7 @@ pub(crate) fn parse_text(kind: Kind, text: &str) -> Result<Value, String> {
     parsed.ok_or_else(|| expected(kind))
 }
 
-/// Parses a value as it stands in a TOML file. Types are taken at their word: a flag is no string there.
+/// Parses a value from a TOML file. The TOML type must match: a flag cannot be given as a string.
 pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, String> {
     let parsed = match (kind, value) {
         (Kind::Flag, toml::Value::Boolean(flag)) => Some(Value::Flag(*flag)),
@@ -98,33 +98,37 @@ pub(crate) fn parse_toml(kind: Kind, value: &toml::Value) -> Result<Value, Strin
     parsed.ok_or_else(|| expected(kind))
 }
 
-/// What a value of this kind must be, to end "… must be".
+/// Describes what a value of this kind must be; completes the sentence "… must be".
 pub(crate) fn expected(kind: Kind) -> String {
     match kind {
-        Kind::Address => "an address of the form <host>:<port> whose host can be resolved".to_owned(),
+        Kind::Address => "an address <host>:<port> whose host can be resolved".to_owned(),
         Kind::Path => "a path".to_owned(),
         Kind::Flag => "true or false".to_owned(),
         Kind::Integer { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Bytes { min, max } => {
-            format!("a number of bytes from {} to {}, plain or as 512MiB", bytes_text(min), bytes_text(max))
+            format!(
+                "a number of bytes from {} to {}, such as 1048576 or 512MiB",
+                bytes_text(min),
+                bytes_text(max)
+            )
         }
         Kind::HostNames => format!("a list of at most {HOST_NAMES_MAX} host names"),
         Kind::Networks => format!(
-            "a list of at most {NETWORKS_MAX} addresses and networks such as 192.0.2.7, 10.0.0.0/8 or fd00::/8, with no bits \
-             set behind the prefix and not of all addresses"
+            "a list of at most {NETWORKS_MAX} addresses and networks such as 192.0.2.7, 10.0.0.0/8 or fd00::/8; a network \
+             has no bits set after its prefix and does not contain all addresses"
         ),
         Kind::Word { words } => words.join(" or "),
-        Kind::Url => "an http or https address without query or fragment".to_owned(),
+        Kind::Url => "an http or https URL without query or fragment".to_owned(),
         Kind::LogFilter => "a log filter".to_owned(),
         Kind::Text { bytes_max } => format!("text of at most {bytes_max} bytes"),
         Kind::Secret => "text".to_owned(),
     }
 }
 
-/// Suffixes of byte numbers, largest first.
+/// Units of byte counts, largest first.
 const UNITS: [(&str, u64); 4] = [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// A number of bytes as a user would write it.
+/// Formats a number of bytes in the largest unit that divides it.
 pub(crate) fn bytes_text(bytes: u64) -> String {
     let unit = UNITS.iter().find(|(_, size)| bytes >= *size && bytes.is_multiple_of(*size));
     unit.map_or_else(|| bytes.to_string(), |(suffix, size)| format!("{}{suffix}", bytes / size))
@@ -134,7 +138,7 @@ fn within(number: u64, min: u64, max: u64) -> Option<Value> {
     (min..=max).contains(&number).then_some(Value::Number(number))
 }
 
-/// Digits only: the standard parser would also take a sign.
+/// Parses digits only: the standard parser would also accept a sign.
 fn parse_digits(text: &str) -> Option<u64> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
@@ -157,23 +161,23 @@ fn parse_flag(text: &str) -> Option<bool> {
 }
 
 fn parse_address(text: &str) -> Option<BindAddress> {
-    // Names are resolved here, once, before anything is started that must not wait for a resolver.
+    // Names are resolved once, here: nothing that is started later may wait for a resolver.
     let address = text.to_socket_addrs().ok()?.next()?;
     Some(BindAddress { text: text.to_owned(), address })
 }
 
-/// The members of a list as it stands in the environment.
+/// Splits a list from the environment into its members.
 fn listed(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|member| !member.is_empty())
 }
 
-/// The members of a list as it stands in a file; None when one is no string.
+/// Returns the members of a list from a file; `None` if one is not a string.
 fn strings(items: &[toml::Value]) -> Option<Vec<&str>> {
     items.iter().map(toml::Value::as_str).collect()
 }
 
 fn parse_networks<'a>(networks: impl Iterator<Item = &'a str>) -> Option<Value> {
-    let networks: Vec<Network> = networks.map(Network::parse).collect::<Option<_>>()?;
+    let networks: Vec<IpNetwork> = networks.map(IpNetwork::parse).collect::<Option<_>>()?;
     (networks.len() <= NETWORKS_MAX).then_some(Value::Networks(networks))
 }
 
@@ -213,7 +217,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_digits_and_within_their_range() {
+    fn a_number_outside_its_range_is_refused() {
         let kind = Kind::Integer { min: 1, max: 300 };
         assert_eq!(parse_text(kind, "300"), Ok(Value::Number(300)));
         for bad in ["0", "301", "+5", "-1", "5 ", "0x5", "", "1e2", "99999999999999999999999"] {
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_binary_units_and_do_not_overflow() {
+    fn byte_counts_have_binary_units_and_do_not_overflow() {
         let kind = Kind::Bytes { min: 0, max: u64::MAX };
         assert_eq!(parse_text(kind, "3MiB"), Ok(Value::Number(3 << 20)));
         assert_eq!(parse_text(kind, "1 GiB"), Ok(Value::Number(1 << 30)));
@@ -237,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_need_host_and_port() {
+    fn an_address_needs_host_and_port() {
         assert_eq!(parse_address("127.0.0.1:7600").unwrap().address.port(), 7600);
         assert!(parse_address("[::1]:0").unwrap().address.ip().is_loopback());
         for bad in ["7600", "127.0.0.1", ":x", "127.0.0.1:70000", ""] {
@@ -246,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_and_urls_are_plain() {
+    fn invalid_host_names_and_urls_are_refused() {
         assert_eq!(
             parse_text(Kind::HostNames, "S3.example.com, localhost"),
             Ok(Value::List(vec!["s3.example.com".into(), "localhost".into()]))

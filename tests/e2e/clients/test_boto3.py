@@ -43,7 +43,7 @@ def test_checksums(client, bucket: str, algorithm: str):
 
 
 def test_metadata_and_headers(client, bucket: str):
-    """What goes in comes out."""
+    """Metadata and headers are returned unchanged."""
     client.put_object(
         Bucket=bucket, Key="k", Body=b"x", Metadata={"Color": "green", "empty": ""}, ContentType="text/css",
         CacheControl="no-store", ContentDisposition="inline", ContentEncoding="br", ContentLanguage="de",
@@ -120,7 +120,7 @@ def test_uploads_in_parts_with_checksums(client, bucket: str, algorithm: str):
 
 
 def test_presigned_parts(client, bucket: str):
-    """An upload in parts by whoever holds the URLs."""
+    """A client with presigned URLs can upload the parts."""
     names = {"Bucket": bucket, "Key": "a b"}
     names["UploadId"] = client.create_multipart_upload(**names)["UploadId"]
     tags = []
@@ -132,7 +132,7 @@ def test_presigned_parts(client, bucket: str):
 
 
 def test_what_is_not_implemented_raises(client, bucket: str):
-    """Each by its name, and the object stays."""
+    """Each operation raises NotImplemented, and the object stays."""
     client.put_object(Bucket=bucket, Key="k", Body=b"stays")
     calls = [
         lambda: client.delete_objects(Bucket=bucket, Delete={"Objects": [{"Key": "k"}]}),

@@ -6,7 +6,7 @@ from harness.s3 import S3, object_target
 
 
 def url(s3: S3, method: str, bucket: str, key: str) -> str:
-    """A presigned URL."""
+    """Returns a presigned URL."""
     return f"http://{s3.authority}{s3.presigned(method, object_target(bucket, key))}"
 
 
@@ -30,7 +30,7 @@ def test_the_middle_and_resuming(command, s3: S3, bucket: str, tmp_path: Path):
     assert (tmp_path / "part").read_bytes() == body
 
 
-def test_errors_reach_people(command, s3: S3, bucket: str):
-    """A missing object says so in the body, with a status that scripts see."""
+def test_errors_are_visible_in_curl(command, s3: S3, bucket: str):
+    """For a missing object curl shows the error body and fails with a status for scripts."""
     done = command.run("curl", "-sS", "-w", "%{http_code}", url(s3, "GET", bucket, "none"))
     assert done.stdout.endswith("404") and "NoSuchKey" in done.stdout

@@ -1,4 +1,4 @@
-"""The user's own story: a tree is being copied in, the server is killed in the middle, the copy is finished later."""
+"""A copy of a tree is interrupted by SIGKILL of the server and completed later."""
 
 import time
 from pathlib import Path
@@ -18,16 +18,16 @@ COMMANDS = {
 
 
 def wait_for_objects(store: Cairn, bucket: str, count: int) -> None:
-    """Until so many objects have been acknowledged."""
+    """Waits until this many objects have been acknowledged."""
     give_up = time.monotonic() + WAIT_SECONDS
     while len(store.s3.list(bucket).keys) < count:
-        assert time.monotonic() < give_up, "the copy does not get on"
+        assert time.monotonic() < give_up, "the copy makes no progress"
         time.sleep(0.01)
 
 
 @pytest.mark.parametrize("client", COMMANDS)
 def test_a_copy_survives_kill_9(own_store: Cairn, command_for, tree, out: Path, client: str):
-    """What had been acknowledged is there after the restart, the second run completes the rest, nothing differs."""
+    """Acknowledged objects exist after the restart, and a second run completes the copy without differences."""
     command, bucket = command_for(own_store), "story"
     own_store.s3.create_bucket(bucket)
     names = {"tree": tree.folder, "bucket": bucket, "out": out}
@@ -40,7 +40,7 @@ def test_a_copy_survives_kill_9(own_store: Cairn, command_for, tree, out: Path, 
     own_store.start()
     after = own_store.s3.list_all(bucket)
     assert before.items() <= after.items(), "an acknowledged object is gone"
-    assert len(after) < len(tree.content), "the kill came too late to mean anything"
+    assert len(after) < len(tree.content), "the copy was complete before the kill"
 
     command.must(*copy_in)
     command.must(*copy_out)

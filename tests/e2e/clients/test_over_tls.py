@@ -1,4 +1,4 @@
-"""Clients that speak another dialect over TLS: restic, mc, warp and minio-py need it; the AWS SDKs put their checksum behind the body."""
+"""Clients over TLS: restic, mc, warp and minio-py, and AWS SDKs that send checksum trailers."""
 
 import hashlib
 import io
@@ -28,7 +28,7 @@ TRAILER = "Set request_checksum_calculation to when_required"
 
 @pytest.fixture(scope="module")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """Whom the clients trust."""
+    """Creates the authority that the clients trust."""
     return Authority(tmp_path_factory.mktemp("authority"))
 
 
@@ -150,8 +150,8 @@ def test_mc(over_tls, folder: Path, tmp_path: Path):
         (["ilm", "rule", "add", "--expire-days", "3", "cairn/mc-refused"], "Lifecycle configuration through S3 is not implemented"),
     ],
 )
-def test_what_mc_cannot(over_tls, arguments: list[str], told: str):
-    """It ends with our message, and the object stays."""
+def test_unsupported_mc_commands_are_refused(over_tls, arguments: list[str], told: str):
+    """mc shows the server's message, and the object stays."""
     over_tls.run(MC, "mb", "--ignore-existing", "cairn/mc-refused")
     over_tls.must("bash", "-c", f"echo -n stays | {MC} pipe cairn/mc-refused/k")
     done = over_tls.run(MC, *arguments)
@@ -173,8 +173,8 @@ def test_minio_py_with_a_lock_in_the_put(secure: Cairn, certificate: Path):
     assert client.stat_object("minio-tls", "parts").size == 2 * PART_BYTES + 1
 
 
-def test_boto3_puts_its_checksum_behind_the_body(secure: Cairn, endpoint: str, certificate: Path):
-    """With its defaults the message says what to set, and nothing is stored; with that it works."""
+def test_boto3_checksum_trailers_are_refused_with_a_remedy(secure: Cairn, endpoint: str, certificate: Path):
+    """With boto3's defaults the error names the setting to change and nothing is stored. With it uploads work."""
     defaults = boto(secure, endpoint, certificate)
     defaults.create_bucket(Bucket="boto-tls")
     with refused(501, "NotImplemented") as answer:

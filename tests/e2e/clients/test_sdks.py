@@ -18,7 +18,7 @@ Run = Callable[..., dict]
 
 
 def sha256(body: bytes) -> str:
-    """In hex."""
+    """Returns a digest in hex."""
     return hashlib.sha256(body).hexdigest()
 
 
@@ -30,13 +30,13 @@ def parts_etag(body: bytes) -> str:
 
 @pytest.fixture(params=SDK_PROGRAMS)
 def sdk(request: pytest.FixtureRequest) -> str:
-    """Which of the two."""
+    """Returns the name of one of the two SDKs."""
     return request.param
 
 
 @pytest.fixture(params=["when required", "defaults"])
 def run(request: pytest.FixtureRequest, sdk: str, command, tmp_path: Path) -> Run:
-    """Runs a scenario, with both ways of sending checksums."""
+    """Runs a scenario with both checksum settings."""
     if request.param == "defaults":
         for name in ("AWS_REQUEST_CHECKSUM_CALCULATION", "AWS_RESPONSE_CHECKSUM_VALIDATION"):
             del command.environment[name]
@@ -92,8 +92,8 @@ def test_copies(run: Run, bucket: str):
     }
 
 
-def test_what_is_not_implemented(run: Run, bucket: str):
-    """By its name, and the object stays."""
+def test_unsupported_operations_are_refused(run: Run, bucket: str):
+    """The SDK reports NotImplemented, and the object stays."""
     refused = ["NotImplemented", 501]
     assert run("refusals", bucket) == {"batch": refused, "first": refused, "acl": refused, "stays": "stays"}
 

@@ -1,25 +1,31 @@
-//! What is done to objects: puts with and without conditions, copies, deletes, slow reads, uploads that are given up.
+//! Operations on objects: puts with and without conditions, copies, deletes, slow reads, abandoned uploads.
 
-use super::{SLOW_READER_TURNS_MAX, Workload, bytes, parsed, whole};
-use crate::engine::PutObject;
+use super::{SLOW_READER_YIELDS_BOUND, Workload, object_key, random_bytes, single_put};
 use crate::error::EngineError;
-use crate::lock::ObjectLock;
-use crate::object::{Attributes, DeleteOptions, EtagMatch, ListVersions, WriteCondition};
-use crate::simulation::Random;
-use crate::simulation::buckets::lock_of_new;
-use crate::simulation::history::Place;
-use crate::simulation::state::{Change, Content};
+use crate::fault::Random;
+use crate::simulation::buckets::lock_of_new_version;
+use crate::simulation::history::BucketKey;
+use crate::simulation::key_state::{Change, Content};
+use crate::simulation::violation::{Violation, ViolationKind};
+use crate::slice::command::PutObject;
+use crate::types::object::{Attributes, DeleteOptions, EtagMatch, ListVersions, WriteCondition};
+use crate::types::object_lock::ObjectLock;
 use cairn_model::{VersionId, VersionName};
 use futures_lite::future::yield_now;
 use std::rc::Rc;
 use std::sync::Arc;
 
 impl Workload {
-    /// An operation on the object of a key that the task owns, or of one that all share.
-    pub(super) async fn change_object(self: &Rc<Self>, own: &Place, shared: &Place, random: &mut Random) {
-        let content = whole(bytes(random, Self::sizes(own)));
+    /// Runs an operation on the object of the task's own key, or of a shared key.
+    pub(super) async fn change_object(
+        self: &Rc<Self>,
+        own: &BucketKey,
+        shared: &BucketKey,
+        random: &mut Random,
+    ) {
+        let content = single_put(random_bytes(random, Self::sizes(own)));
         let anything = WriteCondition::default();
-        let absent = WriteCondition { must_be_absent: true, ..WriteCondition::default() };
+        let absent = WriteCondition::if_absent();
         match random.below(16) {
             0..=3 => drop(self.put(own, content, anything, ObjectLock::default()).await),
             4 => self.copy(own, own, random).await,
@@ -28,27 +34,27 @@ impl Workload {
             7 => drop(self.put(shared, content, absent, ObjectLock::default()).await),
             8 => self.put_if_unchanged(own, content, random).await,
             9..=11 => self.delete(own).await,
-            12 => self.give_up(own, &content).await,
+            12 => self.abandon(own, &content).await,
             13 => self.read(own, random).await,
             _ => self.read(shared, random).await,
         }
     }
 
-    /// Puts; `Ok` when it was acknowledged.
+    /// Puts an object.
     pub(super) async fn put(
         &self,
-        place: &Place,
+        key: &BucketKey,
         content: Content,
         condition: WriteCondition,
         lock: ObjectLock,
     ) -> Result<(), EngineError> {
-        let must_be_absent = condition.must_be_absent;
-        let change = self.write_of(place, content.clone(), lock, None);
+        let must_be_absent = condition == WriteCondition::if_absent();
+        let change = self.write_of(key, content.clone(), lock, None);
         let put = async {
-            let payload = self.stage_all(place, &content.bytes).await?;
+            let payload = self.stage_all(key, &content.bytes).await?;
             let put = PutObject {
-                bucket: Arc::clone(self.bucket(place)),
-                key: parsed(place)?,
+                bucket: Arc::clone(self.bucket(key)),
+                key: object_key(key),
                 payload,
                 etag: content.etag,
                 attributes: Attributes::default(),
@@ -57,120 +63,125 @@ impl Workload {
             };
             self.engine.put_object(put).await
         };
-        let outcome = self.change(place, change, put, |put| (put.version.0, put.is_null)).await;
+        let outcome = self.change(key, change, put, |put| (put.version.0, put.is_null)).await;
         if must_be_absent && outcome == Err(EngineError::PreconditionFailed) {
-            self.history.borrow_mut().exists(place);
+            self.history.borrow_mut().set_exists(key);
         }
         outcome.map(drop)
     }
 
-    /// The change that writes a version.
+    /// Returns the change that writes a version.
     pub(super) fn write_of(
         &self,
-        place: &Place,
+        key: &BucketKey,
         content: Content,
         lock: ObjectLock,
         upload: Option<u64>,
     ) -> Change {
-        Change::Write { content, lock: lock_of_new(place.bucket, lock), upload }
+        Change::Write { content, lock: lock_of_new_version(key.bucket, lock), upload }
     }
 
-    /// A put on the condition that the object is still the one that was put last, or one that never was.
-    async fn put_if_unchanged(&self, place: &Place, content: Content, random: &mut Random) {
-        let current = self.history.borrow().certain(place).and_then(|state| state.current().cloned());
+    /// Puts on the condition that the object has the entity tag of the last put, or a tag that no object has.
+    async fn put_if_unchanged(&self, key: &BucketKey, content: Content, random: &mut Random) {
+        let current = self.history.borrow().known_state(key).and_then(|state| state.current().cloned());
         let right = random.below(3) > 0;
         let tag = current.filter(|_| right).map_or_else(|| "none".to_owned(), |c| c.etag.to_string());
         let holds = tag != "none";
         let condition =
             WriteCondition { if_match: Some(EtagMatch::OneOf(vec![tag])), ..WriteCondition::default() };
-        let outcome = self.put(place, content, condition, ObjectLock::default()).await;
+        let outcome = self.put(key, content, condition, ObjectLock::default()).await;
         if outcome.is_ok() && !holds {
-            self.find(format!("{place} was overwritten although its tag is another"));
+            self.report_wrong_outcome(format!("{key} was overwritten although its tag is another"));
         }
     }
 
     /// Copies the current object of a key to another, or to itself.
-    pub(super) async fn copy(self: &Rc<Self>, from: &Place, to: &Place, random: &mut Random) {
-        let Ok(key) = parsed(from) else { return };
-        let Ok(open) = self.engine.open_whole(self.bucket(from), &key, None) else { return };
+    pub(super) async fn copy(self: &Rc<Self>, from: &BucketKey, to: &BucketKey, random: &mut Random) {
+        let Ok(open) = self.engine.open_whole(self.bucket(from), &object_key(from), None) else { return };
         let etag = open.info.etag;
         let Some(source) = self.history.borrow().content(from, etag) else {
-            return self.find(format!("{from} holds what nobody put: {etag}"));
+            return self.report_mismatch(format!("{from} holds an object that was never put: {etag}"));
         };
         // The source may change before its bytes are read.
-        for _ in 0..random.below(SLOW_READER_TURNS_MAX) {
+        for _ in 0..random.below(SLOW_READER_YIELDS_BOUND) {
             yield_now().await;
         }
-        let content = whole(source.bytes);
+        let content = single_put(source.bytes);
         let lock = ObjectLock::default();
         let change = self.write_of(to, content.clone(), lock, None);
         let copy = async {
-            let (bucket, key) = (Arc::clone(self.bucket(to)), parsed(to)?);
-            let payload = self.engine.copy_payload(open, &bucket, &key).await?;
+            let (bucket, key) = (Arc::clone(self.bucket(to)), object_key(to));
+            let mut permit = self.engine.admit_copy("client", &bucket, &key, open.info.size).await?;
+            let payload = self.engine.copy_payload(&mut permit, open, &bucket, &key).await?;
             if payload.md5() != content.etag.md5 {
-                self.find(format!("a copy of {from} has another MD5 than its bytes"));
+                self.report_wrong_outcome(format!("a copy of {from} has another MD5 than its bytes"));
             }
             let (attributes, condition) = (Attributes::default(), WriteCondition::default());
             let put = PutObject { bucket, key, payload, etag: content.etag, attributes, condition, lock };
             self.engine.put_object(put).await
         };
-        // Refusals are told by `change`.
+        // `change` checks the outcome.
         drop(self.change(to, change, copy, |put| (put.version.0, put.is_null)).await);
     }
 
-    /// Deletes the current object of a key that the task owns.
-    pub(super) async fn delete(&self, place: &Place) {
-        let Ok(key) = parsed(place) else { return };
-        let before = self.history.borrow().certain(place);
-        let deleted = self.engine.delete_object(self.bucket(place), &key, DeleteOptions::default());
-        let made = |outcome: &crate::object::DeleteOutcome| match outcome.version {
+    /// Deletes the current object of the task's own key.
+    pub(super) async fn delete(&self, key: &BucketKey) {
+        let before = self.history.borrow().known_state(key);
+        let object = object_key(key);
+        let deleted = self.engine.delete_object(self.bucket(key), &object, DeleteOptions::default());
+        let created = |outcome: &crate::types::object::DeleteOutcome| match outcome.version {
             Some(VersionName::Id(id)) => (id.0, false),
-            Some(VersionName::Null) => (self.newest(place).0, true),
+            Some(VersionName::Null) => (self.newest(key).0, true),
             None => (0, true),
         };
-        let outcome = self.change(place, Change::Delete, deleted, made).await;
+        let outcome = self.change(key, Change::Delete, deleted, created).await;
         let existed = before.map(|state| state.current().is_some());
         if let Some((outcome, existed)) = outcome.ok().zip(existed)
             && outcome.existed != existed
         {
-            self.find(format!("a delete of {place} says that there was an object: {}", outcome.existed));
+            let existed = outcome.existed;
+            self.report_wrong_outcome(format!(
+                "a delete of {key} reports that there was an object: {existed}"
+            ));
         }
     }
 
-    /// The newest version of a key.
-    fn newest(&self, place: &Place) -> VersionId {
-        let list = ListVersions { prefix: place.key.as_bytes(), delimiter: None, after: None, max: 1 };
-        let page = self.engine.list_versions(self.bucket(place), &list).unwrap_or_default();
+    /// Returns the newest version of a key.
+    fn newest(&self, key: &BucketKey) -> VersionId {
+        let list = ListVersions { prefix: key.key.as_bytes(), delimiter: None, after: None, max: 1 };
+        let page = self.engine.list_versions(self.bucket(key), &list).unwrap_or_default();
         page.versions.first().map_or(VersionId(0), |listed| listed.object.version)
     }
 
-    /// A client that goes away in the middle of its upload.
-    async fn give_up(&self, place: &Place, content: &Content) {
-        if let Err(error) = self.stage(place, &content.bytes, content.bytes.len() / 2).await {
-            self.refused(place, &error);
+    /// Stops in the middle of a put, as a client that disconnects.
+    async fn abandon(&self, key: &BucketKey, content: &Content) {
+        if let Err(error) = self.stage(key, &content.bytes, content.bytes.len() / 2).await {
+            self.check_refusal(key, &error);
         }
     }
 
-    /// A slow reader: sees one version, whole, whatever happens meanwhile.
-    pub(super) async fn read(self: &Rc<Self>, place: &Place, random: &mut Random) {
-        let Ok(key) = parsed(place) else { return };
-        let certain = self.history.borrow().certain(place);
-        let open = match self.engine.open_whole(self.bucket(place), &key, None) {
+    /// Reads slowly. The reader must see one whole version, whatever changes meanwhile.
+    pub(super) async fn read(self: &Rc<Self>, key: &BucketKey, random: &mut Random) {
+        let known = self.history.borrow().known_state(key);
+        let open = match self.engine.open_whole(self.bucket(key), &object_key(key), None) {
             Ok(open) => open,
             Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => {
-                if certain.is_some_and(|state| state.current().is_some()) {
-                    self.find(format!("{place} was put and is not there"));
+                if known.is_some_and(|state| state.current().is_some()) {
+                    self.report_mismatch(format!("{key} was put and is missing"));
                 }
                 return;
             }
-            Err(error) => return self.find(format!("{place} cannot be opened: {error}")),
+            Err(error) => {
+                let detail = format!("{key} cannot be opened: {error}");
+                return self.report(Violation::new(ViolationKind::OpenFailed, detail));
+            }
         };
         let etag = open.info.etag;
-        if certain.is_some_and(|state| state.current().is_none_or(|content| content.etag != etag)) {
-            self.find(format!("{place} is not what was put last"));
+        if known.is_some_and(|state| state.current().is_none_or(|content| content.etag != etag)) {
+            self.report_mismatch(format!("{key} is not what was put last"));
         }
-        let Some(content) = self.history.borrow().content(place, etag) else {
-            return self.find(format!("{place} holds what nobody put: {etag}"));
+        let Some(content) = self.history.borrow().content(key, etag) else {
+            return self.report_mismatch(format!("{key} holds an object that was never put: {etag}"));
         };
         let mut reader = open.read();
         let mut bytes = Vec::new();
@@ -178,16 +189,20 @@ impl Workload {
             match reader.next().await {
                 Ok(Some(chunk)) => bytes.extend_from_slice(chunk.as_ref()),
                 Ok(None) => break,
-                Err(EngineError::Io(_)) if self.failing => return,
-                Err(error) => return self.find(format!("{place} cannot be read: {error}")),
+                Err(EngineError::Io(_)) if self.has_failing_disk => return,
+                Err(error) => {
+                    let detail = format!("{key} cannot be read: {error}");
+                    return self.report(Violation::new(ViolationKind::ReadFailed, detail));
+                }
             }
-            for _ in 0..random.below(SLOW_READER_TURNS_MAX) {
+            for _ in 0..random.below(SLOW_READER_YIELDS_BOUND) {
                 yield_now().await;
             }
         }
         self.reads.set(self.reads.get() + 1);
         if bytes != *content.bytes {
-            self.find(format!("{place} was read torn: {} bytes", bytes.len()));
+            let detail = format!("{key} was read torn: {} bytes", bytes.len());
+            self.report(Violation::new(ViolationKind::TornRead, detail));
         }
     }
 }

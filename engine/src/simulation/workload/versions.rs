@@ -1,28 +1,29 @@
-//! What is done to versions: deletes by version, suspended versioning, retention, legal holds, and removals that must be refused.
+//! Operations on versions: removal, suspended versioning, retention, legal holds, and removals that locks forbid.
 
-use super::{Workload, bytes, parsed, whole};
-use crate::bucket::{BucketChange, Versioning};
+use super::{Workload, object_key, random_bytes, single_put};
 use crate::error::EngineError;
-use crate::lock::{ObjectLock, Retention, RetentionMode};
-use crate::object::{DeleteOptions, WriteCondition};
-use crate::simulation::Random;
+use crate::fault::Random;
 use crate::simulation::buckets::StoppedClock;
-use crate::simulation::examine::FixedFiles;
-use crate::simulation::history::Place;
-use crate::simulation::state::{Change, Version};
+use crate::simulation::history::BucketKey;
+use crate::simulation::key_state::{Change, Version};
+use crate::simulation::recovery::StaticFiles;
+use crate::simulation::violation::{Violation, ViolationKind};
+use crate::types::bucket::{BucketChange, Versioning};
+use crate::types::object::{DeleteOptions, WriteCondition};
+use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
 use cairn_model::{Timestamp, VersionId, VersionName};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A key that has so many versions loses some.
+/// A version of a key is removed when it has so many.
 const VERSIONS_MAX: usize = 4;
-/// One retention in so many is in compliance mode: its version stays for good.
-const COMPLIANCE_IN: u64 = 8;
+/// One in so many retentions is in compliance mode: its version cannot be removed.
+const COMPLIANCE_ONE_IN: u64 = 8;
 
 impl Workload {
-    /// An operation on the versions of a key that the task owns.
-    pub(super) async fn change_versions(self: &Rc<Self>, own: &Place, random: &mut Random) {
-        let Some(state) = self.history.borrow().certain(own) else { return };
+    /// Runs an operation on the versions of the task's own key.
+    pub(super) async fn change_versions(self: &Rc<Self>, own: &BucketKey, random: &mut Random) {
+        let Some(state) = self.history.borrow().known_state(own) else { return };
         match random.below(8) {
             _ if state.versions.len() >= VERSIONS_MAX => self.delete_some_version(own, random).await,
             0 | 1 => self.change_versioning(own, random),
@@ -30,21 +31,21 @@ impl Workload {
             3 => self.delete(own).await,
             4 => self.read(own, random).await,
             _ => {
-                let content = whole(bytes(random, Self::sizes(own)));
+                let content = single_put(random_bytes(random, Self::sizes(own)));
                 drop(self.put(own, content, WriteCondition::default(), ObjectLock::default()).await);
             }
         }
     }
 
-    /// An operation on a key in a bucket with object lock.
-    pub(super) async fn change_locked(self: &Rc<Self>, own: &Place, random: &mut Random) {
-        let Some(state) = self.history.borrow().certain(own) else { return };
+    /// Runs an operation on the task's own key in the bucket with object lock.
+    pub(super) async fn change_locked(self: &Rc<Self>, own: &BucketKey, random: &mut Random) {
+        let Some(state) = self.history.borrow().known_state(own) else { return };
         match random.below(12) {
             _ if state.versions.len() >= VERSIONS_MAX => self.delete_some_version(own, random).await,
             0..=2 => {
                 let legal_hold = (random.below(3) == 0).then_some(true);
                 let lock = ObjectLock { retention: some_retention(random), legal_hold };
-                let content = whole(bytes(random, Self::sizes(own)));
+                let content = single_put(random_bytes(random, Self::sizes(own)));
                 drop(self.put(own, content, WriteCondition::default(), lock).await);
             }
             3 => self.delete(own).await,
@@ -56,88 +57,86 @@ impl Workload {
         }
     }
 
-    fn some_version(&self, place: &Place, random: &mut Random) -> Option<(u64, Version)> {
-        let state = self.history.borrow().certain(place)?;
+    fn some_version(&self, key: &BucketKey, random: &mut Random) -> Option<(u64, Version)> {
+        let state = self.history.borrow().known_state(key)?;
         let chosen = random.index(state.versions.len());
         state.versions.into_iter().nth(chosen)
     }
 
-    /// Removes a version for good, or finds that its lock keeps it.
-    async fn delete_some_version(&self, place: &Place, random: &mut Random) {
-        let Ok(key) = parsed(place) else { return };
-        let Some((sequence, version)) = self.some_version(place, random) else { return };
+    /// Removes a version permanently, or expects a refusal because of its lock.
+    async fn delete_some_version(&self, key: &BucketKey, random: &mut Random) {
+        let Some((sequence, version)) = self.some_version(key, random) else { return };
         let bypass_governance = random.below(2) == 0;
         let options = DeleteOptions {
             version: Some(name_of(sequence, &version)),
             bypass_governance,
             ..DeleteOptions::default()
         };
-        let deleted = self.engine.delete_object(self.bucket(place), &key, options);
+        let object = object_key(key);
+        let deleted = self.engine.delete_object(self.bucket(key), &object, options);
         if is_locked(version.lock, bypass_governance) {
             let outcome = deleted.await;
-            self.expect_refusal(
-                "the removal of a locked version",
-                place,
-                &outcome,
-                &EngineError::ObjectLocked,
-            );
+            self.expect_refusal("the removal of a locked version", key, &outcome, &EngineError::ObjectLocked);
             if version.lock.legal_hold == Some(true) {
-                self.set_hold(place, sequence, &version, false).await;
+                self.set_hold(key, sequence, &version, false).await;
             }
             return;
         }
-        let outcome = self.change(place, Change::DeleteVersion(sequence), deleted, |_| (0, true)).await;
+        let outcome = self.change(key, Change::DeleteVersion(sequence), deleted, |_| (0, true)).await;
         if outcome.is_ok_and(|outcome| !outcome.existed) {
-            self.find(format!("version {sequence} of {place} was put and was not there to be removed"));
+            self.report_mismatch(format!("version {sequence} of {key} was put and is missing"));
         }
     }
 
-    /// Suspends versioning, or enables it again. Done when it returns: no thread that is on the stage takes part.
-    fn change_versioning(&self, place: &Place, random: &mut Random) {
+    /// Suspends versioning or enables it again. Completes before it returns: no thread under the scheduler takes part.
+    fn change_versioning(&self, key: &BucketKey, random: &mut Random) {
         let versioning = if random.below(2) == 0 { Versioning::Enabled } else { Versioning::Suspended };
-        let (store, bucket) = (self.engine.store(), self.bucket(place));
+        let (store, bucket) = (self.engine.store(), self.bucket(key));
         let change = store.change_bucket(bucket, BucketChange::Versioning(versioning));
         let changed = futures_lite::future::block_on(change).map_err(|error| error.to_string());
-        let fixed = FixedFiles::of(store.disk.path()).map_err(|error| error.to_string());
-        match changed.and(fixed) {
-            Ok(fixed) => {
-                *self.fixed.borrow_mut() = Arc::new(fixed);
-                self.history.borrow_mut().set_versioning(place.bucket, versioning);
+        let static_files = StaticFiles::read(store.disk.path()).map_err(|error| error.to_string());
+        match changed.and(static_files) {
+            Ok(static_files) => {
+                *self.static_files.borrow_mut() = Arc::new(static_files);
+                self.history.borrow_mut().set_versioning(key.bucket, versioning);
             }
-            Err(error) => self.find(format!("the versioning of {} cannot be changed: {error}", bucket.name)),
+            Err(error) => {
+                let detail = format!("the versioning of {} cannot be changed: {error}", bucket.name);
+                self.report(Violation::new(ViolationKind::ChangeFailed, detail));
+            }
         }
     }
 
-    async fn lock_some_version(&self, place: &Place, random: &mut Random) {
-        let Some((sequence, version)) = self.some_version(place, random) else { return };
+    async fn lock_some_version(&self, key: &BucketKey, random: &mut Random) {
+        let Some((sequence, version)) = self.some_version(key, random) else { return };
         if version.content.is_none() {
             return;
         }
         if random.below(2) == 0 {
-            return self.set_hold(place, sequence, &version, random.below(2) == 0).await;
+            return self.set_hold(key, sequence, &version, random.below(2) == 0).await;
         }
-        let Ok(key) = parsed(place) else { return };
         let (name, new) = (name_of(sequence, &version), some_retention(random));
-        let set = self.engine.set_retention(self.bucket(place), &key, Some(name), new, true);
+        let object = object_key(key);
+        let set = self.engine.set_retention(self.bucket(key), &object, Some(name), new, true);
         let is_kept = version.lock.retention.is_some_and(|old| {
-            // Retentions that last end at one time.
+            // All unexpired retentions end at the same time.
             old.mode == RetentionMode::Compliance && old.until > StoppedClock::NOW && new != Some(old)
         });
         if is_kept {
             let outcome = set.await;
-            self.expect_refusal("a weaker retention", place, &outcome, &EngineError::ObjectLocked);
+            self.expect_refusal("a weaker retention", key, &outcome, &EngineError::ObjectLocked);
             return;
         }
         let lock = ObjectLock { retention: new, ..version.lock };
-        drop(self.change(place, Change::Lock(sequence, lock), set, |()| (0, true)).await);
+        drop(self.change(key, Change::Lock(sequence, lock), set, |()| (0, true)).await);
     }
 
-    async fn set_hold(&self, place: &Place, sequence: u64, version: &Version, legal_hold: bool) {
-        let Ok(key) = parsed(place) else { return };
+    async fn set_hold(&self, key: &BucketKey, sequence: u64, version: &Version, legal_hold: bool) {
         let name = name_of(sequence, version);
-        let set = self.engine.set_legal_hold(self.bucket(place), &key, Some(name), legal_hold);
+        let object = object_key(key);
+        let set = self.engine.set_legal_hold(self.bucket(key), &object, Some(name), legal_hold);
         let lock = ObjectLock { legal_hold: Some(legal_hold), ..version.lock };
-        drop(self.change(place, Change::Lock(sequence, lock), set, |()| (0, true)).await);
+        drop(self.change(key, Change::Lock(sequence, lock), set, |()| (0, true)).await);
     }
 }
 
@@ -145,20 +144,20 @@ const fn name_of(sequence: u64, version: &Version) -> VersionName {
     if version.is_null { VersionName::Null } else { VersionName::Id(VersionId(sequence)) }
 }
 
-/// A retention that lasts, one that has ended, or none.
+/// Returns an unexpired retention, an expired one, or none.
 fn some_retention(random: &mut Random) -> Option<Retention> {
-    let is_over = random.below(2) == 0;
-    let until = if is_over { Timestamp(StoppedClock::NOW.0 - 1) } else { StoppedClock::TOMORROW };
-    let is_compliant = random.below(COMPLIANCE_IN) == 0;
+    let is_expired = random.below(2) == 0;
+    let until = if is_expired { Timestamp(StoppedClock::NOW.0 - 1) } else { StoppedClock::TOMORROW };
+    let is_compliant = random.below(COMPLIANCE_ONE_IN) == 0;
     let mode = if is_compliant { RetentionMode::Compliance } else { RetentionMode::Governance };
     (random.below(3) > 0).then_some(Retention { mode, until })
 }
 
-/// Whether a lock keeps its version, by the rules as the checker has them.
+/// Whether a lock forbids the removal of its version.
 fn is_locked(lock: ObjectLock, bypass_governance: bool) -> bool {
-    let lasting = lock.retention.filter(|retention| retention.until > StoppedClock::NOW);
+    let unexpired = lock.retention.filter(|retention| retention.until > StoppedClock::NOW);
     lock.legal_hold == Some(true)
-        || match lasting.map(|retention| retention.mode) {
+        || match unexpired.map(|retention| retention.mode) {
             None => false,
             Some(RetentionMode::Governance) => !bypass_governance,
             Some(RetentionMode::Compliance) => true,

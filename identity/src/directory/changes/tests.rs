@@ -1,17 +1,17 @@
-//! Limits of the directory as a whole.
+//! Limits over all policies and accounts.
 
-use super::super::id::{AccountId, PolicyId};
 use super::super::limits::{ATTACHED_RESOURCES_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX};
 use super::super::state::{AccountState, PolicyState};
-use super::super::testing::{NOW, Place};
+use super::super::testing::{Fixture, NOW};
 use super::{DirectoryError, Policy};
+use crate::id::{AccountId, PolicyId};
 use cairn_model::Timestamp;
 use std::fmt::Debug;
 use std::sync::Arc;
 
 const RESOURCES: usize = 10_000;
 
-/// A policy of ten thousand resources.
+/// Makes a policy with ten thousand resources.
 fn large_policy() -> Arc<Policy> {
     let statement = |statement| {
         let resource = |resource| format!("\"bucket:photos/{statement}/{resource}\"");
@@ -32,10 +32,10 @@ fn is_refused<T: Debug>(result: Result<T, DirectoryError>, limit: usize) {
     assert!(matches!(result, Err(DirectoryError::TooMany { max, .. }) if max == limit), "{result:?}");
 }
 
-/// Each policy and each account had a limit, and their product let memory, and the time of a start, grow beyond all bounds.
+/// Regression: only single policies and accounts had limits, so their product let memory and start time grow without bound.
 #[test]
-fn the_resources_of_all_policies_and_of_all_accounts_are_limited() {
-    let Place { mut changes, account, .. } = Place::new();
+fn total_resources_of_policies_and_accounts_are_limited() {
+    let Fixture { mut changes, account, .. } = Fixture::new();
     let policy = large_policy();
     let accounts = ATTACHED_RESOURCES_MAX / RESOURCES_PER_ACCOUNT_MAX;
     let each = RESOURCES_PER_ACCOUNT_MAX / RESOURCES;

@@ -1,0 +1,143 @@
+//! Audit records of one request: changes before and after, refusals, failed reads.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use cairn_http1::decode;
+use cairn_observe::{AuditError, AuditLog, AuditRecord, AuditResult, Intent, Source};
+use http::StatusCode;
+
+use super::authentication::Caller;
+use crate::error::AdminError;
+use crate::reply::ChangeRecord;
+use crate::request::path::Segments;
+
+/// The properties of a request that its audit records contain.
+pub(crate) struct AuditContext<'r> {
+    pub(crate) operation: &'static str,
+    pub(crate) segments: Segments<'r>,
+    /// `None` for an unauthenticated request.
+    pub(crate) caller: Option<&'r Caller>,
+    pub(crate) request_id: &'r str,
+    pub(crate) client: IpAddr,
+}
+
+impl AuditContext<'_> {
+    /// Records that a change is about to be made. The record is durable on return: a change that cannot be recorded
+    /// must not begin.
+    ///
+    /// # Errors
+    /// `STORAGE_FULL`, and `NOT_READY` when the audit trail cannot record.
+    pub(crate) async fn record_intent(&self, log: &Arc<AuditLog>) -> Result<Intent, AdminError> {
+        log.record_intent(self.detailed_record(AuditResult::Allowed, "")).await.map_err(unrecorded)
+    }
+
+    /// Records that objects were read. The record is durable soon after.
+    ///
+    /// # Errors
+    /// As [`Self::record_intent`]. What was read must not be answered.
+    pub(crate) async fn record_read(&self, log: &AuditLog) -> Result<(), AdminError> {
+        log.record_read(self.detailed_record(AuditResult::Allowed, "")).await.map_err(unrecorded)
+    }
+
+    /// Records the outcome of a change. An error is recorded if it is an outcome, see [`is_outcome`].
+    ///
+    /// The record is durable on return. On a full disk the intent alone remains.
+    pub(crate) async fn record_outcome(&self, intent: Intent, outcome: Result<ChangeRecord, &AdminError>) {
+        let event = match outcome {
+            Ok(ChangeRecord { is_without_change: true, .. }) => None,
+            Ok(ChangeRecord { resource, detail, .. }) => {
+                let record = self.detailed_record(AuditResult::Allowed, &detail);
+                Some(AuditRecord { resource: resource.unwrap_or(record.resource.clone()), ..record })
+            }
+            Err(AdminError::Unauthenticated) => {
+                let detail = "the token was deleted while the request was in progress";
+                Some(self.detailed_record(AuditResult::Denied, detail))
+            }
+            Err(error) if is_outcome(error) => {
+                let detail = format!("{}: {}", error.code(), error.message());
+                Some(self.detailed_record(AuditResult::Failed, &detail))
+            }
+            Err(_) => None,
+        };
+        intent.complete(event).await;
+    }
+
+    /// Records that a request was refused because of its credential or role.
+    ///
+    /// A wrong credential itself is not recorded: it may be a secret that was sent in the wrong place.
+    pub(crate) fn record_refusal(&self, log: &AuditLog, has_credential: bool) {
+        let detail = match (self.caller, has_credential) {
+            (Some(_), _) => AdminError::Forbidden.code(),
+            (None, true) => "the credential is not valid",
+            (None, false) => "no credential",
+        };
+        log.offer(Source::Client(self.client), self.detailed_record(AuditResult::Denied, detail));
+    }
+
+    /// Returns a record with a detail, and with the id of the management token if the caller used one.
+    fn detailed_record(&self, result: AuditResult, detail: &str) -> AuditRecord {
+        let token = self.caller.and_then(|caller| caller.token).map(|id| format!("token {id}"));
+        let parts = [Some(detail.to_owned()).filter(|detail| !detail.is_empty()), token];
+        let detail = parts.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        AuditRecord { detail, ..self.record(result) }
+    }
+
+    fn record(&self, result: AuditResult) -> AuditRecord {
+        let principal = self.caller.map_or(AuditRecord::ANONYMOUS, |caller| &caller.principal);
+        AuditRecord {
+            role: self.caller.map(|caller| caller.role.name().to_owned()).unwrap_or_default(),
+            resource: self.resource(),
+            source_ip: Some(self.client),
+            request_id: self.request_id.to_owned(),
+            ..AuditRecord::new(principal, self.operation, result)
+        }
+    }
+
+    /// Returns the variable segments of the path, decoded and joined by slashes: `bucket/key`, or an id.
+    fn resource(&self) -> String {
+        let decoded = self.segments.iter().map(|(_, sent)| decode(sent).unwrap_or(Cow::Borrowed(sent)));
+        decoded.collect::<Vec<_>>().join("/")
+    }
+}
+
+/// Returns the answer to a request that cannot be recorded.
+fn unrecorded(error: AuditError) -> AdminError {
+    match error {
+        AuditError::Full => AdminError::StorageFull,
+        AuditError::Overloaded => AdminError::NotReady("too many records are waiting for the audit trail"),
+        AuditError::Failed(_) => AdminError::NotReady("the audit trail cannot be written"),
+        AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
+    }
+}
+
+/// Returns whether a failed change is recorded: it was refused because of the state of the store, or it failed on its
+/// way and may have been made in part. A request that is itself invalid changed nothing and is not recorded.
+fn is_outcome(error: &AdminError) -> bool {
+    let status = error.status();
+    status.is_server_error() || matches!(status, StatusCode::FORBIDDEN | StatusCode::CONFLICT)
+}
+
+/// Audits failed reads of stored data. Outlives the request's head, because a response may fail while it is sent.
+pub(crate) struct ReadAudit {
+    log: Option<Arc<AuditLog>>,
+    record: AuditRecord,
+}
+
+impl ReadAudit {
+    /// Returns the audit of a request's reads.
+    pub(crate) fn new(context: &AuditContext<'_>, log: Option<&Arc<AuditLog>>) -> Self {
+        Self { log: log.cloned(), record: context.record(AuditResult::Failed) }
+    }
+
+    /// Logs and records that stored data or the device failed the request.
+    pub(crate) fn failed(&self, cause: String) {
+        let AuditRecord { operation, resource, request_id, .. } = &self.record;
+        tracing::error!(target: "service", request_id, operation, cause, "an object could not be read");
+        if let Some(log) = &self.log {
+            let finding = format!("{operation} {resource}");
+            log.offer(Source::Finding(&finding), AuditRecord { detail: cause, ..self.record.clone() });
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Authentication with a token or by HTTP Basic (RFC 7617).
+//!
+//! Tokens are the system token, the management tokens of the directory, and the scrape token of `/metrics`.
+//!
+//! Secrets are compared in constant time. A name and its secret are always both compared. No error says why a
+//! credential was refused.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cairn_http1::RequestHead;
+use cairn_identity::Role;
+use cairn_identity::directory::{Directory, TokenId};
+use serde::Serialize;
+use subtle::ConstantTimeEq;
+use zeroize::Zeroizing;
+
+use crate::error::AdminError;
+
+/// How a caller authenticated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum AuthenticationKind {
+    Token,
+    Basic,
+}
+
+/// An authenticated caller.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Caller {
+    pub(crate) role: Role,
+    /// Name in the audit trail.
+    pub(crate) principal: String,
+    /// The management token that was used. The names of tokens are not unique.
+    pub(crate) token: Option<TokenId>,
+    pub(crate) authentication: AuthenticationKind,
+    /// [`Directory::version`] before the token was looked up; 0 for a credential of the configuration.
+    pub(crate) directory_version: u64,
+}
+
+/// Principal of the system token.
+const SYSTEM_PRINCIPAL: &str = "system";
+/// Principal of the root credential.
+const ROOT_PRINCIPAL: &str = "root";
+
+/// The credentials of the configuration. Has no `Debug`, because it holds secrets. They are zeroed on drop.
+#[derive(Clone)]
+pub struct ManagementCredentials {
+    /// The system token. The configuration ensures that it is long enough.
+    pub system_token: Zeroizing<String>,
+    /// The root credential's access key.
+    pub root_access_key: String,
+    /// The root credential's secret key.
+    pub root_secret_key: Zeroizing<String>,
+    /// The token of `/metrics`. Without one, `/metrics` is refused.
+    pub scrape_token: Option<Zeroizing<String>>,
+}
+
+impl ManagementCredentials {
+    /// Authenticates the caller of a request. Management tokens are looked up in the directory.
+    ///
+    /// # Errors
+    /// `UNAUTHENTICATED`.
+    pub(crate) fn authenticate(
+        &self,
+        head: &RequestHead,
+        directory: Option<&Directory>,
+    ) -> Result<Caller, AdminError> {
+        // A head with a repeated field was already refused.
+        let value = head.header_str("authorization").ok_or(AdminError::Unauthenticated)?;
+        let (scheme, credential) = value.split_once(' ').ok_or(AdminError::Unauthenticated)?;
+        let credential = credential.trim_start_matches(' ');
+        let known = if scheme.eq_ignore_ascii_case("bearer") {
+            self.by_token(credential).or_else(|| by_management_token(credential, directory?))
+        } else if scheme.eq_ignore_ascii_case("basic") {
+            self.by_root(credential)
+        } else {
+            None
+        };
+        known.ok_or(AdminError::Unauthenticated)
+    }
+
+    /// Returns whether the request has the scrape token as its bearer token.
+    pub(crate) fn is_scraper(&self, head: &RequestHead) -> bool {
+        let sent = head.header_str("authorization").and_then(|value| value.split_once(' '));
+        let token = sent.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        let secret = self.scrape_token.as_ref().map_or("", |token| token.as_str());
+        token.is_some_and(|(_, token)| matches_secret(token.trim_start_matches(' ').as_bytes(), secret))
+    }
+
+    fn by_token(&self, token: &str) -> Option<Caller> {
+        let caller = Caller {
+            role: Role::SystemAdmin,
+            principal: SYSTEM_PRINCIPAL.to_owned(),
+            token: None,
+            authentication: AuthenticationKind::Token,
+            directory_version: 0,
+        };
+        matches_secret(token.as_bytes(), &self.system_token).then_some(caller)
+    }
+
+    fn by_root(&self, encoded: &str) -> Option<Caller> {
+        let decoded = Zeroizing::new(STANDARD.decode(encoded).ok()?);
+        let colon = decoded.iter().position(|byte| *byte == b':')?;
+        let name_is_right = matches_secret(&decoded[..colon], &self.root_access_key);
+        let secret_is_right = matches_secret(&decoded[colon + 1..], &self.root_secret_key);
+        let caller = Caller {
+            role: Role::SystemAdmin,
+            principal: ROOT_PRINCIPAL.to_owned(),
+            token: None,
+            authentication: AuthenticationKind::Basic,
+            directory_version: 0,
+        };
+        (name_is_right & secret_is_right).then_some(caller)
+    }
+}
+
+/// Returns whether a request has an HTTP Basic credential, whose secret a person may have chosen.
+pub(crate) fn has_basic_credential(head: &RequestHead) -> bool {
+    let scheme = head.header_str("authorization").and_then(|value| value.split_once(' '));
+    scheme.is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("basic"))
+}
+
+/// Returns whether a browser says that a page of another origin sent the request.
+///
+/// Browsers add a stored user name and password to such requests on their own, so the user may not have wanted them.
+/// They never add a token.
+pub(crate) fn is_cross_site(head: &RequestHead) -> bool {
+    let site = head.header_str("sec-fetch-site");
+    let origin = head.header_str("origin").map(|origin| origin.rsplit("//").next().unwrap_or_default());
+    site.is_some_and(|site| !matches!(site, "same-origin" | "none"))
+        || origin.is_some_and(|origin| {
+            head.header_str("host").is_none_or(|host| !origin.eq_ignore_ascii_case(host))
+        })
+}
+
+/// Returns the caller that a valid management token belongs to.
+fn by_management_token(token: &str, directory: &Directory) -> Option<Caller> {
+    // Before the lookup, so that a change in between is noticed later.
+    let directory_version = directory.version();
+    let found = directory.find_token(token)?;
+    Some(Caller {
+        role: found.role,
+        principal: format!("token:{}", found.name),
+        token: Some(found.id),
+        authentication: AuthenticationKind::Token,
+        directory_version,
+    })
+}
+
+/// Compares in a time that depends only on the lengths. An empty secret matches nothing.
+fn matches_secret(given: &[u8], secret: &str) -> bool {
+    !secret.is_empty() && bool::from(given.ct_eq(secret.as_bytes()))
+}

@@ -1,0 +1,38 @@
+//! Everything that requests on one executor share: the store, the directory, credentials, registries.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cairn_engine::Engine;
+use cairn_identity::CredentialThrottle;
+use cairn_identity::directory::Directory;
+use cairn_net::Drain;
+use cairn_observe::AuditLog;
+
+use crate::access::ManagementCredentials;
+use crate::health::Readiness;
+use crate::metrics::MetricSources;
+use crate::verification::Verifications;
+
+/// What the management plane of one executor works with.
+pub struct AdminContext {
+    /// The credentials that callers are authenticated with.
+    pub credentials: ManagementCredentials,
+    /// Throttles wrong credentials. Shared by all executors and both planes.
+    pub throttle: CredentialThrottle,
+    /// The subsystems that `/ready` probes.
+    pub readiness: Box<dyn Readiness>,
+    /// The store on this executor. Without one, operations that need it answer 503.
+    pub engine: Option<Rc<Engine>>,
+    /// The directory of service accounts, policies and management tokens. Without one, only the credentials of the
+    /// configuration are valid, and operations on the directory answer 503.
+    pub directory: Option<Arc<Directory>>,
+    /// The audit trail. Without one, all changes and queries of the trail answer 503.
+    pub audit: Option<Arc<AuditLog>>,
+    /// The running verifications. Shared by all executors.
+    pub verifications: Verifications,
+    /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.
+    pub metrics: Arc<MetricSources>,
+    /// The signal to stop. Long requests end early after it.
+    pub drain: Drain,
+}

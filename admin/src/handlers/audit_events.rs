@@ -1,0 +1,223 @@
+//! The route that queries the audit trail.
+
+use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+use cairn_model::{u64_of, usize_of};
+use cairn_observe::{
+    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditQuery,
+    AuditRecord, AuditResult,
+};
+use http::StatusCode;
+use serde::Serialize;
+use std::borrow::Cow;
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::request::query::Parameters;
+
+/// JSON form of an event. Unknown values are null.
+#[derive(Serialize)]
+struct EventBody<'e> {
+    id: String,
+    time: String,
+    principal: Option<&'e str>,
+    role: Option<&'e str>,
+    operation: Option<&'e str>,
+    resource: Option<&'e str>,
+    result: &'static str,
+    source_ip: Option<String>,
+    request_id: Option<&'e str>,
+    detail: Option<Cow<'e, str>>,
+}
+
+impl<'e> EventBody<'e> {
+    fn new(event: &'e AuditEvent) -> Self {
+        let known = |text: &'e String| Some(text.as_str()).filter(|text| !text.is_empty());
+        let record = &event.record;
+        Self {
+            id: event.id.to_string(),
+            time: time_text(event.id),
+            principal: known(&record.principal),
+            role: known(&record.role),
+            operation: known(&record.operation),
+            resource: known(&record.resource),
+            result: record.result.name(),
+            source_ip: record.source_ip.map(|address| address.to_string()),
+            request_id: known(&record.request_id),
+            detail: detail_text(record),
+        }
+    }
+}
+
+/// Returns the detail, with the source of a copy. The source has no field of its own, because clients know the fields.
+fn detail_text(record: &AuditRecord) -> Option<Cow<'_, str>> {
+    match (record.detail.as_str(), record.copy_source.as_str()) {
+        ("", "") => None,
+        (detail, "") => Some(detail.into()),
+        ("", source) => Some(format!("copy source {source}").into()),
+        (detail, source) => Some(format!("{detail}; copy source {source}").into()),
+    }
+}
+
+/// A page. `next_time` and `next_id` are null on the last page.
+#[derive(Serialize)]
+struct PageBody<'e> {
+    events: Vec<EventBody<'e>>,
+    next_time: Option<String>,
+    next_id: Option<String>,
+}
+
+fn time_text(id: AuditId) -> String {
+    iso8601_millis(id.time().0)
+}
+
+/// `GET /api/v1/audit/events` (specification, "Audit").
+pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let log = call.audit_log()?;
+    let page = log.page(parse_query(call.head.query())?).await.map_err(|error| match error {
+        AuditError::Overloaded => AdminError::TooManyRequests("too many audit queries are waiting"),
+        AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
+        // The reason was logged where it occurred.
+        AuditError::Failed(_) | AuditError::Full => AdminError::Internal,
+    })?;
+    let body = PageBody {
+        events: page.events.iter().map(EventBody::new).collect(),
+        next_time: page.next.map(time_text),
+        next_id: page.next.map(|id| id.to_string()),
+    };
+    Reply::json(StatusCode::OK, &body)
+}
+
+/// The query parameters of the route.
+const PARAMETERS: [&str; 13] = [
+    "since",
+    "until",
+    "principal",
+    "operation",
+    "resource",
+    "bucket",
+    "key",
+    "result",
+    "source_ip",
+    "request_id",
+    "after_time",
+    "after_id",
+    "limit",
+];
+
+/// Parses the filters and the cursor.
+fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
+    let query = Parameters::parse(query, &PARAMETERS)?;
+    let text = |name| query.text(name).map(str::to_owned);
+    let limit = query.number("limit", 1..=u64_of(AUDIT_PAGE_EVENTS_MAX))?;
+    let source_ip = query
+        .text("source_ip")
+        .map(|address| address.parse().map_err(|_| AdminError::invalid("source_ip must be an IP address")));
+    Ok(AuditQuery {
+        since: query.time("since")?,
+        until: query.time("until")?,
+        principal: text("principal"),
+        operation: text("operation"),
+        resource: text("resource"),
+        bucket: text("bucket"),
+        key: text("key"),
+        result: query.text("result").map(parse_result).transpose()?,
+        source_ip: source_ip.transpose()?,
+        request_id: text("request_id"),
+        after: parse_cursor(query.text("after_time"), query.text("after_id"))?,
+        limit: limit.map_or(AUDIT_PAGE_EVENTS_DEFAULT, usize_of),
+    })
+}
+
+fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
+    let known = AuditResult::ALL.into_iter().find(|result| result.name() == value);
+    known.ok_or_else(|| AdminError::invalid("result must be allowed, denied or failed"))
+}
+
+/// Parses the cursor: `next_time` and `next_id` of a page. Both belong to the same event, so they must agree.
+fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<AuditId>, AdminError> {
+    let invalid = AdminError::InvalidAuditCursor;
+    let (time, id) = match (time, id) {
+        (None, None) => return Ok(None),
+        (Some(time), Some(id)) => (time, id),
+        _ => return Err(invalid("after_time and after_id must be given together")),
+    };
+    let id = AuditId::parse(id).ok_or(invalid("after_id is not the id of an event"))?;
+    match parse_rfc3339_millis(time) {
+        None => Err(invalid("after_time must be a time such as 2026-11-21T05:00:00.000Z")),
+        Some(time) if time != id.time().0 => Err(invalid("after_time is not the time of the event after_id")),
+        Some(_) => Ok(Some(id)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use cairn_model::Timestamp;
+
+    const ID: &str = "00010203-0405-7000-bfff-ffffffffffff";
+
+    fn code(query: &str) -> &'static str {
+        parse_query(Some(query)).err().map_or("", |error| error.code())
+    }
+
+    #[test]
+    fn every_filter_is_parsed() {
+        let time = iso8601_millis(0x0001_0203_0405);
+        let query = format!(
+            "since=2026-11-21T05:00:00.000Z&until=2026-11-22T05:00:00%2B01:00&principal=a%20b&operation=o&resource=b/k\
+             &bucket=b&key=k&result=denied&source_ip=::1&request_id=q&limit=7&after_time={time}&after_id={ID}"
+        );
+        let expected = AuditQuery {
+            since: Some(Timestamp(1_795_237_200_000)),
+            until: Some(Timestamp(1_795_237_200_000 + 23 * 3_600_000)),
+            principal: Some("a b".to_owned()),
+            operation: Some("o".to_owned()),
+            resource: Some("b/k".to_owned()),
+            bucket: Some("b".to_owned()),
+            key: Some("k".to_owned()),
+            result: Some(AuditResult::Denied),
+            source_ip: Some("::1".parse().unwrap()),
+            request_id: Some("q".to_owned()),
+            after: AuditId::parse(ID),
+            limit: 7,
+        };
+        assert_eq!(parse_query(Some(&query)), Ok(expected));
+        assert_eq!(parse_query(None), Ok(AuditQuery { limit: 100, ..AuditQuery::default() }));
+    }
+
+    #[test]
+    fn invalid_parameters_are_refused() {
+        for query in [
+            "limit=0",
+            "limit=1001",
+            "limit=",
+            "limit=+5",
+            "limit=1e2",
+            "since=yesterday",
+            "until=2026-13-01T00:00:00Z",
+            "result=Denied",
+            "source_ip=localhost",
+            "sinse=2026-11-21T05:00:00Z",
+            "principal=a&principal=a",
+            "principal=%zz",
+        ] {
+            assert_eq!(code(query), "INVALID_REQUEST", "{query}");
+        }
+    }
+
+    #[test]
+    fn cursor_needs_time_and_id_of_same_event() {
+        let time = iso8601_millis(0x0001_0203_0405);
+        for query in [
+            format!("after_id={ID}"),
+            format!("after_time={time}"),
+            format!("after_time={time}&after_id=x"),
+            format!("after_time=x&after_id={ID}"),
+            format!("after_time=2026-11-21T05:00:00.000Z&after_id={ID}"),
+            format!("after_time={time}&after_id="),
+        ] {
+            assert_eq!(code(&query), "INVALID_AUDIT_CURSOR", "{query}");
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! The handlers of the routes, one file per kind of resource.
+
+pub(crate) mod accounts;
+pub(crate) mod audit_events;
+pub(crate) mod buckets;
+pub(crate) mod compaction;
+pub(crate) mod credentials;
+pub(crate) mod metrics;
+pub(crate) mod objects;
+pub(crate) mod openapi;
+pub(crate) mod policies;
+pub(crate) mod storage;
+pub(crate) mod system;
+pub(crate) mod tokens;
+pub(crate) mod verify;

@@ -1,0 +1,19 @@
+//! `DELETE /api/v1/buckets/{bucket}/multipart-uploads/{key}?upload_id=`: aborts an upload and removes its parts.
+
+use cairn_model::UploadId;
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+pub(crate) async fn abort_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    const UPLOAD: &str = "upload_id";
+    let (bucket, key) = (call.bucket()?, call.key()?);
+    let query = call.parameters(&[UPLOAD])?;
+    let text =
+        query.text(UPLOAD).ok_or_else(|| AdminError::invalid("the parameter upload_id is required"))?;
+    let id = UploadId::parse(text).ok_or(AdminError::UploadNotFound)?;
+    call.no_body().await?;
+    call.engine()?.abort_upload(&bucket, &key, id).await?;
+    Ok(Reply::no_content().detail(format!("upload {id}")))
+}

@@ -1,0 +1,114 @@
+//! The headers that are stored with an object.
+//!
+//! They are the same as on the data plane, with the same limits. An `x-amz-` header that this route does not support is
+//! refused, because it would change what is stored.
+
+use cairn_engine::Attributes;
+use cairn_http1::RequestHead;
+
+use crate::error::AdminError;
+use crate::limits::STORED_HEADER_BYTES_MAX;
+
+pub(crate) const CONTENT_TYPE: &str = "content-type";
+/// Prefix of the names of user metadata.
+pub(crate) const METADATA_PREFIX: &str = "x-amz-meta-";
+/// Content type of objects that were uploaded without one.
+const CONTENT_TYPE_DEFAULT: &str = "binary/octet-stream";
+/// Stored headers other than user metadata.
+const STORED: [&str; 6] =
+    [CONTENT_TYPE, "cache-control", "content-disposition", "content-encoding", "content-language", "expires"];
+
+/// Returns the headers of an upload that are stored.
+///
+/// # Errors
+/// `INVALID_REQUEST`: headers that are too large, repeated, or not supported here.
+pub(crate) fn from_request(head: &RequestHead) -> Result<Attributes, AdminError> {
+    let mut headers: Vec<(String, Vec<u8>)> = Vec::new();
+    for (name, value) in head.headers() {
+        let is_metadata = name.starts_with(METADATA_PREFIX);
+        if name.starts_with("x-amz-") && !is_metadata {
+            let message = format!("this route does not support the header {name}: use the S3 API for it");
+            return Err(AdminError::invalid(message));
+        }
+        if !is_metadata && (!STORED.contains(&name) || value.is_empty()) {
+            continue;
+        }
+        match headers.iter_mut().find(|(earlier, _)| earlier == name) {
+            Some((_, joined)) if is_metadata => {
+                joined.push(b',');
+                joined.extend_from_slice(value);
+            }
+            Some(_) => return Err(AdminError::invalid(format!("the header {name} must not be repeated"))),
+            None => headers.push((name.to_owned(), value.to_vec())),
+        }
+    }
+    validate_sizes(&headers)?;
+    Ok(Attributes { headers, ..Attributes::default() })
+}
+
+fn validate_sizes(headers: &[(String, Vec<u8>)]) -> Result<(), AdminError> {
+    let (mut metadata, mut system) = (0, 0);
+    for (name, value) in headers {
+        match name.strip_prefix(METADATA_PREFIX) {
+            Some(name) => metadata += name.len() + value.len(),
+            None => system += value.len(),
+        }
+    }
+    if metadata.max(system) > STORED_HEADER_BYTES_MAX {
+        return Err(AdminError::invalid(format!(
+            "user metadata (names and values) and other stored headers (values) are limited to \
+             {STORED_HEADER_BYTES_MAX} bytes each"
+        )));
+    }
+    Ok(())
+}
+
+/// Returns the value of a stored header.
+pub(crate) fn stored_header<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a [u8]> {
+    attributes.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
+}
+
+/// Returns the content type as text.
+pub(crate) fn content_type(attributes: &Attributes) -> String {
+    let sent = stored_header(attributes, CONTENT_TYPE);
+    sent.map_or_else(|| CONTENT_TYPE_DEFAULT.to_owned(), |value| String::from_utf8_lossy(value).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{content_type, from_request, stored_header};
+    use cairn_http1::{HeadLimits, parse_head};
+
+    fn read(fields: &str) -> Result<cairn_engine::Attributes, String> {
+        let text = format!("PUT / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
+        let (head, _) = parse_head(text.as_bytes(), &HeadLimits::default()).expect("parses").expect("whole");
+        from_request(&head).map_err(|error| error.message())
+    }
+
+    #[test]
+    fn same_headers_as_on_data_plane_are_stored() {
+        let attributes = read(
+            "Content-Type: text/plain\r\nX-Amz-Meta-A: 1\r\nX-Amz-Meta-A: 2\r\nAccept: */*\r\nExpires: tomorrow\r\n",
+        )
+        .expect("fits");
+        let names: Vec<_> = attributes.headers.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["content-type", "x-amz-meta-a", "expires"]);
+        assert_eq!(stored_header(&attributes, "x-amz-meta-a"), Some(&b"1,2"[..]));
+        assert_eq!(content_type(&attributes), "text/plain");
+        assert_eq!(content_type(&read("").expect("none")), "binary/octet-stream");
+    }
+
+    #[test]
+    fn unsupported_repeated_and_large_headers_are_refused() {
+        for fields in [
+            "x-amz-object-lock-mode: COMPLIANCE\r\n".to_owned(),
+            "x-amz-tagging: a=b\r\n".to_owned(),
+            "Content-Language: de\r\nContent-Language: en\r\n".to_owned(),
+            format!("x-amz-meta-a: {}\r\n", "v".repeat(2048)),
+            format!("cache-control: {}\r\n", "v".repeat(2049)),
+        ] {
+            assert!(read(&fields).is_err(), "{fields}");
+        }
+        assert!(read(&format!("x-amz-meta-a: {}\r\n", "v".repeat(2047))).is_ok());
+    }
+}

@@ -1,0 +1,113 @@
+//! `GET /api/v1/buckets/{bucket}/object-versions`: pages of all versions and delete markers.
+//!
+//! They are in key order, the newest version of a key first.
+
+use cairn_engine::{ListVersions, ListedVersion, VersionPosition};
+use cairn_http1::iso8601_millis;
+use cairn_model::{u64_of, usize_of};
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::limits::LIST_ENTRIES_MAX;
+use crate::reply::Reply;
+use crate::request::names::version_name;
+use crate::request::query::Parameters;
+
+/// A version or a delete marker. A delete marker has no entity tag and 0 bytes.
+#[derive(Serialize)]
+struct VersionBody {
+    key: String,
+    version_id: String,
+    is_latest: bool,
+    is_delete_marker: bool,
+    size: u64,
+    etag: Option<String>,
+    last_modified: String,
+}
+
+impl From<ListedVersion> for VersionBody {
+    fn from(version: ListedVersion) -> Self {
+        let ListedVersion { object, name, is_latest, is_delete_marker } = version;
+        Self {
+            key: object.key,
+            version_id: name.to_string(),
+            is_latest,
+            is_delete_marker,
+            size: object.size,
+            etag: (!is_delete_marker).then(|| object.etag.to_string()),
+            last_modified: iso8601_millis(object.last_modified.0),
+        }
+    }
+}
+
+/// A page. Both markers are null on the last page. The version marker is also null if the page ends with the last
+/// version of a key.
+#[derive(Serialize)]
+struct PageBody {
+    versions: Vec<VersionBody>,
+    next_key_marker: Option<String>,
+    next_version_id_marker: Option<String>,
+}
+
+pub(crate) async fn list_versions(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let bucket = call.bucket()?;
+    let query = call.parameters(&["prefix", "limit", "key_marker", "version_id_marker"])?;
+    let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
+    let list = ListVersions {
+        prefix: query.text("prefix").unwrap_or_default().as_bytes(),
+        delimiter: None,
+        after: position(&query)?,
+        max: limit.map_or(LIST_ENTRIES_MAX, usize_of),
+    };
+    let page = call.engine()?.list_versions(&bucket, &list)?;
+    let text = |key: Vec<u8>| Some(String::from_utf8_lossy(&key).into_owned());
+    let (next_key_marker, next_version_id_marker) = match page.next {
+        None => (None, None),
+        Some(VersionPosition::AfterVersion(key, name)) => (text(key), Some(name.to_string())),
+        Some(VersionPosition::AfterKey(key) | VersionPosition::AfterPrefix(key)) => (text(key), None),
+    };
+    let versions = page.versions.into_iter().map(VersionBody::from).collect();
+    Reply::json(StatusCode::OK, &PageBody { versions, next_key_marker, next_version_id_marker })
+}
+
+/// Returns the position after which the page begins: a version, or all versions of a key.
+fn position(query: &Parameters) -> Result<Option<VersionPosition>, AdminError> {
+    let key = query.text("key_marker").filter(|key| !key.is_empty()).map(|key| key.as_bytes().to_vec());
+    match (key, query.text("version_id_marker")) {
+        (None, None) => Ok(None),
+        (Some(key), None) => Ok(Some(VersionPosition::AfterKey(key))),
+        (None, Some(_)) => Err(AdminError::invalid("version_id_marker needs a key_marker")),
+        (Some(key), Some(text)) => {
+            let name = version_name(text)
+                .map_err(|_| AdminError::invalid("version_id_marker is not a valid version id"))?;
+            Ok(Some(VersionPosition::AfterVersion(key, name)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::position;
+    use crate::request::query::Parameters;
+    use cairn_engine::VersionPosition;
+    use cairn_model::VersionName;
+
+    #[test]
+    fn markers_are_a_key_or_a_key_with_version() {
+        let read = |query| {
+            let known = ["key_marker", "version_id_marker"];
+            position(&Parameters::parse(Some(query), &known).expect("known"))
+        };
+        assert_eq!(read(""), Ok(None));
+        assert_eq!(read("key_marker=a"), Ok(Some(VersionPosition::AfterKey(b"a".to_vec()))));
+        let version = VersionPosition::AfterVersion(b"a".to_vec(), VersionName::Null);
+        assert_eq!(read("key_marker=a&version_id_marker=null"), Ok(Some(version)));
+        for wrong in
+            ["version_id_marker=null", "key_marker=a&version_id_marker=x", "key_marker=a&version_id_marker="]
+        {
+            assert_eq!(read(wrong).map_err(|error| error.code()), Err("INVALID_REQUEST"), "{wrong}");
+        }
+    }
+}

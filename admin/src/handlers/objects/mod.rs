@@ -1,0 +1,37 @@
+//! The routes of objects, one file each (specification, "Objects").
+//!
+//! They use the engine as the data plane does, so object lock, default retention, versioning and quotas apply to both
+//! planes.
+
+mod abort_upload;
+mod content;
+mod copy;
+mod copy_parts;
+mod delete;
+mod delete_version;
+mod headers;
+mod list;
+mod list_token;
+mod list_uploads;
+mod list_versions;
+mod metadata;
+mod new_version;
+mod object_ref;
+mod preview;
+mod put;
+mod record;
+mod restore;
+mod source;
+
+pub(crate) use abort_upload::abort_upload;
+pub(crate) use content::content;
+pub(crate) use copy::copy;
+pub(crate) use delete::delete;
+pub(crate) use delete_version::delete_version;
+pub(crate) use list::list;
+pub(crate) use list_uploads::list_uploads;
+pub(crate) use list_versions::list_versions;
+pub(crate) use metadata::metadata;
+pub(crate) use preview::preview;
+pub(crate) use put::put;
+pub(crate) use restore::restore;

@@ -1,0 +1,104 @@
+//! `PUT /api/v1/buckets/{bucket}/object/{key}`: streams the body into the engine as the object's content.
+//!
+//! Every check that does not need the body comes before its first byte is read, and therefore before a waiting client
+//! is told to continue.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cairn_engine::limits::PAYLOAD_BYTES_MAX;
+use cairn_engine::{Bucket, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition};
+use cairn_http1::{BodyFraming, RequestHead};
+use cairn_model::{Etag, ObjectKey};
+use cairn_net::RequestBody;
+use cairn_transfer::ReceiveError;
+use http::StatusCode;
+
+use super::headers;
+use super::new_version::{commit, write_error};
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::request::body::body_error;
+
+pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let (bucket, key) = (call.bucket()?, call.key()?);
+    let size = declared_size(call.head)?;
+    let attributes = headers::from_request(call.head)?;
+    let condition = condition(call.head)?;
+    let declared_md5 = declared_md5(call.head)?;
+    let engine = Rc::clone(call.engine()?);
+    if condition != WriteCondition::default() && engine.head_object(&bucket, &key, None).is_ok() {
+        // The commit decides. This check only avoids the transfer of a body that would be refused.
+        return Err(AdminError::PreconditionFailed);
+    }
+    engine.check_quota(&bucket, &key, bucket.settings().quota, size).map_err(write_error)?;
+    // Only tests have no connection.
+    let body = call.body.take().ok_or(AdminError::Internal)?;
+    let payload = receive(&engine, body, (&bucket, &key), size).await?;
+    if declared_md5.is_some_and(|md5| md5 != payload.md5()) {
+        return Err(AdminError::invalid("the body does not match Content-MD5"));
+    }
+    call.authenticate_again()?;
+    let etag = Etag::single(payload.md5());
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock: ObjectLock::default() };
+    commit(&engine, put).await
+}
+
+/// Returns the declared length of the body.
+fn declared_size(head: &RequestHead) -> Result<u64, AdminError> {
+    if head.header("content-range").is_some() {
+        return Err(AdminError::invalid(
+            "an object must be written as a whole: Content-Range is not supported",
+        ));
+    }
+    match head.framing() {
+        BodyFraming::Length(size) if size <= PAYLOAD_BYTES_MAX => Ok(size),
+        BodyFraming::Length(_) => Err(EngineError::PayloadTooLarge.into()),
+        BodyFraming::None | BodyFraming::Chunked => Err(AdminError::Invalid(
+            StatusCode::LENGTH_REQUIRED,
+            "an upload must have a Content-Length".to_owned(),
+        )),
+    }
+}
+
+/// Parses the write condition: `If-None-Match: *` does not overwrite. Any other condition is refused, not ignored.
+fn condition(head: &RequestHead) -> Result<WriteCondition, AdminError> {
+    for name in ["if-match", "if-modified-since", "if-unmodified-since"] {
+        if head.header(name).is_some() {
+            return Err(AdminError::invalid(format!("this route does not support the header {name}")));
+        }
+    }
+    match head.header("if-none-match") {
+        None => Ok(WriteCondition::default()),
+        Some(b"*") => Ok(WriteCondition::if_absent()),
+        Some(_) => Err(AdminError::invalid("If-None-Match must be *")),
+    }
+}
+
+fn declared_md5(head: &RequestHead) -> Result<Option<[u8; 16]>, AdminError> {
+    let Some(value) = head.header("content-md5") else { return Ok(None) };
+    let digest = STANDARD.decode(value).ok().and_then(|digest| digest.try_into().ok());
+    digest.map(Some).ok_or_else(|| AdminError::invalid("Content-MD5 must be 16 bytes in Base64"))
+}
+
+/// Receives the whole body into a staged payload.
+async fn receive(
+    engine: &Rc<Engine>,
+    body: &mut RequestBody<'_>,
+    object: (&Arc<Bucket>, &ObjectKey),
+    size: u64,
+) -> Result<StagedPayload, AdminError> {
+    let received = cairn_transfer::receive_payload(engine, body, object, size, |_| {}).await;
+    received.map_err(|error| match error {
+        ReceiveError::Engine(error) => write_error(error),
+        ReceiveError::Body(error) => body_error(&error),
+        ReceiveError::TooSlow => {
+            let message = "the body arrived too slowly while other uploads waited for memory; try again";
+            AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, message.to_owned())
+        }
+    })
+}

@@ -1,0 +1,40 @@
+//! `POST /api/v1/restore/{bucket}/{key}`: restores an older version by writing a new version with its content.
+//!
+//! No existing version changes. A bucket that never had versioning has only the `null` version, which is current, so a
+//! restore is refused with 409. While versioning is suspended, the restored content becomes the `null` version, as
+//! every write does, and replaces the previous `null` version.
+
+use cairn_engine::Versioning;
+use serde::Deserialize;
+
+use super::copy::copy_version;
+use super::object_ref::ObjectRef;
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::request::names::version_name;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RestoreRequest {
+    version_id: String,
+}
+
+pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let (bucket, key) = (call.bucket()?, call.key()?);
+    let request: RestoreRequest = call.json().await?;
+    let version = Some(version_name(&request.version_id)?);
+    let source = ObjectRef { bucket, key, version };
+    if source.bucket.versioning() == Versioning::Unversioned {
+        let found = call.engine()?.head_object(&source.bucket, &source.key, version);
+        found.map_err(|error| source.source_error(error))?;
+        return Err(AdminError::InvalidBucketState(
+            "the bucket has no versioning: there is no older version to restore",
+        ));
+    }
+    let target = (source.bucket.clone(), source.key.clone());
+    let mut reply = copy_version(&call, &source, target).await?;
+    reply.record.detail = format!("version {} as {}", request.version_id, reply.record.detail);
+    Ok(reply)
+}

@@ -1,0 +1,172 @@
+//! The OpenAPI 3.1 document of the API.
+//!
+//! Paths, methods, names and permissions come from the table of routes; parameters, bodies and errors from
+//! [`operations`]; the schemas of bodies from `schemas.json`. A test of `routes` checks that the three agree. The
+//! end-to-end tests check a running server against the document.
+
+mod operations;
+
+use std::sync::OnceLock;
+
+use http::StatusCode;
+use serde_json::{Map, Value, json};
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::operation::{Access, Operation};
+use crate::reply::Reply;
+use crate::request::path::variables;
+#[cfg(test)]
+pub(crate) use operations::DESCRIPTIONS;
+use operations::{Content, Description, description};
+
+/// Schemas of bodies and parameters (JSON Schema 2020-12), by name.
+const SCHEMAS: &str = include_str!("schemas.json");
+
+const INTRODUCTION: &str = "The management plane of a Cairn server. Path segments are percent-decoded once; a key is the \
+     rest of the path, slashes included. Unknown fields and parameters are refused. Every response has an x-request-id \
+     header; a valid one in the request is used again.";
+
+/// Answers `GET /api/v1/openapi.json`. The document is made by the first call.
+pub(crate) fn document(
+    call: &Call<'_, '_>,
+    operations: impl Iterator<Item = &'static Operation>,
+) -> Result<Reply, AdminError> {
+    static DOCUMENT: OnceLock<Vec<u8>> = OnceLock::new();
+    call.no_parameters()?;
+    let text = DOCUMENT.get_or_init(|| describe(operations).to_string().into_bytes());
+    Ok(Reply::bytes(StatusCode::OK, "application/json", text.clone()))
+}
+
+/// Returns the whole document.
+///
+/// # Panics
+/// When an operation has no description, or the schemas are not JSON. A test of `routes` excludes both.
+pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations {
+        let description = description(operation.name).expect("every operation has a description");
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        let method = operation.method.as_str().to_ascii_lowercase();
+        path[method] = describe_operation(operation, description);
+    }
+    let schemas: Value = serde_json::from_str(SCHEMAS).expect("the schemas are JSON");
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Cairn management API",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": INTRODUCTION,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {
+                "management_token": {"type": "http", "scheme": "bearer", "description": "The system token, or a management token."},
+                "root_credential": {"type": "http", "scheme": "basic", "description": "The root access key and secret key."},
+                "scrape_token": {"type": "http", "scheme": "bearer", "description": "The scrape token of the metrics."},
+            },
+        },
+    })
+}
+
+fn describe_operation(operation: &Operation, description: &Description) -> Value {
+    let mut described = json!({
+        "operationId": operation.name,
+        "summary": description.summary,
+        "tags": [description.tag],
+        "security": security(operation.access),
+        "responses": responses(operation, description),
+    });
+    if let Access::Roles(roles) = operation.access {
+        let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
+        described["x-roles"] = names.into();
+    }
+    let parameters: Vec<Value> = variables(operation.path)
+        .map(|name| parameter("path", name, operations::path_schema(name), true))
+        .chain(
+            description
+                .query
+                .iter()
+                .map(|query| parameter("query", query.name, query.schema, query.is_required)),
+        )
+        .collect();
+    if !parameters.is_empty() {
+        described["parameters"] = parameters.into();
+    }
+    if let Some(request) = description.request {
+        described["requestBody"] =
+            json!({"required": request.is_required, "content": content(request.content)});
+    }
+    described
+}
+
+fn reference(schema: &str) -> Value {
+    json!({"$ref": format!("#/components/schemas/{schema}")})
+}
+
+fn parameter(place: &str, name: &str, schema: &str, is_required: bool) -> Value {
+    json!({"name": name, "in": place, "required": is_required, "schema": reference(schema)})
+}
+
+fn security(access: Access) -> Value {
+    match access {
+        Access::Public => json!([]),
+        Access::Scraper => json!([{"scrape_token": []}]),
+        Access::Roles(_) => json!([{"management_token": []}, {"root_credential": []}]),
+    }
+}
+
+fn content(content: Content) -> Value {
+    match content {
+        Content::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
+        Content::Bytes => json!({"*/*": {"schema": reference("Bytes")}}),
+        Content::Text => json!({"text/plain": {"schema": reference("Text")}}),
+    }
+}
+
+fn responses(operation: &Operation, description: &Description) -> Value {
+    let mut responses = Map::new();
+    for success in description.successes {
+        let mut response = json!({"description": success.meaning});
+        if let Some(body) = success.content {
+            response["content"] = content(body);
+        }
+        responses.insert(success.status.to_string(), response);
+    }
+    for (status, codes) in errors(operation, description) {
+        let description = codes.join(", ");
+        let known = json!({"description": description, "content": content(Content::Json("Error"))});
+        responses.entry(status.to_string()).or_insert(known);
+    }
+    Value::Object(responses)
+}
+
+/// Returns the error codes of an operation by status: those that all have, those of its kind, and its own.
+fn errors(operation: &Operation, description: &Description) -> Vec<(u16, Vec<&'static str>)> {
+    let mut codes: Vec<(u16, &'static str)> = Vec::new();
+    if operation.access != Access::Public {
+        codes.extend([(400, "INVALID_REQUEST"), (401, "UNAUTHENTICATED"), (429, "TOO_MANY_REQUESTS")]);
+        codes.extend([(500, "INTERNAL_ERROR"), (503, "NOT_READY")]);
+    }
+    if matches!(operation.access, Access::Roles(_)) {
+        codes.push((403, "FORBIDDEN"));
+    }
+    if description.request.is_some() {
+        codes.extend([(408, "INVALID_REQUEST"), (411, "INVALID_REQUEST"), (413, "PAYLOAD_TOO_LARGE")]);
+    }
+    if operation.is_recorded {
+        codes.push((507, "STORAGE_FULL"));
+    }
+    codes.extend_from_slice(description.errors);
+    codes.sort_by_key(|(status, _)| *status);
+    let mut by_status: Vec<(u16, Vec<&'static str>)> = Vec::new();
+    for (status, code) in codes {
+        match by_status.last_mut() {
+            Some((last, known)) if *last == status => known.push(code),
+            _ => by_status.push((status, vec![code])),
+        }
+    }
+    by_status
+}

@@ -1,0 +1,262 @@
+//! Parameters, bodies and errors of each operation, in route order.
+
+/// The body of a request or a response.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Content {
+    /// JSON with this schema.
+    Json(&'static str),
+    /// Plain text.
+    Text,
+    /// Bytes of any type.
+    Bytes,
+}
+
+/// A query parameter.
+#[derive(Debug)]
+pub(super) struct QueryParameter {
+    pub(super) name: &'static str,
+    pub(super) schema: &'static str,
+    pub(super) is_required: bool,
+}
+
+/// The body of a request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestBody {
+    pub(super) content: Content,
+    pub(super) is_required: bool,
+}
+
+/// A successful response.
+#[derive(Debug)]
+pub(super) struct Success {
+    pub(super) status: u16,
+    pub(super) meaning: &'static str,
+    pub(super) content: Option<Content>,
+}
+
+/// Parameters, bodies and errors of one operation.
+#[derive(Debug)]
+pub(crate) struct Description {
+    pub(super) operation: &'static str,
+    pub(super) tag: &'static str,
+    pub(super) summary: &'static str,
+    pub(super) query: &'static [QueryParameter],
+    pub(super) request: Option<RequestBody>,
+    pub(super) successes: &'static [Success],
+    /// Status and code of errors, besides those that all routes have.
+    pub(super) errors: &'static [(u16, &'static str)],
+}
+
+/// Returns the description of an operation.
+pub(super) fn description(operation: &str) -> Option<&'static Description> {
+    DESCRIPTIONS.iter().find(|description| description.operation == operation)
+}
+
+/// Returns the schema of a variable segment of a path.
+pub(super) fn path_schema(name: &str) -> &'static str {
+    match name {
+        "bucket" => "BucketName",
+        "key" => "ObjectKey",
+        _ => "Id",
+    }
+}
+
+const fn optional(name: &'static str, schema: &'static str) -> QueryParameter {
+    QueryParameter { name, schema, is_required: false }
+}
+
+const fn success(status: u16, meaning: &'static str, schema: &'static str) -> Success {
+    Success { status, meaning, content: Some(Content::Json(schema)) }
+}
+
+const fn ok(schema: &'static str) -> Success {
+    success(200, "The request succeeded.", schema)
+}
+
+const fn created(schema: &'static str) -> Success {
+    success(201, "The resource was created.", schema)
+}
+
+const fn accepted(schema: &'static str) -> Success {
+    success(202, "The work has begun.", schema)
+}
+
+const DONE: Success =
+    Success { status: 204, meaning: "The request succeeded; there is no body.", content: None };
+const CONTENT: Success = Success { status: 200, meaning: "The bytes.", content: Some(Content::Bytes) };
+const VERSION_ID: QueryParameter = optional("version_id", "VersionId");
+
+const BUCKET: (u16, &str) = (404, "BUCKET_NOT_FOUND");
+const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
+const OBJECT: (u16, &str) = (404, "OBJECT_NOT_FOUND");
+const VERSION: (u16, &str) = (404, "VERSION_NOT_FOUND");
+
+const QUOTA: (u16, &str) = (409, "QUOTA_EXCEEDED");
+const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
+const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
+const POLICY: (u16, &str) = (404, "POLICY_NOT_FOUND");
+const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
+
+const fn json_body(schema: &'static str) -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema), is_required: true })
+}
+
+const fn optional_json_body(schema: &'static str) -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema), is_required: false })
+}
+
+/// One row for each operation.
+macro_rules! operations {
+    ($($operation:literal, $tag:literal: $summary:literal;
+       $query:expr, $request:expr => $successes:expr, $errors:expr;)+) => {
+        /// Every operation.
+        pub(crate) static DESCRIPTIONS: &[Description] = &[$(Description {
+            operation: $operation,
+            tag: $tag,
+            summary: $summary,
+            query: &$query,
+            request: $request,
+            successes: &$successes,
+            errors: &$errors,
+        }),+];
+    };
+}
+
+operations! {
+    "get_health", "system": "Whether the process accepts connections.";
+    [], None => [ok("Health")], [];
+    "get_readiness", "system": "Whether every subsystem is ready.";
+    [], None => [ok("Readiness"), success(503, "A subsystem is not ready.", "Readiness")], [];
+    "scrape_metrics", "system": "Returns the metrics in the text format of Prometheus.";
+    [], None => [Success { status: 200, meaning: "The metrics.", content: Some(Content::Text) }], [];
+    "get_openapi", "system": "Returns this document.";
+    [], None => [ok("OpenApiDocument")], [];
+    "get_system_info", "system": "Shows version and capabilities.";
+    [], None => [ok("SystemInfo")], [];
+    "get_metrics", "system": "Returns the metrics as JSON.";
+    [], None => [ok("Metrics")], [];
+    "get_session", "system": "Role of the credential.";
+    [], None => [ok("Session")], [];
+    "list_buckets", "buckets": "Lists all buckets.";
+    [], None => [ok("BucketList")], [];
+    "create_bucket", "buckets": "Creates a bucket.";
+    [], json_body("CreateBucket") => [created("Bucket")], [BUCKET_NAME, (409, "BUCKET_ALREADY_EXISTS")];
+    "get_bucket", "buckets": "Shows one bucket.";
+    [], None => [ok("Bucket")], [BUCKET_NAME, BUCKET];
+    "get_bucket_contents", "buckets": "Counts what a bucket contains, including older versions, delete markers and unfinished uploads.";
+    [], None => [ok("BucketContents")], [BUCKET_NAME, BUCKET];
+    "delete_bucket", "buckets": "Deletes an empty bucket.";
+    [], None => [DONE], [BUCKET_NAME, BUCKET, (409, "BUCKET_NOT_EMPTY")];
+    "get_versioning", "buckets": "Shows the versioning state of a bucket.";
+    [], None => [ok("Versioning")], [BUCKET_NAME, BUCKET];
+    "set_versioning", "buckets": "Enables or suspends versioning.";
+    [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
+    "set_quota", "buckets": "Sets a bucket's quota: both bytes and objects.";
+    [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "list_objects", "objects": "Lists current objects in key order.";
+    [
+        optional("prefix", "Text"), optional("delimiter", "Text"), optional("limit", "PageLimit"),
+        optional("continuation_token", "Text"),
+    ], None => [ok("ObjectPage")], [BUCKET_NAME, BUCKET];
+    "get_object", "objects": "Shows the metadata of an object.";
+    [VERSION_ID], None => [ok("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    "upload_object", "objects": "Uploads an object. The body is its content; Content-Type and x-amz-meta-* headers are stored.";
+    [], Some(RequestBody { content: Content::Bytes, is_required: false })
+        => [created("ObjectRecord")],
+        [BUCKET_NAME, BUCKET, QUOTA, (411, "INVALID_REQUEST"), (412, "PRECONDITION_FAILED")];
+    "delete_object", "objects": "Deletes an object. A bucket with versioning gets a delete marker.";
+    [], None => [DONE], [BUCKET_NAME, BUCKET, OBJECT];
+    "download_object", "objects": "Returns the content of an object, or a range of it.";
+    [VERSION_ID], None
+        => [
+            CONTENT,
+            Success { status: 206, meaning: "The requested range.", content: Some(Content::Bytes) },
+            Success { status: 304, meaning: "The client's copy is current.", content: None },
+        ],
+        [BUCKET_NAME, BUCKET, OBJECT, VERSION, (412, "PRECONDITION_FAILED"), (416, "RANGE_NOT_SATISFIABLE")];
+    "preview_object", "objects": "Returns the first 1 MiB of a text as plain text, or an image of up to 16 MiB.";
+    [VERSION_ID], None => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT, VERSION, (415, "UNSUPPORTED_MEDIA_TYPE")];
+    "list_object_versions", "objects": "Lists all versions and delete markers, the newest of a key first.";
+    [
+        optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
+        optional("version_id_marker", "VersionId"),
+    ], None => [ok("VersionPage")], [BUCKET_NAME, BUCKET];
+    "delete_object_version", "objects": "Permanently deletes one version or delete marker.";
+    [QueryParameter { name: "version_id", schema: "VersionId", is_required: true }], None
+        => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
+    "list_multipart_uploads", "objects": "Lists unfinished multipart uploads in key order.";
+    [
+        optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
+        optional("upload_id_marker", "UploadId"),
+    ], None => [ok("UploadPage")], [BUCKET_NAME, BUCKET];
+    "abort_multipart_upload", "objects": "Aborts a multipart upload and removes its parts.";
+    [QueryParameter { name: "upload_id", schema: "UploadId", is_required: true }], None
+        => [DONE], [BUCKET_NAME, BUCKET, (404, "UPLOAD_NOT_FOUND")];
+    "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
+    [], json_body("CopyObject") => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA];
+    "restore_object", "objects": "Restores an older version by writing a new version with its content.";
+    [], json_body("RestoreObject")
+        => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];
+    "list_service_accounts", "accounts": "Lists all service accounts.";
+    [], None => [ok("ServiceAccountList")], [];
+    "create_service_account", "accounts": "Creates a service account with one credential. Only this response contains its secret key.";
+    [], json_body("CreateServiceAccount") => [created("NewServiceAccount")],
+    [(409, "SERVICE_ACCOUNT_ALREADY_EXISTS"), LIMIT];
+    "get_service_account", "accounts": "Shows one service account.";
+    [], None => [ok("ServiceAccount")], [ACCOUNT];
+    "delete_service_account", "accounts": "Permanently deletes a service account and its credentials.";
+    [], None => [DONE], [ACCOUNT];
+    "set_service_account_status", "accounts": "Enables or disables all credentials of a service account.";
+    [], json_body("SetStatus") => [ok("ServiceAccount")], [ACCOUNT];
+    "create_credential", "accounts": "Issues an additional credential. Only this response contains its secret key.";
+    [], optional_json_body("Nothing") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    "create_temporary_credential", "accounts": "Issues a credential that expires. Only this response contains its secret key.";
+    [], json_body("CreateTemporaryCredential") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    "delete_credential", "accounts": "Deletes a credential.";
+    [], None => [DONE], [ACCOUNT, CREDENTIAL];
+    "set_credential_status", "accounts": "Enables or disables one credential.";
+    [], json_body("SetStatus") => [ok("Credential")], [ACCOUNT, CREDENTIAL];
+    "list_policies", "policies": "Lists all policies, with the accounts that they are attached to.";
+    [], None => [ok("PolicyList")], [];
+    "create_policy", "policies": "Creates a policy that is attached to no account.";
+    [], json_body("CreatePolicy") => [created("Policy")], [LIMIT];
+    "get_policy", "policies": "Shows one policy, with the accounts that it is attached to.";
+    [], None => [ok("BoundPolicy")], [POLICY];
+    "delete_policy", "policies": "Deletes a policy that is attached to no account.";
+    [], None => [DONE], [POLICY, (409, "POLICY_IN_USE")];
+    "attach_policy", "policies": "Attaches a policy to a service account.";
+    [], None => [DONE], [POLICY, ACCOUNT, LIMIT];
+    "detach_policy", "policies": "Detaches a policy from a service account.";
+    [], None => [DONE], [POLICY, ACCOUNT];
+    "list_management_tokens", "tokens": "Lists all management tokens.";
+    [], None => [ok("ManagementTokenList")], [];
+    "create_management_token", "tokens": "Creates a management token. Only this response contains the token.";
+    [], json_body("CreateManagementToken") => [created("NewManagementToken")], [LIMIT];
+    "delete_management_token", "tokens": "Deletes a management token.";
+    [], None => [DONE], [(404, "TOKEN_NOT_FOUND")];
+    "list_audit_events", "audit": "Queries the audit trail, the latest event first.";
+    [
+        optional("since", "Time"), optional("until", "Time"), optional("principal", "Text"), optional("operation", "Text"),
+        optional("resource", "Text"), optional("bucket", "Text"), optional("key", "Text"), optional("result", "AuditResult"),
+        optional("source_ip", "IpAddress"),
+        optional("request_id", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
+    ], None => [ok("AuditPage")], [(400, "INVALID_AUDIT_CURSOR")];
+    "get_verification_progress", "integrity": "Shows the running verifications.";
+    [], None => [ok("VerificationProgress")], [];
+    "verify_object", "integrity": "Reads one version from the device and verifies it.";
+    [VERSION_ID], None => [ok("ObjectVerification")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    "verify_bucket", "integrity": "Reads every version in a bucket from the device and verifies it.";
+    [], optional_json_body("VerifyBucket") => [ok("BucketVerification")], [BUCKET_NAME, BUCKET];
+    "get_storage_status", "storage": "Shows capacity and available bytes.";
+    [], None => [ok("StorageStatus")], [];
+    "get_storage_usage", "storage": "Shows the usage of each bucket and of the store.";
+    [], None => [ok("StorageUsage")], [];
+    "inspect_storage", "storage": "Checks the consistency of the store's metadata.";
+    [optional("maximum_entries", "MaximumEntries")], None => [ok("Inspection")], [];
+    "repair_storage", "storage": "Frees space that no record owns. By default only reports what it would free.";
+    [], optional_json_body("RepairStorage") => [ok("Repair")], [];
+    "get_compaction", "storage": "Shows the running compaction, or the result of the last one.";
+    [], None => [ok("Compaction")], [];
+    "compact_storage", "storage": "Begins to return free space in metadata and empty volumes to the file system.";
+    [], None => [accepted("Compaction")], [];
+}

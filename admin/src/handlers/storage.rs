@@ -1,0 +1,237 @@
+//! The storage routes: status, usage, inspection and repair.
+//!
+//! Inspections and repairs run on a thread of the store, one at a time. They end early when the client disconnects.
+
+use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
+use cairn_engine::{EngineError, Finding, RepairMode};
+use cairn_model::u64_of;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+#[derive(Serialize)]
+struct Status {
+    capacity_bytes: u64,
+    available_bytes: u64,
+    temporary_upload_bytes: u64,
+    disk_state: &'static str,
+    writes: &'static str,
+}
+
+/// `GET /api/v1/storage/status`.
+pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let store = call.store()?;
+    let (usage, disk_state) = (store.usage(), store.disk_state());
+    let status = Status {
+        capacity_bytes: usage.capacity_bytes,
+        available_bytes: usage.available_bytes,
+        temporary_upload_bytes: usage.reserved_bytes + usage.held.part_bytes,
+        disk_state: disk_state.name(),
+        writes: if disk_state.refuses_writes() { "refused" } else { "accepted" },
+    };
+    Reply::json(StatusCode::OK, &status)
+}
+
+#[derive(Serialize)]
+struct Usage {
+    buckets: u64,
+    objects: u64,
+    versions: u64,
+    delete_markers: u64,
+    multipart_uploads: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+    by_bucket: Vec<BucketUsage>,
+}
+
+#[derive(Serialize)]
+struct BucketUsage {
+    bucket: String,
+    objects: u64,
+    versions: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+}
+
+/// `GET /api/v1/storage/usage`.
+pub(crate) async fn usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let store = call.store()?;
+    let bucket_usage = |bucket: &cairn_engine::Bucket| {
+        let usage = bucket.usage();
+        BucketUsage {
+            bucket: bucket.name.to_string(),
+            objects: usage.objects,
+            versions: usage.versions,
+            logical_bytes: usage.bytes,
+            physical_bytes: usage.physical_bytes(),
+        }
+    };
+    let by_bucket: Vec<_> = store.buckets().iter().map(|bucket| bucket_usage(bucket)).collect();
+    let held = store.usage().held;
+    let usage = Usage {
+        buckets: u64_of(by_bucket.len()),
+        objects: held.objects,
+        versions: held.versions,
+        delete_markers: held.delete_markers,
+        multipart_uploads: held.uploads,
+        logical_bytes: held.bytes,
+        physical_bytes: held.physical_bytes(),
+        by_bucket,
+    };
+    Reply::json(StatusCode::OK, &usage)
+}
+
+#[derive(Serialize)]
+struct InspectionReply {
+    complete: bool,
+    entries_examined: u64,
+    objects: u64,
+    versions: u64,
+    delete_markers: u64,
+    multipart_uploads: u64,
+    parts: u64,
+    logical_bytes: u64,
+    physical_bytes: u64,
+    orphaned_payloads: u64,
+    orphaned_bytes: u64,
+    findings: Vec<FindingReply>,
+    findings_omitted: u64,
+}
+
+#[derive(Serialize)]
+struct FindingReply {
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bucket: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version_id: Option<String>,
+    detail: String,
+}
+
+impl From<Finding> for FindingReply {
+    fn from(finding: Finding) -> Self {
+        let version_id = finding.version.map(|version| version.to_string());
+        let Finding { kind, bucket, key, detail, .. } = finding;
+        Self { kind: kind.name(), bucket, key, version_id, detail }
+    }
+}
+
+/// `GET /api/v1/storage/inspect[?maximum_entries=]`.
+pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    const ENTRIES: &str = "maximum_entries";
+    let entries = call.parameters(&[ENTRIES])?.number(ENTRIES, 1..=INSPECTION_ENTRIES_MAX)?;
+    let begun =
+        call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT)).map_err(task_error)?;
+    let found = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let reply = InspectionReply {
+        complete: found.complete,
+        entries_examined: found.entries_examined,
+        objects: found.usage.objects,
+        versions: found.usage.versions,
+        delete_markers: found.usage.delete_markers,
+        multipart_uploads: found.usage.uploads,
+        parts: found.parts,
+        logical_bytes: found.usage.bytes,
+        physical_bytes: found.usage.physical_bytes(),
+        orphaned_payloads: found.orphaned_payloads,
+        orphaned_bytes: found.orphaned_bytes,
+        findings: found.findings.into_iter().map(FindingReply::from).collect(),
+        findings_omitted: found.findings_omitted,
+    };
+    Reply::json(StatusCode::OK, &reply)
+}
+
+/// The body of a repair. All fields are optional.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct RepairRequest {
+    maximum_entries: Option<u64>,
+    dry_run: Option<bool>,
+}
+
+#[derive(Serialize)]
+struct RepairReply {
+    dry_run: bool,
+    complete: bool,
+    entries_examined: u64,
+    orphaned_payloads: u64,
+    orphaned_bytes: u64,
+    removed_payloads: u64,
+    removed_bytes: u64,
+    refused: Vec<RefusedSlice>,
+}
+
+#[derive(Serialize)]
+struct RefusedSlice {
+    slice: u16,
+    reason: String,
+}
+
+/// `POST /api/v1/storage/repair`.
+pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: RepairRequest = call.optional_json().await?;
+    let dry_run = request.dry_run.unwrap_or(true);
+    let mode = if dry_run { RepairMode::DryRun } else { RepairMode::Apply };
+    let begun =
+        call.store()?.begin_repair(entries_max(request.maximum_entries)?, mode).map_err(task_error)?;
+    let done = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let reply = RepairReply {
+        dry_run,
+        complete: done.complete,
+        entries_examined: done.entries_examined,
+        orphaned_payloads: done.orphaned_payloads,
+        orphaned_bytes: done.orphaned_bytes,
+        removed_payloads: done.removed_payloads,
+        removed_bytes: done.removed_bytes,
+        refused: done.refused.into_iter().map(|(slice, reason)| RefusedSlice { slice, reason }).collect(),
+    };
+    let removed = format!("{} payloads, {} bytes removed", reply.removed_payloads, reply.removed_bytes);
+    let answer = Reply::json(StatusCode::OK, &reply)?.detail(removed);
+    Ok(if dry_run { answer.without_change() } else { answer })
+}
+
+fn entries_max(sent: Option<u64>) -> Result<u64, AdminError> {
+    let entries = sent.unwrap_or(INSPECTION_ENTRIES_DEFAULT);
+    if (1..=INSPECTION_ENTRIES_MAX).contains(&entries) {
+        Ok(entries)
+    } else {
+        Err(AdminError::invalid(format!(
+            "maximum_entries must be an integer from 1 to {INSPECTION_ENTRIES_MAX}"
+        )))
+    }
+}
+
+fn task_error(error: EngineError) -> AdminError {
+    match error {
+        EngineError::Overloaded => AdminError::TooManyRequests("an inspection or repair is already running"),
+        error => error.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn number_of_entries_is_limited() {
+        assert_eq!((entries_max(None), entries_max(Some(1))), (Ok(100_000), Ok(1)));
+        assert!(entries_max(Some(0)).is_err() && entries_max(Some(INSPECTION_ENTRIES_MAX + 1)).is_err());
+    }
+
+    #[test]
+    fn misspelt_or_invalid_repair_field_is_refused() {
+        assert!(serde_json::from_str::<RepairRequest>(r#"{"dry_run": false, "maximum_entries": 5}"#).is_ok());
+        for wrong in [r#"{"dryrun": false}"#, r#"{"dry_run": "false"}"#, r#"{"maximum_entries": -1}"#, "[]x"]
+        {
+            assert!(serde_json::from_str::<RepairRequest>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

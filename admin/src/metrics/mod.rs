@@ -1,0 +1,12 @@
+//! The metrics of the service: where their values come from, the table of all metrics, and their text and JSON forms.
+//!
+//! `docs/metrics.md` lists every metric.
+
+mod exposition;
+mod process;
+mod sources;
+mod table;
+
+pub(crate) use exposition::{JsonSample, TEXT_FORMAT, json, text};
+pub use sources::{CertificateSnapshot, CertificateSource, MetricSources};
+pub(crate) use table::families;

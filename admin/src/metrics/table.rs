@@ -1,0 +1,447 @@
+//! The table of this crate's metrics. They follow those that `cairn_observe` counts itself.
+//!
+//! A scrape does no I/O on an executor: counters are read from memory, and a separate thread reads the metrics of the
+//! process. `docs/metrics.md` lists every metric.
+
+use cairn_engine::{DiskState, ScrubRecord, Store, StoreMetrics, StoreUsage};
+use cairn_model::{DURATION_BOUNDS, HistogramSnapshot, u64_of};
+use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
+use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
+use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
+use cairn_observe::{AuditLog, Family, MetricKind, MetricName, Plane, Sample, metrics};
+
+use super::process::ProcessMetrics;
+use super::sources::{CertificateSnapshot, MetricSources};
+
+/// All values that one scrape needs.
+struct Snapshot<'s> {
+    store: &'s Store,
+    usage: StoreUsage,
+    scrub: ScrubRecord,
+    store_metrics: StoreMetrics,
+    ports: Vec<(Plane, PortSnapshot)>,
+    certificates: Vec<CertificateSnapshot>,
+    audit_queue: Option<u64>,
+    process: Option<ProcessMetrics>,
+}
+
+impl<'s> Snapshot<'s> {
+    async fn take(store: &'s Store, sources: &MetricSources, audit: Option<&AuditLog>) -> Self {
+        let process = sources.process().await;
+        Self {
+            store,
+            usage: store.usage(),
+            scrub: store.scrub().record(),
+            store_metrics: store.metrics(),
+            ports: sources.ports.iter().map(|(plane, port)| (*plane, port.snapshot())).collect(),
+            certificates: sources.certificates(),
+            audit_queue: audit.map(|log| u64_of(log.queue_length())),
+            process,
+        }
+    }
+}
+
+/// A row of the table: a metric and the source of its values.
+struct Metric {
+    metric: MetricName,
+    source: Source,
+}
+
+enum Source {
+    /// One integer.
+    Whole(fn(&Snapshot<'_>) -> u64),
+    /// One duration in nanoseconds.
+    Nanoseconds(fn(&Snapshot<'_>) -> u64),
+    /// One histogram of durations.
+    Durations(fn(&Snapshot<'_>) -> HistogramSnapshot),
+    /// Any number of samples with labels.
+    Samples(fn(&Snapshot<'_>) -> Vec<Sample>),
+}
+
+const fn gauge(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: GAUGE, help }, source: Source::Whole(value) }
+}
+
+const fn counter(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: COUNTER, help }, source: Source::Whole(value) }
+}
+
+const fn seconds(name: &'static str, help: &'static str, value: fn(&Snapshot<'_>) -> u64) -> Metric {
+    Metric { metric: MetricName { name, kind: GAUGE, help }, source: Source::Nanoseconds(value) }
+}
+
+const fn durations(
+    name: &'static str,
+    help: &'static str,
+    value: fn(&Snapshot<'_>) -> HistogramSnapshot,
+) -> Metric {
+    Metric { metric: MetricName { name, kind: HISTOGRAM, help }, source: Source::Durations(value) }
+}
+
+const fn by(
+    kind: MetricKind,
+    name: &'static str,
+    help: &'static str,
+    values: fn(&Snapshot<'_>) -> Vec<Sample>,
+) -> Metric {
+    Metric { metric: MetricName { name, kind, help }, source: Source::Samples(values) }
+}
+
+fn plain(value: MetricValue) -> Vec<Sample> {
+    vec![Sample::plain(value)]
+}
+
+fn by_plane(now: &Snapshot<'_>, value: fn(&PortSnapshot) -> u64) -> Vec<Sample> {
+    let ports = now.ports.iter();
+    ports.map(|(plane, port)| Sample::labelled("plane", plane.name(), Whole(value(port)))).collect()
+}
+
+/// Returns a count with the label `plane` and one more label.
+fn plane_sample(plane: Plane, label: &'static str, name: &str, count: u64) -> Sample {
+    Sample { labels: vec![("plane", plane.name().to_owned()), (label, name.to_owned())], value: Whole(count) }
+}
+
+fn client_timeouts(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_port = |(plane, port): &(Plane, PortSnapshot)| {
+        let plane = *plane;
+        let phases = TimeoutPhase::ALL.into_iter().zip(port.timeouts);
+        phases.map(move |(phase, count)| plane_sample(plane, "phase", phase.name(), count))
+    };
+    now.ports.iter().flat_map(of_port).collect()
+}
+
+fn tls_handshakes(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_port = |plane: Plane, port: &PortSnapshot| {
+        let ends = HandshakeOutcome::ALL.into_iter().zip(port.handshakes);
+        ends.map(move |(end, count)| plane_sample(plane, "outcome", end.name(), count))
+    };
+    let has_tls = |plane: &Plane| now.certificates.iter().any(|certificate| certificate.plane == *plane);
+    let ports = now.ports.iter().filter(|(plane, _)| has_tls(plane));
+    ports.flat_map(|(plane, port)| of_port(*plane, port)).collect()
+}
+
+fn by_certificate(now: &Snapshot<'_>, value: fn(&CertificateSnapshot) -> Option<u64>) -> Vec<Sample> {
+    let sample = |certificate: &CertificateSnapshot| {
+        Some(Sample::labelled("plane", certificate.plane.name(), Whole(value(certificate)?)))
+    };
+    now.certificates.iter().filter_map(sample).collect()
+}
+
+fn certificate_reloads(now: &Snapshot<'_>) -> Vec<Sample> {
+    let of_certificate = |certificate: &CertificateSnapshot| {
+        [("replaced", certificate.replaced), ("refused", certificate.refused)]
+            .map(|(result, count)| plane_sample(certificate.plane, "result", result, count))
+    };
+    now.certificates.iter().flat_map(of_certificate).collect()
+}
+
+fn of_process(now: &Snapshot<'_>, value: fn(&ProcessMetrics) -> Option<MetricValue>) -> Vec<Sample> {
+    now.process.as_ref().and_then(value).map_or_else(Vec::new, plain)
+}
+
+/// All metrics of this crate, in the order in which they are shown.
+static METRICS: &[Metric] = &[
+    gauge("service_storage_objects", "Current objects in all buckets.", |now| now.usage.held.objects),
+    gauge("service_storage_logical_bytes", "Bytes of all current objects.", |now| now.usage.held.bytes),
+    gauge(
+        "service_storage_physical_bytes",
+        "Bytes of all stored payloads: of every version, and of the parts of unfinished uploads.",
+        |now| now.usage.held.physical_bytes(),
+    ),
+    gauge("service_storage_versions", "Versions with a payload, current ones included.", |now| {
+        now.usage.held.versions
+    }),
+    gauge("service_storage_delete_markers", "Delete markers.", |now| now.usage.held.delete_markers),
+    gauge("service_multipart_uploads", "Multipart uploads that are neither completed nor aborted.", |now| {
+        now.usage.held.uploads
+    }),
+    gauge("service_multipart_bytes", "Bytes of the parts of unfinished multipart uploads.", |now| {
+        now.usage.held.part_bytes
+    }),
+    gauge(
+        "service_storage_used_bytes",
+        "Bytes on the device used by payloads and metadata: allocated units of the volumes and used pages of the metadata.",
+        |now| now.usage.volume_bytes.saturating_sub(now.usage.free_volume_bytes) + now.usage.metadata_bytes,
+    ),
+    gauge(
+        "service_storage_volume_bytes",
+        "Bytes of the volume files that are allocated on the disk, including free space in them.",
+        |now| now.usage.volume_bytes,
+    ),
+    gauge(
+        "service_storage_reclaimed_bytes",
+        "Bytes of the volume files that were returned to the file system and not allocated again.",
+        |now| now.usage.reclaimed_bytes,
+    ),
+    seconds(
+        "service_metadata_oldest_read_seconds",
+        "Age of the oldest open metadata read transaction; pages freed since it began cannot be reused.",
+        |now| u64::try_from(now.usage.oldest_read.as_nanos()).unwrap_or(u64::MAX),
+    ),
+    counter(
+        "service_metadata_stale_readers_total",
+        "Stale reader slots of the metadata that were cleared since the start.",
+        |now| now.usage.stale_readers,
+    ),
+    gauge("service_cache_bytes", "Bytes of blocks in the cache.", |now| now.usage.cached_bytes),
+    counter(
+        "service_corruptions_total",
+        "Blocks, inline payloads, check pages and records that failed their checks, in requests and in verifications.",
+        |now| now.store.corruptions(),
+    ),
+    gauge("service_scrub_running", "1 while a scrub is running.", |now| {
+        u64::from(now.store.scrub().is_running())
+    }),
+    gauge(
+        "service_scrub_last_completed_timestamp_seconds",
+        "When the last complete scrub ended, in seconds since the Unix epoch; 0 when there was none.",
+        |now| now.scrub.completed.seconds(),
+    ),
+    gauge(
+        "service_scrub_pass_versions",
+        "Versions verified by the running scrub, or by the last one.",
+        |now| now.scrub.versions,
+    ),
+    gauge("service_scrub_pass_bytes", "Bytes verified by the running scrub, or by the last one.", |now| {
+        now.scrub.bytes
+    }),
+    gauge(
+        "service_scrub_pass_corrupt_versions",
+        "Versions found damaged by the running scrub, or by the last one.",
+        |now| now.scrub.corrupt,
+    ),
+    gauge(
+        "service_scrub_last_completed_corrupt_versions",
+        "Versions found damaged by the last complete scrub.",
+        |now| now.scrub.last_corrupt,
+    ),
+    gauge(
+        "service_scrub_position_slice",
+        "The slice that the running scrub has reached; slices are scrubbed in order from 0.",
+        |now| now.scrub.position.slice.into(),
+    ),
+    counter(
+        "service_scrub_verified_bytes_total",
+        "Bytes that scrubs have verified since the process started.",
+        |now| now.store.scrub().total().bytes(),
+    ),
+    counter(
+        "service_scrub_corrupt_versions_total",
+        "Versions that scrubs have found damaged since the process started.",
+        |now| now.store.scrub().total().corrupt(),
+    ),
+    by(
+        GAUGE,
+        "service_committer_queue_length",
+        "Changes that are waiting for the committer, by slice.",
+        |now| {
+            let lengths = now.store_metrics.queue_lengths.iter().enumerate();
+            lengths
+                .map(|(slice, length)| Sample::labelled("slice", format!("{slice:02}"), Whole(*length)))
+                .collect()
+        },
+    ),
+    by(HISTOGRAM, "service_commit_batch_changes", "Changes per transaction of a committer.", |now| {
+        plain(Counts(now.store_metrics.batches.clone()))
+    }),
+    durations(
+        "service_commit_duration_seconds",
+        "Duration of the committers' transactions from their begin to the replies, including the flush of metadata.",
+        |now| now.store_metrics.commits.clone(),
+    ),
+    durations(
+        "service_volume_flush_duration_seconds",
+        "Duration of the flushes that make payloads durable before a commit.",
+        |now| now.store_metrics.flushes.clone(),
+    ),
+    by(
+        GAUGE,
+        "service_storage_disk_state",
+        "Whether the disk has room for new data: 1 for the present state (ok, low, refusing), 0 for the others.",
+        |now| {
+            let present = now.store.disk_state();
+            let sample = |state: DiskState| {
+                Sample::labelled("state", state.name(), Whole(u64::from(state == present)))
+            };
+            DiskState::ALL.map(sample).into()
+        },
+    ),
+    by(
+        COUNTER,
+        "service_writes_refused_total",
+        "Changes refused, by reason: full (no space is left), quota, overloaded (too many are waiting for a committer, or too many copies for their turn).",
+        |now| {
+            let StoreMetrics { refused_full, refused_quota, refused_overloaded, .. } = now.store_metrics;
+            [("full", refused_full), ("quota", refused_quota), ("overloaded", refused_overloaded)]
+                .map(|(reason, count)| Sample::labelled("reason", reason, Whole(count)))
+                .into()
+        },
+    ),
+    counter("service_cache_hits_total", "Blocks that reads found in the cache.", |now| {
+        now.store_metrics.cache_hits
+    }),
+    counter("service_cache_misses_total", "Blocks that reads did not find in the cache.", |now| {
+        now.store_metrics.cache_misses
+    }),
+    counter(
+        "service_blocks_read_total",
+        "Blocks read from volumes that passed their checks, including those of verifications.",
+        |now| now.store_metrics.blocks_read,
+    ),
+    counter("service_device_read_bytes_total", "Bytes read from volumes by direct reads.", |now| {
+        now.store_metrics.read_bytes
+    }),
+    counter("service_device_written_bytes_total", "Bytes written to volumes by direct writes.", |now| {
+        now.store_metrics.written_bytes
+    }),
+    durations(
+        "service_device_read_duration_seconds",
+        "Duration of each direct read of a volume, as seen by the executor.",
+        |now| now.store_metrics.reads.clone(),
+    ),
+    durations(
+        "service_device_write_duration_seconds",
+        "Duration of each direct write to a volume, as seen by the executor.",
+        |now| now.store_metrics.writes.clone(),
+    ),
+    by(GAUGE, "service_connections_open", "Open connections.", |now| {
+        by_plane(now, |port| port.connections_open)
+    }),
+    by(
+        COUNTER,
+        "service_connections_accepted_total",
+        "Connections accepted, including refused ones.",
+        |now| by_plane(now, |port| port.accepted),
+    ),
+    by(
+        COUNTER,
+        "service_connections_refused_total",
+        "Connections refused because too many were open or no file descriptor was left.",
+        |now| by_plane(now, |port| port.refused),
+    ),
+    by(
+        COUNTER,
+        "service_connections_evicted_total",
+        "Idle connections closed to make room for new ones, because too many were open.",
+        |now| by_plane(now, |port| port.evicted),
+    ),
+    by(
+        COUNTER,
+        "service_client_timeouts_total",
+        "Client timeouts, by phase: handshake, idle (between requests), head, body, response.",
+        client_timeouts,
+    ),
+    by(
+        COUNTER,
+        "service_tls_handshakes_total",
+        "TLS handshakes, by outcome: full, resumed, plain_http, refused (not TLS, or no common parameters), timed_out, \
+         gone.",
+        tls_handshakes,
+    ),
+    by(
+        GAUGE,
+        "service_tls_certificate_not_after_seconds",
+        "When the presented certificate expires, in seconds since the Unix epoch.",
+        |now| by_certificate(now, |certificate| certificate.not_after),
+    ),
+    by(
+        COUNTER,
+        "service_tls_certificate_reloads_total",
+        "Certificate reloads after a change, by result: replaced, refused.",
+        certificate_reloads,
+    ),
+    by(
+        GAUGE,
+        "service_tls_certificate_refused",
+        "1 while the files of a certificate are unusable and the previous one is presented.",
+        |now| by_certificate(now, |certificate| Some(u64::from(certificate.is_refused))),
+    ),
+    by(GAUGE, "service_requests_open", "Requests between their head and the end of their response.", |now| {
+        by_plane(now, |port| port.requests_open)
+    }),
+    durations(
+        "service_executor_delay_seconds",
+        "Delay of the executors in a timer that runs four times a second for each port.",
+        |now| {
+            let delays = now.ports.iter().map(|(_, port)| port.delay.clone());
+            HistogramSnapshot::sum_of(&DURATION_BOUNDS, delays)
+        },
+    ),
+    by(
+        GAUGE,
+        "service_audit_queue_length",
+        "Audit records and queries that are waiting for the writer of the audit trail.",
+        |now| now.audit_queue.map_or_else(Vec::new, |length| plain(Whole(length))),
+    ),
+    by(GAUGE, "service_build_info", "1, with the version of the program.", |_| {
+        vec![Sample::labelled("version", env!("CARGO_PKG_VERSION"), Whole(1))]
+    }),
+    by(COUNTER, "process_cpu_seconds_total", "CPU time of the process in user and kernel mode.", |now| {
+        of_process(now, |process| Some(Nanoseconds(process.cpu_nanoseconds)))
+    }),
+    by(GAUGE, "process_resident_memory_bytes", "Resident memory of the process.", |now| {
+        of_process(now, |process| Some(Whole(process.resident_bytes)))
+    }),
+    by(
+        GAUGE,
+        "process_virtual_memory_bytes",
+        "Virtual memory of the process, including the maps of metadata.",
+        |now| of_process(now, |process| Some(Whole(process.virtual_bytes))),
+    ),
+    by(GAUGE, "process_open_fds", "Open file descriptors.", |now| {
+        of_process(now, |process| Some(Whole(process.open_descriptors)))
+    }),
+    by(GAUGE, "process_max_fds", "Maximum number of open file descriptors.", |now| {
+        of_process(now, |process| process.descriptors_max.map(Whole))
+    }),
+    by(
+        GAUGE,
+        "process_start_time_seconds",
+        "When the process started, in seconds since the Unix epoch.",
+        |now| of_process(now, |process| Some(Nanoseconds(process.started))),
+    ),
+];
+
+impl Metric {
+    fn family(&self, now: &Snapshot<'_>) -> Family {
+        let samples = match self.source {
+            Source::Whole(value) => plain(Whole(value(now))),
+            Source::Nanoseconds(value) => plain(Nanoseconds(value(now))),
+            Source::Durations(value) => plain(Durations(value(now))),
+            Source::Samples(samples) => samples(now),
+        };
+        Family { metric: self.metric, samples }
+    }
+}
+
+/// Returns all metrics with their current values. Metrics without any value are left out.
+pub(crate) async fn families(
+    store: &Store,
+    sources: &MetricSources,
+    audit: Option<&AuditLog>,
+) -> Vec<Family> {
+    let now = Snapshot::take(store, sources, audit).await;
+    let own = METRICS.iter().map(|metric| metric.family(&now));
+    metrics::families().into_iter().chain(own).filter(|family| !family.samples.is_empty()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metric_names_are_unique_and_show_kind_and_unit() {
+        let own = METRICS.iter().map(|row| row.metric);
+        let all: Vec<_> = metrics::families().iter().map(|family| family.metric).chain(own).collect();
+        for (index, MetricName { name, kind, help }) in all.iter().enumerate() {
+            assert!(name.starts_with("service_") || name.starts_with("process_"), "{name}");
+            assert!(help.ends_with('.') && !help.contains('\n'), "{name}: {help}");
+            assert!(!all[..index].iter().any(|other| other.name == *name), "{name} is not unique");
+            assert_eq!(*kind == COUNTER, name.ends_with("_total"), "{name}");
+        }
+        for row in METRICS {
+            let shows_seconds = matches!(row.source, Source::Nanoseconds(_) | Source::Durations(_));
+            assert!(!shows_seconds || row.metric.name.ends_with("_seconds"), "{}", row.metric.name);
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Query parameters, parsed and validated.
+//!
+//! Unknown and repeated parameters are refused, so that a misspelt one is not silently ignored.
+
+use std::ops::RangeInclusive;
+
+use cairn_http1::{parse_rfc3339_millis, query_pairs};
+use cairn_model::Timestamp;
+
+use crate::error::AdminError;
+
+/// The query parameters of a request, decoded.
+#[derive(Debug)]
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Parses a query. Only the `known` parameters are allowed.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`, with what is wrong.
+    pub(crate) fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, AdminError> {
+        let mut parameters = Vec::new();
+        for pair in query_pairs(query.unwrap_or_default()) {
+            let (name, value) = pair.map_err(|error| AdminError::invalid(error.to_string()))?;
+            if parameters.iter().any(|(other, _)| *other == *name) {
+                return Err(AdminError::invalid(format!("the query parameter {name} must not be repeated")));
+            }
+            if !known.contains(&&*name) {
+                let allowed = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(AdminError::invalid(format!(
+                    "unknown query parameter {name}; allowed: {allowed}"
+                )));
+            }
+            parameters.push((name.into_owned(), value.into_owned()));
+        }
+        Ok(Self(parameters))
+    }
+
+    /// Returns the value of a parameter.
+    pub(crate) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Parses a parameter as an integer within bounds, in decimal digits only.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when it is anything else.
+    pub(crate) fn number(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, AdminError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let is_decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = if is_decimal { text.parse().ok() } else { None };
+        let number = number.filter(|number| bounds.contains(number)).ok_or_else(|| {
+            let (min, max) = (bounds.start(), bounds.end());
+            AdminError::invalid(format!("{name} must be an integer from {min} to {max}"))
+        })?;
+        Ok(Some(number))
+    }
+
+    /// Parses a parameter as a time (RFC 3339).
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when it is anything else.
+    pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, AdminError> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let time = parse_rfc3339_millis(text).map(Timestamp).ok_or_else(|| {
+            AdminError::invalid(format!("{name} must be a time such as 2026-11-21T05:00:00.000Z"))
+        })?;
+        Ok(Some(time))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_and_repeated_parameters_are_refused() {
+        let known = ["prefix", "limit"];
+        let parse = |query| Parameters::parse(Some(query), &known);
+        let parameters = parse("prefix=a%20b&limit=7").expect("both are known");
+        assert_eq!(parameters.text("prefix"), Some("a b"));
+        assert_eq!(parameters.number("limit", 1..=10), Ok(Some(7)));
+        for wrong in ["prefiks=a", "prefix=a&prefix=a", "prefix=%zz", "&x"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert!(Parameters::parse(None, &[]).is_ok() && Parameters::parse(Some(""), &[]).is_ok());
+    }
+
+    #[test]
+    fn numbers_are_decimal_and_within_bounds() {
+        let number = |text: &str| {
+            Parameters::parse(Some(&format!("n={text}")), &["n"])
+                .and_then(|parameters| parameters.number("n", 1..=1000))
+        };
+        assert_eq!((number("1"), number("1000")), (Ok(Some(1)), Ok(Some(1000))));
+        for wrong in ["", "0", "1001", "%2B1", "-1", "1e3", "%201", "99999999999999999999999"] {
+            assert!(number(wrong).is_err(), "{wrong}");
+        }
+    }
+}

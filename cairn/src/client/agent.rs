@@ -1,0 +1,66 @@
+//! Configures the HTTP client: connect timeout, trusted certificate authorities, no redirects, no proxy.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+
+use crate::environment::CA_VARIABLE;
+use crate::failure::Failure;
+
+/// Time limit for connecting.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time for which an idle connection is used again. The server may have closed a connection that was idle for longer; then it
+/// would be unknown whether a change was made. No server closes one within a second.
+const IDLE_MAX: Duration = Duration::from_millis(500);
+/// Maximum number of idle connections: one for each request of a command that sends several at a time.
+const CONNECTIONS_MAX: usize = 8;
+
+/// Returns the configured HTTP client.
+pub(crate) fn agent() -> Result<Agent, Failure> {
+    let roots = match std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) {
+        Some(path) => RootCerts::from(authorities(Path::new(&path))?),
+        None => RootCerts::PlatformVerifier,
+    };
+    let tls = TlsConfig::builder()
+        .root_certs(roots)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    let config = Agent::config_builder()
+        .tls_config(tls)
+        .timeout_connect(Some(CONNECT_TIMEOUT))
+        .http_status_as_error(false)
+        // The token must not be sent to any other server.
+        .max_redirects(0)
+        .max_redirects_will_error(false)
+        .proxy(None)
+        .max_idle_connections(CONNECTIONS_MAX)
+        .max_idle_connections_per_host(CONNECTIONS_MAX)
+        .max_idle_age(IDLE_MAX)
+        .user_agent(concat!("cairn/", env!("CARGO_PKG_VERSION")))
+        .build();
+    Ok(config.into())
+}
+
+/// Reads the certificates of a file, which must contain at least one.
+fn authorities(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
+    let refused = |why: String| {
+        Failure::WrongUsage(format!(
+            "{CA_VARIABLE}: {} contains no usable certificates: {why}",
+            path.display()
+        ))
+    };
+    let text = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
+    let found: Result<Vec<_>, _> = parse_pem(&text)
+        .filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        })
+        .collect();
+    let found = found.map_err(|error| refused(error.to_string()))?;
+    if found.is_empty() { Err(refused("it is not PEM".to_owned())) } else { Ok(found) }
+}

@@ -1,0 +1,113 @@
+//! Uploads and downloads of objects, as streams.
+
+use std::io::{Error as IoError, ErrorKind, Read};
+
+use serde_json::Value;
+use ureq::http::{self, StatusCode};
+use ureq::{Body, SendBody};
+
+use crate::client::{Client, Request, Response};
+use crate::failure::Failure;
+
+/// Maximum length of an error response to a download.
+const ERROR_BYTES_MAX: u64 = 1 << 20;
+
+/// The content of an object while it arrives.
+pub(crate) struct Download {
+    pub(crate) size: u64,
+    pub(crate) content: Box<dyn Read>,
+}
+
+impl Client {
+    /// Uploads `size` bytes as an object's content. Returns the record of the new version.
+    pub(crate) fn upload(
+        &self,
+        request: &Request,
+        headers: &[(&str, String)],
+        content: impl Read,
+        size: u64,
+    ) -> Result<Value, Failure> {
+        let mut content = Exactly { content, left: size };
+        let mut builder = self
+            .head(request, Some(self.token()?))
+            .header("content-length", size)
+            // A refusal arrives before the content is sent.
+            .header("expect", "100-continue");
+        for (name, value) in headers {
+            builder = builder.header(*name, value);
+        }
+        let sent = builder.body(SendBody::from_reader(&mut content));
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        let response = self.run(request, sent)?;
+        self.success(request, response)
+    }
+
+    /// Begins a download. The content must be read to its end.
+    pub(crate) fn download(&self, request: &Request) -> Result<Download, Failure> {
+        let sent = self.head(request, Some(self.token()?)).body(());
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        let mut response = self.send(request, sent)?;
+        let status = response.status();
+        let size = response.headers().get("content-length").and_then(|text| text.to_str().ok()?.parse().ok());
+        match (status, size) {
+            (StatusCode::OK, Some(size)) => {
+                let content = Exactly { content: response.into_body().into_reader(), left: size };
+                Ok(Download { size, content: Box::new(content) })
+            }
+            _ => {
+                let read = response.body_mut().with_config().limit(ERROR_BYTES_MAX).read_to_vec();
+                let body = read.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+                Err(self.refusal(request, &Response { status, body }))
+            }
+        }
+    }
+
+    /// Sends a request. Returns the response, whose body has not been read.
+    pub(super) fn send(
+        &self,
+        request: &Request,
+        sent: http::Request<impl ureq::AsSendBody>,
+    ) -> Result<http::Response<Body>, Failure> {
+        let agent = self.agent()?;
+        let sent = agent.configure_request(sent).timeout_global(Some(request.timeout)).build();
+        agent.run(sent).map_err(|error| self.no_response(request, &error))
+    }
+}
+
+/// Content whose length is known. An early end is an error, so that no part of a file passes for the whole.
+struct Exactly<R> {
+    content: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Exactly<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let read = self.content.read(&mut buffer[..wanted])?;
+        if read == 0 {
+            return Err(IoError::new(ErrorKind::UnexpectedEof, "the content is shorter than announced"));
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn content_of_another_length_is_an_error_or_is_cut() {
+        let read = |content: &[u8], left| {
+            let mut text = Vec::new();
+            Exactly { content, left }.read_to_end(&mut text).map(|_| text).ok()
+        };
+        assert_eq!(read(b"abc", 3), Some(b"abc".to_vec()));
+        assert_eq!(read(b"abcd", 3), Some(b"abc".to_vec()));
+        assert_eq!(read(b"ab", 3), None);
+        assert_eq!(read(b"", 0), Some(Vec::new()));
+    }
+}

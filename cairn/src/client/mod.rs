@@ -1,0 +1,244 @@
+//! The HTTP client of the management plane. Time and length of a response are limited, and no request is sent twice.
+
+mod address;
+mod agent;
+mod content;
+pub(crate) mod listing;
+mod request;
+pub(crate) mod resource;
+mod transport_error;
+
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use ureq::http::{self, Method, StatusCode};
+use ureq::{Agent, Error, Timeout};
+
+use crate::environment::{CA_VARIABLE, ENDPOINT_VARIABLE, TOKEN_VARIABLE};
+use crate::failure::{Failure, Outcome, Refusal};
+use crate::output;
+use crate::output::table::{self, Columns};
+use crate::terminal;
+use agent::agent;
+use transport_error::{has_unknown_issuer, is_about_trust, is_without_tls, was_not_sent};
+
+pub(crate) use address::Address;
+pub(crate) use request::{Request, Response};
+
+/// Advice on how to get a token.
+const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \
+                          `cairn serve --dev` prints";
+/// Maximum length of a response: a thousand findings with escaped keys of 1 KiB, or tens of thousands of accounts.
+const RESPONSE_BYTES_MAX: u64 = 64 << 20;
+
+/// A server's management plane, and the format in which its responses are printed.
+pub(crate) struct Client {
+    base: String,
+    token: Option<String>,
+    /// Whether responses are printed as JSON.
+    is_json: bool,
+    agent: OnceLock<Agent>,
+}
+
+impl Client {
+    /// Creates a client with the token from the environment, and the address of `--endpoint` or of the environment.
+    pub(crate) fn new(endpoint: Option<&Address>, is_json: bool) -> Result<Self, Failure> {
+        let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+        Ok(Self { base: Address::chosen(endpoint)?.0, token, is_json, agent: OnceLock::new() })
+    }
+
+    /// Returns whether a token is set.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Sends a request without a token. Returns the response, whatever its status.
+    pub(crate) fn call_public(&self, request: &Request) -> Result<Response, Failure> {
+        self.exchange(request, None)
+    }
+
+    /// Sends a request with the token. Returns the JSON object of the response, or null if it has no content.
+    pub(crate) fn call(&self, request: &Request) -> Result<Value, Failure> {
+        let response = self.exchange(request, Some(self.token()?))?;
+        self.success(request, response)
+    }
+
+    /// Returns the token.
+    fn token(&self) -> Result<&str, Failure> {
+        let token = self.token.as_deref().ok_or_else(|| {
+            format!("{TOKEN_VARIABLE} is not set; it must contain a management token\n  {TOKEN_HELP}")
+        })?;
+        if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "{TOKEN_VARIABLE} contains characters that are invalid in a token\n  {TOKEN_HELP}"
+            )
+            .into());
+        }
+        Ok(token)
+    }
+
+    /// Returns the JSON object of a successful response, or null if it has no content.
+    fn success(&self, request: &Request, response: Response) -> Result<Value, Failure> {
+        match response.status {
+            StatusCode::NO_CONTENT => Ok(Value::Null),
+            StatusCode::OK | StatusCode::CREATED | StatusCode::ACCEPTED => match response.body {
+                Some(body) if body.is_object() => Ok(body),
+                _ => Err(self.unexpected_response(&response)),
+            },
+            _ => Err(self.refusal(request, &response)),
+        }
+    }
+
+    /// Sends a request and prints the list in the named member of the response.
+    pub(crate) fn list(&self, path: &str, name: &str, columns: Columns) -> Outcome {
+        let body = self.call(&Request::get(path))?;
+        let rows = rows(&body, name)?;
+        self.print(&body, || table::table(columns, rows))
+    }
+
+    /// Sends a request and prints the response as a record.
+    pub(crate) fn show(&self, request: &Request, columns: Columns) -> Outcome {
+        let body = self.call(request)?;
+        self.print(&body, || table::record(columns, &body))
+    }
+
+    /// Sends a request and prints `done`.
+    pub(crate) fn change(&self, request: &Request, done: &str) -> Outcome {
+        let body = self.call(request)?;
+        self.print(&body, || format!("{}\n", terminal::plain(done)))
+    }
+
+    /// Prints a response as JSON or as text. A response without content is not printed as JSON.
+    pub(crate) fn print(&self, body: &Value, text: impl FnOnce() -> String) -> Outcome {
+        match (self.is_json, body) {
+            (true, Value::Null) => Ok(()),
+            (true, body) => output::print(&terminal::json(body)),
+            (false, _) => output::print(&text()),
+        }
+    }
+
+    /// Like [`Self::print`], for a response with a secret that is shown only once. `lost` says what to do if it could not be
+    /// printed.
+    pub(crate) fn print_secret(&self, body: &Value, text: impl FnOnce() -> String, lost: &str) -> Outcome {
+        let text = if self.is_json { terminal::json(body) } else { text() };
+        output::print_secret(&text, lost)
+    }
+
+    fn exchange(&self, request: &Request, token: Option<&str>) -> Result<Response, Failure> {
+        let builder = self.head(request, token);
+        let sent = match (&request.method, &request.body) {
+            (&Method::GET | &Method::DELETE, None) => builder.body(()).map(|sent| self.run(request, sent)),
+            // With an empty body, Content-Length is sent instead of chunked encoding.
+            (_, None) => builder.body("").map(|sent| self.run(request, sent)),
+            (_, Some(body)) => {
+                let sent = builder.header("content-type", "application/json").body(body.as_str());
+                sent.map(|sent| self.run(request, sent))
+            }
+        };
+        sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?
+    }
+
+    /// Returns the head of a request.
+    fn head(&self, request: &Request, token: Option<&str>) -> http::request::Builder {
+        let builder = http::Request::builder()
+            .method(request.method.clone())
+            .uri(format!("{}{}", self.base, request.path))
+            .header("accept", "application/json");
+        match token {
+            Some(token) => builder.header("authorization", format!("Bearer {token}")),
+            None => builder,
+        }
+    }
+
+    fn run(
+        &self,
+        request: &Request,
+        sent: http::Request<impl ureq::AsSendBody>,
+    ) -> Result<Response, Failure> {
+        let mut response = self.send(request, sent)?;
+        let status = response.status();
+        let read = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX).read_to_vec();
+        let bytes = read.map_err(|error| self.no_response(request, &error))?;
+        Ok(Response { status, body: serde_json::from_slice(&bytes).ok() })
+    }
+
+    /// Returns the HTTP client, which all requests of a command share.
+    fn agent(&self) -> Result<&Agent, Failure> {
+        if let Some(agent) = self.agent.get() {
+            return Ok(agent);
+        }
+        let made = agent()?;
+        Ok(self.agent.get_or_init(|| made))
+    }
+
+    fn no_response(&self, request: &Request, error: &Error) -> Failure {
+        let error_text = match error {
+            Error::Timeout(Timeout::Global) => {
+                format!("no response within {} s", request.timeout.as_secs())
+            }
+            other => terminal::plain(&other.to_string()),
+        };
+        let mut text = if is_about_trust(error) {
+            let remedy = if has_unknown_issuer(error) {
+                format!(
+                    "\n  if it was signed by your own certificate authority, set {CA_VARIABLE} to its PEM file"
+                )
+            } else {
+                String::new()
+            };
+            format!("the certificate of {} was not accepted: {error_text}{remedy}", self.base)
+        } else if is_without_tls(error) {
+            let plain = self.base.replacen("https", "http", 1);
+            format!(
+                "{} does not use TLS: a server without a certificate has the address {plain} \
+                 (--endpoint or {ENDPOINT_VARIABLE})",
+                self.base
+            )
+        } else if was_not_sent(error) {
+            format!(
+                "{} cannot be reached: {error_text}\n  \
+                 is the server running, and is this the address of its management plane (SERVICE_API_BIND)? \
+                 --endpoint or {ENDPOINT_VARIABLE} sets another address",
+                self.base
+            )
+        } else {
+            format!("{} sent no complete response: {error_text}", self.base)
+        };
+        if request.method != Method::GET && !was_not_sent(error) {
+            text.push_str("\n  it is unknown whether the change was made: check before you try again");
+        }
+        Failure::NoResponse(text)
+    }
+
+    fn refusal(&self, request: &Request, response: &Response) -> Failure {
+        let text = |name: &str| response.body.as_ref()?["error"][name].as_str();
+        let (Some(code), Some(message)) = (text("code"), text("message")) else {
+            return self.unexpected_response(response);
+        };
+        let refusal = Refusal { status: response.status, code, message, request_id: text("request_id") };
+        Failure::Failed(refusal.text(&request.method, &request.path))
+    }
+
+    /// Returns the failure for a response that no management plane sends.
+    pub(crate) fn unexpected_response(&self, response: &Response) -> Failure {
+        let (base, status) = (&self.base, response.status);
+        let message =
+            response.body.as_ref().and_then(|body| body["error"]["message"].as_str()).map(terminal::plain);
+        let what = match &message {
+            Some(message) => message.as_ref(),
+            None if response.body.is_some() => "an unknown response",
+            None => "a response that is not JSON",
+        };
+        Failure::Failed(format!(
+            "{base} is not the management plane of a server: {what}, HTTP {}\n  \
+             --endpoint must be the address of the management plane (port 7601 unless SERVICE_API_BIND sets another)",
+            status.as_u16()
+        ))
+    }
+}
+
+/// Returns the list in the named member of a response.
+pub(crate) fn rows<'b>(body: &'b Value, name: &str) -> Result<&'b [Value], Failure> {
+    let rows = body[name].as_array().filter(|rows| rows.iter().all(Value::is_object));
+    rows.map(Vec::as_slice).ok_or_else(|| format!("the response contains no list of {name}").into())
+}

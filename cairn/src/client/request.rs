@@ -1,0 +1,65 @@
+//! A request to a management plane and its response.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::http::{Method, StatusCode};
+
+/// Time limit of a request.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit of a request that may read all of a large store.
+const LONG_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A request to a management plane.
+pub(crate) struct Request {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) body: Option<String>,
+    pub(super) timeout: Duration,
+}
+
+impl Request {
+    fn new(method: Method, path: impl Into<String>) -> Self {
+        Self { method, path: path.into(), body: None, timeout: TIMEOUT }
+    }
+
+    pub(crate) fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path)
+    }
+
+    pub(crate) fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path)
+    }
+
+    pub(crate) fn put(path: impl Into<String>) -> Self {
+        Self::new(Method::PUT, path)
+    }
+
+    pub(crate) fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path)
+    }
+
+    /// Sets a JSON body.
+    pub(crate) fn json(self, body: &Value) -> Self {
+        self.document(body.to_string())
+    }
+
+    /// Sets a body that is already JSON text.
+    pub(crate) fn document(mut self, text: String) -> Self {
+        self.body = Some(text);
+        self
+    }
+
+    /// Sets the long time limit, for a request that may read all of a store.
+    pub(crate) fn long_running(mut self) -> Self {
+        self.timeout = LONG_TIMEOUT;
+        self
+    }
+}
+
+/// A response: its status, and its body if it is JSON.
+#[derive(Debug)]
+pub(crate) struct Response {
+    pub(crate) status: StatusCode,
+    pub(crate) body: Option<Value>,
+}

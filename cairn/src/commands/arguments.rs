@@ -1,0 +1,158 @@
+//! Reads requests for help or the version, and unknown names.
+
+use std::iter::once;
+
+use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+use cairn_server::config::{EDITS_MAX, closest};
+
+use crate::commands::Cairn;
+use crate::commands::usage::{HELP, PROGRAM};
+
+/// What a command line requests.
+#[derive(PartialEq, Eq, Debug)]
+pub(super) enum Requested {
+    /// The version.
+    Version,
+    /// The help of a command: its words after the program's name.
+    Help(Vec<&'static str>),
+    /// A command, whose arguments argh checks.
+    Command,
+}
+
+/// Returns what a command line requests. `help`, `-h`, `--help`, `-V` and `--version` are accepted everywhere, but the word
+/// `help` is a name if it is not the only argument of a command.
+///
+/// # Errors
+/// An unknown command or option: a message with the most similar one.
+pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
+    let mut info = Cairn::get_args_info();
+    let mut words = Vec::new();
+    let mut wants_help = false;
+    let mut is_first_argument = true;
+    let mut rest = arguments.iter().copied();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--" => break,
+            "-V" | "--version" => return Ok(Requested::Version),
+            "-h" | HELP => wants_help = true,
+            option if option.starts_with('-') && option != "-" => {
+                let known = info.flags.iter().find(|flag| is_option(flag, option));
+                match known.map(|flag| &flag.kind) {
+                    Some(FlagInfoKind::Option { .. }) => drop(rest.next()),
+                    Some(FlagInfoKind::Switch) => {}
+                    None => return Err(unknown_option(&words, &info, option)),
+                }
+                is_first_argument = false;
+            }
+            word if !info.commands.is_empty() => {
+                if word == "help" {
+                    wants_help = true;
+                    continue;
+                }
+                match info.commands.iter().find(|command| command.name == word) {
+                    Some(command) => {
+                        words.push(command.name);
+                        info = command.command.clone();
+                    }
+                    None => return Err(unknown_command(&words, &info, word)),
+                }
+            }
+            "help" if is_first_argument && rest.len() == 0 => wants_help = true,
+            _ => is_first_argument = false,
+        }
+    }
+    Ok(if wants_help { Requested::Help(words) } else { Requested::Command })
+}
+
+fn is_option(flag: &FlagInfo<'_>, written: &str) -> bool {
+    let is_short = || {
+        written.strip_prefix('-').is_some_and(|short| flag.short.is_some_and(|own| short == own.to_string()))
+    };
+    flag.long == written || is_short()
+}
+
+/// Returns a command with the program's name.
+fn full_name(words: &[&str]) -> String {
+    once(&PROGRAM).chain(words).copied().collect::<Vec<_>>().join(" ")
+}
+
+fn unknown_command(words: &[&str], info: &CommandInfoWithArgs, word: &str) -> String {
+    let name = full_name(words);
+    let names = || info.commands.iter().map(|command| command.name.to_owned());
+    match closest(word, names(), EDITS_MAX) {
+        Some(meant) => format!("`{name}` has no command {word}; did you mean `{name} {meant}`?"),
+        None => {
+            let names: Vec<_> = names().collect();
+            format!("`{name}` has no command {word}; its commands are {}", names.join(", "))
+        }
+    }
+}
+
+fn unknown_option(words: &[&str], info: &CommandInfoWithArgs, option: &str) -> String {
+    let name = full_name(words);
+    let known = || info.flags.iter().map(|flag| flag.long).chain([HELP, "--version"]).map(str::to_owned);
+    if let Some((own, value)) = option.split_once('=')
+        && known().any(|known| known == own)
+    {
+        return format!("`{name}`: write the value of {own} as the next word: {own} {value}");
+    }
+    match closest(option, known(), EDITS_MAX) {
+        Some(meant) => format!("`{name}` has no option {option}; did you mean {meant}?"),
+        None => format!("`{name}` has no option {option}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn help_and_version_are_requested_everywhere() {
+        let help = |words: &[&'static str]| Ok(Requested::Help(words.to_vec()));
+        for (arguments, expected) in [
+            (&["help"][..], help(&[])),
+            (&["-h"], help(&[])),
+            (&["help", "bucket", "create"], help(&["bucket", "create"])),
+            (&["bucket", "help"], help(&["bucket"])),
+            (&["bucket", "help", "show"], help(&["bucket", "show"])),
+            (&["bucket", "show", "-h"], help(&["bucket", "show"])),
+            (&["bucket", "show", "b", "--help"], help(&["bucket", "show"])),
+            (&["status", "help"], help(&["status"])),
+            (&["bucket", "show", "help"], help(&["bucket", "show"])),
+            (&["-V"], Ok(Requested::Version)),
+            (&["bucket", "show", "b", "--version"], Ok(Requested::Version)),
+            (&["serve", "-V"], Ok(Requested::Version)),
+            (&["bucket", "show", "--", "help"], Ok(Requested::Command)),
+            (&["bucket", "show", "--", "-h"], Ok(Requested::Command)),
+            (&["bucket", "create", "help", "--object-lock"], Ok(Requested::Command)),
+            (&["service-account", "create", "a", "--description", "-V"], Ok(Requested::Command)),
+            (&["policy", "create", "-"], Ok(Requested::Command)),
+            (&[], Ok(Requested::Command)),
+        ] {
+            assert_eq!(requested(arguments), expected, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_answered_with_the_most_similar_one() {
+        for (arguments, said) in [
+            (&["buckt"][..], "did you mean `cairn bucket`?"),
+            (&["bucket", "lst"], "did you mean `cairn bucket list`?"),
+            (
+                &["service-account", "credential", "enabel"],
+                "did you mean `cairn service-account credential enable`?",
+            ),
+            (&["bucket", "xyzzy"], "its commands are create, list"),
+            (
+                &["bucket", "show", "b", "--jsn"],
+                "`cairn bucket show` has no option --jsn; did you mean --json?",
+            ),
+            (&["serve", "--data-dri", "x"], "did you mean --data-dir?"),
+            (&["audit", "list", "--limit=5"], "--limit 5"),
+            (&["bucket", "show", "b", "--xyzzyxyzzy"], "has no option --xyzzyxyzzy"),
+        ] {
+            let error = requested(arguments).expect_err("unknown");
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

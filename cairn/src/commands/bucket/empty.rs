@@ -1,0 +1,160 @@
+//! `cairn bucket empty`: deletes all content of a bucket, also for `cairn bucket delete --force`.
+//!
+//! Versions that are not current go first. So no deletion makes an older version current, which a quota could refuse.
+
+use cairn_http1::{encode_path, encode_strict};
+use serde_json::{Value, json};
+
+use super::path;
+use crate::client::listing::{Listing, UPLOADS, VERSIONS};
+use crate::client::{Client, Request};
+use crate::commands::macros::command;
+use crate::commands::parallel::Tally;
+use crate::failure::{Failure, Outcome};
+use crate::output::confirmation::confirm;
+use crate::output::progress::Progress;
+use crate::output::table::{Columns, record, text};
+use crate::quantity::{bytes_text, counted};
+use crate::terminal::plain;
+
+command! {
+    /// Delete all content of a bucket permanently: all versions, delete markers and unfinished uploads. What object lock
+    /// protects is kept.
+    struct Empty("empty") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+        /// do not ask for a confirmation
+        #[argh(switch)]
+        yes: bool,
+    }
+}
+
+const DELETED: Columns = &[
+    ("versions deleted", |body| text(&body["deleted_versions"])),
+    ("delete markers deleted", |body| text(&body["deleted_delete_markers"])),
+    ("uploads aborted", |body| text(&body["aborted_uploads"])),
+    ("refused", |body| text(&body["refused"])),
+];
+
+impl Empty {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let emptied = empty(&client, &self.name, "deletes all content of", self.yes)?;
+        client.print(&emptied.body, || record(DELETED, &emptied.body))?;
+        emptied.result()
+    }
+}
+
+/// What was deleted.
+pub(super) struct Emptied {
+    pub(super) body: Value,
+    refused: u64,
+}
+
+impl Emptied {
+    /// Fails if anything was refused.
+    pub(super) fn result(&self) -> Outcome {
+        match self.refused {
+            0 => Ok(()),
+            refused => Err(format!("{refused} versions, delete markers or uploads were not deleted").into()),
+        }
+    }
+}
+
+/// Deletes the content of a bucket after a confirmation. `what` completes "This … the bucket".
+pub(super) fn empty(client: &Client, name: &str, what: &str, is_confirmed: bool) -> Result<Emptied, Failure> {
+    let contents = client.call(&Request::get(path(name) + "/contents"))?;
+    let number = |member: &str| contents[member].as_u64();
+    let numbers =
+        [number("versions"), number("delete_markers"), number("multipart_uploads"), number("version_bytes")];
+    let [Some(versions), Some(markers), Some(uploads), Some(bytes)] = numbers else {
+        return Err("the response does not say what the bucket contains; nothing was deleted".into());
+    };
+    let total = versions.saturating_add(markers).saturating_add(uploads);
+    if total > 0 {
+        let size = bytes_text(bytes);
+        let name = plain(name);
+        let text = format!(
+            "This permanently {what} the bucket {name}: {} ({size}), {} and {}.",
+            counted(versions, "version"),
+            counted(markers, "delete marker"),
+            counted(uploads, "unfinished upload")
+        );
+        confirm(&text, &name, is_confirmed)?;
+    }
+    let has_older = versions.saturating_add(markers) > contents["objects"].as_u64().unwrap_or(0);
+    let mut sweep = Sweep { client, name, progress: Progress::count(total), tally: Tally::default() };
+    let older = if has_older { sweep.versions(false)? } else { Deleted::default() };
+    let current = sweep.versions(true)?;
+    let aborted = sweep.uploads()?;
+    let refused = sweep.tally.refused;
+    let body = json!({
+        "bucket": name,
+        "deleted_versions": older.versions + current.versions,
+        "deleted_delete_markers": older.markers + current.markers,
+        "aborted_uploads": aborted,
+        "refused": refused,
+    });
+    Ok(Emptied { body, refused })
+}
+
+/// How many versions and delete markers were deleted.
+#[derive(Default)]
+struct Deleted {
+    versions: u64,
+    markers: u64,
+}
+
+/// The deletion of a bucket's content.
+struct Sweep<'c> {
+    client: &'c Client,
+    name: &'c str,
+    progress: Progress,
+    tally: Tally,
+}
+
+impl Sweep<'_> {
+    /// Deletes the versions and delete markers that are current, or those that are not.
+    fn versions(&mut self, is_current: bool) -> Result<Deleted, Failure> {
+        let is_marker = |version: &Value| version["is_delete_marker"] == true;
+        let mut deleted = Deleted::default();
+        let mut listing = Listing::new(self.client, &VERSIONS, self.name, "", None);
+        while let Some((_, mut found)) = listing.next_page()? {
+            found.retain(|version| (version["is_latest"] == true) == is_current);
+            let (markers, versions): (Vec<_>, Vec<_>) = found.into_iter().partition(is_marker);
+            deleted.versions += self.delete(&versions, "object-versions", "version_id")?;
+            deleted.markers += self.delete(&markers, "object-versions", "version_id")?;
+        }
+        Ok(deleted)
+    }
+
+    /// Aborts the unfinished uploads. Returns their number.
+    fn uploads(&mut self) -> Result<u64, Failure> {
+        let mut aborted = 0;
+        let mut listing = Listing::new(self.client, &UPLOADS, self.name, "", None);
+        while let Some((_, found)) = listing.next_page()? {
+            aborted += self.delete(&found, "multipart-uploads", "upload_id")?;
+        }
+        Ok(aborted)
+    }
+
+    /// Deletes the entries of a list by their ids. Returns how many were deleted.
+    fn delete(&mut self, entries: &[Value], route: &str, id: &str) -> Result<u64, Failure> {
+        let before = self.tally.done;
+        let name = |entry: &Value| {
+            let [key, id] = ["key", id].map(|member| entry[member].as_str().unwrap_or_default());
+            format!("{key}, {id}")
+        };
+        self.tally.each(entries, name, |entry| {
+            self.progress.add(1);
+            let (Some(key), Some(value)) = (entry["key"].as_str(), entry[id].as_str()) else {
+                return Err("the response contains an entry without key or id".into());
+            };
+            let path =
+                format!("{}/{route}/{}?{id}={}", path(self.name), encode_path(key), encode_strict(value));
+            self.client.call(&Request::delete(path)).map(drop)
+        })?;
+        Ok(self.tally.done - before)
+    }
+}

@@ -1,0 +1,181 @@
+//! `cairn bucket`: manages buckets and their versioning.
+
+mod empty;
+
+use std::str::FromStr;
+
+use cairn_http1::encode_strict;
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::commands::macros::{command, noun};
+use crate::failure::{Failure, Outcome};
+use crate::output::table::{Columns, bytes, limit, record, text};
+use empty::Empty;
+
+noun! {
+    /// Create, list, empty and delete buckets, and set their versioning.
+    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Empty, Delete }
+}
+
+command! {
+    /// Create a bucket.
+    struct Create("create") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+        /// enable object lock and versioning; neither can be disabled later
+        #[argh(switch)]
+        object_lock: bool,
+    }
+}
+
+command! {
+    /// List the buckets.
+    struct List("list") {}
+}
+
+command! {
+    /// Show a bucket, what it contains, and its quota.
+    struct Show("show") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+    }
+}
+
+command! {
+    /// Show or set a bucket's versioning.
+    struct Versioning("versioning") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+        /// enabled or suspended; if it is missing, the versioning is shown
+        #[argh(positional)]
+        state: Option<State>,
+    }
+}
+
+command! {
+    /// Delete an empty bucket; with --force, its content too.
+    struct Delete("delete") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+        /// delete all content first, as `bucket empty` does, after a confirmation
+        #[argh(switch)]
+        force: bool,
+        /// do not ask for a confirmation
+        #[argh(switch)]
+        yes: bool,
+    }
+}
+
+/// The states that versioning can be set to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Enabled,
+    Suspended,
+}
+
+impl FromStr for State {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "enabled" => Ok(Self::Enabled),
+            "suspended" => Ok(Self::Suspended),
+            _ => Err("expected enabled or suspended; versioning cannot be removed once it was enabled"),
+        }
+    }
+}
+
+const BUCKETS: &str = "/api/v1/buckets";
+
+const LISTED: Columns = &[
+    ("name", |bucket| text(&bucket["name"])),
+    ("created", |bucket| text(&bucket["created_at"])),
+    ("versioning", |bucket| text(&bucket["versioning"])),
+    ("lock", |bucket| text(&bucket["object_lock"])),
+    ("objects", |bucket| text(&bucket["usage"]["objects"])),
+    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
+];
+
+const CREATED: Columns = &[
+    ("name", |bucket| text(&bucket["name"])),
+    ("created", |bucket| text(&bucket["created_at"])),
+    ("versioning", |bucket| text(&bucket["versioning"])),
+    ("object lock", |bucket| text(&bucket["object_lock"])),
+];
+
+const SHOWN: Columns = &[
+    ("name", |bucket| text(&bucket["name"])),
+    ("created", |bucket| text(&bucket["created_at"])),
+    ("versioning", |bucket| text(&bucket["versioning"])),
+    ("object lock", |bucket| text(&bucket["object_lock"])),
+    ("objects", |bucket| text(&bucket["usage"]["objects"])),
+    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
+    ("versions", |bucket| text(&bucket["contents"]["versions"])),
+    ("size of versions", |bucket| bytes(&bucket["contents"]["version_bytes"])),
+    ("delete markers", |bucket| text(&bucket["contents"]["delete_markers"])),
+    ("unfinished uploads", |bucket| text(&bucket["contents"]["multipart_uploads"])),
+    ("size of uploads", |bucket| bytes(&bucket["contents"]["multipart_bytes"])),
+    ("objects limit", |bucket| limit(&bucket["quota"]["objects"], "objects", text)),
+    ("size limit", |bucket| limit(&bucket["quota"]["bytes"], "bytes", bytes)),
+];
+
+/// Returns the route of a bucket.
+pub(crate) fn path(name: &str) -> String {
+    format!("{BUCKETS}/{}", encode_strict(name))
+}
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let request =
+            Request::post(BUCKETS).json(&json!({"name": self.name, "object_lock": self.object_lock}));
+        self.client()?.show(&request, CREATED)
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        self.client()?.list(BUCKETS, "buckets", LISTED)
+    }
+}
+
+impl Show {
+    /// Prints the bucket with its contents, which are a resource of their own.
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let mut body = client.call(&Request::get(path(&self.name)))?;
+        body["contents"] = client.call(&Request::get(path(&self.name) + "/contents"))?;
+        client.print(&body, || record(SHOWN, &body))
+    }
+}
+
+impl Versioning {
+    fn run(&self) -> Outcome {
+        const VERSIONING: Columns = &[("versioning", |answer: &Value| text(&answer["versioning"]))];
+        let path = path(&self.name) + "/versioning";
+        let request = match self.state {
+            None => Request::get(path),
+            Some(State::Enabled) => Request::put(path).json(&json!({"versioning": "Enabled"})),
+            Some(State::Suspended) => Request::put(path).json(&json!({"versioning": "Suspended"})),
+        };
+        self.client()?.show(&request, VERSIONING)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        if self.force {
+            empty::empty(&client, &self.name, "deletes", self.yes)?.result()?;
+        } else if self.yes {
+            return Err(Failure::WrongUsage(
+                "--yes requires --force: an empty bucket needs no confirmation".to_owned(),
+            ));
+        }
+        client.change(&Request::delete(path(&self.name)), &format!("bucket {} was deleted", self.name))
+    }
+}

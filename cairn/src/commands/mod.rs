@@ -1,0 +1,205 @@
+//! The command line: one file per command, or per noun with its verbs.
+//!
+//! Each file declares the arguments of its commands and runs them. This file lists them all, and parses a command line.
+
+mod arguments;
+mod audit;
+mod bucket;
+mod check;
+mod completions;
+mod config;
+mod macros;
+mod manual;
+mod object;
+mod parallel;
+mod policy;
+mod quota;
+mod serve;
+mod service_account;
+mod status;
+mod storage;
+mod token;
+mod usage;
+mod verify;
+
+use argh::{ArgsInfo, EarlyExit, FromArgs};
+
+use crate::failure::Outcome;
+use arguments::{Requested, requested};
+use audit::Audit;
+use bucket::Bucket;
+use check::Check;
+use completions::Completions;
+use config::Config;
+use manual::Manual;
+use object::Object;
+use policy::Policy;
+use quota::Quota;
+use serve::Serve;
+use service_account::ServiceAccount;
+use status::Status;
+use storage::Storage;
+use token::Token;
+use usage::{HELP, PROGRAM};
+use verify::Verify;
+
+/// Cairn: a single-node, S3-compatible object store.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(
+    help_triggers("-h", "--help", "help"),
+    note = "All commands except serve, check, config, storage compact, verify proof,
+completions and man use the management plane of a running server, with the token
+in SERVICE_MANAGEMENT_TOKEN.",
+    error_code(1, "failed, was refused, or found problems"),
+    error_code(2, "wrong usage"),
+    error_code(3, "no response from a server")
+)]
+pub(crate) struct Cairn {
+    /// print the version
+    #[argh(switch, short = 'V')]
+    pub(crate) version: bool,
+    #[argh(subcommand)]
+    pub(crate) command: Option<Command>,
+}
+
+/// The commands.
+#[derive(FromArgs, ArgsInfo, Debug)]
+#[argh(subcommand)]
+pub(crate) enum Command {
+    Serve(Serve),
+    Check(Check),
+    Config(Config),
+    Status(Status),
+    Bucket(Bucket),
+    Object(Object),
+    Quota(Quota),
+    ServiceAccount(ServiceAccount),
+    Policy(Policy),
+    Token(Token),
+    Audit(Audit),
+    Storage(Storage),
+    Verify(Verify),
+    Completions(Completions),
+    Man(Manual),
+}
+
+impl Command {
+    pub(crate) fn run(&self) -> Outcome {
+        match self {
+            Self::Serve(command) => command.run(),
+            Self::Check(command) => command.run(),
+            Self::Config(noun) => noun.run(),
+            Self::Status(command) => command.run(),
+            Self::Bucket(noun) => noun.run(),
+            Self::Object(noun) => noun.run(),
+            Self::Quota(noun) => noun.run(),
+            Self::ServiceAccount(noun) => noun.run(),
+            Self::Policy(noun) => noun.run(),
+            Self::Token(noun) => noun.run(),
+            Self::Audit(noun) => noun.run(),
+            Self::Storage(noun) => noun.run(),
+            Self::Verify(noun) => noun.run(),
+            Self::Completions(command) => command.run(),
+            Self::Man(command) => command.run(),
+        }
+    }
+}
+
+/// Parses the arguments after the program's name. An early exit is a request for help, or wrong usage.
+pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
+    let arguments = match requested(arguments) {
+        Err(output) => return Err(EarlyExit { output, status: Err(()) }),
+        Ok(Requested::Version) => return Ok(Cairn { version: true, command: None }),
+        Ok(Requested::Help(words)) => words.into_iter().chain([HELP]).collect(),
+        Ok(Requested::Command) => with_dash_last(arguments),
+    };
+    Cairn::from_args(&[PROGRAM], &arguments)
+}
+
+/// Commands for which a lone dash means standard input or output.
+const WITH_DASH: [[&str; 2]; 2] = [["policy", "create"], ["object", "get"]];
+
+/// Moves lone dashes after `--`, because argh parses a lone dash as an option.
+fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let takes_dash = WITH_DASH.iter().any(|words| arguments.starts_with(words));
+    if !takes_dash || !arguments.contains(&"-") || arguments.contains(&"--") {
+        return arguments.to_vec();
+    }
+    let others = arguments.iter().copied().filter(|argument| *argument != "-");
+    let dashes = arguments.iter().copied().filter(|argument| *argument == "-");
+    others.chain(["--"]).chain(dashes).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns whether arguments are a command; `Err(true)` if they request help.
+    fn is_command(arguments: &[&str]) -> Result<bool, bool> {
+        parse(arguments).map(|cairn| cairn.command.is_some()).map_err(|exit| exit.status.is_ok())
+    }
+
+    #[test]
+    fn wrong_arguments_are_refused() {
+        let Ok(Cairn { command: Some(Command::Serve(serve)), .. }) =
+            parse(&["serve", "--dev", "--data-dir", "x"])
+        else {
+            panic!("serve");
+        };
+        assert!(serve.dev && serve.config.is_none());
+        assert_eq!(serve.data_dir.as_deref(), Some("x"));
+        for help in [
+            &["--help"][..],
+            &["bucket", "help"],
+            &["bucket", "show", "b", "-h"],
+            &["help", "status"],
+            &["serve", "help"],
+        ] {
+            assert_eq!(is_command(help), Err(true), "{help:?}");
+        }
+        for right in [
+            &["bucket", "show", "--", "help"][..],
+            &["policy", "create", "-", "--json"],
+            &["policy", "create", "--", "-"],
+            &["status", "--json", "--endpoint", "http://[::1]:1/"],
+            &["status", "--endpoint", "https://127.0.0.1:1"],
+        ] {
+            assert_eq!(is_command(right), Ok(true), "{right:?}");
+        }
+        for wrong in [
+            &["serve", "--nothing"][..],
+            &["bucket"],
+            &["bucket", "create"],
+            &["bucket", "create", "a", "b"],
+            &["bucket", "versioning", "a", "on"],
+            &["quota", "set", "a", "--bytes", "much"],
+            &["policy", "create", "-", "-"],
+            &["token", "create", "a"],
+            &["token", "create", "a", "--role", "root"],
+            &["service-account", "temporary-credential", "a"],
+            &["service-account", "temporary-credential", "a", "--expires-in", "soon"],
+            &["status", "--endpoint"],
+            &["status", "--endpoint", "127.0.0.1:1"],
+            &["status", "--endpoint", "http://127.0.0.1:99999"],
+            &["status", "--endpoint", "http://127.0.0.1:1/path"],
+            &["status", "--endpoint", "http://name:word@127.0.0.1:1"],
+        ] {
+            assert_eq!(is_command(wrong), Err(false), "{wrong:?}");
+        }
+    }
+
+    /// Checks each `cairn …` line of the examples in docs/cli.md.
+    #[test]
+    fn every_example_in_the_documentation_parses() {
+        let documentation = include_str!("../../../docs/cli.md");
+        let examples = documentation.split("```sh\n").skip(1).filter_map(|block| block.split("```").next());
+        let mut count = 0;
+        for line in examples.flat_map(str::lines).filter_map(|line| line.strip_prefix("cairn ")) {
+            let line = line.split(['<', '>']).next().unwrap_or_default();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(is_command(&words), Ok(true), "{line}");
+            count += 1;
+        }
+        assert!(count > 30, "{count} examples");
+    }
+}

@@ -1,0 +1,150 @@
+//! `cairn object get`: downloads objects into files.
+
+use std::io::{Error as IoError, Write, copy};
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::json;
+
+use super::place::{Found, Place, Selection, below, count, for_each_page, version_route};
+use crate::client::{Client, Request};
+use crate::commands::macros::command;
+use crate::commands::parallel::Tally;
+use crate::failure::{Failure, Outcome};
+use crate::output::new_file::NewFile;
+use crate::output::progress::Progress;
+use crate::output::table::{Columns, bytes, record, text};
+
+command! {
+    /// Download an object, or the objects that match a pattern. A file gets its name when it is complete; an existing one is
+    /// replaced.
+    struct Get("get") {
+        /// the object, as <bucket>/<key>, or <bucket>/<pattern>
+        #[argh(positional)]
+        object: Place,
+        /// the file or folder (default: the current folder); - means standard output
+        #[argh(positional, arg_name = "file")]
+        destination: Option<String>,
+        /// download the objects whose keys begin with the key, into folders
+        #[argh(switch)]
+        recursive: bool,
+        /// the version (default: the current one)
+        #[argh(option, arg_name = "id")]
+        version_id: Option<String>,
+    }
+}
+
+const DOWNLOADED: Columns = &[
+    ("downloaded", |body| text(&body["downloaded"])),
+    ("size", |body| bytes(&body["bytes"])),
+    ("refused", |body| text(&body["refused"])),
+];
+
+impl Get {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let bucket = &self.object.bucket;
+        let destination = self.destination.as_deref().unwrap_or(".");
+        let (prefix, pattern) = match self.object.selection(self.recursive)? {
+            Selection::One(key) => return self.one(&client, &key, destination),
+            Selection::Many { prefix, pattern } => (prefix, pattern),
+        };
+        if self.version_id.is_some() || destination == "-" {
+            let text = "--version-id and standard output need one object, not a pattern";
+            return Err(Failure::WrongUsage(text.to_owned()));
+        }
+        let pattern = pattern.as_ref();
+        let (_, total) = count(&client, bucket, &prefix, pattern)?;
+        let (progress, mut tally) = (Progress::bytes(total), Tally::default());
+        let mut moved = 0_u64;
+        for_each_page(&client, bucket, &prefix, pattern, |found| {
+            let name = |one: &Found| format!("{bucket}/{}", one.key);
+            let sizes = std::sync::atomic::AtomicU64::new(0);
+            tally.each(&found, name, |one| {
+                let path = local_path(Path::new(destination), below(&prefix, &one.key))?;
+                if let Some(folder) = path.parent() {
+                    std::fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))?;
+                }
+                let size = self.download(&client, &one.key, &path, &progress)?;
+                sizes.fetch_add(size, std::sync::atomic::Ordering::Relaxed);
+                Ok(())
+            })?;
+            moved += sizes.into_inner();
+            Ok(())
+        })?;
+        drop(progress);
+        let body = json!({"downloaded": tally.done, "bytes": moved, "refused": tally.refused});
+        client.print(&body, || record(DOWNLOADED, &body))?;
+        tally.result("objects were not downloaded")
+    }
+
+    /// Downloads one object into a file, into a folder, or to standard output.
+    fn one(&self, client: &Client, key: &str, destination: &str) -> Outcome {
+        if destination == "-" {
+            if self.json {
+                return Err(Failure::WrongUsage("--json and - both need standard output".to_owned()));
+            }
+            let download = client.download(&self.request(key))?;
+            let progress = Progress::bytes(download.size);
+            let mut out = std::io::stdout().lock();
+            let copied = copy(&mut progress.counted(download.content), &mut out).and_then(|_| out.flush());
+            return copied.map_err(|error| format!("the download failed: {error}").into());
+        }
+        let mut path = PathBuf::from(destination);
+        if path.is_dir() || destination.ends_with('/') {
+            path = local_path(&path, key.rsplit('/').next().unwrap_or(key))?;
+        }
+        let progress = Progress::bytes(0);
+        let size = self.download(client, key, &path, &progress)?;
+        drop(progress);
+        let body = json!({"downloaded": 1, "bytes": size, "refused": 0, "file": path.to_string_lossy()});
+        client.print(&body, || crate::terminal::lines(&format!("{} has {size} bytes\n", path.display())))
+    }
+
+    fn request(&self, key: &str) -> Request {
+        let version = self.version_id.as_deref();
+        Request::get(version_route(&self.object.bucket, "object-content", key, version)).long_running()
+    }
+
+    /// Downloads one object into a file. Returns its size.
+    fn download(&self, client: &Client, key: &str, path: &Path, progress: &Progress) -> Result<u64, Failure> {
+        let failed = |error: IoError| not_written(path, &error);
+        let download = client.download(&self.request(key))?;
+        let mut file = NewFile::create(path).map_err(failed)?;
+        progress.expect(download.size);
+        let size = copy(&mut progress.counted(download.content), &mut file).map_err(failed)?;
+        file.finish().map_err(failed)?;
+        Ok(size)
+    }
+}
+
+fn not_written(path: &Path, error: &IoError) -> Failure {
+    format!("{} could not be written: {error}", path.display()).into()
+}
+
+/// Returns the path of a key below a folder. A key that would lead out of it is refused.
+fn local_path(folder: &Path, key: &str) -> Result<PathBuf, Failure> {
+    let below = Path::new(key);
+    let is_below = below.components().all(|component| matches!(component, Component::Normal(_)));
+    // `components` skips empty ones and `.`, so two keys could become one file.
+    let is_exact = key.split('/').all(|part| !part.is_empty() && part != "." && !part.contains('\0'));
+    if is_below && is_exact {
+        Ok(folder.join(below))
+    } else {
+        Err("the key is not a path of a file: download it alone, with the name of a file".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_leads_out_of_the_folder() {
+        let path = |key| local_path(Path::new("/folder"), key);
+        assert_eq!(path("a/b"), Ok(PathBuf::from("/folder/a/b")));
+        assert_eq!(path("..."), Ok(PathBuf::from("/folder/...")));
+        for key in ["../a", "a/../../b", "/etc/passwd", "", "a//b", "./a", "a/", "..", "a\0b"] {
+            assert!(path(key).is_err(), "{key:?}");
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `cairn object rm`: deletes objects.
+
+use serde_json::json;
+
+use super::place::{Found, Place, Selection, count, for_each_page, route, version_route};
+use crate::client::Request;
+use crate::commands::bucket;
+use crate::commands::macros::command;
+use crate::commands::parallel::Tally;
+use crate::failure::{Failure, Outcome};
+use crate::output::confirmation::confirm;
+use crate::output::progress::Progress;
+use crate::output::table::{Columns, record, text};
+use crate::quantity::{bytes_text, counted};
+use crate::terminal::plain;
+
+command! {
+    /// Delete an object, or the objects that match a pattern. A bucket with versioning keeps their versions and gets delete
+    /// markers. Several objects need a confirmation.
+    struct Remove("rm") {
+        /// the object, as <bucket>/<key>, or <bucket>/<pattern>
+        #[argh(positional)]
+        object: Place,
+        /// delete the objects whose keys begin with the key
+        #[argh(switch)]
+        recursive: bool,
+        /// delete this version permanently
+        #[argh(option, arg_name = "id")]
+        version_id: Option<String>,
+        /// do not ask for a confirmation
+        #[argh(switch)]
+        yes: bool,
+    }
+}
+
+const DELETED: Columns =
+    &[("deleted", |body| text(&body["deleted"])), ("refused", |body| text(&body["refused"]))];
+
+impl Remove {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let bucket = &self.object.bucket;
+        let (prefix, pattern) = match self.object.selection(self.recursive)? {
+            Selection::One(key) => {
+                let version = self.version_id.as_deref();
+                let name = if version.is_some() { "object-versions" } else { "object" };
+                let path = version_route(bucket, name, &key, version);
+                let kind = version.map_or_else(String::new, |version| format!(", version {version},"));
+                return client.change(&Request::delete(path), &format!("{bucket}/{key}{kind} was deleted"));
+            }
+            Selection::Many { prefix, pattern } => (prefix, pattern),
+        };
+        if self.version_id.is_some() {
+            return Err(Failure::WrongUsage("--version-id needs one object".to_owned()));
+        }
+        let pattern = pattern.as_ref();
+        let versioning =
+            client.call(&Request::get(bucket::path(bucket) + "/versioning"))?["versioning"].take();
+        let (objects, bytes) = count(&client, bucket, &prefix, pattern)?;
+        if objects > 0 {
+            let kept = if versioning == "Unversioned" {
+                "permanently: the bucket keeps no versions"
+            } else {
+                "by adding delete markers: the bucket keeps versions"
+            };
+            let place = plain(&format!("{bucket}/{}", self.object.key));
+            let size = bytes_text(bytes);
+            confirm(
+                &format!("This deletes {} ({size}) of {place} {kept}.", counted(objects, "object")),
+                bucket,
+                self.yes,
+            )?;
+        }
+        let (progress, mut tally) = (Progress::count(objects), Tally::default());
+        for_each_page(&client, bucket, &prefix, pattern, |found| {
+            let name = |one: &Found| format!("{bucket}/{}", one.key);
+            tally.each(&found, name, |one| {
+                progress.add(1);
+                client.call(&Request::delete(route(bucket, "object", &one.key))).map(drop)
+            })
+        })?;
+        drop(progress);
+        let body = json!({"deleted": tally.done, "refused": tally.refused});
+        client.print(&body, || record(DELETED, &body))?;
+        tally.result("objects were not deleted")
+    }
+}

@@ -1,0 +1,104 @@
+//! Sends several requests at a time, and counts those that were refused.
+
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
+use crate::failure::{Failure, Outcome};
+use crate::output::print_error;
+use crate::terminal::plain;
+
+/// Number of requests at a time. The server commits concurrent changes together.
+const WORKERS: usize = 8;
+/// Maximum number of refusals that are shown.
+const SHOWN_MAX: u64 = 20;
+
+/// Counts of a command that handles many objects.
+#[derive(Default)]
+pub(super) struct Tally {
+    pub(super) done: u64,
+    pub(super) refused: u64,
+}
+
+impl Tally {
+    /// Runs `work` for all items. A refusal is shown under the item's name and counted. A server that does not respond ends
+    /// the command.
+    pub(super) fn each<T: Sync>(
+        &mut self,
+        items: &[T],
+        name: impl Fn(&T) -> String,
+        work: impl Fn(&T) -> Outcome + Sync,
+    ) -> Outcome {
+        let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let failed = Mutex::new(Vec::new());
+        let worker = || {
+            while !is_over.load(Ordering::Relaxed) {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some(item) = items.get(index) else { break };
+                if let Err(failure) = work(item) {
+                    is_over.fetch_or(!matches!(failure, Failure::Failed(_)), Ordering::Relaxed);
+                    failed.lock().unwrap_or_else(PoisonError::into_inner).push((index, failure));
+                }
+            }
+        };
+        thread::scope(|scope| {
+            for _ in 1..WORKERS.min(items.len()) {
+                scope.spawn(worker);
+            }
+            worker();
+        });
+        let mut failed = failed.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failed.sort_by_key(|(index, _)| *index);
+        let is_fatal = |(_, failure): &(usize, Failure)| !matches!(failure, Failure::Failed(_));
+        if let Some(fatal) = failed.iter().position(is_fatal) {
+            return Err(failed.swap_remove(fatal).1);
+        }
+        self.done += (items.len() - failed.len()) as u64;
+        for (index, failure) in failed {
+            self.refuse(&name(&items[index]), &failure);
+        }
+        Ok(())
+    }
+
+    /// Counts and shows an item that was refused.
+    pub(super) fn refuse(&mut self, name: &str, failure: &Failure) {
+        self.refused += 1;
+        if self.refused <= SHOWN_MAX {
+            print_error(&format!("cairn: {}: {}\n", plain(name), failure.message()));
+        }
+    }
+
+    /// Fails if anything was refused. `what` names the items.
+    pub(super) fn result(&self, what: &str) -> Outcome {
+        match self.refused {
+            0 => Ok(()),
+            refused => Err(format!("{refused} {what}").into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_items_are_handled_and_refusals_counted() {
+        let items: Vec<u32> = (0..100).collect();
+        let seen = Mutex::new(Vec::new());
+        let mut tally = Tally::default();
+        let work = |item: &u32| {
+            seen.lock().expect("no panic").push(*item);
+            if item.is_multiple_of(10) { Err("refused".into()) } else { Ok(()) }
+        };
+        assert_eq!(tally.each(&items, u32::to_string, work), Ok(()));
+        assert_eq!((tally.done, tally.refused), (90, 10));
+        let mut seen = seen.lock().expect("no panic").clone();
+        seen.sort_unstable();
+        assert_eq!(seen, items);
+        assert!(tally.result("kept").is_err());
+        let gone = |_: &u32| Err(Failure::NoResponse("gone".to_owned()));
+        assert_eq!(tally.each(&items, u32::to_string, gone), Err(Failure::NoResponse("gone".to_owned())));
+        assert_eq!(tally.each(&[], u32::to_string, work), Ok(()));
+    }
+}

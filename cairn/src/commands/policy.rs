@@ -1,0 +1,194 @@
+//! `cairn policy`: manages policies, which grant permissions to service accounts.
+
+use std::fs::File;
+use std::io::Read;
+
+use serde_json::Value;
+
+use crate::client::Request;
+use crate::client::resource::ResourceKind;
+use crate::commands::macros::{command, noun};
+use crate::commands::service_account::ACCOUNTS;
+use crate::failure::Outcome;
+use crate::output::table::{Columns, record, text};
+use crate::terminal::word;
+
+noun! {
+    /// Manage policies, and attach them to service accounts.
+    struct Policy("policy"): PolicyCommand { Create, List, Show, Attach, Detach, Delete }
+}
+
+command! {
+    /// Create a policy from a JSON file.
+    #[argh(note = r#"A policy that allows an account to list the bucket photos and to read its objects:
+
+  {{"name": "read-photos", "description": "", "statements": [
+    {{"effect": "allow", "actions": ["s3:ListBucket"],
+     "resources": ["bucket:photos"]}},
+    {{"effect": "allow", "actions": ["s3:GetObject"],
+     "resources": ["bucket:photos/*"]}}]}}"#)]
+    struct Create("create") {
+        /// the file; - means standard input
+        #[argh(positional)]
+        file: String,
+    }
+}
+
+command! {
+    /// List the policies.
+    struct List("list") {}
+}
+
+command! {
+    /// Show a policy, its statements and the accounts that it is attached to.
+    struct Show("show") {
+        /// the policy's id, or a name that no other has
+        #[argh(positional)]
+        policy: String,
+    }
+}
+
+command! {
+    /// Attach a policy to a service account.
+    struct Attach("attach") {
+        /// the policy's id, or a name that no other has
+        #[argh(positional)]
+        policy: String,
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Detach a policy from a service account.
+    struct Detach("detach") {
+        /// the policy's id, or a name that no other has
+        #[argh(positional)]
+        policy: String,
+        /// the account's id or name
+        #[argh(positional)]
+        account: String,
+    }
+}
+
+command! {
+    /// Delete a policy that is not attached to any account.
+    struct Delete("delete") {
+        /// the policy's id, or a name that no other has
+        #[argh(positional)]
+        policy: String,
+    }
+}
+
+const POLICIES: ResourceKind =
+    ResourceKind { path: "/api/v1/policies", list: "policies", noun: "policy", command: "policy list" };
+/// Maximum length of a request body of the management plane.
+const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+
+const LISTED: Columns = &[
+    ("id", |policy| text(&policy["id"])),
+    ("name", |policy| text(&policy["name"])),
+    ("statements", |policy| items(&policy["statements"]).len().to_string()),
+    ("accounts", |policy| items(&policy["attached_to"]).len().to_string()),
+    ("created", |policy| text(&policy["created_at"])),
+    ("description", |policy| text(&policy["description"])),
+];
+
+const SHOWN: Columns = &[
+    ("id", |policy| text(&policy["id"])),
+    ("name", |policy| text(&policy["name"])),
+    ("description", |policy| text(&policy["description"])),
+    ("created", |policy| text(&policy["created_at"])),
+];
+
+fn items(list: &Value) -> &[Value] {
+    list.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn policy_text(policy: &Value) -> String {
+    let words = |list: &Value| items(list).iter().map(word).collect::<Vec<_>>().join(", ");
+    let statement = |one: &Value| {
+        format!("  {} {} on {}\n", word(&one["effect"]), words(&one["actions"]), words(&one["resources"]))
+    };
+    let mut shown = record(SHOWN, policy) + "statements:\n";
+    shown.extend(items(&policy["statements"]).iter().map(statement));
+    // The response to a creation does not contain it, because no account has the policy yet.
+    if policy["attached_to"].is_array() {
+        shown.push_str("attached to:\n");
+        shown.extend(items(&policy["attached_to"]).iter().map(|account| format!("  {}\n", word(account))));
+    }
+    shown
+}
+
+/// Reads a JSON document from a file. It is sent unchanged, so that the server can report duplicate and unknown members.
+fn read_document(file: &str) -> Result<String, String> {
+    let named = if file == "-" { "standard input" } else { file };
+    let failed = |error: String| format!("the policy could not be read from {named}: {error}");
+    let source: Box<dyn Read> = match file {
+        "-" => Box::new(std::io::stdin()),
+        file => Box::new(File::open(file).map_err(|error| failed(error.to_string()))?),
+    };
+    let mut document = String::new();
+    let read = source.take(DOCUMENT_BYTES_MAX + 1).read_to_string(&mut document);
+    read.map_err(|error| failed(error.to_string()))?;
+    if document.len() as u64 > DOCUMENT_BYTES_MAX {
+        return Err(failed(format!("it is longer than {DOCUMENT_BYTES_MAX} bytes")));
+    }
+    let checked = serde_json::from_str::<Value>(&document);
+    checked.map_err(|error| {
+        failed(format!("it is not JSON: {error}\n  `cairn policy create --help` shows an example"))
+    })?;
+    Ok(document)
+}
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let document = read_document(&self.file)?;
+        let client = self.client()?;
+        let body = client.call(&Request::post(POLICIES.path).document(document))?;
+        client.print(&body, || policy_text(&body))
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        self.client()?.list(POLICIES.path, POLICIES.list, LISTED)
+    }
+}
+
+impl Show {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let body = client.call(&Request::get(POLICIES.path_of(&client, &self.policy)?))?;
+        client.print(&body, || policy_text(&body))
+    }
+}
+
+impl Attach {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let policy = POLICIES.path_of(&client, &self.policy)?;
+        let account = ACCOUNTS.id_of(&client, &self.account)?;
+        let done = format!("policy {} is attached to {}", self.policy, self.account);
+        client.change(&Request::put(format!("{policy}/bindings/{account}")), &done)
+    }
+}
+
+impl Detach {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let policy = POLICIES.path_of(&client, &self.policy)?;
+        let account = ACCOUNTS.id_of(&client, &self.account)?;
+        let done = format!("policy {} is no longer attached to {}", self.policy, self.account);
+        client.change(&Request::delete(format!("{policy}/bindings/{account}")), &done)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let path = POLICIES.path_of(&client, &self.policy)?;
+        client.change(&Request::delete(path), &format!("policy {} was deleted", self.policy))
+    }
+}

@@ -1,0 +1,87 @@
+//! `cairn quota`: limits the size and the number of objects of a bucket.
+
+use serde_json::{Value, json};
+
+use crate::client::Request;
+use crate::commands::bucket;
+use crate::commands::macros::{command, noun};
+use crate::failure::{Failure, Outcome};
+use crate::output::table::{Columns, bytes, limit, text};
+use crate::quantity::{ByteLimit, CountLimit};
+
+noun! {
+    /// Limit the size and the number of objects of a bucket.
+    struct Quota("quota"): QuotaCommand { Set, Show }
+}
+
+command! {
+    /// Set a bucket's limits. A limit that is not given does not change.
+    struct Set("set") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+        /// maximum size of all current objects, for example 10GiB, or unlimited
+        #[argh(option, arg_name = "size")]
+        bytes: Option<ByteLimit>,
+        /// maximum number of current objects, or unlimited
+        #[argh(option, arg_name = "n")]
+        objects: Option<CountLimit>,
+    }
+}
+
+command! {
+    /// Show a bucket's limits and usage.
+    struct Show("show") {
+        /// the bucket's name
+        #[argh(positional)]
+        bucket: String,
+    }
+}
+
+const COLUMNS: Columns = &[
+    ("objects", |bucket| text(&bucket["usage"]["objects"])),
+    ("objects limit", |bucket| limit(&bucket["quota"]["objects"], "objects", text)),
+    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
+    ("size limit", |bucket| limit(&bucket["quota"]["bytes"], "bytes", bytes)),
+];
+
+impl Set {
+    /// The server requires both limits, so one that is not given is read first. A concurrent change of it is lost.
+    fn run(&self) -> Outcome {
+        let (client, path) = (self.client()?, bucket::path(&self.bucket));
+        let requested = [
+            ("bytes", self.bytes.map(|ByteLimit(limit)| limit)),
+            ("objects", self.objects.map(|CountLimit(limit)| limit)),
+        ];
+        let present = match requested.iter().filter(|(_, limit)| limit.is_some()).count() {
+            0 => return Err(Failure::WrongUsage("--bytes or --objects is required".to_owned())),
+            1 => client.call(&Request::get(path.as_str()))?,
+            _ => Value::Null,
+        };
+        let mut quota = json!({});
+        for (name, limit) in requested {
+            quota[name] = match limit {
+                Some(Some(limit)) => json!({"mode": "limit", name: limit}),
+                Some(None) => json!({"mode": "unlimited"}),
+                None => current(&present, name)?,
+            };
+        }
+        client.show(&Request::put(path + "/quota").json(&json!({"quota": quota})), COLUMNS)
+    }
+}
+
+/// Returns the current limit of a dimension.
+fn current(bucket: &Value, name: &str) -> Result<Value, Failure> {
+    let dimension = &bucket["quota"][name];
+    if dimension["mode"].is_string() {
+        Ok(dimension.clone())
+    } else {
+        Err(format!("the response does not contain the limit on {name}; nothing was changed").into())
+    }
+}
+
+impl Show {
+    fn run(&self) -> Outcome {
+        self.client()?.show(&Request::get(bucket::path(&self.bucket)), COLUMNS)
+    }
+}

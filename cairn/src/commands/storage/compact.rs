@@ -1,0 +1,127 @@
+//! `cairn storage compact`: returns free space to the file system, of a running server or of a stopped store.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+use cairn_engine::{Compaction, compact_store};
+use serde_json::Value;
+
+use crate::client::{Client, Request};
+use crate::commands::macros::command;
+use crate::failure::Outcome;
+use crate::output;
+use crate::terminal::plain;
+
+/// How often a running server is asked for the progress.
+const POLL: Duration = Duration::from_millis(500);
+
+command! {
+    /// Return free space in the metadata and in empty volumes to the file system. A running server continues to serve requests.
+    /// Each part of the metadata needs room for a copy of its content. With --data-dir, compact the metadata of a stopped store;
+    /// this needs no secrets.
+    struct Compact("compact") {
+        /// the data folder of a stopped store
+        #[argh(option, arg_name = "folder")]
+        data_dir: Option<String>,
+    }
+}
+
+impl Compact {
+    pub(crate) fn run(&self) -> Outcome {
+        match &self.data_dir {
+            Some(data_dir) => compact_stopped_store(Path::new(data_dir)),
+            None => compact_running_store(&self.client()?),
+        }
+    }
+}
+
+/// Begins a compaction, waits for its end and prints the result. Fails if the compaction did.
+fn compact_running_store(client: &Client) -> Outcome {
+    let mut status = client.call(&Request::post("/api/v1/storage/compact"))?;
+    while status["state"] == "running" {
+        show_progress(&status);
+        wait();
+        status = client.call(&Request::get("/api/v1/storage/compact"))?;
+    }
+    clear_progress();
+    client.print(&status, || result_text(&status))?;
+    match (status["state"].as_str(), status["reason"].as_str()) {
+        (Some("done"), _) => Ok(()),
+        (_, Some(reason)) => Err(format!(
+            "the compaction ended early: {}\n  what was done before stays compact; nothing was lost",
+            plain(reason)
+        )
+        .into()),
+        _ => Err("the response is not the result of a compaction".into()),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the client has no executor")]
+fn wait() {
+    std::thread::sleep(POLL);
+}
+
+/// Shows the progress on one line of a terminal.
+fn show_progress(status: &Value) {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let number = |name: &str| status[name].as_u64().unwrap_or(0);
+        let (done, all) = (number("environments_done"), number("environments"));
+        let mib = |name: &str| number(name) >> 20;
+        // A failure to show the progress is no reason to stop.
+        let _ = write!(
+            out,
+            "\r\x1b[K{done} of {all} parts done, {} of about {} MiB copied",
+            mib("copied_bytes"),
+            mib("expected_bytes")
+        );
+        let _ = out.flush();
+    }
+}
+
+fn clear_progress() {
+    let mut out = std::io::stderr();
+    if out.is_terminal() {
+        let _ = write!(out, "\r\x1b[K");
+    }
+}
+
+fn result_text(status: &Value) -> String {
+    let number = |name: &str| status[name].as_u64().unwrap_or(0);
+    format!(
+        "metadata: {} bytes before, {} bytes now, {} records verified\nvolumes: {} bytes freed\nlongest pause of writes: {} ms\n",
+        number("metadata_bytes_before"),
+        number("metadata_bytes_after"),
+        number("records_verified"),
+        number("volume_bytes_freed"),
+        number("write_pause_milliseconds"),
+    )
+}
+
+/// Compacts a stopped store and prints a line for each LMDB environment. Fails if the store is in use or damaged, or if there is
+/// no room for a copy.
+fn compact_stopped_store(data_dir: &Path) -> Outcome {
+    cairn_server::restrict_new_files();
+    let (mut before, mut after) = (0, 0);
+    // A failure to print is reported at the end; it is no reason to stop halfway.
+    let mut printed = Ok(());
+    let done = compact_store(data_dir, |path, compaction| {
+        before += compaction.bytes_before;
+        after += compaction.bytes_after;
+        let result = output::print(&line(path.strip_prefix(data_dir).unwrap_or(path), compaction));
+        printed = std::mem::replace(&mut printed, Ok(())).and(result);
+    });
+    done.map_err(|error| error.to_string())?;
+    printed.and(output::print(&format!("metadata: {before} bytes before, {after} bytes now\n")))
+}
+
+fn line(path: &Path, compaction: Compaction) -> String {
+    let Compaction { bytes_before, bytes_after, records } = compaction;
+    let path = path.display();
+    if bytes_after < bytes_before {
+        format!("{path}: {bytes_before} bytes before, {bytes_after} bytes now, {records} records verified\n")
+    } else {
+        format!("{path}: {bytes_before} bytes, {records} records, nothing to compact\n")
+    }
+}

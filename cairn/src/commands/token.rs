@@ -1,0 +1,121 @@
+//! `cairn token`: manages the tokens of the management plane.
+
+use std::str::FromStr;
+
+use serde_json::json;
+
+use crate::client::Request;
+use crate::client::resource::ResourceKind;
+use crate::commands::macros::{command, noun};
+use crate::failure::Outcome;
+use crate::output::table::{Columns, record, text};
+use crate::quantity::Duration;
+use crate::terminal::word;
+
+noun! {
+    /// Manage the tokens of the management plane.
+    struct Token("token"): TokenCommand { Create, List, Delete }
+}
+
+command! {
+    /// Create a management token, and print it, once.
+    struct Create("create") {
+        /// the token's name
+        #[argh(positional)]
+        name: String,
+        /// system_admin, storage_admin or auditor
+        #[argh(option, arg_name = "role")]
+        role: Role,
+        /// how long it is valid, for example 900, 15m, 12h or 90d (default: no limit)
+        #[argh(option, arg_name = "duration")]
+        expires_in: Option<Duration>,
+    }
+}
+
+command! {
+    /// List the management tokens.
+    struct List("list") {}
+}
+
+command! {
+    /// Delete a management token, effective from the next request.
+    struct Delete("delete") {
+        /// the token's id, or a name that no other has
+        #[argh(positional)]
+        token: String,
+    }
+}
+
+/// The role of a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Role(&'static str);
+
+impl FromStr for Role {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const ROLES: [&str; 3] = ["system_admin", "storage_admin", "auditor"];
+        let known = ROLES.into_iter().find(|role| *role == text);
+        known.map(Self).ok_or("expected system_admin, storage_admin or auditor")
+    }
+}
+
+const TOKENS: ResourceKind = ResourceKind {
+    path: "/api/v1/management-tokens",
+    list: "management_tokens",
+    noun: "management token",
+    command: "token list",
+};
+
+const LISTED: Columns = &[
+    ("id", |token| text(&token["id"])),
+    ("name", |token| text(&token["name"])),
+    ("role", |token| text(&token["role"])),
+    ("created", |token| text(&token["created_at"])),
+    ("expires", |token| text(&token["expires_at"])),
+];
+
+const CREATED: Columns = &[
+    ("id", |body| text(&body["management_token"]["id"])),
+    ("name", |body| text(&body["management_token"]["name"])),
+    ("role", |body| text(&body["management_token"]["role"])),
+    ("expires", |body| text(&body["management_token"]["expires_at"])),
+    ("token", |body| text(&body["token"])),
+];
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let mut request = json!({"name": self.name, "role": self.role.0});
+        if let Some(Duration { seconds }) = self.expires_in {
+            request["expires_in_seconds"] = seconds.into();
+        }
+        let client = self.client()?;
+        let body = client.call(&Request::post(TOKENS.path).json(&request))?;
+        if !body["token"].is_string() {
+            return Err("the response contains no token".into());
+        }
+        let id = word(&body["management_token"]["id"]);
+        let lost = format!(
+            "the management token {id} was created but is lost; `cairn token delete {id}` deletes it"
+        );
+        let text = || {
+            record(CREATED, &body)
+                + "\nThe token is shown only once: store it now. Commands read it from SERVICE_MANAGEMENT_TOKEN.\n"
+        };
+        client.print_secret(&body, text, &lost)
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        self.client()?.list(TOKENS.path, TOKENS.list, LISTED)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let path = TOKENS.path_of(&client, &self.token)?;
+        client.change(&Request::delete(path), &format!("management token {} was deleted", self.token))
+    }
+}

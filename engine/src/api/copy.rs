@@ -1,0 +1,56 @@
+//! Server-side copies: reads one object and writes its bytes as a new payload.
+
+use crate::api::engine::Engine;
+use crate::error::EngineError;
+use crate::executor::copy_queue::CopyPermit;
+use crate::limits::COPY_YIELD_BYTES;
+use crate::read::reader::OpenObject;
+use crate::slice::staged::StagedPayload;
+use crate::types::bucket::Bucket;
+use cairn_model::ObjectKey;
+use std::rc::Rc;
+use std::sync::Arc;
+
+impl Engine {
+    /// Copies the bytes that an object was opened for to a payload for another key. Each block is checked. The MD5 of a
+    /// whole object that was not uploaded in parts is known and not computed again. Makes room for other requests and
+    /// copies. Dropping the future ends the copy.
+    ///
+    /// # Errors
+    /// [`EngineError::PayloadTooLarge`], [`EngineError::StorageFull`], [`EngineError::Corrupt`] and failures of the device.
+    pub async fn copy_payload(
+        self: &Rc<Self>,
+        permit: &mut CopyPermit,
+        source: OpenObject,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+    ) -> Result<StagedPayload, EngineError> {
+        let is_whole = source.range == (0..source.info.size);
+        let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0).map(|etag| etag.md5);
+        let size = source.range.end - source.range.start;
+        let mut writer = self.begin_payload(bucket, key, size, md5)?;
+        let mut reader = source.copying().read();
+        let mut moved = 0;
+        while let Some(chunk) = reader.next().await? {
+            let mut bytes = chunk.as_ref();
+            while !bytes.is_empty() {
+                let buffer = writer.buffer().await?;
+                let count = buffer.len().min(bytes.len());
+                let (now, later) = bytes.split_at(count);
+                buffer[..count].copy_from_slice(now);
+                writer.advance(count)?;
+                bytes = later;
+                moved += count;
+            }
+            // A buffer that is filling is memory that uploads may wait for.
+            if moved >= COPY_YIELD_BYTES && !writer.is_filling() {
+                if permit.is_at_end_of_turn(moved) {
+                    reader.discard_prefetched();
+                }
+                permit.make_room(moved).await;
+                moved = 0;
+            }
+        }
+        writer.finish().await
+    }
+}

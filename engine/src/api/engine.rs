@@ -1,0 +1,284 @@
+//! The engine on one executor: reads, writes and lists of objects.
+
+use crate::error::{EngineError, OpenError};
+use crate::executor::context::ExecutorContext;
+use crate::format::keys;
+use crate::format::seal::KeyOwner;
+use crate::limits::{BACKGROUND_SHARES, METADATA_HEADROOM_MIN, PAYLOAD_BYTES_MAX};
+use crate::list;
+use crate::read::open::{OpenTarget, Opener, ReadSnapshot, repeat_until_pinned};
+use crate::read::pinned_payload::ReadMode;
+use crate::read::reader::OpenObject;
+use crate::slice::command::{ChangeLock, Command, DeleteObject, LockChange, PutObject, Reply};
+use crate::slice::lookup::{find_version, name_object};
+use crate::store::Store;
+use crate::types::bucket::Bucket;
+use crate::types::object::{
+    DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
+};
+use crate::types::object_lock::Retention;
+use crate::write::writer::PayloadWriter;
+use cairn_model::{ObjectKey, VersionName};
+use futures_channel::oneshot;
+use glommio::{Latency, Shares, TaskQueueHandle};
+use std::future::Future;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// The engine as one executor uses it. Not `Send`: its files belong to the executor's ring.
+pub struct Engine {
+    pub(crate) context: Rc<ExecutorContext>,
+    pub(crate) opener: Opener,
+    /// The task queue of background reads. Requests have priority over it.
+    background: TaskQueueHandle,
+}
+
+impl Engine {
+    /// Opens the store's volumes on the executor that runs this.
+    ///
+    /// # Errors
+    /// [`OpenError::Io`] when a volume cannot be opened for direct I/O.
+    pub async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
+        let context = ExecutorContext::open(store).await?;
+        let shares = Shares::Static(BACKGROUND_SHARES);
+        let background = glommio::executor().create_task_queue(shares, Latency::NotImportant, "background");
+        Ok(Rc::new(Self { opener: Opener::new(Rc::clone(&context)), context, background }))
+    }
+
+    /// The store.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.context.store
+    }
+
+    /// Begins to write a payload of exactly `size` bytes for a key.
+    ///
+    /// # Errors
+    /// [`EngineError::PayloadTooLarge`], [`EngineError::KeyTooLong`], and [`EngineError::StorageFull`] when the payload
+    /// does not fit, or when the disk is below its reserve and the metadata file has no free space left.
+    #[expect(clippy::unused_async, reason = "the signature leaves room for waiting on admission")]
+    pub async fn write_payload(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+    ) -> Result<PayloadWriter, EngineError> {
+        self.context.begin_request();
+        self.begin_payload(bucket, key, size, None)
+    }
+
+    /// Begins to write a payload. If its MD5 is already known, the bytes are not hashed.
+    pub(crate) fn begin_payload(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+        md5: Option<[u8; 16]>,
+    ) -> Result<PayloadWriter, EngineError> {
+        if size > PAYLOAD_BYTES_MAX {
+            return Err(EngineError::PayloadTooLarge);
+        }
+        if keys::versions_of(bucket.id, key.as_bytes()).is_none() {
+            return Err(EngineError::KeyTooLong);
+        }
+        let slice = self.store().slice_of(bucket, key)?;
+        if let Some(reason) = slice.stopped.get() {
+            return Err(EngineError::Io(reason));
+        }
+        // Below the reserve, free space within volumes and metadata can still be used, but no file grows.
+        if self.store().disk.is_low() && slice.environment.headroom() < METADATA_HEADROOM_MIN {
+            return self.context.counters.count_refusal(Err(EngineError::StorageFull));
+        }
+        self.check_space(slice, size)?;
+        PayloadWriter::new(&self.context, slice, bucket, key, size, md5)
+    }
+
+    /// Makes a staged payload the current version of its key. Payload and metadata are durable when it returns. Dropping
+    /// the future does not undo the put.
+    ///
+    /// # Errors
+    /// [`EngineError::PreconditionFailed`], [`EngineError::NoSuchKey`] (an `If-Match` on nothing), bucket states,
+    /// [`EngineError::StorageFull`] and failures of the device.
+    pub async fn put_object(&self, put: PutObject) -> Result<PutOutcome, EngineError> {
+        let (bucket, key) = (Arc::clone(&put.bucket), put.key.clone());
+        self.commit(&bucket, &key, |reply| Command::Put(Box::new(put), reply)).await
+    }
+
+    /// Removes the current object of a key, or one version. In a bucket that keeps versions, removing the current object
+    /// creates a delete marker. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Engine::put_object`], and [`EngineError::ObjectLocked`]. A missing object or version is not an error.
+    pub async fn delete_object(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        options: DeleteOptions,
+    ) -> Result<DeleteOutcome, EngineError> {
+        self.context.begin_request();
+        let delete = DeleteObject { bucket: Arc::clone(bucket), key: key.clone(), options };
+        self.commit(bucket, key, |reply| Command::Delete(Box::new(delete), reply)).await
+    }
+
+    /// Sets or removes the retention of a version, by default the current one. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::ObjectLocked`] when the present retention forbids it, [`EngineError::InvalidBucketState`] without
+    /// object lock, and as [`Engine::head_object`].
+    pub async fn set_retention(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        retention: Option<Retention>,
+        bypass_governance: bool,
+    ) -> Result<(), EngineError> {
+        self.change_lock(bucket, key, version, LockChange::Retention { retention, bypass_governance }).await
+    }
+
+    /// Sets or removes the legal hold of a version, by default the current one. Durable when it returns.
+    ///
+    /// # Errors
+    /// [`EngineError::InvalidBucketState`] without object lock, and as [`Engine::head_object`].
+    pub async fn set_legal_hold(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        legal_hold: bool,
+    ) -> Result<(), EngineError> {
+        self.change_lock(bucket, key, version, LockChange::LegalHold(legal_hold)).await
+    }
+
+    async fn change_lock(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        change: LockChange,
+    ) -> Result<(), EngineError> {
+        let change = ChangeLock { bucket: Arc::clone(bucket), key: key.clone(), version, change };
+        self.commit(bucket, key, |reply| Command::Lock(Box::new(change), reply)).await
+    }
+
+    /// Sends a command to the committer of its key and waits for the outcome.
+    pub(crate) async fn commit<T>(
+        &self,
+        bucket: &Bucket,
+        key: &ObjectKey,
+        command: impl FnOnce(Reply<T>) -> Command,
+    ) -> Result<T, EngineError> {
+        let (reply, answer) = oneshot::channel();
+        self.context
+            .counters
+            .count_refusal(self.store().slice_of(bucket, key)?.queue.push(command(reply)))?;
+        self.context.counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
+    }
+
+    /// Returns the metadata of a version, by default the current one.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchKey`], [`EngineError::NoSuchVersion`], [`EngineError::DeleteMarker`], or
+    /// [`EngineError::Corrupt`] when its record fails its check.
+    pub fn head_object(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+    ) -> Result<ObjectInfo, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let object = || format!("{}/{key}", bucket.name);
+        let find = || {
+            let txn = slice.environment.read()?;
+            Ok(find_version(&txn, &slice.tables, bucket, key, version)?.record.info)
+        };
+        self.context.report_damage(find(), object)
+    }
+
+    /// Opens a version, by default the current one, for reading part of it, and pins its payload.
+    ///
+    /// `decide` gets the version's metadata and returns the range of bytes to read, with a value for the caller. It may
+    /// be called again, with another version, when a change removes the first one at that moment.
+    ///
+    /// # Errors
+    /// As [`Engine::head_object`], and [`EngineError::Overloaded`] when removals kept interfering.
+    pub fn open_object<T>(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        mut decide: impl FnMut(&ObjectInfo) -> (Range<u64>, T),
+    ) -> Result<(OpenObject, T), EngineError> {
+        self.context.begin_request();
+        let slice = self.store().slice_of(bucket, key)?;
+        let object = || format!("{}/{key}", bucket.name);
+        let owner = KeyOwner { bucket: bucket.id, object: key.as_bytes() };
+        let mut open_once = || {
+            let snapshot = ReadSnapshot::begin(slice)?;
+            let found = find_version(&snapshot.txn, &slice.tables, bucket, key, version)?;
+            let (range, decision) = decide(&found.record.info);
+            let (versions, mode) = (&*found.versions, ReadMode::Serve);
+            let target = OpenTarget { snapshot: &snapshot, versions, owner, object: &object, mode };
+            let opened = self.opener.open(&target, found.record, found.tail, range);
+            let opened = opened.map_err(|error| name_object(error, bucket, key))?;
+            Ok(opened.map(|open| (open, decision)))
+        };
+        self.context.report_damage(repeat_until_pinned(&mut open_once), object)
+    }
+
+    /// Opens a version, by default the current one, for reading all of it.
+    ///
+    /// # Errors
+    /// As [`Engine::open_object`].
+    pub fn open_whole(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+    ) -> Result<OpenObject, EngineError> {
+        self.open_object(bucket, key, version, |info| (0..info.size, ())).map(|(open, ())| open)
+    }
+
+    /// Runs a future with lower priority than all requests of this executor. Dropping the returned future cancels it.
+    pub(crate) fn in_background<T: 'static>(
+        &self,
+        work: impl Future<Output = Result<T, EngineError>> + 'static,
+    ) -> impl Future<Output = Result<T, EngineError>> {
+        let spawned = glommio::spawn_local_into(work, self.background);
+        async move {
+            match spawned {
+                Ok(task) => task.await,
+                Err(error) => Err(EngineError::Io(format!("background work could not be started: {error}"))),
+            }
+        }
+    }
+
+    /// Returns one page of a bucket's current objects.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_objects(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListObjects<'_>,
+    ) -> Result<ListPage, EngineError> {
+        self.context.report_damage(list::list_objects(&self.store().slices, bucket.id, list), || {
+            bucket.name.to_string()
+        })
+    }
+
+    /// Returns one page of a bucket's versions.
+    ///
+    /// # Errors
+    /// [`EngineError::Corrupt`] when a record fails its check.
+    pub fn list_versions(
+        &self,
+        bucket: &Arc<Bucket>,
+        list: &ListVersions<'_>,
+    ) -> Result<VersionsPage, EngineError> {
+        self.context.report_damage(list::list_versions(&self.store().slices, bucket.id, list), || {
+            bucket.name.to_string()
+        })
+    }
+}

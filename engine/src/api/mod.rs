@@ -1,0 +1,7 @@
+//! The operations of the engine on one executor.
+
+pub(crate) mod admission;
+pub(crate) mod copy;
+pub(crate) mod engine;
+pub(crate) mod expiry;
+pub(crate) mod multipart;

@@ -1,0 +1,7 @@
+//! Tests of inspection and repair with planted damage and concurrent writers.
+
+mod concurrent;
+mod planted;
+mod relations;
+mod repaired;
+mod support;

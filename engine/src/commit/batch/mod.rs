@@ -1,0 +1,315 @@
+//! One batch of commands, committed in one transaction.
+//!
+//! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
+//! (objects and versions), `object_lock.rs` and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
+//! and the free map, and `quota.rs` to reserve quota.
+//!
+//! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
+//! encoding of its record. So a refused command leaves the transaction unchanged. An error of [`Batch::apply`] is an error of
+//! the transaction itself, and the whole batch is then abandoned.
+//!
+//! Refusals are reported after the commit too. They may depend on earlier changes of the same batch, which nobody may see
+//! if the commit fails.
+
+mod lookup;
+mod object_lock;
+mod quota;
+mod records;
+mod uploads;
+mod versions;
+
+use self::quota::QuotaReservation;
+use crate::error::EngineError;
+use crate::fault::Flaw;
+use crate::format::codec::SMALL_RECORD_VERSION;
+use crate::format::extent::Extent;
+use crate::format::free_map::FreeMapEdit;
+use crate::format::keys;
+use crate::format::payload_id::PayloadId;
+use crate::format::usage_record::{self, USAGE_RECORD_VERSION};
+use crate::limits::BATCH_PARTS_MAX;
+use crate::slice::Slice;
+use crate::slice::change_log::Change;
+use crate::slice::command::{Command, FreeOrphans, Reply};
+use crate::slice::tables::{SEQUENCE_KEY, Tables};
+use crate::space::allocator::{RemovedPayload, Reservation};
+use crate::types::bucket::{Bucket, Usage};
+use cairn_lmdb::WriteTxn;
+use cairn_model::Clock;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Sends the outcome of a command after the commit. Its argument is the error if the commit failed.
+type Completion = Box<dyn FnOnce(Option<&EngineError>)>;
+
+/// Why a command was not applied.
+enum Failure {
+    /// Only this command is refused. The transaction is unchanged.
+    Refused(EngineError),
+    /// The transaction cannot continue.
+    Broken(EngineError),
+}
+
+impl From<EngineError> for Failure {
+    fn from(error: EngineError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// A transaction that changes a slice, and what must happen in memory when it is committed.
+pub(crate) struct Batch<'s> {
+    slice: &'s Slice,
+    clock: &'s dyn Clock,
+    tables: Tables,
+    txn: WriteTxn<'s>,
+    /// The last sequence assigned.
+    sequence: u64,
+    first_sequence: u64,
+    free_map: FreeMapEdit,
+    /// Change of each bucket's usage, by the bucket's id. The counters wrap.
+    usage: HashMap<u64, (Arc<Bucket>, Usage)>,
+    completions: Vec<Completion>,
+    /// Extents of the new payloads. Records own them if the commit succeeds, else they are freed.
+    reservations: Vec<Reservation>,
+    /// Payloads that records no longer name after the commit.
+    removed: Vec<RemovedPayload>,
+    /// Extents that no record owned, and whose marks in the free map are removed.
+    freed_orphans: Vec<Extent>,
+    quota_reservations: Vec<QuotaReservation>,
+    /// The changes of records, if someone follows the slice's change log.
+    changes: Option<Vec<Change>>,
+    /// Number of part records that were read or removed.
+    parts_touched: usize,
+    /// Buffer for the body of a version's record.
+    body: Vec<u8>,
+}
+
+impl<'s> Batch<'s> {
+    /// Begins a transaction. `sequence` is the last sequence assigned in the slice.
+    pub(crate) fn begin(slice: &'s Slice, clock: &'s dyn Clock, sequence: u64) -> Result<Self, EngineError> {
+        let txn = slice.environment.write()?;
+        Ok(Self {
+            slice,
+            clock,
+            tables: slice.tables,
+            // Read under the writer lock: see [`crate::slice::change_log::ChangeLog::follow`].
+            changes: slice.change_log.is_followed().then(Vec::new),
+            txn,
+            sequence,
+            first_sequence: sequence,
+            free_map: FreeMapEdit::default(),
+            usage: HashMap::new(),
+            completions: Vec::new(),
+            reservations: Vec::new(),
+            removed: Vec::new(),
+            freed_orphans: Vec::new(),
+            quota_reservations: Vec::new(),
+            parts_touched: 0,
+            body: Vec::new(),
+        })
+    }
+
+    /// Returns the last sequence assigned.
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Returns whether further commands should go to the next batch.
+    pub(crate) const fn is_full(&self) -> bool {
+        self.parts_touched >= BATCH_PARTS_MAX
+    }
+
+    /// Decides and applies one command.
+    ///
+    /// # Errors
+    /// An error of the transaction. The batch must then be abandoned.
+    pub(crate) fn apply(&mut self, command: Command) -> Result<(), EngineError> {
+        match command {
+            Command::Put(put, reply) => {
+                let outcome = self.put(*put);
+                self.complete(outcome, reply)
+            }
+            Command::Delete(delete, reply) => {
+                let outcome = self.delete(&delete);
+                self.complete(outcome, reply)
+            }
+            Command::Lock(lock, reply) => {
+                let outcome = self.change_lock(&lock);
+                self.complete(outcome, reply)
+            }
+            Command::CreateUpload(create, reply) => {
+                let outcome = self.create_upload(*create);
+                self.complete(outcome, reply)
+            }
+            Command::PutPart(part, reply) => {
+                let outcome = self.put_part(*part);
+                self.complete(outcome, reply)
+            }
+            Command::CompleteUpload(complete, reply) => {
+                let outcome = self.complete_upload(*complete);
+                self.complete(outcome, reply)
+            }
+            Command::AbortUpload(abort, reply) => {
+                let outcome = self.abort_upload(&abort);
+                self.complete(outcome, reply)
+            }
+            Command::ProbeEmpty(bucket, reply) => {
+                let outcome = self.is_empty(bucket).map_err(Failure::Broken);
+                self.complete(outcome, reply)
+            }
+            Command::FreeOrphans(orphans, reply) => {
+                let outcome = self.free_orphans(&orphans).map_err(Failure::Refused);
+                self.complete(outcome, reply)
+            }
+        }
+    }
+
+    /// Keeps the outcome of a command until the commit, or reports at once that the transaction is broken.
+    fn complete<T: 'static>(
+        &mut self,
+        outcome: Result<T, Failure>,
+        reply: Reply<T>,
+    ) -> Result<(), EngineError> {
+        // The receiver may be gone; the command takes effect all the same.
+        let outcome = match outcome {
+            Ok(outcome) => Ok(outcome),
+            Err(Failure::Refused(refusal)) => Err(refusal),
+            Err(Failure::Broken(error)) => {
+                let _ = reply.send(Err(error.clone()));
+                return Err(error);
+            }
+        };
+        self.completions.push(Box::new(move |failure| {
+            let _ = reply.send(match failure {
+                None => outcome,
+                Some(error) => Err(error.clone()),
+            });
+        }));
+        Ok(())
+    }
+
+    /// Returns whether no record of the slice belongs to the bucket with this id.
+    fn is_empty(&self, bucket: u64) -> Result<bool, EngineError> {
+        let prefix = keys::prefix_of(bucket, &[]);
+        for table in [self.tables.objects, self.tables.uploads] {
+            let found = self.txn.first_key_at_or_after(table, &prefix)?;
+            if found.is_some_and(|key| key.starts_with(&prefix)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Removes the marks of those runs that no record owns.
+    ///
+    /// The command names the snapshot in which no record owned any of the runs. Since then a record can have come to own a
+    /// run only by a change in the log or by a change of this batch. Runs that are no longer marked as a whole are skipped.
+    fn free_orphans(&mut self, orphans: &FreeOrphans) -> Result<Vec<Extent>, EngineError> {
+        let mut added = self.slice.change_log.added_after(orphans.snapshot)?;
+        added.extend(self.changes.iter().flatten().flat_map(Change::added_extents).copied());
+        added.sort_unstable_by_key(Extent::address);
+        let mut freed = Vec::new();
+        for run in &orphans.runs {
+            let candidates = added.partition_point(|extent| extent.address() < run.end_address());
+            let is_owned = added[..candidates].iter().any(|extent| extent.overlaps(run));
+            if !is_owned && self.free_map.mark_free(&self.txn, self.tables.free_map, &[*run]).is_ok() {
+                freed.push(*run);
+            }
+        }
+        self.freed_orphans.extend(&freed);
+        Ok(freed)
+    }
+
+    /// Commits the transaction. Only after that, frees extents and completes the commands.
+    pub(crate) fn commit(mut self) -> Result<(), EngineError> {
+        if let Err(error) = self.write_totals() {
+            self.abandon(&error);
+            return Err(error);
+        }
+        let Self { slice, txn, usage, completions, reservations, removed, freed_orphans, changes, .. } = self;
+        let quota_reservations = self.quota_reservations;
+        let number = txn.id();
+        if let Some(changes) = changes {
+            slice.change_log.append(number, changes);
+        }
+        let (completions, removed) = before_commit(slice, completions, removed);
+        if let Err(error) = txn.commit() {
+            let error = EngineError::from(error);
+            slice.change_log.withdraw(number);
+            complete_all(completions, Some(&error));
+            quota_reservations.iter().for_each(QuotaReservation::cancel);
+            // It is unknown whether the device holds the commit. So nobody else may use the extents before the store is
+            // opened again.
+            reservations.into_iter().for_each(Reservation::commit);
+            return Err(error);
+        }
+        slice.faults.after_commit();
+        reservations.into_iter().for_each(Reservation::commit);
+        slice.allocator.free_removed(removed);
+        slice.allocator.free_orphans(freed_orphans);
+        quota_reservations.iter().for_each(QuotaReservation::complete);
+        for (bucket, change) in usage.values() {
+            bucket.add_usage(change);
+        }
+        complete_all(completions, None);
+        Ok(())
+    }
+
+    /// Writes the sequence, the free map and the usage, once for each batch.
+    fn write_totals(&mut self) -> Result<(), EngineError> {
+        assert!(self.sequence >= self.first_sequence, "sequences only grow");
+        if self.sequence != self.first_sequence {
+            let sequence = self.sequence.to_le_bytes();
+            self.txn.put(self.tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &sequence, &[])?;
+        }
+        std::mem::take(&mut self.free_map).write(&mut self.txn, self.tables.free_map)?;
+        for (bucket, (_, change)) in &self.usage {
+            let key = bucket.to_be_bytes();
+            let mut usage = match self.txn.get(self.tables.usage, &key)? {
+                Some(record) => usage_record::decode(record)
+                    .ok_or_else(|| EngineError::Corrupt("a usage record is invalid".to_owned()))?,
+                None => Usage::default(),
+            };
+            usage.add(change);
+            if usage == Usage::default() {
+                self.txn.remove(self.tables.usage, &key)?;
+            } else {
+                let body = usage_record::encode(&usage);
+                self.txn.put(self.tables.usage, &key, USAGE_RECORD_VERSION, &body, &[])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the transaction and fails every command in it. Dropping the reservations frees their extents.
+    pub(crate) fn abandon(self, error: &EngineError) {
+        complete_all(self.completions, Some(error));
+        self.quota_reservations.iter().for_each(QuotaReservation::cancel);
+    }
+}
+
+fn complete_all(completions: Vec<Completion>, failure: Option<&EngineError>) {
+    completions.into_iter().for_each(|complete| complete(failure));
+}
+
+/// The id of a payload that does not exist, so that no reader has it pinned.
+const UNPINNED_PAYLOAD: PayloadId = PayloadId([0; 16]);
+
+/// Injects the faults that come before a commit. Returns its arguments when there are none.
+fn before_commit(
+    slice: &Slice,
+    mut completions: Vec<Completion>,
+    mut removed: Vec<RemovedPayload>,
+) -> (Vec<Completion>, Vec<RemovedPayload>) {
+    if slice.faults.has(Flaw::AnswerBeforeCommit) {
+        complete_all(std::mem::take(&mut completions), None);
+    }
+    if slice.faults.has(Flaw::ReleaseBeforeCommit) {
+        slice.allocator.free_removed(std::mem::take(&mut removed));
+    }
+    if slice.faults.has(Flaw::ReleaseDespiteReaders) {
+        removed.iter_mut().for_each(|removed| removed.id = UNPINNED_PAYLOAD);
+    }
+    slice.faults.before_commit();
+    (completions, removed)
+}

@@ -1,0 +1,59 @@
+//! Changes of object locks: retention and legal holds of versions.
+
+use super::lookup::FoundVersion;
+use super::records::{Accounting, broken};
+use super::{Batch, Failure};
+use crate::error::EngineError;
+use crate::format::object_record::{Content, OBJECT_RECORD_VERSION};
+use crate::slice::change_log::{ChangeKind, FollowedTable};
+use crate::slice::command::{ChangeLock, LockChange};
+use crate::types::bucket::Bucket;
+
+impl Batch<'_> {
+    /// Changes the retention or the legal hold of a version.
+    pub(super) fn change_lock(&mut self, command: &ChangeLock) -> Result<(), Failure> {
+        let target = self.target(&command.bucket, &command.key)?;
+        if !target.bucket.settings().object_lock {
+            return Err(EngineError::InvalidBucketState.into());
+        }
+        let mut found = match command.version {
+            Some(name) => self.named_version(&target, name)?.ok_or(EngineError::NoSuchVersion)?,
+            None => self.newest(&target)?.ok_or(EngineError::NoSuchKey)?,
+        };
+        let info = &mut found.record.info;
+        if let Content::DeleteMarker = found.record.content {
+            let (version, last_modified) = (info.version_name(), info.last_modified);
+            return Err(EngineError::DeleteMarker { version, last_modified }.into());
+        }
+        match command.change {
+            LockChange::LegalHold(hold) => info.lock.legal_hold = Some(hold),
+            LockChange::Retention { retention, bypass_governance } => {
+                if !info.lock.allows_retention(retention, self.clock.now(), bypass_governance) {
+                    return Err(EngineError::ObjectLocked.into());
+                }
+                info.lock.retention = retention;
+            }
+        }
+        self.rewrite(&target.bucket, &found)
+    }
+
+    /// Writes the record of a version again. What it counts for and owns must not have changed.
+    fn rewrite(
+        &mut self,
+        bucket: &Bucket,
+        FoundVersion { key, record }: &FoundVersion,
+    ) -> Result<(), Failure> {
+        let mut body = Vec::new();
+        record.encode(&mut body).map_err(EngineError::from)?;
+        let stored = self.txn.get(self.tables.objects, key).map_err(EngineError::from)?;
+        let inline = stored.map(|stored| stored.tail.to_vec()).unwrap_or_default();
+        let before = self.txn.totals().hash;
+        let put = self.txn.put(self.tables.objects, key, OBJECT_RECORD_VERSION, &body, &inline);
+        put.map_err(broken)?;
+        let hash = self.txn.totals().hash.wrapping_sub(before);
+        let table = FollowedTable::Objects;
+        self.record_change(ChangeKind::Removed, table, bucket, key, Accounting::of_version(record), 0);
+        self.record_change(ChangeKind::Added, table, bucket, key, Accounting::of_version(record), hash);
+        Ok(())
+    }
+}

@@ -1,0 +1,4 @@
+//! Group commit: one thread per slice that applies and commits changes.
+
+pub(crate) mod batch;
+pub(crate) mod committer;

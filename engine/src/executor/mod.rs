@@ -1,0 +1,6 @@
+//! What each executor owns: open volume files, upload memory, hashing, counters.
+
+pub(crate) mod context;
+pub(crate) mod copy_queue;
+pub(crate) mod hasher;
+pub(crate) mod memory_budget;

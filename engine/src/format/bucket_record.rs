@@ -1,0 +1,191 @@
+//! The record of a bucket in the bucket catalog: its fixed facts and its settings.
+//!
+//! ```text
+//! body, version 2 (integers little-endian)
+//! offset  size  what
+//! 0       8     id
+//! 8       8     creation, milliseconds since the Unix epoch
+//! 16      1     versioning: 0 never, 1 enabled, 2 suspended
+//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules
+//! 18      1     mode of the default retention: 0 governance, 1 compliance
+//! 19      1     its unit: 0 days, 1 years
+//! 20      4     its number of units
+//! 24      8     quota of bytes
+//! 32      8     quota of objects
+//! 40            the CORS rules
+//! ```
+//! Fields whose flag is not set are zero. The CORS rules come last because they are the only field of variable length. Version
+//! 1 had the first 16 bytes and a zero.
+
+use crate::format::codec::{mode_number, mode_of};
+use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
+use crate::types::object_lock::{DefaultRetention, RetentionPeriod};
+use cairn_lmdb::Record;
+use cairn_model::{BucketName, Timestamp};
+
+/// Version byte of the current form.
+pub(crate) const BUCKET_RECORD_VERSION: u8 = 2;
+/// Bytes before the CORS rules.
+const FIXED_BYTES: usize = 40;
+
+const OBJECT_LOCK: u8 = 1;
+const DEFAULT_RETENTION: u8 = 1 << 1;
+const QUOTA_BYTES: u8 = 1 << 2;
+const QUOTA_OBJECTS: u8 = 1 << 3;
+const CORS: u8 = 1 << 4;
+
+/// Encodes the body of the record of a bucket with these settings.
+pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
+    let BucketSettings { versioning, object_lock, default_retention, cors, quota } = settings;
+    let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+    let versioning = match versioning {
+        Versioning::Unversioned => 0,
+        Versioning::Enabled => 1,
+        Versioning::Suspended => 2,
+    };
+    let flags = flag(*object_lock, OBJECT_LOCK)
+        | flag(default_retention.is_some(), DEFAULT_RETENTION)
+        | flag(quota.bytes.is_some(), QUOTA_BYTES)
+        | flag(quota.objects.is_some(), QUOTA_OBJECTS)
+        | flag(cors.is_some(), CORS);
+    let (mode, unit, amount) = default_retention.map_or((0, 0, 0), |retention| {
+        let (unit, amount) = match retention.period {
+            RetentionPeriod::Days(days) => (0, days),
+            RetentionPeriod::Years(years) => (1, years),
+        };
+        (mode_number(retention.mode), unit, amount)
+    });
+    let cors = cors.as_deref().unwrap_or_default();
+    let mut body = Vec::with_capacity(FIXED_BYTES + cors.len());
+    body.extend_from_slice(&bucket.id.to_le_bytes());
+    body.extend_from_slice(&bucket.created_at.0.to_le_bytes());
+    body.extend_from_slice(&[versioning, flags, mode, unit]);
+    body.extend_from_slice(&amount.to_le_bytes());
+    body.extend_from_slice(&quota.bytes.unwrap_or(0).to_le_bytes());
+    body.extend_from_slice(&quota.objects.unwrap_or(0).to_le_bytes());
+    assert_eq!(body.len(), FIXED_BYTES, "the fields before the CORS rules have a fixed length");
+    body.extend_from_slice(cors);
+    body
+}
+
+/// Decodes the record of a bucket. Returns `None` if its form is unknown.
+pub(crate) fn decode(key: &[u8], record: &Record<'_>) -> Option<Bucket> {
+    let name = BucketName::parse(std::str::from_utf8(key).ok()?).ok()?;
+    let (id, rest) = record.body.split_first_chunk::<8>()?;
+    let (created_at, rest) = rest.split_first_chunk::<8>()?;
+    let settings = match (record.version, rest) {
+        (1, [0]) => BucketSettings::default(),
+        (BUCKET_RECORD_VERSION, rest) => decode_settings(rest)?,
+        _ => return None,
+    };
+    let created_at = Timestamp(u64::from_le_bytes(*created_at));
+    Some(Bucket::new(u64::from_le_bytes(*id), name, created_at, settings))
+}
+
+fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
+    let ([versioning, flags, mode, unit], rest) = rest.split_first_chunk::<4>()?;
+    let (amount, rest) = rest.split_first_chunk::<4>()?;
+    let (bytes, rest) = rest.split_first_chunk::<8>()?;
+    let (objects, rules) = rest.split_first_chunk::<8>()?;
+    if flags >> 5 != 0 || (flags & CORS == 0 && !rules.is_empty()) {
+        return None;
+    }
+    let has = |flag: u8| flags & flag != 0;
+    let amount = u32::from_le_bytes(*amount);
+    let retention = || {
+        let period = match unit {
+            0 => RetentionPeriod::Days(amount),
+            1 => RetentionPeriod::Years(amount),
+            _ => return None,
+        };
+        Some(DefaultRetention { mode: mode_of(*mode)?, period })
+    };
+    Some(BucketSettings {
+        versioning: match versioning {
+            0 => Versioning::Unversioned,
+            1 => Versioning::Enabled,
+            2 => Versioning::Suspended,
+            _ => return None,
+        },
+        object_lock: has(OBJECT_LOCK),
+        default_retention: if has(DEFAULT_RETENTION) { Some(retention()?) } else { None },
+        cors: has(CORS).then(|| rules.into()),
+        quota: Quota {
+            bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
+            objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BUCKET_RECORD_VERSION, decode, encode};
+    use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
+    use crate::types::object_lock::{DefaultRetention, RetentionMode, RetentionPeriod};
+    use cairn_lmdb::Record;
+    use cairn_model::{BucketName, Timestamp};
+
+    const KEY: &[u8] = b"photos";
+
+    fn full() -> BucketSettings {
+        let period = RetentionPeriod::Years(7);
+        BucketSettings {
+            versioning: Versioning::Suspended,
+            object_lock: true,
+            default_retention: Some(DefaultRetention { mode: RetentionMode::Compliance, period }),
+            cors: Some((*b"rules").into()),
+            quota: Quota { bytes: Some(0), objects: Some(9) },
+        }
+    }
+
+    fn bucket(settings: BucketSettings) -> Bucket {
+        Bucket::new(3, BucketName::parse("photos").expect("a name"), Timestamp(4), settings)
+    }
+
+    /// Golden bytes: a change here is a change of the on-disk format.
+    #[test]
+    fn encoded_bytes_do_not_change() {
+        let body = encode(&bucket(full()), &full());
+        let mut expected = vec![3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 0b11111, 1, 1, 7, 0, 0, 0];
+        expected.extend([0; 8]);
+        expected.extend([9, 0, 0, 0, 0, 0, 0, 0]);
+        expected.extend(b"rules");
+        assert_eq!(body, expected);
+    }
+
+    #[test]
+    fn records_decode_to_what_was_encoded() {
+        let days = DefaultRetention { mode: RetentionMode::Governance, period: RetentionPeriod::Days(1) };
+        let locked = BucketSettings { default_retention: Some(days), ..full() };
+        for settings in [BucketSettings::default(), full(), locked] {
+            let body = encode(&bucket(settings.clone()), &settings);
+            let record = Record { version: BUCKET_RECORD_VERSION, body: &body, tail: &[] };
+            let decoded = decode(KEY, &record).expect("decodes");
+            assert_eq!((decoded.id, decoded.created_at), (3, Timestamp(4)));
+            assert_eq!(*decoded.settings(), settings);
+        }
+    }
+
+    #[test]
+    fn records_of_version_1_had_no_settings() {
+        let mut body = [0; 17];
+        body[0] = 3;
+        let record = Record { version: 1, body: &body, tail: &[] };
+        assert_eq!(*decode(KEY, &record).expect("decodes").settings(), BucketSettings::default());
+    }
+
+    #[test]
+    fn unknown_values_flags_and_versions_are_refused() {
+        let body = encode(&bucket(full()), &BucketSettings::default());
+        for (at, value) in [(16, 3), (17, 1 << 5)] {
+            let mut bad = body.clone();
+            bad[at] = value;
+            let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };
+            assert!(decode(KEY, &record).is_none(), "{at}");
+        }
+        assert!(decode(KEY, &Record { version: 3, body: &body, tail: &[] }).is_none());
+        assert!(
+            decode(KEY, &Record { version: BUCKET_RECORD_VERSION, body: &body[..39], tail: &[] }).is_none()
+        );
+    }
+}

@@ -1,0 +1,437 @@
+//! The record of an object version (table `objects`).
+//!
+//! ```text
+//! body, version 2 (integers little-endian)
+//! offset  size  what
+//! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes, 2 delete marker, 3 parts
+//! 1       1     flags: bit 0 sealed, 1 null version, 2 locked; the others zero
+//! 2       1     checksum algorithms present, one bit each (bit n: algorithm number n)
+//! 3       1     what the checksums are of: 0 the object, 1 the checksums of its parts
+//! 4       4     number of parts; 0: put in one piece
+//! 8       8     size of the payload in bytes
+//! 16      8     last modification, milliseconds since the Unix epoch
+//! 24      16    MD5 of the entity tag
+//! 40      8     sequence of the version
+//! 48      4     length a of the attributes
+//! 52      a     attributes (`codec.rs`)
+//! 52+a    10    only when locked: the lock (`codec.rs`)
+//! ...     ...   forms 0 and 1: the payload (`codec.rs`)
+//!               form 2: nothing; size, entity tag and attributes are empty
+//!               form 3: 16 payload id, u64 upload, u16 number r of runs, r runs (u16 first part, u16 count, u64 size)
+//! ```
+//! Version 1 had forms 0 and 1 and no flag but the first: no bucket had versioning, so all of them are null versions.
+//!
+//! The head of 52 bytes comes first and has a fixed size, because it is all that a list needs. The payload comes last, because
+//! the size and the flags before it are needed to decode it.
+//!
+//! The parts of a multipart object stay where they were uploaded: they are the records of table `parts` under its upload
+//! (`part_record.rs`). The runs hold their numbers and sizes. The payload id is used to pin all of them together.
+
+use crate::format::codec::{
+    Cursor, InvalidRecord, Payload, decode_attributes, decode_lock, encode_attributes, encode_lock,
+};
+use crate::format::payload_id::PayloadId;
+use crate::limits::PART_NUMBER_MAX;
+use crate::types::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
+use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName, usize_of};
+
+/// Version byte of the current form.
+pub(crate) const OBJECT_RECORD_VERSION: u8 = 2;
+const FORM_DELETE_MARKER: u8 = 2;
+const FORM_PARTS: u8 = 3;
+const FLAG_SEALED: u8 = 1;
+const FLAG_NULL: u8 = 1 << 1;
+const FLAG_LOCKED: u8 = 1 << 2;
+const FLAGS: u8 = FLAG_SEALED | FLAG_NULL | FLAG_LOCKED;
+
+/// The content of a version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Content {
+    /// A payload that was put as a whole.
+    Payload(Payload),
+    /// The parts of an upload. `info.parts` holds their numbers.
+    Parts { id: PayloadId, upload: UploadId },
+    /// None: the object was deleted.
+    DeleteMarker,
+}
+
+/// The head of a record, which is all that lists need.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RecordHead {
+    pub(crate) size: u64,
+    pub(crate) last_modified: Timestamp,
+    pub(crate) etag: Etag,
+    pub(crate) sequence: u64,
+    pub(crate) checksum_bits: u8,
+    pub(crate) checksum_kind: ChecksumKind,
+    pub(crate) is_null: bool,
+    pub(crate) is_delete_marker: bool,
+}
+
+/// A complete record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ObjectRecord {
+    pub(crate) info: ObjectInfo,
+    pub(crate) content: Content,
+}
+
+impl RecordHead {
+    /// Decodes the first 52 bytes of a body.
+    pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
+        Self::take(version, &mut Cursor(body)).map(|(head, ..)| head)
+    }
+
+    /// Returns the version as clients name it.
+    pub(crate) const fn version_name(&self) -> VersionName {
+        version_name(VersionId(self.sequence), self.is_null)
+    }
+
+    /// Head, form and flags.
+    fn take(version: u8, from: &mut Cursor<'_>) -> Result<(Self, u8, u8), InvalidRecord> {
+        let (known_flags, implied_flags) = match version {
+            1 => (FLAG_SEALED, FLAG_NULL),
+            OBJECT_RECORD_VERSION => (FLAGS, 0),
+            _ => return Err(InvalidRecord("its version is unknown")),
+        };
+        let [form, flags, checksum_bits, kind] = from.array()?;
+        if flags & !known_flags != 0 {
+            return Err(InvalidRecord("some of its flags are unknown"));
+        }
+        let flags = flags | implied_flags;
+        let checksum_kind = match kind {
+            0 => ChecksumKind::FullObject,
+            1 => ChecksumKind::Composite,
+            _ => return Err(InvalidRecord("the kind of its checksums is unknown")),
+        };
+        let parts = from.u32()?;
+        let head = Self {
+            size: from.u64()?,
+            last_modified: Timestamp(from.u64()?),
+            etag: Etag { md5: from.array()?, parts },
+            sequence: from.u64()?,
+            checksum_bits,
+            checksum_kind,
+            is_null: flags & FLAG_NULL != 0,
+            is_delete_marker: form == FORM_DELETE_MARKER,
+        };
+        Ok((head, form, flags))
+    }
+}
+
+impl ObjectRecord {
+    /// Returns the record of a delete marker.
+    pub(crate) fn delete_marker(version: VersionId, last_modified: Timestamp, is_null: bool) -> Self {
+        let info = ObjectInfo {
+            size: 0,
+            etag: Etag::single([0; 16]),
+            last_modified,
+            version,
+            is_null,
+            attributes: Attributes::default(),
+            encrypted: false,
+            lock: Default::default(),
+            parts: Vec::new(),
+        };
+        Self { info, content: Content::DeleteMarker }
+    }
+
+    pub(crate) const fn is_delete_marker(&self) -> bool {
+        matches!(self.content, Content::DeleteMarker)
+    }
+
+    /// Appends the body, with the sequence of `info.version`.
+    ///
+    /// # Errors
+    /// If a header or a list is longer than its length field can express. The limits of the upper layers prevent this.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidRecord> {
+        let info = &self.info;
+        let form = match &self.content {
+            Content::Payload(payload) => payload.form_number(),
+            Content::DeleteMarker => FORM_DELETE_MARKER,
+            Content::Parts { .. } => FORM_PARTS,
+        };
+        let is_locked = info.lock != Default::default();
+        let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let flags =
+            flag(info.encrypted, FLAG_SEALED) | flag(info.is_null, FLAG_NULL) | flag(is_locked, FLAG_LOCKED);
+        let bits = info.attributes.checksums.iter().fold(0, |bits, (algorithm, _)| bits | algorithm.bit());
+        let kind = match info.attributes.checksum_kind {
+            ChecksumKind::FullObject => 0,
+            ChecksumKind::Composite => 1,
+        };
+        out.extend_from_slice(&[form, flags, bits, kind]);
+        out.extend_from_slice(&info.etag.parts.to_le_bytes());
+        out.extend_from_slice(&info.size.to_le_bytes());
+        out.extend_from_slice(&info.last_modified.0.to_le_bytes());
+        out.extend_from_slice(&info.etag.md5);
+        out.extend_from_slice(&info.version.0.to_le_bytes());
+        let length_at = out.len();
+        out.extend_from_slice(&[0; 4]);
+        encode_attributes(out, &info.attributes)?;
+        let length = u32::try_from(out.len() - length_at - 4)
+            .map_err(|_| InvalidRecord("its attributes are too long"))?;
+        out[length_at..length_at + 4].copy_from_slice(&length.to_le_bytes());
+        if is_locked {
+            encode_lock(out, &info.lock);
+        }
+        match &self.content {
+            Content::Payload(payload) => {
+                assert_eq!(
+                    info.encrypted,
+                    payload.sealed.is_some(),
+                    "the flag says whether the payload is sealed"
+                );
+                payload.encode(out)
+            }
+            Content::DeleteMarker => Ok(()),
+            Content::Parts { id, upload } => {
+                out.extend_from_slice(&id.0);
+                out.extend_from_slice(&upload.0.to_le_bytes());
+                encode_runs(out, &info.parts)
+            }
+        }
+    }
+
+    /// Decodes a body. Extents and checks of the payload must match its size.
+    pub(crate) fn decode(version: u8, body: &[u8]) -> Result<Self, InvalidRecord> {
+        let mut from = Cursor(body);
+        let (head, form, flags) = RecordHead::take(version, &mut from)?;
+        let length = from.u32()?;
+        let attributes = from.bytes(usize_of(length.into()))?;
+        let mut attributes = decode_attributes(&mut Cursor(attributes))?;
+        attributes.checksum_kind = head.checksum_kind;
+        let lock = if flags & FLAG_LOCKED != 0 { decode_lock(&mut from)? } else { Default::default() };
+        let is_sealed = flags & FLAG_SEALED != 0;
+        let mut parts = Vec::new();
+        let content = match form {
+            FORM_DELETE_MARKER if head.size != 0 => return Err(InvalidRecord("a delete marker has a size")),
+            FORM_DELETE_MARKER => Content::DeleteMarker,
+            FORM_PARTS => {
+                let (id, upload) = (PayloadId(from.array()?), UploadId(from.u64()?));
+                parts = decode_runs(&mut from, &head)?;
+                Content::Parts { id, upload }
+            }
+            _ => Content::Payload(Payload::decode(&mut from, form, head.size, is_sealed)?),
+        };
+        if !from.0.is_empty() {
+            return Err(InvalidRecord("bytes follow its end"));
+        }
+        let info = ObjectInfo {
+            size: head.size,
+            etag: head.etag,
+            last_modified: head.last_modified,
+            version: VersionId(head.sequence),
+            is_null: head.is_null,
+            attributes,
+            encrypted: is_sealed,
+            lock,
+            parts,
+        };
+        Ok(Self { info, content })
+    }
+}
+
+fn encode_runs(out: &mut Vec<u8>, runs: &[PartRun]) -> Result<(), InvalidRecord> {
+    let count = u16::try_from(runs.len()).map_err(|_| InvalidRecord("there are too many parts"))?;
+    out.extend_from_slice(&count.to_le_bytes());
+    for run in runs {
+        out.extend_from_slice(&run.first.to_le_bytes());
+        out.extend_from_slice(&run.count.to_le_bytes());
+        out.extend_from_slice(&run.size.to_le_bytes());
+    }
+    Ok(())
+}
+
+/// Decodes the runs of parts. They must be in order and not empty, and have as many parts and bytes as the head says.
+fn decode_runs(from: &mut Cursor<'_>, head: &RecordHead) -> Result<Vec<PartRun>, InvalidRecord> {
+    let mut runs: Vec<PartRun> = Vec::new();
+    let (mut next_number, mut parts, mut size) = (1u32, 0u32, 0u64);
+    for _ in 0..from.u16()? {
+        let run = PartRun { first: from.u16()?, count: from.u16()?, size: from.u64()? };
+        let (first, count) = (u32::from(run.first), u32::from(run.count));
+        if first < next_number || count == 0 || first + count > u32::from(PART_NUMBER_MAX) + 1 {
+            return Err(InvalidRecord("its parts are out of order"));
+        }
+        next_number = first + count;
+        parts += count;
+        let bytes = run.size.checked_mul(u64::from(run.count)).and_then(|bytes| bytes.checked_add(size));
+        size = bytes.ok_or(InvalidRecord("its parts do not match the size"))?;
+        runs.push(run);
+    }
+    if (parts, size) != (head.etag.parts, head.size) {
+        return Err(InvalidRecord("its parts do not match the size"));
+    }
+    Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Content, ObjectRecord, RecordHead};
+    use crate::format::block::{BlockCheck, CheckKind, Checks};
+    use crate::format::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
+    use crate::format::extent::Extent;
+    use crate::format::payload_id::PayloadId;
+    use crate::format::seal::WrappedKey;
+    use crate::types::object::{Attributes, ChecksumAlgorithm, ChecksumKind, ObjectInfo, PartRun};
+    use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
+    use cairn_model::{Etag, Timestamp, UploadId, VersionId};
+    use proptest::prelude::*;
+
+    const WRAPPED: WrappedKey = WrappedKey([4; 60]);
+
+    fn record(size: u64, form: PayloadForm, sealed: Option<WrappedKey>) -> ObjectRecord {
+        let attributes = Attributes {
+            headers: vec![("content-type".to_owned(), b"text/plain".to_vec())],
+            checksums: vec![(ChecksumAlgorithm::Crc32c, vec![1, 2, 3, 4])],
+            checksum_kind: ChecksumKind::FullObject,
+        };
+        let info = ObjectInfo {
+            size,
+            etag: Etag { md5: [9; 16], parts: 0 },
+            last_modified: Timestamp(1_795_000_000_123),
+            version: VersionId(77),
+            attributes,
+            encrypted: sealed.is_some(),
+            is_null: false,
+            lock: Default::default(),
+            parts: Vec::new(),
+        };
+        ObjectRecord { info, content: Content::Payload(Payload { form, sealed }) }
+    }
+
+    fn volume(size: u64, sealed: Option<WrappedKey>) -> ObjectRecord {
+        let units = u32::try_from(size.div_ceil(4096)).expect("small");
+        let extents = vec![
+            Extent { volume: 1, start: 16, units: 16 },
+            Extent { volume: 1, start: 64, units: units - 16 },
+        ];
+        let kind = CheckKind::of(sealed.is_some());
+        let packed = vec![5; usize::try_from(size.div_ceil(65_536)).expect("small") * kind.bytes()];
+        let checks = BlockChecks::List(Checks::from_packed(kind, &packed));
+        record(size, PayloadForm::Volume(VolumePayload { id: PayloadId([3; 16]), extents, checks }), sealed)
+    }
+
+    fn of_parts() -> ObjectRecord {
+        let mut record = record(30, PayloadForm::Inline { check: BlockCheck::Crc64(1) }, None);
+        record.content = Content::Parts { id: PayloadId([8; 16]), upload: UploadId(0x0102) };
+        record.info.etag.parts = 4;
+        record.info.attributes.checksum_kind = ChecksumKind::Composite;
+        record.info.parts =
+            vec![PartRun { first: 2, count: 3, size: 9 }, PartRun { first: 10_000, count: 1, size: 3 }];
+        record.info.is_null = true;
+        let until = Timestamp(0x0A0B);
+        let retention = Some(Retention { mode: RetentionMode::Compliance, until });
+        record.info.lock = ObjectLock { retention, legal_hold: Some(true) };
+        record
+    }
+
+    #[test]
+    fn records_decode_to_what_was_encoded() {
+        let table = BlockChecks::Table(vec![Extent { volume: 0, start: 1, units: 2 }]);
+        let extents = vec![Extent { volume: 0, start: 16, units: 16 }];
+        let tabled = VolumePayload { id: PayloadId([1; 16]), extents, checks: table };
+        for record in [
+            record(3, PayloadForm::Inline { check: BlockCheck::Crc64(12) }, None),
+            record(3, PayloadForm::Inline { check: BlockCheck::Tag([1; 16]) }, Some(WRAPPED)),
+            volume(200_000, None),
+            volume(200_000, Some(WRAPPED)),
+            record(65_000, PayloadForm::Volume(tabled), None),
+            of_parts(),
+        ] {
+            let mut body = Vec::new();
+            record.encode(&mut body).expect("encodes");
+            assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), record);
+            let head = RecordHead::decode(2, &body).expect("decodes");
+            assert_eq!((head.size, head.sequence, head.checksum_bits), (record.info.size, 77, 0b10));
+        }
+        let marker = ObjectRecord::delete_marker(VersionId(5), Timestamp(6), true);
+        let mut body = Vec::new();
+        marker.encode(&mut body).expect("encodes");
+        assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), marker);
+        assert!(RecordHead::decode(2, &body).expect("decodes").is_delete_marker);
+    }
+
+    /// Golden bytes: a change here is a change of the on-disk format.
+    #[test]
+    fn encoded_bytes_do_not_change() {
+        let mut body = Vec::new();
+        let check = BlockCheck::Crc64(0x0102_0304_0506_0708);
+        record(3, PayloadForm::Inline { check }, None).encode(&mut body).expect("encodes");
+        assert_eq!(body[..8], [0, 0, 2, 0, 0, 0, 0, 0]);
+        assert_eq!(body[8..16], [3, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(body[40..52], [77, 0, 0, 0, 0, 0, 0, 0, 35, 0, 0, 0]);
+        assert_eq!(body[52..58], [1, 0, 12, 0, 10, 0]);
+        assert_eq!(body[80..], [1, 1, 4, 1, 2, 3, 4, 8, 7, 6, 5, 4, 3, 2, 1]);
+
+        let (plain, check) = (body, BlockCheck::Tag([6; 16]));
+        let mut body = Vec::new();
+        record(3, PayloadForm::Inline { check }, Some(WRAPPED)).encode(&mut body).expect("encodes");
+        assert_eq!(body[..4], [0, 1, 2, 0]);
+        assert_eq!(body[4..87], plain[4..87]);
+        assert_eq!(body[87..147], WRAPPED.0);
+        assert_eq!(body[147..], [6; 16]);
+
+        let mut body = Vec::new();
+        of_parts().encode(&mut body).expect("encodes");
+        assert_eq!(body[..8], [3, 0b110, 2, 1, 4, 0, 0, 0]);
+        assert_eq!(body[87..97], [2, 1, 0x0B, 0x0A, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(body[97..113], [8; 16]);
+        assert_eq!(body[113..123], [2, 1, 0, 0, 0, 0, 0, 0, 2, 0]);
+        assert_eq!(body[123..135], [2, 0, 3, 0, 9, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(body[135..], [0x10, 0x27, 1, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    /// Records of the first format have no flag for null versions. They were read as versions with an id, so an overwrite
+    /// kept the old object, and a delete restored it.
+    #[test]
+    fn records_of_version_1_are_null_versions() {
+        let mut body = Vec::new();
+        volume(200_000, None).encode(&mut body).expect("encodes");
+        assert!(ObjectRecord::decode(1, &body).expect("decodes").info.is_null);
+        assert!(!ObjectRecord::decode(2, &body).expect("decodes").info.is_null);
+        body[1] = 0b10;
+        assert!(ObjectRecord::decode(1, &body).is_err(), "it had no such flag");
+    }
+
+    #[test]
+    fn parts_out_of_order_or_of_another_size_are_refused() {
+        for change in [
+            |runs: &mut Vec<PartRun>| runs.swap(0, 1),
+            |runs: &mut Vec<PartRun>| runs[0].count = 4,
+            |runs: &mut Vec<PartRun>| runs[1].size = 4,
+            |runs: &mut Vec<PartRun>| runs[1].count = 0,
+            |runs: &mut Vec<PartRun>| runs[1].first = 4,
+            |runs: &mut Vec<PartRun>| runs[1].first = 10_001,
+            |runs: &mut Vec<PartRun>| runs[0].size = u64::MAX,
+        ] {
+            let mut record = of_parts();
+            change(&mut record.info.parts);
+            let mut body = Vec::new();
+            record.encode(&mut body).expect("encodes");
+            assert!(ObjectRecord::decode(2, &body).is_err(), "{:?}", record.info.parts);
+        }
+    }
+
+    #[test]
+    fn extents_that_do_not_match_the_size_are_refused() {
+        let mut body = Vec::new();
+        volume(200_000, None).encode(&mut body).expect("encodes");
+        body[8] = 0;
+        body[9] = 0;
+        assert!(ObjectRecord::decode(2, &body).is_err());
+        assert!(ObjectRecord::decode(3, &body).is_err());
+    }
+
+    proptest! {
+        /// Damaged bytes may decode to another record (the record's check prevents that), but never cause a panic.
+        #[test]
+        fn damaged_bytes_never_panic(cut in 0usize..300, at in 0usize..250, byte: u8, sealed: bool) {
+            let mut body = Vec::new();
+            volume(200_000, sealed.then_some(WRAPPED)).encode(&mut body).expect("encodes");
+            let at = at % body.len();
+            body[at] = byte;
+            body.truncate(cut);
+            let _ = ObjectRecord::decode(2, &body);
+        }
+    }
+}

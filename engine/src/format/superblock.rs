@@ -1,0 +1,341 @@
+//! The superblock (`superblock.json`): identity, slices and format version of a store.
+//!
+//! The file is written when the store is created, and again when a program of a later format first opens the store. It is
+//! written under another name and renamed, so that it is always complete.
+
+use crate::error::{OpenContext, OpenError};
+use cairn_lmdb::UNMADE_MARKER;
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Format version that this program writes, and the latest that it reads. It reads all earlier ones.
+///
+/// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts.
+pub const FORMAT_VERSION: u32 = 3;
+/// The first format version whose stores have a folder `identity`.
+const IDENTITY_SINCE: u32 = 3;
+const IDENTITY: &str = "identity";
+/// Folders of environments in the store that other crates create: the audit trail and the directory of accounts.
+pub(crate) const FOREIGN_ENVIRONMENTS: [&str; 2] = ["audit", IDENTITY];
+const FILE: &str = "superblock.json";
+/// Marks a folder in which a store is being created.
+const MARKER: &str = "store.creating";
+
+/// Random identity of a store. Every volume header and the metadata of every slice contain it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreId(pub [u8; 16]);
+
+impl StoreId {
+    /// Returns the id in lower-case hex.
+    #[must_use]
+    pub fn to_hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn from_hex(text: &str) -> Option<Self> {
+        let digits = text.as_bytes();
+        if digits.len() != 32 || !digits.is_ascii() {
+            return None;
+        }
+        let mut id = [0u8; 16];
+        for (byte, pair) in id.iter_mut().zip(digits.as_chunks::<2>().0) {
+            *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+        }
+        Some(Self(id))
+    }
+}
+
+/// The contents of the file. Unknown fields are refused, because a program that does not know them must not guess.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SuperblockFile {
+    format_version: u32,
+    store_id: String,
+    slices: u16,
+    /// HKDF-SHA-256 of the master key with the store id as salt. It detects a wrong key without revealing the right one.
+    master_key_check: String,
+}
+
+/// Only the version, which can be read from every later format.
+#[derive(Deserialize)]
+struct VersionOnly {
+    format_version: u32,
+}
+
+/// Facts about a store that are known without opening it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoreFacts {
+    /// Number of slices.
+    pub slices: u16,
+    /// Format version.
+    pub format_version: u32,
+}
+
+/// The fixed facts of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Superblock {
+    pub(crate) store: StoreId,
+    pub(crate) slices: u16,
+}
+
+fn key_check(master_key: &[u8], store: StoreId) -> String {
+    let mut check = [0u8; 16];
+    let hkdf = hkdf::Hkdf::<Sha256>::new(Some(&store.0), master_key);
+    hkdf.expand(b"cairn master key check 1", &mut check).expect("16 bytes are below HKDF's limit");
+    StoreId(check).to_hex()
+}
+
+/// Refuses a store of a later format.
+///
+/// Changes nothing, so it can be called before the store is locked. Other faults of the file are found under the lock.
+pub(crate) fn refuse_later_format(folder: &Path) -> Result<(), OpenError> {
+    let Ok(bytes) = std::fs::read(folder.join(FILE)) else { return Ok(()) };
+    match serde_json::from_slice(&bytes) {
+        Ok(VersionOnly { format_version: found }) if found > FORMAT_VERSION => {
+            Err(OpenError::FormatTooNew { found, known: FORMAT_VERSION })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads the superblock and checks the master key. Returns `None` if the folder holds no store yet.
+pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock>, OpenError> {
+    let Some((superblock, file)) = read_file(folder)? else { return Ok(None) };
+    if key_check(master_key, superblock.store) != file.master_key_check {
+        return Err(OpenError::WrongMasterKey);
+    }
+    if file.format_version < FORMAT_VERSION {
+        if file.format_version < IDENTITY_SINCE {
+            mark_unmade(folder, IDENTITY)?;
+        }
+        // This precedes everything else that is written in this format. From now on earlier programs refuse the store.
+        write_file(folder, &SuperblockFile { format_version: FORMAT_VERSION, ..file })?;
+    }
+    // A power cut right after the creation may have restored the marker. It must be removed now: if the superblock were lost
+    // later, the marker would say that the folder holds nothing of value.
+    remove_marker(folder)?;
+    Ok(Some(superblock))
+}
+
+/// Returns the path of the file.
+pub(crate) fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+/// Returns whether stores of a format version have this folder of [`FOREIGN_ENVIRONMENTS`] before this program first opens
+/// them.
+pub(crate) fn has_folder(name: &str, format_version: u32) -> bool {
+    name != IDENTITY || format_version >= IDENTITY_SINCE
+}
+
+/// Reads the superblock without the master key. Changes nothing. Returns `None` if the folder holds no store.
+pub(crate) fn identify(folder: &Path) -> Result<Option<Superblock>, OpenError> {
+    Ok(read_file(folder)?.map(|(superblock, _)| superblock))
+}
+
+/// Does the same as [`identify`], with the format version.
+pub(crate) fn facts(folder: &Path) -> Result<Option<StoreFacts>, OpenError> {
+    let found = read_file(folder)?;
+    Ok(found.map(|(Superblock { slices, .. }, SuperblockFile { format_version, .. })| StoreFacts {
+        slices,
+        format_version,
+    }))
+}
+
+/// Refuses a master key that is not the one of the store in the folder. Changes nothing.
+pub(crate) fn verify_key(folder: &Path, master_key: &[u8]) -> Result<(), OpenError> {
+    match read_file(folder)? {
+        Some((superblock, file)) if key_check(master_key, superblock.store) != file.master_key_check => {
+            Err(OpenError::WrongMasterKey)
+        }
+        _ => Ok(()),
+    }
+}
+
+fn read_file(folder: &Path) -> Result<Option<(Superblock, SuperblockFile)>, OpenError> {
+    let path = folder.join(FILE);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return missing(folder),
+        Err(error) => return Err(error).doing("reading", &path),
+    };
+    let damaged = |what: String| OpenError::Damaged { path: path.clone(), what };
+    refuse_later_format(folder)?;
+    let file: SuperblockFile = serde_json::from_slice(&bytes).map_err(|e| damaged(e.to_string()))?;
+    let store =
+        StoreId::from_hex(&file.store_id).ok_or_else(|| damaged("the store id is invalid".to_owned()))?;
+    if file.slices == 0 || file.slices > crate::limits::SLICES_MAX {
+        return Err(damaged(format!("{} slices", file.slices)));
+    }
+    Ok(Some((Superblock { store, slices: file.slices }, file)))
+}
+
+/// Checks that the file still describes the store that was opened. The error says what is wrong.
+pub(crate) fn inspect(folder: &Path, superblock: Superblock) -> Result<(), String> {
+    let bytes =
+        std::fs::read(folder.join(FILE)).map_err(|error| format!("{FILE} cannot be read: {error}"))?;
+    let file: SuperblockFile =
+        serde_json::from_slice(&bytes).map_err(|error| format!("{FILE} is damaged: {error}"))?;
+    let same = file.format_version == FORMAT_VERSION
+        && StoreId::from_hex(&file.store_id) == Some(superblock.store)
+        && file.slices == superblock.slices;
+    if same { Ok(()) } else { Err(format!("{FILE} describes another store than the one that was opened")) }
+}
+
+/// Refuses a folder with slices but without a superblock: the superblock was lost, and a new store would overwrite everything.
+/// Only the marker of an unfinished creation shows that there is nothing to lose.
+fn missing(folder: &Path) -> Result<Option<(Superblock, SuperblockFile)>, OpenError> {
+    if folder.join("slices").exists() && !folder.join(MARKER).exists() {
+        let what = "missing, but the folder holds slices of a store".to_owned();
+        return Err(OpenError::Damaged { path: folder.join(FILE), what });
+    }
+    Ok(None)
+}
+
+/// Begins the creation of a store: marks the folder, and removes what an unfinished creation has left.
+pub(crate) fn begin_creation(folder: &Path) -> Result<(), OpenError> {
+    let marker = folder.join(MARKER);
+    File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
+    sync_folder(folder)?;
+    for left in ["slices", "control"].map(|name| folder.join(name)) {
+        match std::fs::remove_dir_all(&left) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(error).doing("clearing", &left);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Creates the folders of the environments that other crates create, each with a marker.
+pub(crate) fn mark_all_unmade(folder: &Path) -> Result<(), OpenError> {
+    FOREIGN_ENVIRONMENTS.into_iter().try_for_each(|name| mark_unmade(folder, name))
+}
+
+/// Creates a folder with a marker, which says that its environment has not been created yet (`lmdb/src/store_identity.rs`).
+///
+/// Without the marker, a missing environment is damage. So the marker is written before the superblock. Existing files in the
+/// folder are kept.
+fn mark_unmade(folder: &Path, name: &str) -> Result<(), OpenError> {
+    let environment = folder.join(name);
+    std::fs::create_dir_all(&environment).doing("creating", &environment)?;
+    let marker = environment.join(UNMADE_MARKER);
+    File::create(&marker).and_then(|file| file.sync_all()).doing("creating", &marker)?;
+    sync_folder(&environment)?;
+    sync_folder(folder)
+}
+
+/// Writes the superblock of a new store, durably. This is the last step of the creation: without it there is no store.
+pub(crate) fn create(folder: &Path, master_key: &[u8], store: StoreId, slices: u16) -> Result<(), OpenError> {
+    let file = SuperblockFile {
+        format_version: FORMAT_VERSION,
+        store_id: store.to_hex(),
+        slices,
+        master_key_check: key_check(master_key, store),
+    };
+    write_file(folder, &file)?;
+    remove_marker(folder)
+}
+
+/// Replaces the superblock, durably and atomically.
+fn write_file(folder: &Path, file: &SuperblockFile) -> Result<(), OpenError> {
+    let (path, temporary) = (folder.join(FILE), folder.join("superblock.json.new"));
+    let text = serde_json::to_string_pretty(file)
+        .map_err(|e| OpenError::Damaged { path: path.clone(), what: e.to_string() })?;
+    let mut out = File::create(&temporary).doing("creating", &temporary)?;
+    out.write_all(text.as_bytes()).doing("writing", &temporary)?;
+    out.sync_all().doing("flushing", &temporary)?;
+    std::fs::rename(&temporary, &path).doing("renaming", &temporary)?;
+    sync_folder(folder)
+}
+
+fn remove_marker(folder: &Path) -> Result<(), OpenError> {
+    let marker = folder.join(MARKER);
+    match std::fs::remove_file(&marker) {
+        Ok(()) => sync_folder(folder),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error).doing("removing", &marker),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), OpenError> {
+    File::open(folder).and_then(|file| file.sync_all()).doing("flushing", folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{StoreId, begin_creation, create, read};
+    use crate::error::OpenError;
+
+    #[test]
+    fn wrong_master_key_is_refused_and_the_right_one_is_not_stored() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert!(read(folder.path(), b"key").expect("reads").is_none());
+        begin_creation(folder.path()).expect("marks");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        assert!(read(folder.path(), b"key").expect("an unfinished creation").is_none());
+        create(folder.path(), b"a key that is long enough to be one", StoreId([1; 16]), 4).expect("creates");
+        let found =
+            read(folder.path(), b"a key that is long enough to be one").expect("reads").expect("is there");
+        assert_eq!((found.slices, found.store), (4, StoreId([1; 16])));
+        assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
+        let text = std::fs::read_to_string(folder.path().join("superblock.json")).expect("reads");
+        assert!(!text.contains("long enough"));
+    }
+
+    /// A power cut restored the marker of the creation, and the starts after it kept the marker. Much later the superblock was
+    /// lost. Because of the marker, the next start cleared the whole store.
+    #[test]
+    fn marker_of_the_creation_is_removed_by_the_next_start() {
+        let folder = tempfile::tempdir().expect("a folder");
+        begin_creation(folder.path()).expect("marks");
+        create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
+        std::fs::write(folder.path().join(super::MARKER), b"").expect("writes");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        std::fs::remove_file(folder.path().join("superblock.json")).expect("removes");
+        assert!(matches!(read(folder.path(), b"key"), Err(OpenError::Damaged { .. })));
+    }
+
+    #[test]
+    fn slices_without_a_superblock_are_never_overwritten() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("slices")).expect("a folder");
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::Damaged { .. })));
+    }
+
+    #[test]
+    fn later_format_is_refused_with_its_version() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let later = r#"{"format_version": 4, "something": "else"}"#;
+        std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 4, known: 3 })));
+    }
+
+    #[test]
+    fn earlier_format_is_raised_only_with_the_right_master_key() {
+        let folder = tempfile::tempdir().expect("a folder");
+        create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
+        let path = folder.path().join("superblock.json");
+        let now = std::fs::read_to_string(&path).expect("reads");
+        let earlier = now.replace("\"format_version\": 3", "\"format_version\": 2");
+        assert_ne!(now, earlier);
+        std::fs::write(&path, &earlier).expect("writes");
+        assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), earlier);
+        let marker = folder.path().join("identity/unmade");
+        assert!(!marker.exists());
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        assert_eq!(std::fs::read_to_string(&path).expect("reads"), now);
+        // The directory of accounts is created once. If it is missing afterwards, that is damage.
+        assert!(marker.exists());
+        std::fs::remove_file(&marker).expect("removes");
+        read(folder.path(), b"key").expect("reads").expect("is there");
+        assert!(!marker.exists());
+    }
+}

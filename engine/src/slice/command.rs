@@ -1,0 +1,164 @@
+//! Commands to the committer, one for each kind of change.
+
+use crate::error::EngineError;
+use crate::format::extent::Extent;
+use crate::slice::staged::StagedPayload;
+use crate::types::bucket::Bucket;
+use crate::types::object::{
+    Attributes, ChecksumAlgorithm, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
+};
+use crate::types::object_lock::{ObjectLock, Retention};
+use crate::types::upload::{NewUpload, PartInfo, UploadInfo};
+use cairn_model::{Etag, ObjectKey, UploadId, VersionName};
+use futures_channel::oneshot;
+use std::sync::Arc;
+
+/// Receives the outcome of a command. The command takes effect even if the receiver is gone.
+pub(crate) type Reply<T> = oneshot::Sender<Result<T, EngineError>>;
+
+/// A change of a slice.
+pub(crate) enum Command {
+    /// Writes new content of an object.
+    Put(Box<PutObject>, Reply<PutOutcome>),
+    /// Deletes an object or a version.
+    Delete(Box<DeleteObject>, Reply<DeleteOutcome>),
+    /// Changes the lock of a version.
+    Lock(Box<ChangeLock>, Reply<()>),
+    /// Begins an upload.
+    CreateUpload(Box<CreateUpload>, Reply<UploadInfo>),
+    /// Adds a part to an upload.
+    PutPart(Box<PutPart>, Reply<PartInfo>),
+    /// Makes an object of an upload's parts.
+    CompleteUpload(Box<CompleteUpload>, Reply<CompleteOutcome>),
+    /// Removes an upload with its parts.
+    AbortUpload(Box<AbortUpload>, Reply<()>),
+    /// Asks whether the slice has no record of the bucket with this id, after all earlier commands.
+    ProbeEmpty(u64, Reply<bool>),
+    /// Removes marks of extents that no record owns. Replies with the runs that were freed.
+    FreeOrphans(Box<FreeOrphans>, Reply<Vec<Extent>>),
+}
+
+impl Command {
+    /// Returns the payload that the command brings.
+    pub(crate) fn payload(&self) -> Option<&StagedPayload> {
+        match self {
+            Self::Put(put, _) => Some(&put.payload),
+            Self::PutPart(part, _) => Some(&part.payload),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the command frees space rather than needing it.
+    pub(crate) const fn frees_space(&self) -> bool {
+        matches!(
+            self,
+            Self::Delete(..) | Self::AbortUpload(..) | Self::ProbeEmpty(..) | Self::FreeOrphans(..)
+        )
+    }
+
+    /// Completes the command with an error.
+    pub(crate) fn fail(self, error: &EngineError) {
+        // The receiver may be gone.
+        fn send<T>(reply: Reply<T>, error: &EngineError) {
+            let _ = reply.send(Err(error.clone()));
+        }
+        match self {
+            Self::Put(_, reply) => send(reply, error),
+            Self::Delete(_, reply) => send(reply, error),
+            Self::Lock(_, reply) | Self::AbortUpload(_, reply) => send(reply, error),
+            Self::CreateUpload(_, reply) => send(reply, error),
+            Self::PutPart(_, reply) => send(reply, error),
+            Self::CompleteUpload(_, reply) => send(reply, error),
+            Self::ProbeEmpty(_, reply) => send(reply, error),
+            Self::FreeOrphans(_, reply) => send(reply, error),
+        }
+    }
+}
+
+pub(crate) struct DeleteObject {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) options: DeleteOptions,
+}
+
+pub(crate) struct ChangeLock {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    /// `None` means the current version.
+    pub(crate) version: Option<VersionName>,
+    pub(crate) change: LockChange,
+}
+
+/// A change of a version's lock.
+pub(crate) enum LockChange {
+    Retention { retention: Option<Retention>, bypass_governance: bool },
+    LegalHold(bool),
+}
+
+pub(crate) struct CreateUpload {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) upload: NewUpload,
+}
+
+pub(crate) struct AbortUpload {
+    pub(crate) bucket: Arc<Bucket>,
+    pub(crate) key: ObjectKey,
+    pub(crate) upload: UploadId,
+}
+
+pub(crate) struct FreeOrphans {
+    /// Number of a transaction. In its snapshot no record owned any of the runs.
+    pub(crate) snapshot: u64,
+    pub(crate) runs: Vec<Extent>,
+}
+
+/// A put of an object whose payload has been written.
+pub struct PutObject {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// The key that the payload was written for.
+    pub key: ObjectKey,
+    /// The payload, with all its writes completed.
+    pub payload: StagedPayload,
+    /// Entity tag of the payload.
+    pub etag: Etag,
+    /// Stored headers, and checksums that have been verified.
+    pub attributes: Attributes,
+    /// Conditions on the current object.
+    pub condition: WriteCondition,
+    /// Lock of the new version. Without a retention it gets the bucket's default retention.
+    pub lock: ObjectLock,
+}
+
+/// An upload of a part whose payload has been written.
+pub struct PutPart {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// The key that the upload is for.
+    pub key: ObjectKey,
+    /// The upload.
+    pub upload: UploadId,
+    /// Number of the part, 1 to 10 000.
+    pub number: u16,
+    /// The payload, written for this key ([`crate::Engine::write_payload`]), with all its writes completed.
+    pub payload: StagedPayload,
+    /// Checksum of the part, which has been verified.
+    pub checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+/// A completion of an upload.
+pub struct CompleteUpload {
+    /// The bucket.
+    pub bucket: Arc<Bucket>,
+    /// The key that the upload is for.
+    pub key: ObjectKey,
+    /// The upload.
+    pub upload: UploadId,
+    /// Number and MD5 of each part of the object, in ascending order of numbers. Other parts are removed.
+    pub parts: Vec<(u16, [u8; 16])>,
+    /// Checksums of the object.
+    pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
+    /// Conditions on the current object.
+    pub condition: WriteCondition,
+}

@@ -1,0 +1,62 @@
+//! A staged payload: written to its extents, but not yet part of an object.
+
+use crate::format::codec::Payload;
+use crate::space::allocator::Reservation;
+
+/// A payload whose writes have all completed. The committer flushes them before it commits the record.
+#[derive(Debug)]
+pub struct StagedPayload {
+    pub(crate) parts: StagedParts,
+}
+
+/// The parts of a staged payload.
+#[derive(Debug)]
+pub(crate) struct StagedParts {
+    pub(crate) size: u64,
+    pub(crate) md5: [u8; 16],
+    pub(crate) payload: Payload,
+    /// Bytes of an inline payload.
+    pub(crate) inline: Vec<u8>,
+    pub(crate) reservation: Option<Reservation>,
+    /// The flush epoch of the slice when the payload began ([`crate::slice::Slice::flush_epoch`]).
+    pub(crate) flush_epoch: u64,
+}
+
+impl StagedPayload {
+    /// Returns the volumes that must be flushed before the commit. A number may occur more than once.
+    pub(crate) fn volumes(&self) -> impl Iterator<Item = u32> + '_ {
+        self.parts.payload.owned().map(|extent| extent.volume)
+    }
+
+    /// Returns the flush epoch in which the payload began.
+    pub(crate) const fn flush_epoch(&self) -> u64 {
+        self.parts.flush_epoch
+    }
+
+    /// Returns the size of the payload in bytes.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.parts.size
+    }
+
+    /// Returns the MD5 of the payload.
+    #[must_use]
+    pub const fn md5(&self) -> [u8; 16] {
+        self.parts.md5
+    }
+
+    /// Returns whether the payload is encrypted at rest.
+    #[must_use]
+    pub const fn is_encrypted(&self) -> bool {
+        self.parts.payload.sealed.is_some()
+    }
+
+    /// Returns the number of bytes that are stored in the record.
+    pub(crate) fn inline_bytes(&self) -> usize {
+        self.parts.inline.len()
+    }
+
+    pub(crate) fn into_parts(self) -> StagedParts {
+        self.parts
+    }
+}

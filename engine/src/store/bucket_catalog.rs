@@ -1,0 +1,325 @@
+//! The bucket catalog: the environment `control` with the records of all buckets, and the thread that changes it.
+//!
+//! ```text
+//! table     key               value (little-endian)
+//! buckets   name              version 2: the record of `bucket_record.rs`
+//! control   identity          version 1: 16 bytes store id
+//! control   next_bucket_id    version 1: u64
+//! control   scrub             version 1: progress of the scrub (`scrub_record.rs`)
+//! control   scrub_last        version 1: result of the last whole scrub (`scrub_record.rs`)
+//! ```
+//! All buckets are also in memory, in order of their names. Requests look up buckets there.
+//!
+//! Deleting a bucket takes three steps, and a crash between them leaves the bucket unchanged:
+//! 1. The bucket is marked as being deleted, so that committers refuse changes of it.
+//! 2. A command in the queue of each slice asks whether the slice still holds a record of the bucket.
+//! 3. If none does, the record of the bucket is removed durably.
+
+use crate::error::{EngineError, OpenContext, OpenError};
+use crate::fault_reports::{FaultReports, StoreFault};
+use crate::format::bucket_record::{self, BUCKET_RECORD_VERSION};
+use crate::format::codec::{self, SMALL_RECORD_VERSION};
+use crate::format::scrub_record::ScrubRecord;
+use crate::format::superblock::StoreId;
+use crate::limits::CONTROL_MAP_BYTES;
+use crate::slice::Slice;
+use crate::slice::command::{Command, Reply};
+use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
+use cairn_lmdb::{Environment, EnvironmentOptions, Table};
+use cairn_model::{BucketName, Clock};
+use futures_channel::oneshot;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+
+pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
+pub(crate) const NEXT_ID_KEY: &[u8] = b"next_bucket_id";
+const SCRUB_KEY: &[u8] = b"scrub";
+const SCRUB_LAST_KEY: &[u8] = b"scrub_last";
+
+/// All buckets, in order of their names.
+pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
+
+/// A change of the catalog.
+pub(crate) enum CatalogCommand {
+    Create(BucketName, BucketSettings, Reply<Arc<Bucket>>),
+    /// Changes a setting of the bucket with this id and name.
+    Change(u64, BucketName, BucketChange, Reply<()>),
+    Delete(BucketName, Reply<()>),
+    /// Saves the progress of the scrub.
+    SaveScrub(ScrubRecord, Reply<()>),
+    Stop,
+}
+
+/// The records of all buckets. Only its own thread changes them.
+pub(crate) struct BucketCatalog {
+    pub(crate) environment: Environment,
+    pub(crate) buckets_table: Table,
+    pub(crate) control_table: Table,
+    pub(crate) store: StoreId,
+    /// The reason why the catalog accepts no more changes. Set once, when a commit failed so that its outcome is unknown.
+    stopped: Arc<OnceLock<String>>,
+    pub(crate) fault_reports: Arc<FaultReports>,
+}
+
+impl BucketCatalog {
+    /// Creates the environment of a new store.
+    pub(crate) fn create(data_dir: &Path, store: StoreId) -> Result<(), OpenError> {
+        let path = data_dir.join("control");
+        std::fs::create_dir_all(&path).doing("creating", &path)?;
+        let catalog = Self::open_environment(data_dir, store)?;
+        let mut txn = catalog.environment.write().doing("writing", &path)?;
+        let table = catalog.control_table;
+        txn.put(table, IDENTITY_KEY, SMALL_RECORD_VERSION, &store.0, &[]).doing("writing", &path)?;
+        txn.put(table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &1u64.to_le_bytes(), &[])
+            .doing("writing", &path)?;
+        txn.commit().doing("writing", &path)
+    }
+
+    fn open_environment(data_dir: &Path, store: StoreId) -> Result<Self, OpenError> {
+        let path = data_dir.join("control");
+        if !path.is_dir() {
+            return Err(OpenError::Damaged { path, what: "the control environment is missing".to_owned() });
+        }
+        let options = EnvironmentOptions { map_bytes: CONTROL_MAP_BYTES, tables_max: 32 };
+        let environment = Environment::open(&path, options).doing("opening", &path)?;
+        let buckets_table = environment.table("buckets").doing("opening", &path)?;
+        let control_table = environment.table("control").doing("opening", &path)?;
+        Ok(Self {
+            environment,
+            buckets_table,
+            control_table,
+            store,
+            stopped: Arc::default(),
+            fault_reports: Arc::default(),
+        })
+    }
+
+    /// Opens the environment of a store and reads its buckets.
+    pub(crate) fn open(
+        data_dir: &Path,
+        store: StoreId,
+    ) -> Result<(Self, BTreeMap<BucketName, Arc<Bucket>>), OpenError> {
+        let path = data_dir.join("control");
+        Environment::check_exists(&path).doing("opening", &path)?;
+        let catalog = Self::open_environment(data_dir, store)?;
+        let damaged = |what: &str| OpenError::Damaged { path: path.clone(), what: what.to_owned() };
+        let mut buckets = BTreeMap::new();
+        {
+            let txn = catalog.environment.read().doing("reading", &path)?;
+            let identity = txn.get(catalog.control_table, IDENTITY_KEY).doing("reading", &path)?;
+            if identity.is_none_or(|record| record.body != catalog.store.0) {
+                return Err(damaged("the control environment is empty, or belongs to another store"));
+            }
+            for item in txn.scan(catalog.buckets_table, &[]).doing("reading", &path)? {
+                let (key, record) = item.doing("reading", &path)?;
+                let bucket = bucket_record::decode(key, &record)
+                    .ok_or_else(|| damaged("a bucket record of a form that this program does not know"))?;
+                buckets.insert(bucket.name.clone(), Arc::new(bucket));
+            }
+        }
+        Ok((catalog, buckets))
+    }
+
+    /// Runs until it is told to stop, or until all senders are gone.
+    pub(crate) fn run(
+        &self,
+        commands: &Receiver<CatalogCommand>,
+        buckets: &Buckets,
+        slices: &[Arc<Slice>],
+        clock: &dyn Clock,
+    ) {
+        while let Ok(command) = commands.recv() {
+            if let Some(reason) = self.stopped.get() {
+                match command {
+                    CatalogCommand::Create(_, _, reply) => {
+                        drop(reply.send(Err(EngineError::Io(reason.clone()))))
+                    }
+                    CatalogCommand::Change(_, _, _, reply)
+                    | CatalogCommand::Delete(_, reply)
+                    | CatalogCommand::SaveScrub(_, reply) => {
+                        drop(reply.send(Err(EngineError::Io(reason.clone()))))
+                    }
+                    CatalogCommand::Stop => return,
+                }
+                continue;
+            }
+            // The receiver of the outcome may be gone.
+            match command {
+                CatalogCommand::Create(name, settings, reply) => {
+                    drop(reply.send(self.create_bucket(name, settings, buckets, clock)))
+                }
+                CatalogCommand::Change(id, name, change, reply) => {
+                    drop(reply.send(self.change_bucket((id, &name), change, buckets)))
+                }
+                CatalogCommand::Delete(name, reply) => {
+                    drop(reply.send(self.delete_bucket(&name, buckets, slices)))
+                }
+                CatalogCommand::SaveScrub(record, reply) => drop(reply.send(self.save_scrub(&record))),
+                CatalogCommand::Stop => return,
+            }
+        }
+    }
+
+    /// Checks that a record can be read.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        let txn = self.environment.read()?;
+        let found = txn.get(self.control_table, IDENTITY_KEY)?;
+        found.map(|_| ()).ok_or_else(|| EngineError::Corrupt("the store's identity is missing".to_owned()))
+    }
+
+    /// Reads the progress of the scrub. If the record is invalid, the scrub starts again, but the store opens.
+    pub(crate) fn scrub_record(&self) -> ScrubRecord {
+        let read = || -> Result<Option<ScrubRecord>, cairn_lmdb::Error> {
+            let txn = self.environment.read()?;
+            let last = txn.get(self.control_table, SCRUB_LAST_KEY)?.map(|record| record.body);
+            let record = txn.get(self.control_table, SCRUB_KEY)?;
+            Ok(record.and_then(|record| ScrubRecord::decode(record.body, last)))
+        };
+        read().unwrap_or_else(|error| {
+            tracing::warn!(target: "service::engine", %error, "the progress of the scrub cannot be read: it starts again");
+            None
+        }).unwrap_or_default()
+    }
+
+    fn save_scrub(&self, record: &ScrubRecord) -> Result<(), EngineError> {
+        let mut txn = self.environment.write()?;
+        txn.put(self.control_table, SCRUB_KEY, SMALL_RECORD_VERSION, &record.encode(), &[])?;
+        txn.put(self.control_table, SCRUB_LAST_KEY, SMALL_RECORD_VERSION, &record.encode_last(), &[])?;
+        self.commit(txn)
+    }
+
+    fn create_bucket(
+        &self,
+        name: BucketName,
+        mut settings: BucketSettings,
+        buckets: &Buckets,
+        clock: &dyn Clock,
+    ) -> Result<Arc<Bucket>, EngineError> {
+        if settings.object_lock {
+            settings.versioning = Versioning::Enabled;
+        }
+        if buckets.read().unwrap_or_else(PoisonError::into_inner).contains_key(&name) {
+            return Err(EngineError::BucketAlreadyExists);
+        }
+        let mut txn = self.environment.write()?;
+        let next =
+            txn.get(self.control_table, NEXT_ID_KEY)?.and_then(|record| codec::decode_u64(record.body));
+        let id = next.ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
+        txn.put(self.control_table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &(id + 1).to_le_bytes(), &[])?;
+        let bucket = Arc::new(Bucket::new(id, name.clone(), clock.now(), settings));
+        self.put_bucket(txn, &bucket, &bucket.settings())?;
+        buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
+        Ok(bucket)
+    }
+
+    /// Writes the record of a bucket with these settings, and commits.
+    fn put_bucket(
+        &self,
+        mut txn: cairn_lmdb::WriteTxn<'_>,
+        bucket: &Bucket,
+        settings: &BucketSettings,
+    ) -> Result<(), EngineError> {
+        let body = bucket_record::encode(bucket, settings);
+        txn.put(self.buckets_table, bucket.name.as_str().as_bytes(), BUCKET_RECORD_VERSION, &body, &[])?;
+        self.commit(txn)
+    }
+
+    fn change_bucket(
+        &self,
+        (id, name): (u64, &BucketName),
+        change: BucketChange,
+        buckets: &Buckets,
+    ) -> Result<(), EngineError> {
+        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        // A bucket of the same name may have been created in the meantime.
+        let bucket = found.filter(|bucket| bucket.id == id).ok_or(EngineError::NoSuchBucket)?;
+        let before = bucket.settings();
+        let mut settings = BucketSettings::clone(&before);
+        match change {
+            BucketChange::Versioning(versioning) => {
+                let goes_back =
+                    versioning == Versioning::Unversioned && before.versioning != Versioning::Unversioned;
+                if goes_back || (before.object_lock && versioning != Versioning::Enabled) {
+                    return Err(EngineError::InvalidBucketState);
+                }
+                settings.versioning = versioning;
+            }
+            BucketChange::DefaultRetention(_) if !before.object_lock => {
+                return Err(EngineError::InvalidBucketState);
+            }
+            BucketChange::DefaultRetention(retention) => settings.default_retention = retention,
+            BucketChange::Cors(rules) => settings.cors = rules,
+            BucketChange::Quota(quota) => {
+                // Compared with the usage and enforced before it is durable, so that the usage cannot exceed it meanwhile.
+                bucket.set_quota(quota)?;
+                settings.quota = quota;
+            }
+        }
+        let written = self
+            .environment
+            .write()
+            .map_err(EngineError::from)
+            .and_then(|txn| self.put_bucket(txn, &bucket, &settings));
+        bucket.set_settings(if written.is_ok() { settings } else { BucketSettings::clone(&before) });
+        written
+    }
+
+    fn delete_bucket(
+        &self,
+        name: &BucketName,
+        buckets: &Buckets,
+        slices: &[Arc<Slice>],
+    ) -> Result<(), EngineError> {
+        let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
+        let bucket = found.ok_or(EngineError::NoSuchBucket)?;
+        bucket.set_state(BucketState::Deleting);
+        let removed = self.remove_if_empty(&bucket, slices);
+        if self.stopped.get().is_some() {
+            // The device may hold the removal. Nothing may be put into a bucket that may be missing after the next start.
+            return removed;
+        }
+        if removed.is_ok() {
+            bucket.set_state(BucketState::Deleted);
+            buckets.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        } else {
+            bucket.set_state(BucketState::Active);
+        }
+        removed
+    }
+
+    fn remove_if_empty(&self, bucket: &Bucket, slices: &[Arc<Slice>]) -> Result<(), EngineError> {
+        let mut answers = Vec::with_capacity(slices.len());
+        for slice in slices {
+            let (reply, answer) = oneshot::channel();
+            slice.queue.push(Command::ProbeEmpty(bucket.id, reply))?;
+            answers.push(answer);
+        }
+        for answer in answers {
+            let empty = futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)??;
+            if !empty {
+                return Err(EngineError::BucketNotEmpty);
+            }
+        }
+        let mut txn = self.environment.write()?;
+        txn.remove(self.buckets_table, bucket.name.as_str().as_bytes())?;
+        self.commit(txn)
+    }
+
+    fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
+        let committed = txn.commit().map_err(EngineError::from);
+        if let Err(error @ EngineError::Io(_)) = &committed {
+            let reason = format!("buckets cannot be changed after a failure: {error}; restart the service");
+            if self.stopped.set(reason.clone()).is_ok() {
+                self.fault_reports.report(&StoreFault::ChangesStopped { reason: &reason });
+            }
+        }
+        committed
+    }
+
+    /// Returns the reason why the catalog accepts no more changes, shared with the store.
+    pub(crate) fn stopped(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.stopped)
+    }
+}

@@ -1,0 +1,233 @@
+//! Compaction of the running store: gives freed space in metadata and empty volumes back to the file system.
+//!
+//! One compaction runs at a time, on a thread of its own. It replaces one environment after the other by a compact copy while
+//! requests are served (`lmdb/src/compact_open.rs`). After each step it rests for as long as the step took, so that the
+//! device's flushes are left to the commits. It ends when the disk falls below the reserve. Then it truncates volumes that
+//! hold nothing.
+
+use crate::device::disk_space::DiskSpace;
+use crate::error::EngineError;
+use crate::limits::{
+    COMPACTION_REST_FACTOR, COMPACTION_REST_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM, UNIT_BYTES,
+};
+use crate::slice::Slice;
+use crate::store::{Store, spawn};
+use cairn_lmdb::{CopyProgress, Environment, OpenCompactOptions, OpenCompaction};
+use cairn_model::Timestamp;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Niceness of the thread: requests have priority.
+const NICENESS: i32 = 10;
+
+/// An environment outside of the engine that is compacted with the store, for example that of the audit trail: the name of its
+/// folder in the data folder, and the environment.
+pub type OtherEnvironment = (&'static str, Arc<Environment>);
+
+/// Progress and result of the last compaction since the store was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CompactionStatus {
+    /// When it began. `None` if there was none.
+    pub started_at: Option<Timestamp>,
+    /// When it ended. `None` while it runs.
+    pub finished_at: Option<Timestamp>,
+    /// Environments to compact.
+    pub environments: u32,
+    /// Environments that are done, compacted or with little to gain.
+    pub environments_done: u32,
+    /// Bytes of records copied in the current environment, and the approximate number to copy.
+    pub copied_bytes: u64,
+    /// See `copied_bytes`.
+    pub expected_bytes: u64,
+    /// Bytes of the data files of the environments that are done, before.
+    pub bytes_before: u64,
+    /// Bytes of the same files now.
+    pub bytes_after: u64,
+    /// Records of those environments.
+    pub records: u64,
+    /// Bytes by which empty volumes were truncated.
+    pub volume_bytes_freed: u64,
+    /// The longest time for which the writers of an environment had to wait for the replacement of its file.
+    pub pause_max: Duration,
+    /// Why it ended early. Environments that were done before stay compact.
+    pub error: Option<String>,
+}
+
+/// The compaction of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Compactions {
+    status: Mutex<CompactionStatus>,
+    is_running: AtomicBool,
+    /// Set when the store closes.
+    is_ended: AtomicBool,
+}
+
+impl Compactions {
+    fn lock(&self) -> MutexGuard<'_, CompactionStatus> {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a running compaction early, and refuses others.
+    pub(crate) fn end(&self) {
+        self.is_ended.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Store {
+    /// Begins to compact the store and `others`. Returns at once; [`Store::compaction`] shows the progress.
+    ///
+    /// # Errors
+    /// [`EngineError::Overloaded`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
+    /// does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
+    pub fn begin_compaction(self: &Arc<Self>, others: Vec<OtherEnvironment>) -> Result<(), EngineError> {
+        if self.compactions.is_ended.load(Ordering::SeqCst) {
+            return Err(EngineError::ShuttingDown);
+        }
+        if self.compactions.is_running.swap(true, Ordering::SeqCst) {
+            return Err(EngineError::Overloaded);
+        }
+        let own = Arc::clone(self);
+        let begun = self.refuse_without_space(&others).and_then(|()| {
+            let environments = u32::try_from(self.slices.len() + 1 + others.len()).unwrap_or(u32::MAX);
+            let started_at = Some(self.clock.now());
+            *self.compactions.lock() =
+                CompactionStatus { environments, started_at, ..CompactionStatus::default() };
+            let body = move || own.run_compaction(&others);
+            let thread = spawn("compaction".to_owned(), self.disk.path(), body);
+            thread.map_err(|error| EngineError::Io(error.to_string()))
+        });
+        match begun {
+            Ok(thread) => {
+                let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+                threads.retain(|thread| !thread.is_finished());
+                threads.push(thread);
+                Ok(())
+            }
+            Err(error) => {
+                self.compactions.is_running.store(false, Ordering::SeqCst);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns progress or result of the last compaction.
+    #[must_use]
+    pub fn compaction(&self) -> CompactionStatus {
+        self.compactions.lock().clone()
+    }
+
+    fn refuse_without_space(&self, others: &[OtherEnvironment]) -> Result<(), EngineError> {
+        let own = self.slices.iter().map(|slice| &slice.environment);
+        let all = own.chain([&self.catalog.environment]).chain(others.iter().map(|(_, other)| &**other));
+        let available = self.disk.measure();
+        for environment in all {
+            let needed = environment.compaction_need(METADATA_HEADROOM)?;
+            if needed.is_some_and(|needed| needed > available) {
+                return Err(EngineError::StorageFull);
+            }
+        }
+        Ok(())
+    }
+
+    fn run_compaction(&self, others: &[OtherEnvironment]) {
+        // On Linux this applies to the calling thread. If it fails, the work is done at normal priority.
+        let _ = rustix::process::nice(NICENESS);
+        let done = self.compact_all(others);
+        let status = {
+            let mut status = self.compactions.lock();
+            status.finished_at = Some(self.clock.now());
+            status.error = done.err();
+            status.clone()
+        };
+        if let Some(error) = &status.error {
+            tracing::warn!(target: "service::engine", %error, "the compaction ended early: what was done before stays compact");
+        } else {
+            let CompactionStatus { bytes_before, bytes_after, volume_bytes_freed, pause_max, .. } = status;
+            let pause_ms = u64::try_from(pause_max.as_millis()).unwrap_or(u64::MAX);
+            tracing::info!(target: "service::engine", bytes_before, bytes_after, volume_bytes_freed, pause_ms, "the store was compacted");
+        }
+        self.compactions.is_running.store(false, Ordering::SeqCst);
+    }
+
+    fn compact_all(&self, others: &[OtherEnvironment]) -> Result<(), String> {
+        for slice in &self.slices {
+            if let Some(reason) = slice.stopped.get() {
+                return Err(reason);
+            }
+            self.compact_environment(&format!("slices/{:02}/meta", slice.number), &slice.environment)?;
+        }
+        self.compact_environment("control", &self.catalog.environment)?;
+        for (name, environment) in others {
+            self.compact_environment(name, environment)?;
+        }
+        for slice in &self.slices {
+            let freed = truncate_empty_volumes(slice, &self.disk);
+            self.compactions.lock().volume_bytes_freed +=
+                freed.map_err(|error| format!("truncating a volume of slice {}: {error}", slice.number))?;
+        }
+        Ok(())
+    }
+
+    fn compact_environment(&self, name: &str, environment: &Environment) -> Result<(), String> {
+        let is_full = std::cell::Cell::new(false);
+        let proceed = |progress: CopyProgress| {
+            {
+                let mut status = self.compactions.lock();
+                (status.copied_bytes, status.expected_bytes) =
+                    (progress.copied_bytes, progress.expected_bytes);
+            }
+            rest(progress.step);
+            is_full.set(self.disk.measure() == 0);
+            !is_full.get() && !self.compactions.is_ended.load(Ordering::SeqCst)
+        };
+        let options = OpenCompactOptions {
+            headroom_bytes: METADATA_HEADROOM,
+            available_bytes: self.disk.measure(),
+            proceed: &proceed,
+        };
+        let OpenCompaction { compaction, pause } = environment.compact(&options).map_err(|error| {
+            if is_full.get() {
+                format!("{name}: the free space of the disk fell below the reserve")
+            } else {
+                format!("{name}: {error}")
+            }
+        })?;
+        let mut status = self.compactions.lock();
+        status.environments_done += 1;
+        (status.copied_bytes, status.expected_bytes) = (0, 0);
+        status.bytes_before += compaction.bytes_before;
+        status.bytes_after += compaction.bytes_after;
+        status.records += compaction.records;
+        status.pause_max = status.pause_max.max(pause);
+        Ok(())
+    }
+}
+
+/// Leaves the device to others after a step that took `step`.
+#[expect(clippy::disallowed_methods, reason = "a thread of its own")]
+fn rest(step: Duration) {
+    std::thread::sleep((step * COMPACTION_REST_FACTOR).min(COMPACTION_REST_MAX));
+}
+
+/// Truncates the volumes of a slice that hold nothing to their header. Returns the freed bytes.
+///
+/// The maintainer lets them grow again when space is needed.
+fn truncate_empty_volumes(slice: &Slice, disk: &DiskSpace) -> Result<u64, EngineError> {
+    let _none_grows = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
+    // An inspection compares the extents of a snapshot with the lengths of the volumes, so none may run.
+    let Ok(_no_inspection) = slice.change_log.follow(&slice.environment) else { return Ok(0) };
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut freed = 0;
+    for volume in volumes {
+        if volume.bytes() <= GROWTH_BYTES_MIN || volume.failed() {
+            continue;
+        }
+        let Some(allocated) = slice.allocator.take_empty_volume(volume.number, volume.units()) else {
+            continue;
+        };
+        volume.truncate().map_err(|error| EngineError::Io(error.to_string()))?;
+        freed += allocated * UNIT_BYTES;
+    }
+    Ok(freed)
+}

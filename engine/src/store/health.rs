@@ -1,0 +1,47 @@
+//! Health checks of an open store: known failures, and small reads that a hung or broken device does not complete.
+
+use crate::slice::Slice;
+use crate::store::Store;
+use std::sync::{Arc, PoisonError};
+
+impl Store {
+    /// Checks that payloads can be stored and read: no flush has failed, the file system responds, and a unit of each slice
+    /// can be read from the device.
+    ///
+    /// Blocks for as long as the device does, so only plain threads may call it.
+    ///
+    /// # Errors
+    /// The reason, as a text for operators.
+    pub fn check_storage(&self) -> Result<(), String> {
+        let path = self.disk.path();
+        rustix::fs::statvfs(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        self.slices.iter().try_for_each(check_volumes)
+    }
+
+    /// Checks that metadata can be read and changed: no commit has failed, and a record of each environment can be read.
+    ///
+    /// Blocks for as long as the device does, so only plain threads may call it.
+    ///
+    /// # Errors
+    /// The reason, as a text for operators.
+    pub fn check_metadata(&self) -> Result<(), String> {
+        let stopped = self.slices.iter().find_map(|slice| slice.stopped.get());
+        if let Some(reason) = stopped.or_else(|| self.catalog_stopped.get().cloned()) {
+            return Err(reason);
+        }
+        for slice in &self.slices {
+            slice.sequence().map_err(|error| format!("{}: {error}", slice.folder.display()))?;
+        }
+        self.catalog.check().map_err(|error| format!("the records of the buckets: {error}"))
+    }
+}
+
+fn check_volumes(slice: &Arc<Slice>) -> Result<(), String> {
+    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
+        return Err(format!("{} is read-only after a failed flush", volume.path.display()));
+    }
+    // All volumes of a slice are on the same device.
+    let Some(first) = volumes.first() else { return Ok(()) };
+    first.check_readable().map_err(|error| format!("{}: {error}", first.path.display()))
+}

@@ -1,0 +1,9 @@
+//! Objects, uploads, buckets and locks as callers of the engine see them.
+//!
+//! These types hold values and do no I/O. Only a [`bucket::Bucket`] has state: its settings and counters, shared by threads.
+
+pub(crate) mod bucket;
+pub(crate) mod disk_state;
+pub(crate) mod object;
+pub(crate) mod object_lock;
+pub(crate) mod upload;

@@ -1,0 +1,333 @@
+//! Objects, versions and listings: plain values of the engine's public interface.
+
+use crate::error::EngineError;
+use crate::types::object_lock::ObjectLock;
+use cairn_model::{Etag, Timestamp, VersionId, VersionName};
+use std::ops::Range;
+
+/// Checksum algorithms that clients may declare (AWS: "Checking object integrity").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChecksumAlgorithm {
+    /// CRC-32 (ISO HDLC).
+    Crc32,
+    /// CRC-32C (Castagnoli).
+    Crc32c,
+    /// CRC-64/NVME.
+    Crc64Nvme,
+    /// SHA-1.
+    Sha1,
+    /// SHA-256.
+    Sha256,
+}
+
+impl ChecksumAlgorithm {
+    /// All algorithms, in the order of their numbers on disk.
+    pub const ALL: [Self; 5] = [Self::Crc32, Self::Crc32c, Self::Crc64Nvme, Self::Sha1, Self::Sha256];
+
+    /// Returns the number on disk.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Crc32 => 0,
+            Self::Crc32c => 1,
+            Self::Crc64Nvme => 2,
+            Self::Sha1 => 3,
+            Self::Sha256 => 4,
+        }
+    }
+
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|algorithm| algorithm.number() == number)
+    }
+
+    pub(crate) const fn bit(self) -> u8 {
+        1 << self.number()
+    }
+}
+
+/// What a checksum is of (AWS: "Checking object integrity", checksum types).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ChecksumKind {
+    /// The object's bytes.
+    #[default]
+    FullObject,
+    /// The concatenated checksums of its parts.
+    Composite,
+}
+
+/// Stored headers and declared checksums of an object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// Lower-case names, with values as the client sent them: `content-type` and similar headers, and `x-amz-meta-*`.
+    pub headers: Vec<(String, Vec<u8>)>,
+    /// Digests that the client declared and that matched the data.
+    pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
+    /// What the digests cover.
+    pub checksum_kind: ChecksumKind,
+}
+
+/// Consecutively numbered parts of an object that have the same size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PartRun {
+    /// Number of the first part.
+    pub first: u16,
+    /// Number of parts, at least 1.
+    pub count: u16,
+    /// Bytes of each part.
+    pub size: u64,
+}
+
+/// An object's metadata.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectInfo {
+    /// Bytes of the payload.
+    pub size: u64,
+    /// Entity tag.
+    pub etag: Etag,
+    /// When this version was written.
+    pub last_modified: Timestamp,
+    /// Identity of this version.
+    pub version: VersionId,
+    /// Whether it is the key's `null` version.
+    pub is_null: bool,
+    /// Stored headers and checksums.
+    pub attributes: Attributes,
+    /// Whether the payload is encrypted at rest.
+    pub encrypted: bool,
+    /// Retention and legal hold of the version.
+    pub lock: ObjectLock,
+    /// The parts of a multipart upload, in order. Empty if the object was put in one piece.
+    pub parts: Vec<PartRun>,
+}
+
+impl ObjectInfo {
+    /// Returns the version as clients name it.
+    #[must_use]
+    pub const fn version_name(&self) -> VersionName {
+        version_name(self.version, self.is_null)
+    }
+
+    /// Returns the byte range of part `number`, or `None` if the object has no such part.
+    ///
+    /// An object that was put in one piece has only part 1.
+    #[must_use]
+    pub fn part_range(&self, number: u16) -> Option<Range<u64>> {
+        if self.parts.is_empty() {
+            return (number == 1).then_some(0..self.size);
+        }
+        let mut start = 0;
+        for run in &self.parts {
+            if let Some(within) = number.checked_sub(run.first).filter(|within| *within < run.count) {
+                let start = start + u64::from(within) * run.size;
+                return Some(start..start + run.size);
+            }
+            start += u64::from(run.count) * run.size;
+        }
+        None
+    }
+}
+
+/// Returns a version as clients name it.
+pub(crate) const fn version_name(version: VersionId, is_null: bool) -> VersionName {
+    if is_null { VersionName::Null } else { VersionName::Id(version) }
+}
+
+/// The entity tags of an `If-Match` or `If-None-Match` header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EtagMatch {
+    /// `*`: any current object.
+    Any,
+    /// One of these tags, without quotes.
+    OneOf(Vec<String>),
+}
+
+/// Conditions on the current object, evaluated inside the commit (RFC 9110 section 13; AWS: "Conditional requests").
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WriteCondition {
+    /// `If-None-Match`: the current object must not match. With [`EtagMatch::Any`] there must be no current object.
+    pub if_none_match: Option<EtagMatch>,
+    /// `If-Match`: there must be a current object, and it must match.
+    pub if_match: Option<EtagMatch>,
+    /// `x-amz-if-match-size`, bytes.
+    pub if_size: Option<u64>,
+    /// `x-amz-if-match-last-modified-time`, whole seconds since the Unix epoch.
+    pub if_last_modified_seconds: Option<u64>,
+}
+
+impl EtagMatch {
+    fn matches(&self, etag: Etag) -> bool {
+        match self {
+            Self::Any => true,
+            Self::OneOf(tags) => tags.contains(&etag.to_string()),
+        }
+    }
+}
+
+impl WriteCondition {
+    /// Returns the condition that there is no current object.
+    #[must_use]
+    pub fn if_absent() -> Self {
+        Self { if_none_match: Some(EtagMatch::Any), ..Self::default() }
+    }
+
+    /// Decides the condition on the current object.
+    ///
+    /// # Errors
+    /// [`EngineError::PreconditionFailed`], or [`EngineError::NoSuchKey`] if the condition needs an object and there is none.
+    pub fn check(&self, current: Option<&ObjectInfo>) -> Result<(), EngineError> {
+        let Self { if_none_match, if_match, if_size, if_last_modified_seconds } = self;
+        let Some(info) = current else {
+            let needs_object = if_match.is_some() || if_size.is_some() || if_last_modified_seconds.is_some();
+            return if needs_object { Err(EngineError::NoSuchKey) } else { Ok(()) };
+        };
+        let holds = if_match.as_ref().is_none_or(|tags| tags.matches(info.etag))
+            && if_none_match.as_ref().is_none_or(|tags| !tags.matches(info.etag))
+            && if_size.is_none_or(|size| size == info.size)
+            && if_last_modified_seconds.is_none_or(|seconds| seconds == info.last_modified.seconds());
+        if holds { Ok(()) } else { Err(EngineError::PreconditionFailed) }
+    }
+}
+
+/// The outcome of a put.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PutOutcome {
+    /// Identity of the new version.
+    pub version: VersionId,
+    /// Whether it is the key's `null` version, because the bucket's versioning is off or suspended.
+    pub is_null: bool,
+    /// When the version was written.
+    pub last_modified: Timestamp,
+    /// Whether it replaced a current object.
+    pub replaced: bool,
+}
+
+/// The outcome of a completion, or of an earlier identical one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CompleteOutcome {
+    /// The new version.
+    pub put: PutOutcome,
+    /// Its entity tag.
+    pub etag: Etag,
+}
+
+/// Options of a delete.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// The version to delete permanently. `None` deletes the object, with a delete marker if the bucket has versioning.
+    pub version: Option<VersionName>,
+    /// Conditions on the current object or the named version.
+    pub condition: WriteCondition,
+    /// Whether to bypass governance retention. The caller has checked the permission.
+    pub bypass_governance: bool,
+}
+
+/// The outcome of a delete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeleteOutcome {
+    /// Whether the current object or the named version existed.
+    pub existed: bool,
+    /// The delete marker that was created, or the version that was named.
+    pub version: Option<VersionName>,
+    /// Whether `version` is a delete marker.
+    pub is_delete_marker: bool,
+}
+
+/// Parameters of a list of objects.
+#[derive(Clone, Debug)]
+pub struct ListObjects<'a> {
+    /// Keys must begin with this.
+    pub prefix: &'a [u8],
+    /// Keys with this delimiter after the prefix are grouped into a common prefix. Never empty.
+    pub delimiter: Option<&'a [u8]>,
+    /// Where the page begins, exclusive.
+    pub after: Option<ListPosition>,
+    /// Maximum of objects and common prefixes together.
+    pub max: usize,
+}
+
+/// A position in a list of objects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListPosition {
+    /// After this key.
+    AfterKey(Vec<u8>),
+    /// After all keys that begin with this prefix.
+    AfterPrefix(Vec<u8>),
+}
+
+/// One page of objects.
+#[derive(Clone, Debug, Default)]
+pub struct ListPage {
+    /// Objects, ordered by key.
+    pub objects: Vec<ListedObject>,
+    /// Common prefixes in order.
+    pub common_prefixes: Vec<Vec<u8>>,
+    /// Where the next page begins. `None` for the last page.
+    pub next: Option<ListPosition>,
+}
+
+/// An object in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedObject {
+    /// The key.
+    pub key: String,
+    /// Bytes of the payload.
+    pub size: u64,
+    /// Entity tag.
+    pub etag: Etag,
+    /// When it was written.
+    pub last_modified: Timestamp,
+    /// Identity of the current version.
+    pub version: VersionId,
+    /// Algorithms of the declared checksums.
+    pub checksum_algorithms: Vec<ChecksumAlgorithm>,
+    /// What the checksums cover.
+    pub checksum_kind: ChecksumKind,
+}
+
+/// Parameters of a list of versions.
+#[derive(Clone, Debug)]
+pub struct ListVersions<'a> {
+    /// Keys must begin with this.
+    pub prefix: &'a [u8],
+    /// Keys with this delimiter after the prefix are grouped into a common prefix. Never empty.
+    pub delimiter: Option<&'a [u8]>,
+    /// Where the page begins, exclusive.
+    pub after: Option<VersionPosition>,
+    /// Maximum of versions and common prefixes together.
+    pub max: usize,
+}
+
+/// A position in a list of versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VersionPosition {
+    /// After all versions of this key.
+    AfterKey(Vec<u8>),
+    /// After all keys that begin with this prefix.
+    AfterPrefix(Vec<u8>),
+    /// After this version of this key, and before older ones. If a `null` version no longer exists, the page begins with the
+    /// key's newest version.
+    AfterVersion(Vec<u8>, VersionName),
+}
+
+/// One page of versions.
+#[derive(Clone, Debug, Default)]
+pub struct VersionsPage {
+    /// In order of their keys, the newest version of a key first.
+    pub versions: Vec<ListedVersion>,
+    /// Common prefixes in order.
+    pub common_prefixes: Vec<Vec<u8>>,
+    /// Where the next page begins. `None` for the last page.
+    pub next: Option<VersionPosition>,
+}
+
+/// A version in a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVersion {
+    /// Key, size, entity tag and date. A delete marker has no size, entity tag or checksums.
+    pub object: ListedObject,
+    /// The version as clients name it.
+    pub name: VersionName,
+    /// Whether it is the newest version of its key.
+    pub is_latest: bool,
+    /// Whether it is a delete marker.
+    pub is_delete_marker: bool,
+}

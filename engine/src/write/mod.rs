@@ -1,0 +1,3 @@
+//! The write path: buffers, digests and staged payloads.
+
+pub(crate) mod writer;

@@ -1,0 +1,15 @@
+//! Integration tests of the engine on real LMDB and direct I/O.
+//!
+//! All of them are modules of one binary, so that the engine is linked once. Tests that need the feature `simulation` are in
+//! the binary `simulation`: that feature scales the engine's sizes down.
+
+mod compact;
+mod encryption;
+mod model;
+mod multipart;
+mod objects;
+mod quota;
+mod space;
+mod support;
+mod verify;
+mod versions;

@@ -1,0 +1,17 @@
+//! A request's claim about its signature.
+
+use super::date::AmzDate;
+use super::payload::Payload;
+use super::scope::{Scope, SignedHeaders};
+use crate::request::SignatureKind;
+
+/// What a request states about its signature, in headers or in the query. Well-formed, but not verified.
+pub(super) struct Claim<'a> {
+    pub(super) kind: SignatureKind,
+    pub(super) scope: Scope<'a>,
+    pub(super) signed_headers: SignedHeaders<'a>,
+    /// As sent: not necessarily hexadecimal digits.
+    pub(super) signature: &'a [u8],
+    pub(super) date: AmzDate,
+    pub(super) payload: Payload<'a>,
+}

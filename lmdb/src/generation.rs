@@ -1,0 +1,273 @@
+//! One data file of an environment, opened with LMDB.
+//!
+//! Compaction of an open environment replaces its generation by another one with the same records. Transactions keep the
+//! generation in which they began.
+
+use crate::error::Error;
+use crate::limits::{MAP_BYTES_MIN, READERS_MAX};
+use crate::table::{Database, TOTALS_TABLE, Table};
+use heed::{Env, EnvOpenOptions, WithTls};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// Name of the data file in the folder of an environment.
+pub(crate) const DATA_FILE: &str = "data.mdb";
+
+/// How an environment is opened.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvironmentOptions {
+    /// Size of the map in bytes of address space, not of disk. It is halved, down to 1 GiB, while the system refuses
+    /// it.
+    pub map_bytes: usize,
+    /// Most named tables.
+    pub tables_max: u32,
+}
+
+/// Zeros that one write appends to the data file.
+static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
+
+/// An open data file. Commits are durable: LMDB runs in its default mode with both flushes.
+#[derive(Debug)]
+pub(crate) struct Generation {
+    pub(crate) env: Env<WithTls>,
+    /// The opened tables, by the number in [`Table`].
+    databases: Box<[OnceLock<Database>]>,
+    pub(crate) data: File,
+    pub(crate) page_bytes: u64,
+    /// Length of the data file up to which it is known to be written.
+    length: AtomicU64,
+    /// Added to LMDB's numbers of transactions (wrapping), so that they continue in the next generation.
+    number_offset: AtomicU64,
+    /// LMDB's number of the last transaction that is known to be committed.
+    last_committed: AtomicUsize,
+}
+
+impl Generation {
+    /// Opens the data file in the folder `path`, or creates it. The table of totals is opened too.
+    pub(crate) fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
+        let mut map_bytes = options.map_bytes;
+        let env = loop {
+            let mut open = EnvOpenOptions::new();
+            open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(options.tables_max + 1);
+            #[expect(
+                unsafe_code,
+                reason = "heed's open is unsafe, because the mapped file must not change under the process"
+            )]
+            // SAFETY: the store's folder is locked against other processes (engine's lock file), this process opens
+            // each folder once, and nothing truncates the data file while it is open. A compaction gives its name to
+            // another file, but does not touch it.
+            let opened = unsafe { open.open(path) };
+            match opened {
+                Ok(env) => break env,
+                Err(heed::Error::Io(io))
+                    if io.kind() == std::io::ErrorKind::OutOfMemory && map_bytes > MAP_BYTES_MIN =>
+                {
+                    map_bytes /= 2;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        let data = File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;
+        let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
+        let page_bytes = page_bytes(&data)?;
+        let databases = (0..=options.tables_max).map(|_| OnceLock::new()).collect();
+        let number_offset = AtomicU64::new(0);
+        let last_committed = AtomicUsize::new(env.info().last_txn_id);
+        let opened = Self { env, databases, data, page_bytes, length, number_offset, last_committed };
+        opened.open_table(Table::TOTALS, TOTALS_TABLE)?;
+        Ok(opened)
+    }
+
+    /// Opens a table under its number, or creates it when it is missing.
+    pub(crate) fn open_table(&self, table: Table, name: &str) -> Result<(), Error> {
+        let place = self.databases.get(table.index());
+        let place = place.ok_or_else(|| Error::Lmdb(format!("no room for the table {name}")))?;
+        let mut txn = self.env.write_txn()?;
+        let database = self.env.create_database(&mut txn, Some(name))?;
+        txn.commit()?;
+        self.note_commit(self.env.info().last_txn_id);
+        let _ = place.set(database);
+        Ok(())
+    }
+
+    /// Opens the tables with these names under the numbers of their order.
+    pub(crate) fn open_tables(&self, names: &[String]) -> Result<(), Error> {
+        let numbers = (0..=u8::MAX).map(Table);
+        numbers.zip(names).try_for_each(|(table, name)| self.open_table(table, name))
+    }
+
+    /// Notes that a transaction is committed. Only the thread that committed it calls this, before the next one begins.
+    pub(crate) fn note_commit(&self, id: usize) {
+        self.last_committed.store(id, Ordering::Release);
+    }
+
+    /// Returns LMDB's number of the last transaction that is known to be committed.
+    pub(crate) fn last_committed(&self) -> usize {
+        self.last_committed.load(Ordering::Acquire)
+    }
+
+    /// Returns an opened table.
+    pub(crate) fn database(&self, table: Table) -> &Database {
+        let opened = self.databases.get(table.index()).and_then(OnceLock::get);
+        opened.expect("every table of an environment is opened in each of its generations")
+    }
+
+    /// Returns the number of a transaction, from LMDB's own.
+    pub(crate) fn number_of(&self, id: usize) -> u64 {
+        (id as u64).wrapping_add(self.number_offset.load(Ordering::Relaxed))
+    }
+
+    /// Lets the last transaction of this generation have the number `number`.
+    pub(crate) fn continue_numbers_from(&self, number: u64) {
+        let last = self.last_committed() as u64;
+        self.number_offset.store(number.wrapping_sub(last), Ordering::Relaxed);
+    }
+
+    /// Returns the number of the last committed transaction.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.number_of(self.last_committed())
+    }
+
+    /// Returns the bytes up to the end of the last used page.
+    pub(crate) fn used(&self) -> u64 {
+        (self.env.info().last_page_number as u64 + 1) * self.page_bytes
+    }
+
+    /// Returns the bytes of the data file after its last used page.
+    pub(crate) fn headroom(&self) -> u64 {
+        self.length.load(Ordering::Acquire).saturating_sub(self.used())
+    }
+
+    /// Returns the bytes of all pages in use. All tables must be open, or fit into [`EnvironmentOptions::tables_max`].
+    pub(crate) fn live_bytes(&self) -> Result<u64, Error> {
+        // Plus the two meta pages at the start.
+        Ok(self.env.non_free_pages_size()? + 2 * self.page_bytes)
+    }
+
+    /// See [`crate::Environment::extend`]. Only one thread at a time may call it.
+    pub(crate) fn extend(&self, bytes: u64) -> Result<(), Error> {
+        let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
+        let appended = self.append_zeros(end);
+        // What was appended before a failure can be used too. On a full disk, deletes need it.
+        let length = self.data.metadata().map_err(heed::Error::Io)?.len();
+        self.data.sync_all().map_err(heed::Error::Io)?;
+        self.length.store(length - length % self.page_bytes, Ordering::Release);
+        appended
+    }
+
+    /// Appends zeros to the data file until it has `end` bytes.
+    fn append_zeros(&self, end: u64) -> Result<(), Error> {
+        let mut at = 0;
+        while at < end {
+            let writer_lock = self.env.write_txn()?;
+            at = self.data.metadata().map_err(heed::Error::Io)?.len();
+            // The file may have grown past `end` meanwhile.
+            let missing = end.saturating_sub(at).min(ZEROS.len() as u64);
+            let piece = usize::try_from(missing).expect("a piece is no longer than ZEROS");
+            self.data.write_all_at(&ZEROS[..piece], at).map_err(heed::Error::Io)?;
+            at += missing;
+            writer_lock.abort();
+        }
+        Ok(())
+    }
+
+    /// Closes the data file, so that it can be opened again or be replaced. Returns it, or `None` when transactions are still
+    /// open. It is then closed with the last one.
+    pub(crate) fn close(generation: Arc<Self>) -> Option<File> {
+        let Self { env, data, .. } = Arc::into_inner(generation)?;
+        env.prepare_for_closing().wait();
+        Some(data)
+    }
+}
+
+/// Offsets in a meta page. Its header of 16 bytes is followed by (mdb.c, `MDB_meta`): magic 4, version 4, address 8,
+/// map size 8, two tables of 48 bytes, the first of which begins with the page size, last page 8, transaction 8.
+const PAGE_SIZE_AT: usize = 16 + 4 + 4 + 8 + 8;
+const LAST_PAGE_AT: usize = PAGE_SIZE_AT + 2 * 48;
+pub(crate) const META_BYTES: usize = LAST_PAGE_AT + 16;
+
+/// Checks that the data file contains all used pages. The newer meta page names the last one. Accessing a page after
+/// the end of the file would kill the process with SIGBUS.
+pub(crate) fn check_not_truncated(path: &Path) -> Result<(), Error> {
+    use std::io::Read as _;
+    const MAGIC: u32 = 0xBEEF_C0DE;
+    let Ok(mut file) = File::open(path.join(DATA_FILE)) else { return Ok(()) };
+    let found = file.metadata().map_err(Error::Io)?.len();
+    if found == 0 {
+        return Ok(());
+    }
+    let mut first = [0u8; META_BYTES];
+    file.read_exact(&mut first).map_err(|_| Error::Truncated { expected: META_BYTES as u64, found })?;
+    let page_bytes = page_bytes_in(&first);
+    let mut second = [0u8; META_BYTES];
+    file.read_exact_at(&mut second, page_bytes)
+        .map_err(|_| Error::Truncated { expected: 2 * page_bytes, found })?;
+    let last_page = [&first, &second]
+        .into_iter()
+        .filter(|meta| field::<4>(&meta[..], 16).map(u32::from_le_bytes) == Some(MAGIC))
+        .map(|meta| {
+            let number = |at| field::<8>(&meta[..], at).map_or(0, u64::from_le_bytes);
+            (number(LAST_PAGE_AT + 8), number(LAST_PAGE_AT))
+        })
+        .max()
+        .map_or(0, |(_, last_page)| last_page);
+    let expected = last_page.saturating_add(1).saturating_mul(page_bytes);
+    if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
+}
+
+/// Returns the page size of a data file: the host's page size when the file was created.
+fn page_bytes(file: &File) -> Result<u64, Error> {
+    let mut first = [0u8; META_BYTES];
+    file.read_exact_at(&mut first, 0).map_err(Error::Io)?;
+    Ok(page_bytes_in(&first))
+}
+
+fn page_bytes_in(meta: &[u8]) -> u64 {
+    u64::from(field::<4>(meta, PAGE_SIZE_AT).map_or(0, u32::from_le_bytes)).max(512)
+}
+
+fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..)?.first_chunk::<N>().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Environment, EnvironmentOptions};
+    use std::process::Command;
+
+    const IN_CHILD: &str = "CAIRN_TEST_LIMITED_FILES";
+
+    /// Otherwise the deletes of a store whose disk is full from its first moment would be refused.
+    #[test]
+    fn what_an_extension_has_written_before_it_failed_can_be_used() {
+        if std::env::var_os(IN_CHILD).is_none() {
+            // The limit on the size of files applies to a whole process: 2 or 4 MiB, as the shell counts blocks.
+            let this_test = "generation::tests::what_an_extension_has_written_before_it_failed_can_be_used";
+            let limited = "trap '' XFSZ; ulimit -f 4096; exec \"$0\" --exact \"$1\"";
+            let program = std::env::current_exe().expect("a path");
+            let status = Command::new("sh")
+                .args(["-c", limited])
+                .arg(program)
+                .arg(this_test)
+                .env(IN_CHILD, "1")
+                .status();
+            assert!(status.expect("a shell").success());
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
+        let environment = Environment::open(folder.path(), options).expect("opens");
+        let table = environment.table("t").expect("a table");
+        assert!(environment.headroom() < 1 << 20);
+        environment.extend(64 << 20).expect_err("files are limited");
+        let headroom = environment.headroom();
+        assert!((1 << 20..4 << 20).contains(&headroom), "{headroom}");
+        let mut txn = environment.write().expect("writes");
+        txn.put(table, b"a", 1, &[7; 500_000], b"").expect("puts");
+        txn.commit().expect("commits into what was written");
+        assert!(environment.headroom() < headroom);
+    }
+}

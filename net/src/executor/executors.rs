@@ -1,0 +1,278 @@
+//! Starts the executors: one glommio executor per core, each pinned and on a thread of its own.
+//!
+//! Invariant: no executor sleeps without a timer. On a very busy machine, one that had just started was seen asleep
+//! although its work could go on: its wake-up was lost in glommio or in the kernel. Each wake-up, of a timer too,
+//! processes all completions and wakes of other threads.
+//!
+//! Invariant: an executor that panics is reported at once, because all its connections and tasks are lost. The caller
+//! of [`Executors::join`] then ends the process.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread;
+
+use cairn_model::{u64_of, usize_of};
+use glommio::{LocalExecutorBuilder, Placement};
+
+use crate::host::check::{StartError, check_host, memlock_limit};
+use crate::limits::{
+    HEARTBEAT_INTERVAL, IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH,
+    RINGS_PER_EXECUTOR,
+};
+
+const STATUS: &str = "/proc/self/status";
+const ALLOWED_CPUS: &str = "Cpus_allowed_list:";
+
+/// The number of an executor, from 0.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct ExecutorIndex(pub usize);
+
+/// An executor that panicked. The process cannot continue.
+#[derive(Debug)]
+pub struct ExecutorFailure {
+    /// The executor.
+    pub executor: ExecutorIndex,
+    /// The message of the panic.
+    pub reason: String,
+}
+
+impl std::fmt::Display for ExecutorFailure {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "executor {} panicked: {}", self.executor.0, self.reason)
+    }
+}
+
+impl std::error::Error for ExecutorFailure {}
+
+/// Running executors.
+#[derive(Debug)]
+#[must_use = "the panic of an executor is only noticed by joining"]
+pub struct Executors {
+    running: usize,
+    ended: Receiver<(ExecutorIndex, Result<(), String>)>,
+}
+
+impl Executors {
+    /// Blocks until all executors have finished or one has panicked. In the second case, the others still run.
+    ///
+    /// # Errors
+    /// [`ExecutorFailure`]; the caller must end the process.
+    pub fn join(self) -> Result<(), ExecutorFailure> {
+        for _ in 0..self.running {
+            match self.ended.recv() {
+                Ok((_, Ok(()))) => {}
+                Ok((executor, Err(reason))) => return Err(ExecutorFailure { executor, reason }),
+                // Every executor reports before it drops its sender, so all have reported.
+                Err(_) => break,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Starts `count` executors and runs on each the future that `work` makes there. Each is pinned to a core of its own if
+/// there are enough cores. An unprivileged process with the usual 8 MiB of lockable memory suffices.
+///
+/// Returns when all of them run.
+///
+/// # Errors
+/// [`StartError`] with cause and remedy when the host cannot run them. Executors that have already started end with the
+/// process.
+pub fn start<W, F>(count: usize, work: W) -> Result<Executors, StartError>
+where
+    W: Fn(ExecutorIndex) -> F + Clone + Send + 'static,
+    F: Future<Output = ()> + 'static,
+{
+    check_host()?;
+    if count == 0 {
+        return Err(StartError::NoExecutors);
+    }
+    let cores = allowed_cores();
+    let io_memory = io_memory(count, memlock_limit());
+    let (ready_sender, ready) = channel();
+    let (ended_sender, ended) = channel();
+    for index in 0..count {
+        // With more executors than cores, the kernel places them.
+        let core = if count <= cores.len() { cores.get(index).copied() } else { None };
+        let (ready_sender, ended_sender, work) = (ready_sender.clone(), ended_sender.clone(), work.clone());
+        thread::Builder::new()
+            .name(format!("executor-{index}"))
+            .spawn(move || run(ExecutorIndex(index), core, io_memory, work, ready_sender, &ended_sender))
+            .map_err(|error| StartError::Executor { index, reason: error.to_string() })?;
+    }
+    drop(ready_sender);
+    for (index, result) in ready {
+        result.map_err(|reason| StartError::Executor { index, reason })?;
+    }
+    Ok(Executors { running: count, ended })
+}
+
+type Ready = Sender<(usize, Result<(), String>)>;
+type Ended = Sender<(ExecutorIndex, Result<(), String>)>;
+
+/// Runs one executor on its thread.
+fn run<W, F>(
+    executor: ExecutorIndex,
+    core: Option<usize>,
+    io_memory: usize,
+    work: W,
+    ready: Ready,
+    ended: &Ended,
+) where
+    W: Fn(ExecutorIndex) -> F,
+    F: Future<Output = ()> + 'static,
+{
+    let builder = |placement| {
+        LocalExecutorBuilder::new(placement)
+            .io_memory(io_memory)
+            .ring_depth(RING_DEPTH)
+            .preempt_timer(PREEMPT_AFTER)
+    };
+    let made = catch_unwind(|| {
+        let pinned = core.and_then(|core| match builder(Placement::Fixed(core)).make() {
+            Ok(pinned) => Some(pinned),
+            Err(error) => {
+                tracing::warn!(target: "service", core, %error, "an executor cannot be pinned to its core and runs unpinned");
+                None
+            }
+        });
+        pinned.map_or_else(|| builder(Placement::Unbound).make().map_err(|error| error.to_string()), Ok)
+    });
+    let local = match made.unwrap_or_else(|panic| Err(panic_text(panic.as_ref()))) {
+        Ok(local) => local,
+        Err(reason) => {
+            let _ = ready.send((executor.0, Err(reason)));
+            return;
+        }
+    };
+    // `start` waits for this. If it has failed meanwhile, the process is about to end.
+    let _ = ready.send((executor.0, Ok(())));
+    drop(ready);
+    let outcome = catch_unwind(AssertUnwindSafe(|| local.run(with_heartbeat(work(executor)))));
+    let _ = ended.send((executor, outcome.map_err(|panic| panic_text(panic.as_ref()))));
+}
+
+/// Runs `work` and wakes the executor at least every [`HEARTBEAT_INTERVAL`] meanwhile.
+async fn with_heartbeat(work: impl Future<Output = ()>) {
+    let heartbeat = glommio::spawn_local(async {
+        loop {
+            glommio::timer::sleep(HEARTBEAT_INTERVAL).await;
+        }
+    });
+    work.await;
+    heartbeat.cancel().await;
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> String {
+    panic
+        .downcast_ref::<&str>()
+        .map(|text| (*text).to_owned())
+        .or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+/// Returns how many bytes each executor registers for direct I/O. All rings of all executors together register half of
+/// the lockable memory, so that a second process of the same user can start too.
+fn io_memory(executors: usize, limit: Option<u64>) -> usize {
+    assert!(executors > 0, "there is at least one executor");
+    let shares = RINGS_PER_EXECUTOR * u64_of(executors);
+    let share = limit.map_or(IO_MEMORY_BYTES_MAX, |limit| limit / 2 / shares);
+    let whole =
+        share.clamp(IO_MEMORY_BYTES_MIN, IO_MEMORY_BYTES_MAX) / IO_MEMORY_BYTES_MIN * IO_MEMORY_BYTES_MIN;
+    usize_of(whole)
+}
+
+/// Returns the numbers of the cores that this process may use, or none when they cannot be determined.
+fn allowed_cores() -> Vec<usize> {
+    let status = std::fs::read_to_string(STATUS).unwrap_or_default();
+    let list = status.lines().find_map(|line| line.strip_prefix(ALLOWED_CPUS)).unwrap_or_default();
+    parse_cores(list).unwrap_or_default()
+}
+
+/// Parses a list of numbers such as `0-3,8`.
+fn parse_cores(list: &str) -> Option<Vec<usize>> {
+    let mut cores = Vec::new();
+    for part in list.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cores.extend(first.parse::<usize>().ok()?..=last.parse().ok()?);
+    }
+    Some(cores)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn registered_memory_is_at_most_half_the_limit() {
+        const MEBIBYTE: u64 = 1024 * 1024;
+        for executors in 1..=21 {
+            let total =
+                io_memory(executors, Some(8 * MEBIBYTE)) as u64 * RINGS_PER_EXECUTOR * executors as u64;
+            assert!(total <= 4 * MEBIBYTE, "{executors} executors register {total} bytes");
+        }
+        assert_eq!(io_memory(2, None) as u64, IO_MEMORY_BYTES_MAX);
+        assert_eq!(io_memory(64, Some(512 * 1024)) as u64, IO_MEMORY_BYTES_MIN);
+    }
+
+    #[test]
+    fn lists_of_cores_are_parsed() {
+        assert_eq!(parse_cores("\t0-1\n"), Some(vec![0, 1]));
+        assert_eq!(parse_cores("3"), Some(vec![3]));
+        assert_eq!(parse_cores("0-2,5,7-8"), Some(vec![0, 1, 2, 5, 7, 8]));
+        assert_eq!(parse_cores(""), None);
+        assert!(!allowed_cores().is_empty());
+    }
+
+    #[test]
+    fn executors_finish_their_work() {
+        let (sender, receiver) = channel();
+        let work = move |executor: ExecutorIndex| {
+            let sender = sender.clone();
+            async move { sender.send(executor.0).unwrap() }
+        };
+        start(2, work).unwrap().join().unwrap();
+        let mut ran: Vec<usize> = receiver.iter().collect();
+        ran.sort_unstable();
+        assert_eq!(ran, [0, 1]);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "the test's own thread, not an executor")]
+    fn an_executor_whose_work_waits_without_a_timer_wakes_up_regularly() {
+        let (sender, receiver) = channel();
+        let work = move |_| {
+            sender.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            std::future::pending::<()>()
+        };
+        let _running = start(1, work).unwrap();
+        let status = std::path::Path::new("/proc").join(receiver.recv().unwrap()).join("status");
+        let sleeps = || -> u64 {
+            let status = std::fs::read_to_string(&status).unwrap();
+            let sleeps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            sleeps.unwrap().trim().parse().unwrap()
+        };
+        // The switches of the start are over after this.
+        thread::sleep(HEARTBEAT_INTERVAL * 4);
+        let (before, deadline) = (sleeps(), std::time::Instant::now() + HEARTBEAT_INTERVAL * 40);
+        while sleeps() < before + 3 {
+            assert!(std::time::Instant::now() < deadline, "the executor does not wake up");
+            thread::sleep(HEARTBEAT_INTERVAL);
+        }
+    }
+
+    #[test]
+    fn a_panicking_executor_is_reported_while_others_run() {
+        let work = |executor: ExecutorIndex| async move {
+            if executor.0 == 1 {
+                panic!("on purpose");
+            }
+            std::future::pending::<()>().await;
+        };
+        let failure = start(2, work).unwrap().join().unwrap_err();
+        assert_eq!(failure.executor, ExecutorIndex(1));
+        assert!(failure.to_string().contains("on purpose"));
+    }
+}

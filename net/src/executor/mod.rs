@@ -1,0 +1,5 @@
+//! Executors, one per core, and helpers for their tasks.
+
+pub(crate) mod executors;
+pub(crate) mod timeout;
+pub(crate) mod yield_budget;

@@ -1,0 +1,348 @@
+//! Balances the connections of one port over the executors.
+//!
+//! The kernel spreads connections over `SO_REUSEPORT` listeners by a hash of their addresses. With a few dozen
+//! long-lived connections, one core can get twice the work of another. So an executor that accepts a connection
+//! compares how many each executor has open, and hands the new one over when it has clearly more than the least loaded
+//! one. Connections are never moved later.
+//!
+//! When the port is full, a new connection takes the place of the one that has been idle longest on any executor. Each
+//! executor publishes four times a second since when its own has been idle; it is asked to close it through its inbox.
+//!
+//! Invariant: a connection is counted from when it is accepted until its [`ConnectionGuard`] is dropped. It is counted
+//! at the executor that will serve it, so that a burst does not overshoot.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use glommio::net::AcceptedTcpStream;
+
+use crate::limits::EVICTIONS_PENDING_MAX;
+use crate::metrics::ExecutorMetrics;
+use crate::server::client_connections::ClientConnections;
+
+/// A connection between `accept` and its executor. It has no destructor: it is closed only by binding it to an
+/// executor.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AcceptedConnection {
+    pub(crate) stream: AcceptedTcpStream,
+    pub(crate) peer: SocketAddr,
+}
+
+/// The executors that serve one port.
+#[derive(Debug)]
+pub(crate) struct ListenerGroup<T> {
+    slots: Vec<ExecutorSlot<T>>,
+    clients: ClientConnections,
+    created: Instant,
+}
+
+/// What an executor gets from another one.
+#[derive(Debug)]
+pub(crate) enum HandedOver<T> {
+    /// A connection to serve.
+    Connection(T, ConnectionGuard<T>),
+    /// The request to close the connection that has been idle longest.
+    Eviction,
+}
+
+/// One executor of a group.
+#[derive(Debug)]
+struct ExecutorSlot<T> {
+    connections: AtomicUsize,
+    /// Connections among them that are evicted and still open.
+    closing: Arc<AtomicUsize>,
+    /// Evictions that other executors have requested and this one has not begun.
+    evictions_pending: AtomicUsize,
+    /// Since when the connection has been idle that has been idle longest, in nanoseconds after the group's `created`.
+    /// At most a quarter of a second old. [`NONE_IDLE`]: none is idle. [`UNKNOWN`]: not published.
+    longest_idle: AtomicU64,
+    metrics: Arc<ExecutorMetrics>,
+    inbox: Mutex<Inbox<T>>,
+}
+
+/// No connection is idle.
+const NONE_IDLE: u64 = u64::MAX;
+/// Since when a connection has been idle is not published. Later than every time, so that the executor is asked only if
+/// none is known to have an idle connection.
+const UNKNOWN: u64 = u64::MAX - 1;
+
+/// Connections that other executors have handed over to this one.
+#[derive(Debug)]
+struct Inbox<T> {
+    connections: VecDeque<(T, ConnectionGuard<T>)>,
+    /// Requested evictions, at most [`EVICTIONS_PENDING_MAX`].
+    evictions: usize,
+    waker: Option<Waker>,
+    is_open: bool,
+}
+
+/// Counts a connection at one executor until it is dropped.
+#[derive(Debug)]
+pub(crate) struct ConnectionGuard<T> {
+    group: Arc<ListenerGroup<T>>,
+    slot: usize,
+}
+
+impl<T> Drop for ConnectionGuard<T> {
+    fn drop(&mut self) {
+        let before = self.group.slots[self.slot].connections.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "every guard is counted once");
+    }
+}
+
+impl<T> ExecutorSlot<T> {
+    /// Locks the inbox. A poisoned lock is safe to use, because no panic can leave the inbox half-changed.
+    fn inbox(&self) -> MutexGuard<'_, Inbox<T>> {
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> ListenerGroup<T> {
+    pub(crate) fn new(executors: usize) -> Arc<Self> {
+        let slot = |_| ExecutorSlot {
+            connections: AtomicUsize::new(0),
+            closing: Arc::default(),
+            evictions_pending: AtomicUsize::new(0),
+            longest_idle: AtomicU64::new(UNKNOWN),
+            metrics: Arc::default(),
+            inbox: Mutex::new(Inbox {
+                connections: VecDeque::new(),
+                evictions: 0,
+                waker: None,
+                is_open: false,
+            }),
+        };
+        let slots = (0..executors).map(slot).collect();
+        Arc::new(Self { slots, clients: ClientConnections::default(), created: Instant::now() })
+    }
+
+    /// Returns how many connections are open at all executors.
+    pub(crate) fn connections(&self) -> usize {
+        self.slots.iter().map(|slot| slot.connections.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Returns whether more than `max` connections are open, apart from those that are being evicted.
+    pub(crate) fn is_beyond(&self, max: usize) -> bool {
+        let leaving = |slot: &ExecutorSlot<T>| {
+            slot.closing.load(Ordering::Relaxed) + slot.evictions_pending.load(Ordering::Relaxed)
+        };
+        self.connections() > max.saturating_add(self.slots.iter().map(leaving).sum())
+    }
+
+    /// Returns the open connections of each client.
+    pub(crate) const fn clients(&self) -> &ClientConnections {
+        &self.clients
+    }
+
+    /// Returns the counter of connections of one executor that are evicted and still open.
+    pub(crate) fn closing_of(&self, slot: usize) -> &Arc<AtomicUsize> {
+        &self.slots[slot].closing
+    }
+
+    /// Publishes since when the connection of `slot` has been idle that has been idle longest.
+    pub(crate) fn publish_longest_idle(&self, slot: usize, since: Option<Instant>) {
+        let since = since.map_or(NONE_IDLE, |since| self.nanoseconds(since));
+        self.slots[slot].longest_idle.store(since, Ordering::Relaxed);
+    }
+
+    /// Withdraws what `slot` has published.
+    pub(crate) fn withdraw_longest_idle(&self, slot: usize) {
+        self.slots[slot].longest_idle.store(UNKNOWN, Ordering::Relaxed);
+    }
+
+    fn nanoseconds(&self, at: Instant) -> u64 {
+        let since = at.saturating_duration_since(self.created).as_nanos();
+        u64::try_from(since).expect("a process runs for less than 584 years")
+    }
+
+    /// Returns the other executor whose longest idle connection has been idle for longer than since `own_since`. If none is
+    /// known to have one, returns one that has published nothing.
+    pub(crate) fn longer_idle_slot(&self, own: usize, own_since: Option<Instant>) -> Option<usize> {
+        let own_since = own_since.map_or(NONE_IDLE, |since| self.nanoseconds(since));
+        let since = |slot: usize| self.slots[slot].longest_idle.load(Ordering::Relaxed);
+        let longest = (0..self.slots.len()).filter(|&slot| slot != own).min_by_key(|&slot| since(slot))?;
+        (since(longest) < own_since).then_some(longest)
+    }
+
+    /// Asks another executor to close the connection that has been idle longest there. Returns whether it will.
+    pub(crate) fn request_eviction(&self, slot: usize) -> bool {
+        let slot = &self.slots[slot];
+        let mut inbox = slot.inbox();
+        if !inbox.is_open || slot.evictions_pending.load(Ordering::Relaxed) >= EVICTIONS_PENDING_MAX {
+            return false;
+        }
+        slot.evictions_pending.fetch_add(1, Ordering::Relaxed);
+        inbox.evictions += 1;
+        let waker = inbox.waker.take();
+        drop(inbox);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// Ends a requested eviction: the connection was closed, or none was idle any more.
+    pub(crate) fn finish_eviction(&self, slot: usize) {
+        let before = self.slots[slot].evictions_pending.fetch_sub(1, Ordering::Relaxed);
+        assert!(before > 0, "every requested eviction is counted once");
+    }
+
+    /// Returns the metrics of each executor.
+    pub(crate) fn metrics(&self) -> impl Iterator<Item = &Arc<ExecutorMetrics>> {
+        self.slots.iter().map(|slot| &slot.metrics)
+    }
+
+    /// Returns the metrics of one executor.
+    pub(crate) fn metrics_of(&self, slot: usize) -> &Arc<ExecutorMetrics> {
+        &self.slots[slot].metrics
+    }
+
+    /// Allows other executors to hand connections over to this one.
+    pub(crate) fn open_slot(&self, slot: usize) {
+        self.slots[slot].inbox().is_open = true;
+    }
+
+    /// Ends that, and returns the connections that were handed over and not taken.
+    pub(crate) fn close_slot(&self, slot: usize) -> Vec<T> {
+        let mut inbox = self.slots[slot].inbox();
+        inbox.is_open = false;
+        let connections = std::mem::take(&mut inbox.connections);
+        drop(inbox);
+        connections.into_iter().map(|(connection, _)| connection).collect()
+    }
+
+    /// Returns the executor that should serve a connection that `own` has accepted. Handing over wakes another core, so
+    /// a lead of up to an eighth is tolerated.
+    fn choose_slot(&self, own: usize) -> usize {
+        let count = |slot: usize| self.slots[slot].connections.load(Ordering::Relaxed);
+        let least = (0..self.slots.len()).min_by_key(|&slot| (count(slot), slot != own)).unwrap_or(own);
+        if count(own) > count(least) + count(least) / 8 { least } else { own }
+    }
+
+    fn count_connection(self: &Arc<Self>, slot: usize) -> ConnectionGuard<T> {
+        self.slots[slot].connections.fetch_add(1, Ordering::Relaxed);
+        ConnectionGuard { group: Arc::clone(self), slot }
+    }
+
+    /// Assigns a connection that `own` has accepted. Returns it when `own` is to serve it; otherwise hands it over to
+    /// another executor and wakes that.
+    pub(crate) fn assign(self: &Arc<Self>, own: usize, connection: T) -> Option<(T, ConnectionGuard<T>)> {
+        let chosen = self.choose_slot(own);
+        if chosen != own {
+            let mut inbox = self.slots[chosen].inbox();
+            if inbox.is_open {
+                inbox.connections.push_back((connection, self.count_connection(chosen)));
+                let waker = inbox.waker.take();
+                drop(inbox);
+                if let Some(waker) = waker {
+                    waker.wake();
+                }
+                return None;
+            }
+        }
+        Some((connection, self.count_connection(own)))
+    }
+
+    /// Returns what another executor has handed over to this one: evictions first, because they make room.
+    pub(crate) fn poll_handed_over(&self, slot: usize, context: &Context<'_>) -> Poll<HandedOver<T>> {
+        let mut inbox = self.slots[slot].inbox();
+        if inbox.evictions > 0 {
+            inbox.evictions -= 1;
+            return Poll::Ready(HandedOver::Eviction);
+        }
+        match inbox.connections.pop_front() {
+            Some((connection, guard)) => Poll::Ready(HandedOver::Connection(connection, guard)),
+            None => {
+                inbox.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(executors: usize) -> Arc<ListenerGroup<u32>> {
+        let group = ListenerGroup::new(executors);
+        (0..executors).for_each(|slot| group.open_slot(slot));
+        group
+    }
+
+    #[test]
+    fn connections_of_one_listener_are_spread_evenly() {
+        let group = group(4);
+        let mut kept = Vec::new();
+        for connection in 0..32 {
+            kept.extend(group.assign(0, connection));
+        }
+        let counts: Vec<usize> =
+            group.slots.iter().map(|slot| slot.connections.load(Ordering::Relaxed)).collect();
+        assert_eq!(counts, [8, 8, 8, 8]);
+        assert_eq!(group.connections(), 32);
+    }
+
+    #[test]
+    fn evenly_accepted_connections_are_not_handed_over() {
+        let group = group(2);
+        let mut kept = Vec::new();
+        for connection in 0..32 {
+            kept.extend(group.assign(usize::from(connection % 2 == 1), connection));
+        }
+        assert_eq!(kept.len(), 32);
+    }
+
+    #[test]
+    fn dropped_connections_are_no_longer_counted() {
+        let group = group(2);
+        let mut kept: Vec<_> = (0..10).filter_map(|connection| group.assign(0, connection)).collect();
+        kept.clear();
+        assert_eq!(group.close_slot(1), [1, 3, 5, 7, 9]);
+        assert_eq!(group.connections(), 0);
+    }
+
+    #[test]
+    fn the_executor_with_the_longest_idle_connection_is_asked_to_close_it() {
+        let group = group(3);
+        let after = |seconds| Some(group.created + std::time::Duration::from_secs(seconds));
+        group.publish_longest_idle(1, after(5));
+        group.publish_longest_idle(2, after(3));
+        assert_eq!(group.longer_idle_slot(0, after(4)), Some(2));
+        assert_eq!(group.longer_idle_slot(0, after(2)), None, "its own connection has been idle longest");
+        assert_eq!(group.longer_idle_slot(2, after(3)), None);
+        group.publish_longest_idle(1, None);
+        group.publish_longest_idle(2, None);
+        assert_eq!(group.longer_idle_slot(0, None), None, "none is idle");
+        group.withdraw_longest_idle(1);
+        assert_eq!(group.longer_idle_slot(0, None), Some(1), "one may be idle there");
+        assert_eq!(group.longer_idle_slot(0, after(9)), None, "one is known to be idle here");
+    }
+
+    #[test]
+    fn requested_evictions_count_until_they_have_ended_and_are_limited() {
+        let group = group(2);
+        let kept: Vec<_> = (0..4).filter_map(|connection| group.assign(0, connection)).collect();
+        assert!(group.is_beyond(3) && group.request_eviction(1) && !group.is_beyond(3));
+        let context = Context::from_waker(Waker::noop());
+        assert!(matches!(group.poll_handed_over(1, &context), Poll::Ready(HandedOver::Eviction)));
+        group.finish_eviction(1);
+        assert!(group.is_beyond(3), "no connection was idle there");
+        let requested = (0..).take_while(|_| group.request_eviction(1)).count();
+        assert_eq!(requested, EVICTIONS_PENDING_MAX);
+        group.close_slot(1);
+        drop(kept);
+    }
+
+    #[test]
+    fn nothing_is_handed_over_to_a_closed_slot() {
+        let group: Arc<ListenerGroup<u32>> = ListenerGroup::new(2);
+        group.open_slot(0);
+        let kept: Vec<_> = (0..10).filter_map(|connection| group.assign(0, connection)).collect();
+        assert_eq!(kept.len(), 10);
+    }
+}

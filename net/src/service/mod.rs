@@ -1,0 +1,4 @@
+//! The interface that a plane implements, and its request bodies.
+
+pub(crate) mod interface;
+pub(crate) mod request_body;

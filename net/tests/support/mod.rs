@@ -1,0 +1,437 @@
+//! A test server and a client on plain sockets.
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::unwrap_used,
+    reason = "each test binary uses a part of this; a failing helper fails its test"
+)]
+
+use std::future::Future;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cairn_http1::{BodyFraming, Method, ResponseHead, StatusCode};
+use cairn_net::{
+    BodyError, BodySource, Chunk, Drain, Exchange, ExecutorIndex, Limits, Listener, Rejection, Request,
+    RequestBody, Response, ResponseBody, ResponseMeta, Service, Tls, bind, serve, start, timeout,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+
+/// Longer than anything that a test waits for. A read that takes this long is a failure.
+pub const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct TestServer {
+    pub address: SocketAddr,
+    pub drain: Drain,
+    pub log: Arc<Mutex<Vec<String>>>,
+    /// How many calls of the service have begun.
+    pub begun: Arc<AtomicUsize>,
+    joined: Option<thread::JoinHandle<()>>,
+}
+
+impl TestServer {
+    pub fn start() -> Self {
+        Self::with(Limits::default(), 1)
+    }
+
+    pub fn with(limits: Limits, executors: usize) -> Self {
+        Self::listening(bind("127.0.0.1:0".parse().unwrap(), executors).unwrap(), limits)
+    }
+
+    pub fn with_tls(limits: Limits, tls: &Tls) -> Self {
+        let listeners = bind("127.0.0.1:0".parse().unwrap(), 1).unwrap();
+        Self::listening(
+            listeners.into_iter().map(|listener| listener.with_tls(tls.clone())).collect(),
+            limits,
+        )
+    }
+
+    fn listening(listeners: Vec<Listener>, limits: Limits) -> Self {
+        let executors = listeners.len();
+        let address = listeners[0].local_addr();
+        let listeners = Arc::new(Mutex::new(listeners));
+        let (drain, log) = (Drain::new(), Arc::new(Mutex::new(Vec::new())));
+        let begun = Arc::new(AtomicUsize::new(0));
+        let (their_drain, their_log, their_begun) = (drain.clone(), Arc::clone(&log), Arc::clone(&begun));
+        let running = start(executors, move |executor| {
+            let listener = listeners.lock().unwrap().pop().unwrap();
+            let service =
+                TestService { executor, log: Arc::clone(&their_log), begun: Arc::clone(&their_begun) };
+            serve(listener, Rc::new(service), limits, their_drain.clone())
+        })
+        .unwrap();
+        let joined = Some(thread::spawn(move || running.join().unwrap()));
+        Self { address, drain, log, begun, joined }
+    }
+
+    pub fn connect(&self) -> Client {
+        let stream = TcpStream::connect(self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client::over(stream)
+    }
+
+    /// Connects from another address of this host.
+    pub fn connect_from(&self, address: &str) -> Client {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        socket.bind(&SocketAddr::new(address.parse().unwrap(), 0).into()).unwrap();
+        socket.connect(&self.address.into()).unwrap();
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        Client::over(socket.into())
+    }
+
+    /// Waits until the executors have ended. Panics when one has panicked.
+    pub fn join(&mut self) {
+        if let Some(joined) = self.joined.take() {
+            joined.join().unwrap();
+        }
+    }
+
+    /// Waits until `count` calls of the service have begun.
+    pub fn wait_for_calls(&self, count: usize) {
+        let until = Instant::now() + PATIENCE;
+        while self.begun.load(Ordering::Relaxed) < count {
+            assert!(Instant::now() < until, "the calls do not begin");
+            thread::yield_now();
+        }
+    }
+
+    /// Waits until `count` exchanges were reported and returns their log.
+    pub fn exchanges(&self, count: usize) -> Vec<String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let log = self.log.lock().unwrap().clone();
+            if log.len() >= count {
+                return log;
+            }
+            assert!(Instant::now() < until, "only {log:?}");
+            thread::yield_now();
+        }
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.drain.abort();
+        if !thread::panicking() {
+            self.join();
+        }
+    }
+}
+
+struct TestService {
+    executor: ExecutorIndex,
+    log: Arc<Mutex<Vec<String>>>,
+    begun: Arc<AtomicUsize>,
+}
+
+fn response(status: StatusCode, body: ResponseBody, id: &str) -> Response {
+    let mut head = ResponseHead::new(status);
+    head.header("x-request-id", id);
+    let meta = ResponseMeta {
+        status,
+        route: "/test",
+        operation: "",
+        request_id: id.to_owned(),
+        principal: None,
+        error_code: None,
+    };
+    Response { head, body, meta, close: false }
+}
+
+impl Service for TestService {
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        let id = request.id.as_str();
+        let number = request.head.query().and_then(|query| query.parse().ok()).unwrap_or(0_u64);
+        let full = |text: &str| response(StatusCode::OK, ResponseBody::Full(text.as_bytes().to_vec()), id);
+        match request.head.path() {
+            "/echo" => match read_all(body).await {
+                Ok(bytes) => response(StatusCode::OK, ResponseBody::Full(bytes), id),
+                Err(BodyError::TimedOut) => self.reject(Rejection::BodyTimeout, id),
+                Err(_) => response(StatusCode::BAD_REQUEST, ResponseBody::Empty, id),
+            },
+            "/refuse" => response(StatusCode::FORBIDDEN, ResponseBody::Full(b"no".to_vec()), id),
+            "/stream" => {
+                let source = Box::new(Counting { next: 0, end: number, fails: false });
+                response(StatusCode::OK, ResponseBody::Stream { length: number, source }, id)
+            }
+            "/broken" => {
+                let source = Box::new(Counting { next: 0, end: 200_000, fails: true });
+                response(StatusCode::OK, ResponseBody::Stream { length: 1_000_000, source }, id)
+            }
+            "/short" => {
+                let source = Box::new(Counting { next: 0, end: 1000, fails: false });
+                response(StatusCode::OK, ResponseBody::Stream { length: 1_000_000, source }, id)
+            }
+            "/chunks" => {
+                let source = Box::new(Counting { next: 0, end: number, fails: false });
+                response(StatusCode::OK, ResponseBody::Chunked { source }, id)
+            }
+            "/gaps" => response(StatusCode::OK, Pieces::with_gaps(), id),
+            "/broken-chunks" => {
+                let source = Box::new(Counting { next: 0, end: 1000, fails: true });
+                response(StatusCode::OK, ResponseBody::Chunked { source }, id)
+            }
+            "/waiting" => response(StatusCode::OK, ResponseBody::Chunked { source: Box::new(Waiting) }, id),
+            "/timeout" => {
+                let never = std::future::pending::<()>();
+                let mut never = std::pin::pin!(never);
+                let short = timeout(Duration::from_millis(number), &mut never).await;
+                let again = timeout(Duration::from_millis(number), never).await;
+                full(&format!("{short:?} {again:?} {:?}", timeout(PATIENCE, async { 7 }).await))
+            }
+            "/panic" => panic!("on purpose"),
+            "/block" => {
+                // Blocks the whole executor, so that it then sees several events at once.
+                let until = Instant::now() + Duration::from_millis(number);
+                while Instant::now() < until {
+                    thread::park_timeout(Duration::from_millis(10));
+                }
+                full("blocked")
+            }
+            "/slow" => {
+                glommio::timer::sleep(Duration::from_millis(number)).await;
+                full("slow")
+            }
+            "/cancelled" => full(&format!("{:?}", body.cancelled(&Drain::new()).await)),
+            "/omitted" => response(StatusCode::OK, ResponseBody::Omitted { length: Some(number) }, id),
+            "/empty" => response(StatusCode::OK, ResponseBody::Empty, id),
+            "/204" => response(StatusCode::NO_CONTENT, ResponseBody::Empty, id),
+            "/304" => response(StatusCode::NOT_MODIFIED, ResponseBody::Omitted { length: Some(7) }, id),
+            "/close" => Response { close: true, ..full("bye") },
+            "/executor" => full(&self.executor.0.to_string()),
+            "/chunked" if request.head.framing() == BodyFraming::Chunked => {
+                response(StatusCode::NOT_IMPLEMENTED, ResponseBody::Empty, id)
+            }
+            path if *request.head.method() == Method::GET || *request.head.method() == Method::HEAD => {
+                full(path)
+            }
+            _ => response(StatusCode::METHOD_NOT_ALLOWED, ResponseBody::Empty, id),
+        }
+    }
+
+    fn reject(&self, reason: Rejection, request_id: &str) -> Response {
+        let status = match reason {
+            Rejection::Head(error) => error.status(),
+            Rejection::HeadTimeout | Rejection::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
+            Rejection::PlainHttp => StatusCode::BAD_REQUEST,
+            Rejection::Panic => StatusCode::INTERNAL_SERVER_ERROR,
+            Rejection::TooManyConnections => StatusCode::SERVICE_UNAVAILABLE,
+        };
+        response(status, ResponseBody::Full(format!("{reason:?}").into_bytes()), request_id)
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        let path = exchange.request.map_or("-", |request| request.head.path());
+        let line = format!(
+            "{path} {} in={} out={} {:?}",
+            exchange.response.status.as_str(),
+            exchange.bytes_in,
+            exchange.bytes_out,
+            exchange.outcome
+        );
+        self.log.lock().unwrap().push(line);
+    }
+}
+
+async fn read_all(body: &mut RequestBody<'_>) -> Result<Vec<u8>, BodyError> {
+    let mut bytes = Vec::new();
+    let mut piece = vec![0; 10_000];
+    loop {
+        match body.read(&mut piece).await? {
+            0 => return Ok(bytes),
+            count => bytes.extend_from_slice(&piece[..count]),
+        }
+    }
+}
+
+/// Returns the bytes of [`pattern`] in pieces of uneven size.
+struct Counting {
+    next: u64,
+    end: u64,
+    fails: bool,
+}
+
+impl BodySource for Counting {
+    fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = std::io::Result<Option<Chunk>>> + 'a>> {
+        Box::pin(async move {
+            if self.next == self.end {
+                return if self.fails { Err(std::io::Error::other("broken")) } else { Ok(None) };
+            }
+            let count = (self.end - self.next).min(65_536 + self.next % 1000);
+            let piece: Vec<u8> = (self.next..self.next + count).map(pattern).collect();
+            self.next += count;
+            Ok(Some(Box::new(piece) as Chunk))
+        })
+    }
+}
+
+/// A body whose first piece never comes.
+struct Waiting;
+
+impl BodySource for Waiting {
+    fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = std::io::Result<Option<Chunk>>> + 'a>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// Pieces of a body, in reverse order.
+struct Pieces(Vec<&'static str>);
+
+impl Pieces {
+    fn with_gaps() -> ResponseBody {
+        ResponseBody::Chunked { source: Box::new(Self(vec!["", "d", "", "", "abc", ""])) }
+    }
+}
+
+impl BodySource for Pieces {
+    fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = std::io::Result<Option<Chunk>>> + 'a>> {
+        Box::pin(async move { Ok(self.0.pop().map(|piece| Box::new(piece.as_bytes().to_vec()) as Chunk)) })
+    }
+}
+
+/// Returns the byte at a position of a streamed body. The period is prime, so lost or repeated pieces are noticed.
+pub fn pattern(position: u64) -> u8 {
+    u8::try_from(position % 251).unwrap()
+}
+
+pub struct Client<S = TcpStream> {
+    pub stream: S,
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub head: String,
+    pub body: Vec<u8>,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().skip(1).find_map(|line| {
+            let (found, value) = line.split_once(": ")?;
+            found.eq_ignore_ascii_case(name).then_some(value)
+        })
+    }
+
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+}
+
+impl<S: Read + Write> Client<S> {
+    pub fn over(stream: S) -> Self {
+        Self { stream, buffer: Vec::new() }
+    }
+
+    pub fn send(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
+        self.stream.write_all(bytes.as_ref()).unwrap();
+        self
+    }
+
+    pub fn get(&mut self, target: &str) -> Answer {
+        self.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n")).answer()
+    }
+
+    /// Reads one response to a request that was not HEAD.
+    pub fn answer(&mut self) -> Answer {
+        let mut answer = self.head();
+        let length: usize = answer.header("content-length").unwrap_or("0").parse().unwrap();
+        while self.buffer.len() < length {
+            assert!(self.fill() > 0, "the body ended after {} of {length} bytes", self.buffer.len());
+        }
+        answer.body = self.buffer.drain(..length).collect();
+        answer
+    }
+
+    /// Reads one response with a chunked body. Also returns the sizes of the chunks.
+    pub fn chunked_answer(&mut self) -> (Answer, Vec<usize>) {
+        let mut answer = self.head();
+        assert_eq!(answer.header("transfer-encoding"), Some("chunked"));
+        assert_eq!(answer.header("content-length"), None);
+        let mut sizes = Vec::new();
+        loop {
+            let line = self.take_until(b"\r\n");
+            let size = usize::from_str_radix(std::str::from_utf8(&line).unwrap().trim_end(), 16).unwrap();
+            while self.buffer.len() < size + 2 {
+                assert!(self.fill() > 0, "the connection ended in a chunk of {size} bytes");
+            }
+            answer.body.extend(self.buffer.drain(..size));
+            assert_eq!(self.buffer.drain(..2).collect::<Vec<u8>>(), b"\r\n");
+            if size == 0 {
+                return (answer, sizes);
+            }
+            sizes.push(size);
+        }
+    }
+
+    fn take_until(&mut self, end: &[u8]) -> Vec<u8> {
+        loop {
+            if let Some(at) = self.buffer.windows(end.len()).position(|window| window == end) {
+                return self.buffer.drain(..at + end.len()).collect();
+            }
+            assert!(self.fill() > 0, "the connection ended: {:?}", String::from_utf8_lossy(&self.buffer));
+        }
+    }
+
+    /// Reads the head of a response and nothing of its body.
+    pub fn head(&mut self) -> Answer {
+        let end = loop {
+            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+                break at + 4;
+            }
+            assert!(
+                self.fill() > 0,
+                "the connection ended in a head: {:?}",
+                String::from_utf8_lossy(&self.buffer)
+            );
+        };
+        let head = String::from_utf8(self.buffer.drain(..end).collect()).unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        Answer { status, head, body: Vec::new() }
+    }
+
+    fn fill(&mut self) -> usize {
+        let mut piece = [0; 65_536];
+        let count = self.receive(&mut piece).unwrap_or_else(|error| panic!("no answer: {error}"));
+        self.buffer.extend_from_slice(&piece[..count]);
+        count
+    }
+
+    /// Repeats reads that are interrupted: with a timeout set, the kernel does not restart them.
+    fn receive(&mut self, piece: &mut [u8]) -> std::io::Result<usize> {
+        loop {
+            match self.stream.read(piece) {
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                result => return result,
+            }
+        }
+    }
+
+    /// Returns whether the server closes its side without sending more. A reset counts.
+    pub fn is_closed(&mut self) -> bool {
+        self.rest().is_empty()
+    }
+
+    /// Reads everything until the server closes.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = std::mem::take(&mut self.buffer);
+        let mut piece = [0; 65_536];
+        loop {
+            match self.receive(&mut piece) {
+                Ok(0) => return rest,
+                Ok(count) => rest.extend_from_slice(&piece[..count]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return rest,
+                Err(error) => panic!("the connection was not closed: {error}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The log of the process: starting, flushing, and its configuration.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use tracing::Level;
+use tracing_subscriber::layer::SubscriberExt;
+
+mod event_layer;
+mod filter;
+pub(crate) mod format;
+mod panic_hook;
+mod sink;
+
+pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
+pub use format::LogFormat;
+pub use panic_hook::install_panic_hook;
+
+use event_layer::EventLayer;
+use sink::Sink;
+
+/// The target of request lines, so that a filter can select them.
+pub(crate) const REQUEST_TARGET: &str = "service::request";
+/// The level of request lines.
+const REQUEST_LEVEL: Level = Level::INFO;
+
+/// How long the process waits for the last lines to be written before it ends.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
+
+static ACTIVE: OnceLock<Logging> = OnceLock::new();
+
+/// The parts of the log that the request log uses directly.
+pub(crate) struct Logging {
+    pub(crate) sink: Arc<Sink>,
+    pub(crate) format: LogFormat,
+    /// Which requests are logged; `Off` if the filter does not enable request lines. Fixed while the process runs.
+    pub(crate) request_log: RequestLog,
+    /// Whether request lines name bucket and key.
+    pub(crate) paths: bool,
+}
+
+/// Which requests have a line in the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RequestLog {
+    /// All.
+    #[default]
+    All,
+    /// Those with a status of 400 or more, and those that ended before the response was complete.
+    Errors,
+    /// None.
+    Off,
+}
+
+impl RequestLog {
+    /// Every value.
+    pub const ALL: [Self; 3] = [Self::All, Self::Errors, Self::Off];
+
+    /// Returns the name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Errors => "errors",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// What is logged, and how.
+#[derive(Clone, Debug)]
+pub struct LogOptions {
+    /// Which lines pass.
+    pub filter: LogFilter,
+    /// The format of the lines.
+    pub format: LogFormat,
+    /// Which requests have a line, if the filter enables request lines.
+    pub request_log: RequestLog,
+    /// Whether the lines of requests name bucket and key.
+    pub paths: bool,
+}
+
+/// Returns the log of this process once it is started.
+pub(crate) fn active() -> Option<&'static Logging> {
+    ACTIVE.get()
+}
+
+/// Why logging did not start.
+#[derive(Debug)]
+pub enum LogStartError {
+    /// It was started before. A process has one log.
+    AlreadyStarted,
+    /// The writer thread could not be started.
+    Thread(std::io::Error),
+}
+
+impl fmt::Display for LogStartError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyStarted => out.write_str("logging has already been started"),
+            Self::Thread(error) => {
+                write!(out, "the log writer thread could not be started: {error}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LogStartError {}
+
+/// Writes the remaining lines of the log when dropped.
+#[derive(Debug)]
+#[must_use = "the log's last lines are written when this is dropped"]
+pub struct LogGuard(());
+
+impl Drop for LogGuard {
+    fn drop(&mut self) {
+        flush_logs(FLUSH_TIMEOUT);
+    }
+}
+
+/// Starts the log of the process. A thread writes the events and request lines that pass the filter to `output`, so that no
+/// caller waits for the output.
+///
+/// # Errors
+/// If the log was started before, or its thread cannot be started.
+pub fn start_logging(
+    options: &LogOptions,
+    output: impl Write + Send + 'static,
+) -> Result<LogGuard, LogStartError> {
+    let LogOptions { ref filter, format, request_log, paths } = *options;
+    let sink = Sink::start(output, format).map_err(LogStartError::Thread)?;
+    let is_enabled = filter.enables(REQUEST_TARGET, REQUEST_LEVEL);
+    let request_log = if is_enabled { request_log } else { RequestLog::Off };
+    let logging = Logging { sink: Arc::clone(&sink), format, request_log, paths };
+    ACTIVE.set(logging).map_err(|_| LogStartError::AlreadyStarted)?;
+    let subscriber = tracing_subscriber::registry().with(filter.targets()).with(EventLayer { sink, format });
+    tracing::subscriber::set_global_default(subscriber).map_err(|_| LogStartError::AlreadyStarted)?;
+    Ok(LogGuard(()))
+}
+
+/// Waits at most `timeout` until everything logged so far has been written. Blocks. For threads that are about to end the
+/// process.
+pub fn flush_logs(timeout: Duration) {
+    if let Some(logging) = active() {
+        logging.sink.flush(timeout);
+    }
+}

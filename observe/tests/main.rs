@@ -1,0 +1,7 @@
+//! Integration tests of the crate through its public interface.
+//!
+//! All of them are modules of one binary, so that the crate is linked once.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod audit_full_disk;
+mod audit_log;

@@ -1,0 +1,81 @@
+//! The account that owns all buckets and objects: its ids, as clients see them, and its region.
+//!
+//! There are no AWS accounts here, but S3 responses name an owner, and clients may require one. The ids are the same on
+//! every server, so that they survive a move to another one. Clients may sign for any region. The reported one is AWS's
+//! default, which is written as an empty location.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::request::fields::Fields;
+use crate::xml::writer::XmlWriter;
+
+/// The canonical user id: the SHA-256 of `cairn:owner`, in AWS's format.
+pub(crate) const OWNER_ID: &str = "a0e20527cac7119af3b58ee13f65dbf6dce679ad2f9700932e6b578f83bc0f34";
+/// The owner's display name.
+pub(crate) const OWNER_DISPLAY_NAME: &str = "cairn";
+/// The account id, in AWS's format.
+pub(crate) const ACCOUNT_ID: &str = "000000000000";
+/// The region of every bucket.
+pub(crate) const REGION: &str = "us-east-1";
+
+/// Writes the `Owner` element.
+pub(crate) fn write_owner(xml: &mut XmlWriter) {
+    write_owner_as(xml, "Owner");
+}
+
+/// Writes the owner as another element, such as `Initiator`.
+pub(crate) fn write_owner_as(xml: &mut XmlWriter, element: &'static str) {
+    xml.open(element);
+    xml.text("ID", OWNER_ID);
+    xml.text("DisplayName", OWNER_DISPLAY_NAME);
+    xml.close(element);
+}
+
+/// Checks `x-amz-expected-bucket-owner`, which may be the account id or the canonical user id.
+///
+/// # Errors
+/// `AccessDenied` for any other.
+pub(crate) fn check_expected_owner(fields: Fields<'_>) -> S3Result<()> {
+    check_owner(fields, "x-amz-expected-bucket-owner")
+}
+
+/// Checks the expected owner of the source bucket of a copy.
+///
+/// # Errors
+/// `AccessDenied` for any other.
+pub(crate) fn check_expected_source_owner(fields: Fields<'_>) -> S3Result<()> {
+    check_owner(fields, "x-amz-source-expected-bucket-owner")
+}
+
+fn check_owner(fields: Fields<'_>, header: &str) -> S3Result<()> {
+    match fields.amz(header) {
+        None | Some(ACCOUNT_ID | OWNER_ID) => Ok(()),
+        Some(_) => Err(S3Error::with_message(
+            ErrorCode::AccessDenied,
+            format!("Access Denied: the bucket belongs to another account than {header} names."),
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OWNER_ID, check_expected_owner};
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
+    use sha2::Digest as _;
+
+    #[test]
+    fn owner_id_is_the_documented_hash() {
+        assert_eq!(hex::encode(sha2::Sha256::digest(b"cairn:owner")), OWNER_ID);
+    }
+
+    #[test]
+    fn other_expected_owner_is_denied() {
+        let query = Query::default();
+        for (owner, allowed) in
+            [("000000000000", true), (OWNER_ID, true), ("111122223333", false), ("", false)]
+        {
+            let headers: &[(&str, &[u8])] = &[("x-amz-expected-bucket-owner", owner.as_bytes())];
+            assert_eq!(check_expected_owner(Fields::new(headers, &query)).is_ok(), allowed, "{owner}");
+        }
+    }
+}

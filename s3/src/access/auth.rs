@@ -1,0 +1,151 @@
+//! Authentication and authorization of requests with `cairn_identity`.
+
+use crate::errors::{S3Error, S3Result};
+use crate::headers::copy_source::CopySource;
+use crate::request::fields::Fields;
+use crate::request::target::Target;
+use cairn_http1::RequestHead;
+use cairn_identity::policy::{Action, Decision, Resource};
+use cairn_identity::{
+    AuthError, Authentication, Authenticator, Credentials, Principal, RootAttempts, SignedRequest,
+};
+use cairn_model::Timestamp;
+
+/// Authenticates a request by its signature. The root credential is refused unchecked if `root_attempts` says so.
+///
+/// # Errors
+/// Those of `cairn_identity`.
+pub(crate) fn authenticate<C: Credentials>(
+    authenticator: &Authenticator<C>,
+    head: &RequestHead,
+    fields: Fields<'_>,
+    now: Timestamp,
+    root_attempts: RootAttempts,
+) -> Result<Authentication, AuthError> {
+    let signed = SignedRequest {
+        method: head.method().as_str(),
+        path: head.path(),
+        query: head.query(),
+        headers: fields.headers(),
+    };
+    authenticator.authenticate_throttled(&signed, now, root_attempts)
+}
+
+/// Checks that `principal` may perform `action` on the bucket or object of `target`. Checked before the bucket is
+/// looked up, so that a refusal reveals nothing about what exists.
+///
+/// # Errors
+/// `AccessDenied`; never for root, which may do everything.
+fn authorize(principal: &Principal, action: Option<Action>, target: &Target) -> S3Result<()> {
+    let Some(action) = action else { return Ok(()) };
+    let (bucket, key) = (target.bucket_text(), target.key_text());
+    let resource = if key.is_empty() { Resource::Bucket(bucket) } else { Resource::Object(bucket, key) };
+    require(principal, action, resource)
+}
+
+/// What a request requires of its client's policies. The source of a copy and a bypass of retention have checks of their
+/// own.
+#[derive(Clone, Copy)]
+pub(crate) struct RequiredRights {
+    /// The action that must be allowed on the bucket or object.
+    pub(crate) action: Option<Action>,
+    /// Whether a condition reveals something about the stored object, which the client must then be allowed to read.
+    pub(crate) reveals_stored_object: bool,
+}
+
+/// Checks that `principal` has the required rights.
+///
+/// # Errors
+/// Those of [`authorize`].
+pub(crate) fn authorize_request(
+    principal: &Principal,
+    required: RequiredRights,
+    target: &Target,
+) -> S3Result<()> {
+    authorize(principal, required.action, target)?;
+    if required.reveals_stored_object { authorize_condition(principal, target) } else { Ok(()) }
+}
+
+/// Checks before a change is made that the client may still make it. Reading a body or copying an object can take hours, and
+/// a credential may be revoked meanwhile. `check` authorizes the principal with its present rights; it is called only if an
+/// account, a credential or a policy has changed since the request was authenticated.
+///
+/// # Errors
+/// `InvalidAccessKeyId` if the credential was deleted or disabled; errors of `check`.
+pub(crate) fn authorize_again<C: Credentials>(
+    authenticator: &Authenticator<C>,
+    authentication: &Authentication,
+    check: impl FnOnce(&Principal) -> S3Result<()>,
+) -> S3Result<()> {
+    match authenticator.changed_principal(authentication) {
+        Ok(None) => Ok(()),
+        Ok(Some(principal)) => check(&principal),
+        Err(revoked) => {
+            Err(S3Error::from(revoked).denied_as("it was revoked while the request was in progress"))
+        }
+    }
+}
+
+/// Checks that `principal` may make a write depend on the stored object. The response reveals whether the condition
+/// holds, so it requires the right to read the object (AWS: "Conditional requests", "How to perform conditional
+/// writes"). Checked before anything is looked up.
+///
+/// # Errors
+/// Those of [`authorize`].
+fn authorize_condition(principal: &Principal, target: &Target) -> S3Result<()> {
+    require(principal, Action::GetObject, Resource::Object(target.bucket_text(), target.key_text()))
+}
+
+/// Checks that `principal` may read the source of a copy. Checked before the source is looked up.
+///
+/// # Errors
+/// Those of [`authorize`].
+pub(crate) fn authorize_copy_source(principal: &Principal, source: &CopySource) -> S3Result<()> {
+    let resource = Resource::Object(source.bucket.as_str(), source.key.as_str());
+    require(principal, Action::GetObject, resource).map_err(|error| source.named(error))
+}
+
+/// Checks that `principal` may bypass governance retention in `bucket`.
+///
+/// # Errors
+/// Those of [`authorize`].
+pub(crate) fn authorize_bypass(principal: &Principal, bucket: &str) -> S3Result<()> {
+    require(principal, Action::ManageBucket, Resource::Bucket(bucket))
+}
+
+/// Hides a missing key or version in `bucket`: it is 404 for principals that may list the bucket, and 403 for others
+/// (AWS: GetObject, "Permissions"). The others still learn that they cannot read anything there, but not whether there
+/// was a key, a delete marker or a version.
+///
+/// Errors about the source of a copy pass unchanged: [`hide_missing_source`] has handled them.
+pub(crate) fn hide_missing(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
+    if error.is_about_source() { error } else { hide(principal, bucket, error) }
+}
+
+fn hide(principal: &Principal, bucket: &str, error: S3Error) -> S3Error {
+    if !matches!(error.code(), "NoSuchKey" | "NoSuchVersion") {
+        return error;
+    }
+    match require(principal, Action::ListBucket, Resource::Bucket(bucket)) {
+        Ok(()) => error,
+        Err(denied) => denied.hiding_missing(),
+    }
+}
+
+/// Hides a missing source of a copy, as [`hide_missing`].
+pub(crate) fn hide_missing_source(principal: &Principal, source: &CopySource, error: S3Error) -> S3Error {
+    let shown = hide(principal, source.bucket.as_str(), error);
+    if shown.hides_missing() { source.named(shown) } else { shown }
+}
+
+fn require(principal: &Principal, action: Action, resource: Resource<'_>) -> S3Result<()> {
+    let what = match resource {
+        Resource::Bucket(_) => "the bucket",
+        Resource::Object(..) => "the object",
+    };
+    match principal.decide(action, resource) {
+        Decision::Allowed => Ok(()),
+        Decision::DeniedExplicitly => Err(S3Error::denied(format!("a policy denies {action} on {what}"))),
+        Decision::DeniedImplicitly => Err(S3Error::denied(format!("no policy allows {action} on {what}"))),
+    }
+}

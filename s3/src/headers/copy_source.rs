@@ -1,0 +1,216 @@
+//! The copy source of CopyObject and its conditions.
+//!
+//! Source: API Reference, CopyObject.
+
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::limits::REQUEST_PAYLOAD_BYTES_MAX;
+use crate::request::fields::Fields;
+use crate::request::target::Target;
+use cairn_engine::{EngineError, ObjectInfo};
+use cairn_http1::{Conditions, Validators, Verdict, encode_path};
+use cairn_model::{BucketName, ObjectKey, VersionName};
+
+/// The header that names the source.
+pub(crate) const COPY_SOURCE: &str = "x-amz-copy-source";
+
+/// The object, or version of one, to copy.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CopySource {
+    pub(crate) bucket: BucketName,
+    pub(crate) key: ObjectKey,
+    /// `None`: the current version.
+    pub(crate) version: Option<VersionName>,
+}
+
+impl CopySource {
+    /// Parses `bucket/key` or `/bucket/key`, percent-decoded once, and an optional `?versionId=`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a text without a key or with an invalid version; those of [`Target`] for an invalid bucket
+    /// or key.
+    pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Self> {
+        let text = fields.amz(COPY_SOURCE).unwrap_or_default();
+        let invalid = |message: &'static str| S3Error::invalid_argument(COPY_SOURCE, text, message);
+        let (path, version) = match text.split_once('?') {
+            None => (text, None),
+            Some((path, query)) => {
+                let version = query.strip_prefix("versionId=").and_then(VersionName::parse);
+                (path, Some(version.ok_or_else(|| invalid("Invalid version id specified"))?))
+            }
+        };
+        let decoded = cairn_http1::decode(path)
+            .map_err(|_| invalid("Copy Source must be percent-encoded UTF-8: sourcebucket/sourcekey"))?;
+        let path = decoded.strip_prefix('/').unwrap_or(&decoded);
+        let (bucket, key) =
+            path.split_once('/').filter(|(bucket, key)| !bucket.is_empty() && !key.is_empty()).ok_or_else(
+                || invalid("Copy Source must mention the source bucket and key: sourcebucket/sourcekey"),
+            )?;
+        let target = Target::new(bucket, key);
+        Ok(Self { bucket: target.bucket()?, key: target.key()?, version })
+    }
+
+    /// Whether the source is `key` in `bucket`, in any version.
+    pub(crate) fn is(&self, bucket: &BucketName, key: &ObjectKey) -> bool {
+        self.bucket == *bucket && self.key == *key
+    }
+
+    /// Makes an error one about the source: it names the source and not the destination, as on AWS.
+    pub(crate) fn named(&self, error: S3Error) -> S3Error {
+        let (bucket, key) = (self.bucket.as_str(), self.key.as_str());
+        error
+            .about_source()
+            .element("BucketName", bucket)
+            .element("Key", key)
+            .element("Resource", format!("/{bucket}/{}", encode_path(key.as_bytes())))
+    }
+
+    /// Returns the error for a source that could not be opened.
+    pub(crate) fn read_error(&self, error: EngineError) -> S3Error {
+        self.named(match error {
+            EngineError::DeleteMarker { .. } if self.version.is_some() => S3Error::with_message(
+                ErrorCode::InvalidRequest,
+                "The source of a copy request may not specifically refer to a delete marker by version id.",
+            ),
+            other => other.into(),
+        })
+    }
+}
+
+/// Checks the conditions on the source, and its size.
+///
+/// # Errors
+/// `PreconditionFailed` if a condition does not hold; `InvalidRequest` for an object of more than 5 GiB.
+pub(crate) fn check_source(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<()> {
+    let bytes = |name| fields.amz(name).map(str::as_bytes);
+    let conditions = Conditions {
+        if_match: bytes("x-amz-copy-source-if-match"),
+        if_none_match: bytes("x-amz-copy-source-if-none-match"),
+        if_modified_since: bytes("x-amz-copy-source-if-modified-since"),
+        if_unmodified_since: bytes("x-amz-copy-source-if-unmodified-since"),
+    };
+    let etag = source.etag.to_string();
+    let validators = Validators { etag: &etag, last_modified_seconds: source.last_modified.seconds() };
+    if conditions.evaluate(&validators) != Verdict::Proceed {
+        return Err(ErrorCode::PreconditionFailed.into());
+    }
+    if source.size > REQUEST_PAYLOAD_BYTES_MAX {
+        return Err(S3Error::with_message(
+            ErrorCode::InvalidRequest,
+            format!(
+                "The specified copy source is larger than the maximum allowable size for a copy source: {REQUEST_PAYLOAD_BYTES_MAX}"
+            ),
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CopySource, check_source};
+    use crate::errors::S3Result;
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
+    use cairn_engine::{Attributes, ObjectInfo, ObjectLock};
+    use cairn_model::{Etag, Timestamp, VersionId, VersionName};
+
+    fn source(text: &str) -> S3Result<CopySource> {
+        let headers: &[(&str, &[u8])] = &[("x-amz-copy-source", text.as_bytes())];
+        CopySource::from_request(Fields::new(headers, &Query::default()))
+    }
+
+    #[test]
+    fn source_is_decoded_once_with_or_without_leading_slash() {
+        let id = VersionName::Id(VersionId(10));
+        for (text, key, version) in [
+            ("photos/a", "a", None),
+            ("/photos/a", "a", None),
+            ("%2Fphotos%2Fa", "a", None),
+            ("photos/a%2520b", "a%20b", None),
+            ("photos/a+b/%C3%A4/%3F", "a+b/\u{e4}/?", None),
+            ("photos//a/../b/", "/a/../b/", None),
+            ("photos/a?versionId=000000000000000a", "a", Some(id)),
+            ("photos/a%3FversionId=x?versionId=null", "a?versionId=x", Some(VersionName::Null)),
+        ] {
+            let source = source(text).expect(text);
+            assert_eq!((source.bucket.as_str(), source.key.as_str()), ("photos", key), "{text}");
+            assert_eq!(source.version, version, "{text}");
+        }
+    }
+
+    #[test]
+    fn invalid_sources_are_refused() {
+        for (text, code) in [
+            ("", "InvalidArgument"),
+            ("/", "InvalidArgument"),
+            ("photos", "InvalidArgument"),
+            ("photos/", "InvalidArgument"),
+            ("//a", "InvalidArgument"),
+            ("photos/%", "InvalidArgument"),
+            ("photos/%ff", "InvalidArgument"),
+            ("photos/a?versionId=", "InvalidArgument"),
+            ("photos/a?versionId=x", "InvalidArgument"),
+            ("photos/a?x=y", "InvalidArgument"),
+            ("A/a", "InvalidBucketName"),
+        ] {
+            assert_eq!(source(text).expect_err(text).code(), code, "{text}");
+        }
+        assert_eq!(
+            source(&format!("photos/{}", "k".repeat(1025))).expect_err("long").code(),
+            "KeyTooLongError"
+        );
+    }
+
+    #[test]
+    fn failed_source_condition_is_412() {
+        const DATE: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
+        const LATER: &str = "Sun, 06 Nov 1994 08:49:38 GMT";
+        const EARLIER: &str = "Sun, 06 Nov 1994 08:49:36 GMT";
+        let tag = "ab".repeat(16);
+        let object = |size| ObjectInfo {
+            size,
+            etag: Etag::single([0xab; 16]),
+            last_modified: Timestamp(784_111_777_500),
+            version: VersionId(1),
+            is_null: true,
+            attributes: Attributes::default(),
+            encrypted: false,
+            lock: ObjectLock::default(),
+            parts: Vec::new(),
+        };
+        let (matches, none, modified, unmodified) = (
+            "x-amz-copy-source-if-match",
+            "x-amz-copy-source-if-none-match",
+            "x-amz-copy-source-if-modified-since",
+            "x-amz-copy-source-if-unmodified-since",
+        );
+        for (headers, holds) in [
+            (&[][..], true),
+            (&[(matches, &*tag)][..], true),
+            (&[(matches, "\"x\"")], false),
+            (&[(none, "\"x\"")], true),
+            (&[(none, &tag)], false),
+            (&[(modified, EARLIER)], true),
+            (&[(modified, DATE)], false),
+            (&[(unmodified, DATE)], true),
+            (&[(unmodified, EARLIER)], false),
+            // The pairs that AWS names: the tag decides.
+            (&[(matches, &*tag), (unmodified, EARLIER)], true),
+            (&[(none, &*tag), (modified, EARLIER)], false),
+            (&[(modified, LATER), (none, "x")], true),
+        ] {
+            let headers: Vec<(&str, &[u8])> =
+                headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
+            let query = Query::default();
+            let checked = check_source(Fields::new(&headers, &query), &object(5));
+            assert_eq!(
+                checked.err().map(|error| error.code()),
+                (!holds).then_some("PreconditionFailed"),
+                "{headers:?}"
+            );
+        }
+        let query = Query::default();
+        assert!(check_source(Fields::new(&[], &query), &object(5 << 30)).is_ok());
+        let large = check_source(Fields::new(&[], &query), &object((5 << 30) + 1)).expect_err("too large");
+        assert_eq!((large.status(), large.code()), (400, "InvalidRequest"));
+    }
+}

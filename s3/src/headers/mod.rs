@@ -1,0 +1,8 @@
+//! Headers and parameters that several operations share: how they are read from requests and written to responses.
+
+pub(crate) mod attributes;
+pub(crate) mod checksum;
+pub(crate) mod copy_source;
+pub(crate) mod object_lock;
+pub(crate) mod version;
+pub(crate) mod write_conditions;

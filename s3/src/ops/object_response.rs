@@ -1,0 +1,182 @@
+//! Shared code of GetObject and HeadObject: conditions, ranges, parts and response headers.
+//!
+//! Source: API Reference, GetObject and HeadObject; RFC 9110 sections 13 and 14. Nothing here reads a payload.
+
+use crate::call::Call;
+use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::headers::attributes;
+use crate::headers::version;
+use crate::multipart::parse_part_number;
+use cairn_engine::{Bucket, ObjectInfo};
+use cairn_http1::{
+    Conditions, RangeOutcome, ResponseHead, StatusCode, Validators, Verdict, http_date, if_range_matches,
+    resolve_range, unsatisfied_content_range,
+};
+use std::ops::Range;
+
+/// The bytes of the object that a response is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Extent {
+    /// All bytes: 200.
+    Whole,
+    /// A range: 206 with this `Content-Range`.
+    Part { range: Range<u64>, content_range: String },
+}
+
+/// The response to a request for an existing object.
+pub(crate) enum ObjectResponse {
+    /// This head and these bytes.
+    Content { head: ResponseHead, range: Range<u64> },
+    /// 304 without a body.
+    NotModified { head: ResponseHead },
+}
+
+/// Evaluates conditions, range and part, and writes the head.
+///
+/// # Errors
+/// `PreconditionFailed`, `InvalidRange`, `InvalidPartNumber`, `InvalidArgument`, `InvalidRequest`.
+pub(crate) fn object_response(
+    call: &Call<'_>,
+    bucket: &Bucket,
+    info: &ObjectInfo,
+) -> S3Result<ObjectResponse> {
+    let etag = info.etag.quoted();
+    let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
+    let part_number = call.query.get("partNumber").map(parse_part_number).transpose()?;
+    let range = call.head.header("range");
+    if part_number.is_some() && range.is_some() {
+        let message = "Cannot specify both Range header and partNumber query parameter.";
+        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
+    }
+    match Conditions::of(call.head).evaluate(&validators) {
+        Verdict::Proceed => {}
+        Verdict::PreconditionFailed => return Err(ErrorCode::PreconditionFailed.into()),
+        Verdict::NotModified => {
+            let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);
+            write_validators(&mut head, &etag, info);
+            version::write_headers(&mut head, bucket, info);
+            attributes::write_cache_headers(&mut head, &info.attributes);
+            return Ok(ObjectResponse::NotModified { head });
+        }
+    }
+    let range = range.filter(|_| if_range_matches(call.head.header("if-range"), &validators));
+    let extent = match part_number {
+        Some(number) => part_extent(number, info)?,
+        None => range_extent(range, info.size)?,
+    };
+    let (mut head, range) = match extent {
+        Extent::Whole => (ResponseHead::new(StatusCode::OK), 0..info.size),
+        Extent::Part { range, content_range } => {
+            let mut head = ResponseHead::new(StatusCode::PARTIAL_CONTENT);
+            head.header("content-range", content_range);
+            (head, range)
+        }
+    };
+    write_validators(&mut head, &etag, info);
+    version::write_headers(&mut head, bucket, info);
+    head.header("accept-ranges", "bytes");
+    attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
+    // Only multipart objects have a number of parts, as on AWS.
+    if part_number.is_some() && info.etag.parts > 0 {
+        head.header("x-amz-mp-parts-count", info.etag.parts.to_string());
+    }
+    let wants_checksum = || call.fields.amz("x-amz-checksum-mode");
+    // The checksum of the object is not that of a part of it.
+    if head.status == StatusCode::OK
+        && part_number.is_none()
+        && wants_checksum().is_some_and(|mode| mode.eq_ignore_ascii_case("enabled"))
+    {
+        attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
+    }
+    Ok(ObjectResponse::Content { head, range })
+}
+
+fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
+    head.header("etag", etag);
+    head.header("last-modified", http_date(info.last_modified.seconds()));
+}
+
+/// Returns the bytes of a part. An empty part has no range: in an empty object it is all of it, else it is an invalid
+/// part number.
+fn part_extent(number: u16, info: &ObjectInfo) -> S3Result<Extent> {
+    let size = info.size;
+    let range = info.part_range(number).filter(|range| !range.is_empty() || size == 0).ok_or_else(|| {
+        S3Error::new(ErrorCode::InvalidPartNumber)
+            .element("ActualPartCount", info.etag.parts.max(1).to_string())
+            .element("PartNumberRequested", number.to_string())
+    })?;
+    if range.is_empty() {
+        return Ok(Extent::Whole);
+    }
+    let content_range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
+    Ok(Extent::Part { range, content_range })
+}
+
+fn range_extent(range: Option<&[u8]>, size: u64) -> S3Result<Extent> {
+    match resolve_range(range, size) {
+        RangeOutcome::Whole => Ok(Extent::Whole),
+        RangeOutcome::Part(part) => {
+            Ok(Extent::Part { range: part.as_range(), content_range: part.content_range() })
+        }
+        RangeOutcome::Unsatisfiable => Err(S3Error::new(ErrorCode::InvalidRange)
+            .element("RangeRequested", String::from_utf8_lossy(range.unwrap_or_default()))
+            .element("ActualObjectSize", size.to_string())
+            .header("content-range", unsatisfied_content_range(size))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Extent, part_extent, range_extent};
+    use cairn_engine::{Attributes, ObjectInfo, ObjectLock, PartRun};
+    use cairn_model::{Etag, Timestamp, VersionId};
+
+    fn info(size: u64, parts: Vec<PartRun>) -> ObjectInfo {
+        let count = parts.iter().map(|run| u32::from(run.count)).sum();
+        ObjectInfo {
+            size,
+            etag: Etag { md5: [0; 16], parts: count },
+            last_modified: Timestamp(0),
+            version: VersionId(1),
+            is_null: true,
+            attributes: Attributes::default(),
+            encrypted: false,
+            lock: ObjectLock::default(),
+            parts,
+        }
+    }
+
+    #[test]
+    fn part_one_of_a_single_part_object_is_the_object() {
+        let expected = Extent::Part { range: 0..5, content_range: "bytes 0-4/5".to_owned() };
+        assert_eq!(part_extent(1, &info(5, Vec::new())).expect("ok"), expected);
+        assert_eq!(part_extent(1, &info(0, Vec::new())).expect("ok"), Extent::Whole);
+        let refused = part_extent(2, &info(5, Vec::new())).expect_err("no such part");
+        assert_eq!((refused.status(), refused.code()), (416, "InvalidPartNumber"));
+    }
+
+    #[test]
+    fn part_of_a_multipart_object_is_its_range() {
+        let runs = vec![
+            PartRun { first: 2, count: 2, size: 10 },
+            PartRun { first: 7, count: 1, size: 3 },
+            PartRun { first: 8, count: 1, size: 0 },
+        ];
+        let object = info(23, runs);
+        for (number, range) in [(2, 0..10), (3, 10..20), (7, 20..23)] {
+            let content_range = format!("bytes {}-{}/23", range.start, range.end - 1);
+            assert_eq!(part_extent(number, &object).expect("a part"), Extent::Part { range, content_range });
+        }
+        for number in [1, 4, 8, 9] {
+            assert_eq!(part_extent(number, &object).expect_err("none").status(), 416, "{number}");
+        }
+    }
+
+    #[test]
+    fn range_past_the_end_is_416_with_the_size() {
+        let refused = range_extent(Some(b"bytes=5-"), 5).expect_err("past the end");
+        assert_eq!((refused.status(), refused.code()), (416, "InvalidRange"));
+        assert_eq!(refused.headers(), [("content-range", "bytes */5".to_owned())]);
+        assert_eq!(range_extent(Some(b"bytes=0-1,3-4"), 5).expect("whole"), Extent::Whole);
+    }
+}

@@ -1,0 +1,256 @@
+//! Refuses headers that ask for features that are not implemented: 501, before anything is changed.
+//!
+//! The table applies to every operation, even to one that has no use for the header: to ignore the header would leave a
+//! client's request unmet. `X-Amz-*` query parameters are checked too, because presigned URLs hoist headers. Checksums
+//! among them are signed and not enforced, as on AWS.
+
+use crate::errors::{S3Error, S3Result};
+use crate::request::fields::Fields;
+use cairn_http1::BodyFraming;
+
+/// Which values of a header are refused.
+#[derive(Clone, Copy)]
+enum Refuses {
+    /// All, including the empty value.
+    Any,
+    /// All except the empty value, which counts as absent.
+    NonEmpty,
+    /// All except this one, ignoring case.
+    AllBut(&'static str),
+    /// Lists that contain this token.
+    Token(&'static str),
+    /// Values that begin with this.
+    Start(&'static str),
+}
+
+struct Row {
+    /// The name in lower case. A trailing `*` matches any rest.
+    name: &'static str,
+    refuses: Refuses,
+    message: &'static str,
+}
+
+const fn row(name: &'static str, refuses: Refuses, message: &'static str) -> Row {
+    Row { name, refuses, message }
+}
+
+const ACL: &str = "ACLs are not implemented: omit x-amz-acl, x-amz-grant-* and x-amz-object-ownership and \
+                   grant access with the policies of service accounts.";
+const CHUNKED: &str = "aws-chunked bodies and trailing checksums are not implemented: set the client to compute \
+                       checksums only when required (AWS_REQUEST_CHECKSUM_CALCULATION=when_required) and to sign the \
+                       complete payload or UNSIGNED-PAYLOAD.";
+const COPY_PART: &str = "UploadPartCopy is not implemented: copy the whole object with CopyObject, up to 5 GiB, or upload \
+                         the part with its content (set the client's threshold of multipart copies to 5 GiB).";
+const ENCRYPTION: &str = "Server-side-encryption headers are not implemented: omit them; encryption at rest is \
+                          a setting of the whole server.";
+const LOCK_TOKEN: &str =
+    "Object lock cannot be added to an existing bucket: create the bucket with object lock.";
+const TOKEN: &str = "Session tokens are not implemented: sign with an access key and its secret only.";
+const CHECKSUM: &str =
+    "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
+
+static TABLE: &[Row] = &[
+    row("content-encoding", Refuses::Token("aws-chunked"), CHUNKED),
+    row("trailer", Refuses::Any, CHUNKED),
+    row("x-amz-trailer", Refuses::Any, CHUNKED),
+    row("x-amz-decoded-content-length", Refuses::Any, CHUNKED),
+    row("x-amz-content-sha256", Refuses::Start("streaming-"), CHUNKED),
+    row("x-amz-security-token", Refuses::Any, TOKEN),
+    row("x-amz-acl", Refuses::Any, ACL),
+    row("x-amz-grant-*", Refuses::Any, ACL),
+    row("x-amz-object-ownership", Refuses::Any, ACL),
+    row(
+        "x-amz-tagging",
+        Refuses::NonEmpty,
+        "Tagging is not implemented: use user metadata (x-amz-meta-*) instead of x-amz-tagging.",
+    ),
+    row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
+    row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
+    row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
+    row(
+        "x-amz-tagging-directive",
+        Refuses::AllBut("COPY"),
+        "Tagging is not implemented: omit x-amz-tagging-directive.",
+    ),
+    row(
+        "x-amz-if-match-initiated-time",
+        Refuses::Any,
+        "Conditions on aborts are not implemented: omit x-amz-if-match-initiated-time.",
+    ),
+    row(
+        "x-amz-storage-class",
+        Refuses::AllBut("STANDARD"),
+        "Storage classes other than STANDARD are not implemented: omit x-amz-storage-class.",
+    ),
+    row(
+        "x-amz-website-redirect-location",
+        Refuses::Any,
+        "Website hosting is not implemented: omit x-amz-website-redirect-location and redirect in a proxy.",
+    ),
+    row("x-amz-bucket-object-lock-token", Refuses::Any, LOCK_TOKEN),
+    row("x-amz-mfa", Refuses::Any, "MFA delete is not implemented: omit x-amz-mfa."),
+    row(
+        "x-amz-write-offset-bytes",
+        Refuses::Any,
+        "Appending is not implemented: put the complete object with PutObject.",
+    ),
+    row(
+        "x-amz-rename-source*",
+        Refuses::Any,
+        "RenameObject is not implemented: put the object under its new key and delete the old one.",
+    ),
+    row(
+        "x-amz-bucket-namespace",
+        Refuses::AllBut("global"),
+        "Bucket namespaces are not implemented: omit x-amz-bucket-namespace.",
+    ),
+];
+
+/// The `x-amz-checksum-*` and related names that this server knows.
+const CHECKSUM_NAMES: &[&str] =
+    &["crc32", "crc32c", "crc64nvme", "sha1", "sha256", "mode", "algorithm", "type"];
+const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
+
+/// Refuses headers and hoisted parameters of the table, unknown checksums and chunked bodies.
+///
+/// # Errors
+/// `NotImplemented`, with a message that names an alternative.
+pub(crate) fn check(fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
+    for (name, value) in fields.headers() {
+        if let Some(unknown) = name.strip_prefix(CHECKSUM_PREFIX)
+            && !CHECKSUM_NAMES.contains(&unknown)
+        {
+            return Err(S3Error::not_implemented(CHECKSUM));
+        }
+        check_one(name, value)?;
+    }
+    for (name, value) in fields.hoisted() {
+        check_one(name, value.as_bytes())?;
+    }
+    if framing == BodyFraming::Chunked {
+        return Err(S3Error::not_implemented(
+            "Transfer-Encoding: chunked is not implemented for requests: send a Content-Length.",
+        )
+        .closing());
+    }
+    Ok(())
+}
+
+fn check_one(name: &str, value: &[u8]) -> S3Result<()> {
+    for row in TABLE {
+        let named = match row.name.strip_suffix('*') {
+            Some(prefix) => name.starts_with(prefix),
+            None => name == row.name,
+        };
+        if named && refuses(row.refuses, value) {
+            return Err(S3Error::not_implemented(row.message));
+        }
+    }
+    Ok(())
+}
+
+fn refuses(which: Refuses, value: &[u8]) -> bool {
+    match which {
+        Refuses::Any => true,
+        Refuses::NonEmpty => !value.is_empty(),
+        Refuses::AllBut(allowed) => !value.eq_ignore_ascii_case(allowed.as_bytes()),
+        Refuses::Token(token) => value
+            .split(|byte| *byte == b',')
+            .any(|item| item.trim_ascii().eq_ignore_ascii_case(token.as_bytes())),
+        Refuses::Start(start) => {
+            value.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start.as_bytes()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TABLE, check};
+    use crate::request::fields::Fields;
+    use crate::request::query::Query;
+    use cairn_http1::BodyFraming;
+
+    fn status(headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
+        let query = Query::parse(Some(query)).expect("parses");
+        check(Fields::new(headers, &query), BodyFraming::None).err().map(|error| error.status())
+    }
+
+    #[test]
+    fn unsupported_headers_are_501() {
+        for (name, value) in [
+            ("x-amz-tagging", "a=b"),
+            ("x-amz-server-side-encryption", "AES256"),
+            ("x-amz-server-side-encryption-customer-key", "k"),
+            ("x-amz-acl", "private"),
+            ("x-amz-acl", ""),
+            ("x-amz-grant-read", "id=1"),
+            ("x-amz-storage-class", "GLACIER"),
+            ("x-amz-website-redirect-location", "/x"),
+            ("x-amz-copy-source-server-side-encryption-customer-key", "k"),
+            ("x-amz-copy-source-range", "bytes=0-1"),
+            ("x-amz-tagging-directive", "REPLACE"),
+            ("x-amz-if-match-initiated-time", "Sun, 06 Nov 1994 08:49:37 GMT"),
+            ("x-amz-trailer", "x-amz-checksum-crc32"),
+            ("trailer", "x"),
+            ("content-encoding", "gzip, AWS-chunked"),
+            ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+            ("x-amz-decoded-content-length", "3"),
+            ("x-amz-security-token", "t"),
+            ("x-amz-bucket-object-lock-token", "t"),
+            ("x-amz-object-ownership", "BucketOwnerEnforced"),
+            ("x-amz-checksum-md5", "x"),
+            ("x-amz-checksum-sha512", "x"),
+            ("x-amz-checksum-xxhash3", "x"),
+            ("x-amz-mfa", "1 2"),
+            ("x-amz-write-offset-bytes", "0"),
+        ] {
+            assert_eq!(status(&[(name, value.as_bytes())], ""), Some(501), "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn hoisted_headers_are_refused_and_hoisted_checksums_are_not() {
+        for query in
+            ["X-Amz-Acl=public-read", "x-amz-tagging=a", "X-AMZ-SECURITY-TOKEN=t", "X-Amz-Storage-Class=x"]
+        {
+            assert_eq!(status(&[], query), Some(501), "{query}");
+        }
+        for query in
+            ["x-amz-checksum-crc32=AAAAAA%3D%3D", "x-amz-sdk-checksum-algorithm=CRC32", "X-Amz-Tagging="]
+        {
+            assert_eq!(status(&[], query), None, "{query}");
+        }
+    }
+
+    #[test]
+    fn harmless_values_are_accepted() {
+        for (name, value) in [
+            ("x-amz-tagging", ""),
+            ("x-amz-storage-class", "STANDARD"),
+            ("x-amz-tagging-directive", "COPY"),
+            ("content-encoding", "gzip"),
+            ("x-amz-content-sha256", "UNSIGNED-PAYLOAD"),
+            ("x-amz-checksum-crc64nvme", "AAAAAAAAAAA="),
+            ("x-amz-checksum-mode", "ENABLED"),
+            ("x-amz-meta-acl", "x"),
+            ("x-amz-request-payer", "requester"),
+        ] {
+            assert_eq!(status(&[(name, value.as_bytes())], ""), None, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn chunked_bodies_are_refused_and_the_connection_closes() {
+        let query = Query::default();
+        let refused = check(Fields::new(&[], &query), BodyFraming::Chunked).expect_err("chunked");
+        assert!(refused.status() == 501 && refused.closes());
+    }
+
+    #[test]
+    fn every_refusal_names_an_alternative() {
+        for row in TABLE {
+            assert!(row.message.contains(": ") && row.message.ends_with('.'), "{}", row.name);
+            assert_eq!(row.name, row.name.to_ascii_lowercase());
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The effective value of every key, and where it comes from. Secrets are redacted.
+
+use std::path::PathBuf;
+
+use super::key::{Availability, Key};
+use super::keys::ALL_KEYS;
+use super::value::Value;
+
+/// The source of a default value.
+pub(super) const DEFAULT: &str = "default";
+
+/// A validated value, and the name under which the user set it.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    pub(super) value: Value,
+    pub(super) source: String,
+    /// The configuration file that contains it.
+    pub(super) file: Option<PathBuf>,
+}
+
+/// Where the value of a key comes from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// An option of the command line.
+    CommandLine(String),
+    /// A variable, or the file that a variable names.
+    Environment(String),
+    /// A configuration file.
+    File(PathBuf),
+    /// The default.
+    Default,
+    /// It has no value.
+    NotSet,
+}
+
+/// A key with its effective value.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EffectiveKey {
+    /// The key.
+    pub name: &'static str,
+    /// The variable that sets it.
+    pub variable: String,
+    /// Its value, with secrets redacted.
+    pub value: Option<String>,
+    /// Where the value comes from.
+    pub origin: Origin,
+}
+
+/// Returns the keys of this build, and others that are set, with their values.
+pub(super) fn effective<'g>(given: impl Fn(&Key) -> Option<&'g Given>) -> Vec<EffectiveKey> {
+    let row = |key: &&'static Key| {
+        let found = given(key);
+        let origin = found.map_or(Origin::NotSet, Given::origin);
+        let is_shown =
+            key.availability == Availability::Built || !matches!(origin, Origin::NotSet | Origin::Default);
+        let value = found.map(|given| given.value.to_string());
+        is_shown.then(|| EffectiveKey { name: key.name, variable: key.variable(), value, origin })
+    };
+    ALL_KEYS.iter().filter_map(row).collect()
+}
+
+impl Given {
+    fn origin(&self) -> Origin {
+        match (&self.file, self.source.as_str()) {
+            (Some(path), _) => Origin::File(path.clone()),
+            (None, DEFAULT) => Origin::Default,
+            (None, option) if option.starts_with("--") => Origin::CommandLine(option.to_owned()),
+            (None, variable) => Origin::Environment(variable.to_owned()),
+        }
+    }
+}

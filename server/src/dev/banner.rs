@@ -1,0 +1,235 @@
+//! The banner of `serve --dev`: addresses, credentials, and client commands to paste into a shell.
+//!
+//! The commands need no files but those that they create in a temporary folder, and can be pasted again after a restart.
+//!
+//! Its client settings match what the server implements: path-style addressing, and checksums only when required, because
+//! trailing checksums are not implemented.
+
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::program;
+use super::quote::{python_string, shell_word};
+use crate::config::Settings;
+
+/// The values that the banner shows.
+struct Facts {
+    /// The addresses of the planes, as URLs.
+    data: String,
+    management: String,
+    access_key: String,
+    secret_key: String,
+    token: String,
+    /// The command that runs this program.
+    cairn: String,
+}
+
+/// Returns the text of the banner.
+pub(crate) fn write(settings: &Settings, data: SocketAddr, management: SocketAddr) -> String {
+    let auth = &settings.auth;
+    let facts = Facts {
+        data: url(data, settings.server.tls.s3.is_some()),
+        management: url(management, settings.server.tls.api.is_some()),
+        access_key: auth.root_access_key.clone(),
+        secret_key: auth.root_secret_key.expose().to_owned(),
+        token: auth.management_system_token.expose().to_owned(),
+        cairn: program::shell_command(),
+    };
+    let trust = settings.dev_authority.as_deref().map_or_else(String::new, trust);
+    [overview(settings, &facts), trust, command_lines(&facts), boto3(&facts), state(&facts)].concat()
+}
+
+fn url(address: SocketAddr, has_tls: bool) -> String {
+    let scheme = if has_tls { "https" } else { "http" };
+    format!("{scheme}://{address}")
+}
+
+/// How to make clients trust the certificate.
+fn trust(authority: &Path) -> String {
+    // Clients may be started in any folder.
+    let authority = std::path::absolute(authority).unwrap_or_else(|_| authority.to_owned());
+    let authority = shell_word(&authority.to_string_lossy());
+    format!(
+        r"
+The certificate is valid for localhost, 127.0.0.1 and ::1. Its authority was created for it and can sign no other. To trust it:
+
+export AWS_CA_BUNDLE={authority}           # AWS CLI, boto3
+export SSL_CERT_FILE={authority}           # programs in Go: s5cmd, rclone, restic, mc
+export NODE_EXTRA_CA_CERTS={authority}     # Node.js
+export CURL_CA_BUNDLE={authority}
+export SERVICE_CA_CERTIFICATE={authority}  # cairn
+"
+    )
+}
+
+/// The addresses, the data folder and the credentials, unquoted.
+fn overview(settings: &Settings, facts: &Facts) -> String {
+    let Facts { data, management, access_key, secret_key, token, .. } = facts;
+    let mut secrets = String::new();
+    if let Some(file) = &settings.dev_secrets {
+        // Writing to a string does not fail.
+        let _ = write!(secrets, "\n  secrets     {} (keep this file with the data)", file.display());
+    }
+    format!(
+        r"
+Cairn is ready. This is a development server, reachable from this machine only.
+
+  S3          {data}
+  management  {management}
+  data        {folder}{secrets}
+
+  access key        {access_key}
+  secret key        {secret_key}
+  management token  {token}
+",
+        folder = settings.server.data_dir.display(),
+    )
+}
+
+/// The environment, and the commands of command-line clients.
+fn command_lines(facts: &Facts) -> String {
+    let Facts { data, management, cairn, .. } = facts;
+    let (access_key, secret_key) = (shell_word(&facts.access_key), shell_word(&facts.secret_key));
+    let token = shell_word(&facts.token);
+    format!(
+        r#"
+Environment variables for the AWS CLI, s5cmd and SDKs:
+
+export AWS_ACCESS_KEY_ID={access_key}
+export AWS_SECRET_ACCESS_KEY={secret_key}
+export AWS_REGION=us-east-1
+export AWS_ENDPOINT_URL={data}
+export S3_ENDPOINT_URL={data}
+export AWS_REQUEST_CHECKSUM_CALCULATION=when_required
+export AWS_RESPONSE_CHECKSUM_VALIDATION=when_required
+
+A bucket, and files to try the clients with, in a temporary folder:
+
+export SERVICE_MANAGEMENT_TOKEN={token}
+{cairn} bucket show demo --endpoint {management} > /dev/null 2>&1 || {cairn} bucket create demo --endpoint {management}
+cairn_try=$(mktemp -d)
+mkdir "$cairn_try/folder"
+echo 'Hello from Cairn' > "$cairn_try/hello.txt"
+cp "$cairn_try/hello.txt" "$cairn_try/folder/"
+
+AWS CLI (its settings go to a separate file):
+
+export AWS_CONFIG_FILE="$cairn_try/aws-config"
+aws configure set default.s3.addressing_style path
+aws s3 cp "$cairn_try/hello.txt" s3://demo/hello.txt
+aws s3api list-objects-v2 --bucket demo
+
+s5cmd:
+
+s5cmd cp "$cairn_try/folder/" s3://demo/folder/
+s5cmd cp 's3://demo/folder/*' "$cairn_try/copy/"
+
+rclone (newer than 1.60: older versions always send an ACL, and ACLs are not implemented):
+
+export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CONFIG_CAIRN_ENDPOINT={data}
+export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET_ACCESS_KEY={secret_key}
+export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
+export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
+rclone copy "$cairn_try/folder" cairn:demo/folder
+"#
+    )
+}
+
+/// A program that presigns URLs. The shell expands nothing in it, because the delimiter is quoted.
+fn boto3(facts: &Facts) -> String {
+    let data = &facts.data;
+    let (access_key, secret_key) = (python_string(&facts.access_key), python_string(&facts.secret_key));
+    format!(
+        r#"
+boto3, and a presigned URL for curl:
+
+cat > "$cairn_try/presign.py" <<'END'
+import sys
+import boto3
+from botocore.config import Config
+s3 = boto3.client("s3", endpoint_url="{data}", region_name="us-east-1",
+    aws_access_key_id={access_key}, aws_secret_access_key={secret_key},
+    config=Config(signature_version="s3v4", s3={{"addressing_style": "path"}},
+                  request_checksum_calculation="when_required", response_checksum_validation="when_required"))
+print(s3.generate_presigned_url("get_object", Params={{"Bucket": sys.argv[1], "Key": sys.argv[2]}}, ExpiresIn=600))
+END
+curl -o "$cairn_try/hello.copy" "$(python3 "$cairn_try/presign.py" demo hello.txt)"
+
+Remove the temporary folder:
+
+rm -r "$cairn_try"
+"#
+    )
+}
+
+fn state(facts: &Facts) -> String {
+    let Facts { management, cairn, .. } = facts;
+    let authorization = shell_word(&format!("Authorization: Bearer {}", facts.token));
+    format!(
+        r"
+State of the service:
+
+{cairn} status --endpoint {management}
+curl -H {authorization} {management}/api/v1/system/info
+
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::config::{Environment, Layers};
+
+    /// Visible ASCII with characters that are special in a shell or in Python.
+    const SECRET_KEY: &str = r#"a'b"c$HOME`id`\!0123"#;
+    const TOKEN: &str = r#"t'k"n$(id)\0123456789-0123456789-0123456789"#;
+
+    fn settings() -> Settings {
+        let environment: Environment = [
+            ("SERVICE_CREDENTIAL_MASTER_KEY", "master-key-0123456789-0123456789-x"),
+            ("SERVICE_ROOT_ACCESS_KEY", "ROOTKEY"),
+            ("SERVICE_ROOT_SECRET_KEY", SECRET_KEY),
+            ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", TOKEN),
+        ]
+        .into_iter()
+        .collect();
+        Settings::from_values(Layers::default().environment(&environment).finish().unwrap()).unwrap()
+    }
+
+    fn guide(settings: &Settings) -> String {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        write(settings, address(7600), address(7601))
+    }
+
+    /// Secrets were not quoted: a shell expanded parts of them, and a quote ended the program.
+    #[test]
+    fn pasted_commands_use_the_configured_secrets() {
+        let text = guide(&settings());
+        let exports: String = text
+            .lines()
+            .filter(|line| line.starts_with("export AWS_") && !line.contains("CONFIG_FILE"))
+            .flat_map(|line| [line, "\n"])
+            .collect();
+        let script = format!("{exports}printf %s \"$AWS_SECRET_ACCESS_KEY\"");
+        let output = std::process::Command::new("/bin/sh").args(["-c", &script]).output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), SECRET_KEY);
+        assert!(text.contains(r#"aws_secret_access_key="a'b\"c$HOME`id`\\!0123","#), "{text}");
+        assert!(text.contains(&format!("\nexport SERVICE_MANAGEMENT_TOKEN={}\n", shell_word(TOKEN))));
+        assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
+    }
+
+    #[test]
+    fn the_secrets_file_is_shown_only_if_secrets_come_from_it() {
+        let settings = settings();
+        assert!(!guide(&settings).contains("secrets  "));
+        let settings = Settings { dev_secrets: Some(PathBuf::from("/data/dev-secrets.toml")), ..settings };
+        assert!(
+            guide(&settings)
+                .contains("\n  secrets     /data/dev-secrets.toml (keep this file with the data)\n")
+        );
+    }
+}

@@ -1,0 +1,50 @@
+//! Memory sizes of each part, and the smallest possible limit.
+
+use cairn_engine::limits::{BLOCK_BYTES, BLOCKS_OF_SLOW_READER, BufferLimits};
+
+pub(crate) const KIB: u64 = 1 << 10;
+pub(crate) const MIB: u64 = 1 << 20;
+
+/// One part in eight is held in reserve: fragmentation of the allocator, and the kernel's socket buffers.
+const RESERVE_PART: u64 = 8;
+/// The program itself, the directory of accounts, the queues of the log and the audit trail, and the responses of the
+/// management plane.
+const PROCESS_BYTES: u64 = 32 * MIB;
+/// An executor: memory registered for direct I/O, rings, hashers, its stack, and reads whose checks are being computed.
+const EXECUTOR_BYTES: u64 = 8 * MIB;
+/// A slice: the pages that a transaction changes, the free map, and the changes that wait for it.
+const SLICE_BYTES: u64 = 4 * MIB;
+/// A connection holds at most the blocks of a response that the client has not read, or a small payload that was received,
+/// plus a request head and the state of the connection.
+pub(crate) const CONNECTION_BYTES: u64 = BLOCKS_OF_SLOW_READER * BLOCK_BYTES as u64 + 24 * KIB;
+/// The data plane always gets at least this many connections.
+pub(crate) const CONNECTIONS_MIN: u64 = 64;
+/// The management plane always gets at least this many: operators, probes and scrapes need a few.
+pub(crate) const MANAGEMENT_CONNECTIONS_MIN: u64 = 16;
+/// Maximum connections of the management plane: a few operators and probes, even while the data plane is flooded.
+pub(crate) const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
+/// The smallest limit that any configuration can run in: one executor and one slice, without TLS.
+pub(crate) const LIMIT_BYTES_MIN: u64 = limit_min(1, 1, connections_min(CONNECTION_BYTES, CONNECTION_BYTES));
+
+/// Bytes that do not depend on the load.
+pub(crate) const fn fixed(executors: usize, slices: usize) -> u64 {
+    PROCESS_BYTES + executors as u64 * EXECUTOR_BYTES + slices as u64 * SLICE_BYTES
+}
+
+/// The limit without the reserve.
+pub(crate) const fn without_reserve(limit: u64) -> u64 {
+    limit - limit / RESERVE_PART
+}
+
+/// Bytes that the minimum number of connections of both planes can hold.
+pub(crate) const fn connections_min(connection_bytes: u64, management_connection_bytes: u64) -> u64 {
+    CONNECTIONS_MIN * connection_bytes + MANAGEMENT_CONNECTIONS_MIN * management_connection_bytes
+}
+
+/// The smallest limit to run in, in whole MiB, without a cache and with `connections_min` bytes for connections.
+pub(crate) const fn limit_min(executors: usize, slices: usize, connections_min: u64) -> u64 {
+    let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
+    let buffers = executors as u64 * (upload_bytes + read_ahead_bytes) + connections_min;
+    let bytes = fixed(executors, slices) + buffers;
+    (bytes * RESERVE_PART).div_ceil(RESERVE_PART - 1).next_multiple_of(MIB)
+}

@@ -1,0 +1,315 @@
+//! The life of the server process: start, requests, shutdown.
+//!
+//! The order of a start matters: configuration, log, ports, host checks, store, audit trail, directory of accounts, listeners,
+//! executors. Nothing is changed before the configuration has been validated and the ports have been found free. The host is
+//! checked before the store is opened. Listeners are opened after the store, so that no client waits for it. The store is
+//! closed after the last executor has ended.
+
+mod audit;
+mod directory;
+mod planes;
+mod ports;
+mod shutdown;
+mod signals;
+mod subsystems;
+mod unavailable;
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_admin::Verifications;
+use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreOptions};
+use cairn_identity::CredentialThrottle;
+use cairn_identity::directory::Directory;
+use cairn_model::SystemClock;
+use cairn_net::{ExecutorIndex, Executors};
+use cairn_observe::{AuditLog, install_panic_hook, start_logging};
+
+use crate::budget::{self, Budget};
+use crate::certificates::Certificates;
+use crate::config::{Environment, Settings, keys};
+use crate::dev::banner;
+use crate::error::ServeError;
+use crate::host::data_folder::{FileSystem, Loss};
+use crate::host::sd_notify::ServiceManager;
+use crate::host::watchdog::{self, Heartbeats, Watchdog};
+use crate::host::{open_files, protection};
+use crate::load::{Mode, ServeOptions, Sources};
+use planes::{Listeners, Shared};
+use shutdown::Shutdown;
+
+/// Passed to the caller when the service accepts requests.
+#[derive(Debug)]
+pub struct Ready {
+    /// The data plane's address, with the actual port if port 0 was configured.
+    pub data: SocketAddr,
+    /// The management plane's address.
+    pub management: SocketAddr,
+    /// The banner to print; with `--dev` only.
+    pub banner: Option<String>,
+}
+
+/// The configuration of a run.
+struct Plan {
+    settings: Arc<Settings>,
+    budget: Budget,
+    mode: Mode,
+    /// The limit of the service manager's watchdog, if it has one.
+    watchdog: Option<Duration>,
+}
+
+/// Runs the service until a signal has ended it. Calls `on_ready` once, when requests are accepted.
+///
+/// # Errors
+/// [`ServeError`] if the service does not start, or an executor dies. The caller ends the process.
+pub fn serve(
+    options: &ServeOptions,
+    environment: &Environment,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    // Before any secret is read, any file is created, or any thread starts.
+    let mut warnings: Vec<String> = protection::set_core_files(false).into_iter().collect();
+    protection::restrict_new_files();
+    let sources = Sources::read(options, environment);
+    let planned = sources.settings_to_check()?;
+    if planned.server.core_dumps {
+        warnings.extend(protection::set_core_files(true));
+        warnings.push("server.core_dumps is on: a core file would contain all secrets".to_owned());
+    }
+    let _log = start_logging(&planned.log, std::io::stderr())?;
+    install_panic_hook();
+    ports::refuse_taken(&planned)?;
+    // With --dev this creates files, so it comes after all checks.
+    let settings = Arc::new(sources.settings()?);
+    announce(&settings, &warnings);
+    let manager = ServiceManager::of(environment);
+    let tell_ready = |ready: &Ready| {
+        manager.ready(&format!("Ready: S3 on {}, management on {}", ready.data, ready.management));
+        on_ready(ready);
+    };
+    let watchdog = watchdog::limit(environment);
+    let served = serve_supervised(settings, options.mode, &manager, watchdog, tell_ready);
+    if let Err(error) = &served {
+        manager.status(&error.to_string());
+    }
+    served
+}
+
+/// Opens the store, serves, and closes the store; reports each step to the service manager.
+fn serve_supervised(
+    settings: Arc<Settings>,
+    mode: Mode,
+    manager: &ServiceManager,
+    watchdog: Option<Duration>,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    cairn_net::check_host()?;
+    manager.status("Opening the store");
+    let opened =
+        budget_of(&settings).and_then(|budget| Ok((budget, open_store(&settings, &budget, manager)?)));
+    let (budget, store) = match opened {
+        Err(ServeError::Store(why @ OpenError::FormatTooNew { .. })) => {
+            return unavailable::serve(&settings, &why, manager, watchdog);
+        }
+        opened => opened?,
+    };
+    let plan = Plan { settings, budget, mode, watchdog };
+    let served = serve_audited(&plan, &store, manager, on_ready);
+    // Even if serving failed: acknowledged changes are durable in any case, but a clean close leaves nothing to recover.
+    store.close();
+    match &served {
+        Ok(()) => tracing::info!(target: "service", "stopped"),
+        Err(error) => tracing::error!(target: "service", %error, "ended"),
+    }
+    served
+}
+
+/// Opens the audit trail and the directory of accounts, serves, and closes them.
+fn serve_audited(
+    plan: &Plan,
+    store: &Arc<Store>,
+    manager: &ServiceManager,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let log = audit::open(&plan.settings, store)?;
+    let served = directory::open(&plan.settings, store).and_then(|directory| {
+        let (store, log) = (Arc::clone(store), Arc::clone(&log));
+        let served = serve_store(plan, store, log, Arc::clone(&directory), manager, on_ready);
+        directory.close();
+        served
+    });
+    audit::close(&log, &served);
+    served
+}
+
+fn serve_store(
+    plan: &Plan,
+    store: Arc<Store>,
+    audit: Arc<AuditLog>,
+    directory: Arc<Directory>,
+    manager: &ServiceManager,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let Plan { settings, budget, mode, watchdog } = plan;
+    let executors = budget.executors;
+    let certificates =
+        Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
+    let listeners = planes::bind(settings, executors, &certificates)?;
+    let Some((data, management)) =
+        listeners.first().map(|first| (first.data.local_addr(), first.management.local_addr()))
+    else {
+        return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
+    };
+    let shutdown = Shutdown::new(executors);
+    let grace = settings.server.shutdown_grace_period;
+    signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
+        .map_err(ServeError::Signals)?;
+
+    let connections_max = open_files::connections_possible(budget.connections_max);
+    let verifications = Verifications::default();
+    let executors_serve = Arc::new(AtomicBool::new(false));
+    let readiness = subsystems::watch(
+        &store,
+        &audit,
+        &directory,
+        &shutdown.data,
+        certificates.clone(),
+        &executors_serve,
+    )?;
+    let metrics = Arc::new(planes::metric_sources(&listeners, certificates).map_err(ServeError::Threads)?);
+    let settings = Arc::clone(settings);
+    let heartbeats = Heartbeats::new(executors, *watchdog);
+    let shared = Shared {
+        heartbeats: heartbeats.clone(),
+        store,
+        audit,
+        directory,
+        settings,
+        shutdown,
+        connections_max,
+        management_connections_max: connections_max.min(budget.management_connections_max),
+        verifications,
+        throttle: CredentialThrottle::default(),
+        readiness,
+        metrics,
+    };
+    let running = start_executors(listeners, &shared)?;
+    executors_serve.store(true, Ordering::Release);
+    tracing::info!(target: "service", %data, %management, executors, "ready");
+    let banner = (*mode == Mode::Dev).then(|| banner::write(&shared.settings, data, management));
+    on_ready(&Ready { data, management, banner });
+    let _watchdog = Watchdog::start(heartbeats, *watchdog, manager.clone()).map_err(ServeError::Threads)?;
+    Ok(running.join()?)
+}
+
+/// Starts the executors and waits until each of them serves.
+fn start_executors(listeners: Vec<Listeners>, shared: &Shared) -> Result<Executors, ServeError> {
+    let count = listeners.len();
+    let waiting = Arc::new(Mutex::new(listeners.into_iter().map(Some).collect::<Vec<_>>()));
+    let (report, reports) = channel();
+    let shared = shared.clone();
+    let running = cairn_net::start(count, move |executor: ExecutorIndex| {
+        let own =
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).get_mut(executor.0).and_then(Option::take);
+        let (shared, report) = (shared.clone(), report.clone());
+        async move {
+            // Sending fails only if another executor failed to start; then the process is ending.
+            let started = |result| drop(report.send(result));
+            match own {
+                Some(own) => planes::serve(executor, own, shared, started).await,
+                None => {
+                    started(Err(ServeError::Executor(format!("executor {} has no listeners", executor.0))))
+                }
+            }
+        }
+    })?;
+    all_started(count, &reports)?;
+    Ok(running)
+}
+
+fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Result<(), ServeError> {
+    for _ in 0..count {
+        let gone = |_| Err(ServeError::Executor("it ended while starting".to_owned()));
+        reports.recv().unwrap_or_else(gone)?;
+    }
+    Ok(())
+}
+
+/// Computes the memory budget and logs it.
+fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
+    let budget = budget::of_settings(settings)?;
+    let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
+    let Budget { connections_max, management_connections_max, .. } = budget;
+    tracing::info!(
+        target: "service",
+        limit,
+        cache_bytes,
+        executors,
+        upload_bytes_per_executor = buffers.upload_bytes,
+        read_ahead_bytes_per_executor = buffers.read_ahead_bytes,
+        slices,
+        connections_max,
+        management_connections_max,
+        "memory divided"
+    );
+    let configured = settings.server.connections_max;
+    if connections_max < configured && settings.values.is_given(&keys::CONNECTIONS_MAX) {
+        tracing::warn!(
+            target: "service",
+            connections_max,
+            "server.connections_max is lowered from {configured}, because there is too little memory"
+        );
+    }
+    Ok(budget)
+}
+
+fn open_store(
+    settings: &Settings,
+    budget: &Budget,
+    manager: &ServiceManager,
+) -> Result<Arc<Store>, ServeError> {
+    let data_dir = &settings.server.data_dir;
+    let options = StoreOptions {
+        data_dir: data_dir.clone(),
+        slices: u16::try_from(budget.slices).ok(),
+        master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec().into(),
+        cache_bytes: budget.cache_bytes,
+        buffers: budget.buffers,
+        reserve_bytes: settings.storage.reserve_bytes,
+        reclaim_after: settings.storage.reclaim_after,
+        encryption_at_rest: settings.storage.encryption_enabled,
+        clock: Arc::new(SystemClock),
+    };
+    // Opening the store reports what is wrong with it.
+    let facts = cairn_engine::preflight_store(data_dir).ok().flatten();
+    let open = || Store::open(options);
+    let store = match facts.map(|facts| facts.format_version) {
+        Some(from) if from < FORMAT_VERSION => {
+            let status = format!("Upgrading the store from format version {from} to {FORMAT_VERSION}");
+            tracing::info!(target: "service", "{status}");
+            manager.extend_start(&status, open)?
+        }
+        _ => open()?,
+    };
+    tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
+    if let Some(warning) = protection::exposure(data_dir) {
+        tracing::warn!(target: "service", "{warning}");
+    }
+    if let Ok(FileSystem { name, loss: Some(Loss { when, fix }) }) = FileSystem::of(data_dir) {
+        tracing::warn!(target: "service", data_dir = %data_dir.display(), "the data folder is on {name}: {when}; {fix}");
+    }
+    Ok(store)
+}
+
+fn announce(settings: &Settings, warnings: &[String]) {
+    tracing::info!(target: "service", version = env!("CARGO_PKG_VERSION"), "starting");
+    for warning in settings.warnings.iter().chain(warnings) {
+        tracing::warn!(target: "service", "{warning}");
+    }
+    for (key, value, source) in settings.values.redacted() {
+        tracing::debug!(target: "service::configuration", key, value, source, "configured");
+    }
+}

@@ -1,0 +1,216 @@
+//! Serves the data plane and the management plane on one executor.
+
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cairn_admin::{
+    AdminContext, AdminService, ManagementCredentials, MetricSources, SubsystemProbes, Verifications,
+};
+use cairn_engine::{Engine, Store};
+use cairn_http1::HeadLimits;
+use cairn_identity::directory::{Directory, ExecutorCredentials};
+use cairn_identity::{CredentialThrottle, RootCredential};
+use cairn_model::{Clock, SystemClock};
+use cairn_net::{ExecutorIndex, Limits, Listener};
+use cairn_observe::{AuditLog, Plane};
+use cairn_s3::{S3Options, S3Service};
+
+use super::shutdown::Shutdown;
+use crate::certificates::Certificates;
+use crate::config::{Settings, keys};
+use crate::error::ServeError;
+use crate::host::port::{self, PortError};
+use crate::host::watchdog::Heartbeats;
+
+/// State that all executors share; each has a clone.
+#[derive(Clone)]
+pub(crate) struct Shared {
+    pub(crate) store: Arc<Store>,
+    pub(crate) audit: Arc<AuditLog>,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) shutdown: Shutdown,
+    /// Says to the service manager's watchdog that this executor runs.
+    pub(crate) heartbeats: Heartbeats,
+    /// `server.connections_max`, lowered to what the limit on open files allows.
+    pub(crate) connections_max: usize,
+    /// The limit of the management plane, from the limit on open files and the memory budget.
+    pub(crate) management_connections_max: usize,
+    pub(crate) verifications: Verifications,
+    /// Throttles wrong credentials on both planes.
+    pub(crate) throttle: CredentialThrottle,
+    pub(crate) readiness: SubsystemProbes,
+    pub(crate) metrics: Arc<MetricSources>,
+}
+
+/// The listeners of one executor.
+pub(crate) struct Listeners {
+    pub(crate) data: Listener,
+    pub(crate) management: Listener,
+}
+
+/// Binds every port, once per executor.
+pub(crate) fn bind(
+    settings: &Settings,
+    executors: usize,
+    certificates: &Certificates,
+) -> Result<Vec<Listeners>, ServeError> {
+    let bind_one = |address: SocketAddr, key| {
+        // Without the first step, the port would silently be shared with another server of the same user.
+        let bound = port::try_listen(address).and_then(|()| cairn_net::bind(address, executors));
+        bound.map_err(|error| {
+            ServeError::Ports(vec![PortError::new(address, settings.values.source(key), error)])
+        })
+    };
+    let data = bind_one(settings.server.s3_bind.address, &keys::S3_BIND)?;
+    let management = bind_one(settings.server.api_bind.address, &keys::API_BIND)?;
+    let configured = |listener: Listener, plane| {
+        let listener = listener.with_trusted_proxies(settings.server.trusted_proxies.clone());
+        match certificates.of(plane) {
+            Some(tls) => listener.with_tls(tls),
+            None => listener,
+        }
+    };
+    let of_executor = |(data, management)| Listeners {
+        data: configured(data, Plane::Data),
+        management: configured(management, Plane::Management),
+    };
+    Ok(data.into_iter().zip(management).map(of_executor).collect())
+}
+
+/// Returns the sources of the ports' metrics. Each listener of a port has the counts of all executors.
+pub(crate) fn metric_sources(
+    listeners: &[Listeners],
+    certificates: Certificates,
+) -> io::Result<MetricSources> {
+    let ports = listeners.first().map(|first| {
+        vec![(Plane::Data, first.data.metrics()), (Plane::Management, first.management.metrics())]
+    });
+    MetricSources::start(ports.unwrap_or_default(), Box::new(move || certificates.readings()))
+}
+
+/// Serves both planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could
+/// not start.
+pub(crate) async fn serve(
+    executor: ExecutorIndex,
+    listeners: Listeners,
+    shared: Shared,
+    started: impl FnOnce(Result<(), ServeError>),
+) {
+    match Engine::open(Arc::clone(&shared.store)).await {
+        Ok(engine) => {
+            let management = management_service(Rc::clone(&engine), &shared);
+            let data = data_service(Rc::clone(&engine), listeners.data.local_addr(), &shared);
+            started(Ok(()));
+            let serve_data = serve_data(listeners.data, data, &shared);
+            let serve_management = serve_management(listeners.management, management, &shared);
+            let serve_both = async {
+                futures_lite::future::zip(serve_data, serve_management).await;
+            };
+            let beside = async {
+                futures_lite::future::zip(
+                    shared.heartbeats.count(executor),
+                    run_background_tasks(executor, engine, &shared),
+                )
+                .await;
+            };
+            futures_lite::future::or(serve_both, beside).await;
+        }
+        Err(error) => started(Err(error.into())),
+    }
+}
+
+fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3Service> {
+    let auth = &shared.settings.auth;
+    let root = RootCredential::new(&auth.root_access_key, auth.root_secret_key.expose())
+        .s3_enabled(auth.root_s3_enabled);
+    let credentials = Box::new(ExecutorCredentials::new(root, Arc::clone(&shared.directory)));
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let server = &shared.settings.server;
+    // Clients may use the host name that the server binds to, not only the address that it resolves to.
+    let base_hosts = [server.base_hosts.as_slice(), std::slice::from_ref(&server.s3_bind.text)].concat();
+    let (audit, throttle) = (Arc::clone(&shared.audit), shared.throttle.clone());
+    let options = S3Options { credentials, throttle, audit, clock, base_hosts, bound_address: bound };
+    S3Service::new(engine, options)
+}
+
+fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
+    let credentials = management_credentials(&shared.settings);
+    let options = AdminContext {
+        credentials,
+        readiness: Box::new(shared.readiness.clone()),
+        engine: Some(engine),
+        audit: Some(Arc::clone(&shared.audit)),
+        directory: Some(Arc::clone(&shared.directory)),
+        throttle: shared.throttle.clone(),
+        verifications: shared.verifications.clone(),
+        metrics: Arc::clone(&shared.metrics),
+        drain: shared.shutdown.data.clone(),
+    };
+    AdminService::new(options)
+}
+
+pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentials {
+    let auth = &settings.auth;
+    ManagementCredentials {
+        system_token: auth.management_system_token.expose().to_owned().into(),
+        root_access_key: auth.root_access_key.clone(),
+        root_secret_key: auth.root_secret_key.expose().to_owned().into(),
+        scrape_token: auth.metrics_scrape_token.as_ref().map(|token| token.expose().to_owned().into()),
+    }
+}
+
+/// The executor that runs the background tasks.
+const BACKGROUND_EXECUTOR: ExecutorIndex = ExecutorIndex(0);
+
+/// Scrubs the store and expires abandoned uploads on one executor until the drain begins. Never completes, because the
+/// planes end when it does.
+async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
+    if executor == BACKGROUND_EXECUTOR {
+        let storage = &shared.settings.storage;
+        let stopping = || {
+            let drain = shared.shutdown.data.clone();
+            move || drain.is_begun()
+        };
+        let scrub = async {
+            if let Some(options) = storage.scrub {
+                engine.scrub(options, stopping()).await;
+            }
+        };
+        let expire = async {
+            if let Some(age) = storage.multipart_expiry {
+                engine.expire_uploads(age, stopping()).await;
+            }
+        };
+        futures_lite::future::zip(scrub, expire).await;
+    }
+    std::future::pending().await
+}
+
+async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {
+    let limits = limits(&shared.settings, shared.connections_max);
+    cairn_net::serve(listener, service, limits, shared.shutdown.data.clone()).await;
+    shared.shutdown.data_plane_ended();
+}
+
+async fn serve_management(listener: Listener, service: Rc<AdminService>, shared: &Shared) {
+    let limits = limits(&shared.settings, shared.management_connections_max);
+    cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
+}
+
+pub(crate) fn limits(settings: &Settings, connections_max: usize) -> Limits {
+    let server = &settings.server;
+    Limits {
+        head: HeadLimits::default(),
+        connections_max,
+        connections_per_client_max: server.connections_per_client_max,
+        head_timeout: server.head_timeout,
+        first_request_timeout: server.first_request_timeout,
+        idle_timeout: server.idle_timeout,
+        body_stall_timeout: server.body_timeout,
+        write_stall_timeout: server.body_timeout,
+        ..Limits::default()
+    }
+}

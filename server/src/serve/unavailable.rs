@@ -1,0 +1,115 @@
+//! Serves refusals when the store has a newer format.
+//!
+//! The store is neither opened nor locked. If the process ended, a service manager would restart it again and again. Instead,
+//! `/health` responds with 200, `/ready` with 503 and the reason, and the data plane with 503 to every request, until the
+//! process is replaced by a program that supports the format.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use cairn_admin::{AdminContext, AdminService, ProbeFuture, Readiness, SubsystemState, Verifications};
+use cairn_engine::OpenError;
+use cairn_identity::CredentialThrottle;
+use cairn_s3::UnavailableService;
+
+use super::planes::{self, Listeners};
+use super::shutdown::Shutdown;
+use super::signals;
+use crate::certificates::Certificates;
+use crate::config::Settings;
+use crate::error::ServeError;
+use crate::host::open_files;
+use crate::host::sd_notify::ServiceManager;
+use crate::host::watchdog::{Heartbeats, Watchdog};
+use crate::memory_sizes::MANAGEMENT_CONNECTIONS_MAX;
+
+/// Refusals need little computation.
+const EXECUTORS: usize = 1;
+
+/// The readiness of the store's subsystems while it is not open.
+struct Closed {
+    reason: String,
+}
+
+impl Readiness for Closed {
+    fn probe(&self) -> ProbeFuture<'_> {
+        let state = |name| SubsystemState { name, state: Err(self.reason.clone()) };
+        Box::pin(async move { ["storage", "metadata"].map(state).into() })
+    }
+
+    fn public_reason(&self) -> Option<String> {
+        Some(self.reason.clone())
+    }
+}
+
+/// Refuses requests on both planes until a signal ends the process.
+///
+/// # Errors
+/// As those of [`crate::serve`].
+pub(crate) fn serve(
+    settings: &Arc<Settings>,
+    why: &OpenError,
+    manager: &ServiceManager,
+    watchdog: Option<Duration>,
+) -> Result<(), ServeError> {
+    let reason = why.to_string();
+    let certificates =
+        Certificates::load(&settings.server.tls, EXECUTORS).map_err(ServeError::Certificate)?;
+    let listeners = planes::bind(settings, EXECUTORS, &certificates)?;
+    let shutdown = Shutdown::new(EXECUTORS);
+    let grace = settings.server.shutdown_grace_period;
+    signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates)
+        .map_err(ServeError::Signals)?;
+    let connections_max = open_files::connections_possible(settings.server.connections_max);
+    tracing::error!(target: "service", reason, "the store was not opened: every request is refused");
+    let listeners = Arc::new(Mutex::new(listeners.into_iter().next()));
+    let settings = Arc::clone(settings);
+    let heartbeats = Heartbeats::new(EXECUTORS, watchdog);
+    let counted = heartbeats.clone();
+    let running = cairn_net::start(EXECUTORS, move |executor| {
+        let own = listeners.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let (settings, shutdown, reason) = (Arc::clone(&settings), shutdown.clone(), reason.clone());
+        let heartbeats = counted.clone();
+        async move {
+            if let Some(own) = own {
+                let serving = serve_planes(own, &settings, &shutdown, connections_max, reason);
+                futures_lite::future::or(serving, heartbeats.count(executor)).await;
+            }
+        }
+    })?;
+    // Reported as ready, with the reason as status: a start that times out would be retried again and again.
+    manager.ready(&format!("Every request is refused: {why}"));
+    let _watchdog = Watchdog::start(heartbeats, watchdog, manager.clone()).map_err(ServeError::Threads)?;
+    Ok(running.join()?)
+}
+
+async fn serve_planes(
+    listeners: Listeners,
+    settings: &Settings,
+    shutdown: &Shutdown,
+    connections_max: usize,
+    reason: String,
+) {
+    let options = AdminContext {
+        credentials: planes::management_credentials(settings),
+        readiness: Box::new(Closed { reason }),
+        engine: None,
+        audit: None,
+        directory: None,
+        throttle: CredentialThrottle::default(),
+        verifications: Verifications::default(),
+        metrics: Arc::default(),
+        drain: shutdown.data.clone(),
+    };
+    let management = AdminService::new(options);
+    let serve_data = async {
+        let limits = planes::limits(settings, connections_max);
+        cairn_net::serve(listeners.data, UnavailableService::new(), limits, shutdown.data.clone()).await;
+        shutdown.data_plane_ended();
+    };
+    let management_max = connections_max.min(MANAGEMENT_CONNECTIONS_MAX);
+    let limits = planes::limits(settings, management_max);
+    let serve_management =
+        cairn_net::serve(listeners.management, management, limits, shutdown.management.clone());
+    futures_lite::future::zip(serve_data, serve_management).await;
+}

@@ -1,0 +1,1 @@
+"""Long-running tests, started with `tests/campaign NAME`. `./test` runs the short versions in this directory."""

@@ -1,0 +1,141 @@
+"""`cairn object` against a real server: lists, transfers, copies and deletions, with patterns of keys."""
+
+import hashlib
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from harness.cli import DONE, FAILED, WRONG_USAGE, Cli
+from harness.server import BINARY, Cairn, clean_environment
+
+KEYS = ["a.jpg", "a.png", "2026/b.jpg", "2026/11/c.jpg", "ä %+?.txt", "[x].txt"]
+
+
+@pytest.fixture
+def cli(store: Cairn) -> Cli:
+    """The client with the system token."""
+    return Cli(store.management, store.secrets.system_token)
+
+
+@pytest.fixture
+def full(store: Cairn, bucket: str) -> str:
+    """A bucket with an object under each of the keys, whose content is the key."""
+    for key in KEYS:
+        assert store.s3.put(bucket, key, key.encode()).status == 200
+    return bucket
+
+
+def keys(cli: Cli, place: str, *options: str) -> list[str]:
+    """Returns the keys of a list."""
+    return [entry["key"] for entry in cli.json("object", "ls", place, *options)["objects"]]
+
+
+def test_lists_with_folders_prefixes_and_patterns(cli: Cli, store: Cairn, full: str):
+    """Folders are entries of their own. A pattern selects keys across levels only with two stars."""
+    top = cli.json("object", "ls", full)
+    assert top["common_prefixes"] == ["2026/"] and not top["truncated"]
+    assert sorted(entry["key"] for entry in top["objects"]) == sorted(key for key in KEYS if "/" not in key)
+    assert sorted(keys(cli, full, "--recursive")) == sorted(KEYS)
+    assert keys(cli, f"{full}/2026/") == ["2026/b.jpg"]
+    assert keys(cli, f"{full}/*.jpg") == ["a.jpg"]
+    assert keys(cli, f"{full}/**.jpg") == ["2026/11/c.jpg", "2026/b.jpg", "a.jpg"]
+    assert keys(cli, f"{full}/a.[jq]*") == ["a.jpg"]
+    assert keys(cli, rf"{full}/\[x\].*") == ["[x].txt"]
+    lines = cli.text("object", "ls", f"{full}/2026/").splitlines()
+    assert lines[0].split() == ["MODIFIED", "SIZE", "KEY"]
+    assert [line.split()[-1] for line in lines[1:]] == ["2026/11/", "2026/b.jpg"]
+    done = cli.run("object", "ls", full, "--recursive", "--limit", "2")
+    assert len(done.stdout.splitlines()) == 3 and "--limit" in done.stderr
+    assert "BUCKET_NOT_FOUND" in cli.fails("object", "ls", f"{full}-no")
+    for wrong in ("", "/a", f"{full}/[a"):
+        cli.fails("object", "ls", wrong, code=WRONG_USAGE)
+
+
+def test_uploads_and_downloads_are_exact(cli: Cli, store: Cairn, full: str, tmp_path: Path):
+    """Content of every storage form, also with a name that needs encoding, a content type, and standard output."""
+    rng = random.Random(7)
+    for size in (0, 1, 70_000, 9 << 20):
+        body, file, back = rng.randbytes(size), tmp_path / "ü b.html", tmp_path / "back"
+        file.write_bytes(body)
+        record = cli.json("object", "put", str(file), f"{full}/up/")
+        assert (record["key"], record["size"], record["content_type"]) == ("up/ü b.html", size, "text/html")
+        assert store.s3.get(full, "up/ü b.html").body == body
+        assert cli.json("object", "get", f"{full}/up/ü b.html", str(back))["bytes"] == size
+        assert back.read_bytes() == body
+    raw = subprocess.run(
+        [BINARY, "object", "get", f"{full}/up/ü b.html", "-", "--endpoint", cli.endpoint],
+        env=clean_environment() | {"SERVICE_MANAGEMENT_TOKEN": cli.token}, capture_output=True, timeout=60,
+    )
+    assert (raw.returncode, raw.stderr) == (DONE, b"")
+    assert hashlib.sha256(raw.stdout).digest() == hashlib.sha256(body).digest()
+    assert "PRECONDITION_FAILED" in cli.fails("object", "put", str(file), f"{full}/up/", "--if-absent")
+    assert "OBJECT_NOT_FOUND" in cli.fails("object", "get", f"{full}/none", str(tmp_path / "none"))
+    assert "could not be read" in cli.fails("object", "put", str(tmp_path / "none"), full)
+    assert "could not be written" in cli.fails("object", "get", f"{full}/a.jpg", str(tmp_path / "no" / "file"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["back", "ü b.html"], "nothing incomplete is left"
+
+
+def test_folders_are_transferred_with_their_paths(cli: Cli, store: Cairn, full: str, tmp_path: Path):
+    """Several files go below a prefix, and come back below a folder. A key that leads out of the folder is refused."""
+    tree = tmp_path / "tree"
+    names = [f"{folder}/{number}.bin" for folder in ("x", "x/y", "z") for number in range(7)]
+    for name in names:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_bytes(name.encode() * 100)
+    assert "--recursive" in cli.fails("object", "put", str(tree), full, code=WRONG_USAGE)
+    done = cli.json("object", "put", "--recursive", str(tree), f"{full}/in/")
+    assert done == {"uploaded": len(names), "bytes": sum(len(name) * 100 for name in names), "refused": 0}
+    back = tmp_path / "back"
+    done = cli.json("object", "get", "--recursive", f"{full}/in/", str(back))
+    assert done["downloaded"] == len(names) and done["refused"] == 0
+    assert all((back / name).read_bytes() == name.encode() * 100 for name in names)
+    cli.json("object", "get", f"{full}/in/x/*.bin", str(tmp_path / "some"))
+    assert sorted(path.name for path in (tmp_path / "some").rglob("*.bin")) == [f"{number}.bin" for number in range(7)]
+    store.s3.put(full, "in/../../evil", b"x")
+    done = cli.run("object", "get", "--recursive", f"{full}/in/", str(tmp_path / "third" / "deep"), "--json")
+    assert (done.returncode, json.loads(done.stdout)["refused"]) == (FAILED, 1) and "evil" in done.stderr
+    assert not list(tmp_path.rglob("evil"))
+
+
+def test_objects_are_copied_and_deleted(cli: Cli, store: Cairn, full: str):
+    """One object or those of a pattern. Deleting several needs a confirmation that states the number."""
+    cli.text("object", "cp", f"{full}/ä %+\\?.txt", f"{full}/copy/")
+    assert store.s3.get(full, "copy/ä %+?.txt").body == "ä %+?.txt".encode()
+    done = cli.json("object", "cp", f"{full}/**.jpg", f"{full}/jpg/")
+    assert done == {"copied": 3, "refused": 0}
+    assert keys(cli, f"{full}/jpg/**") == ["jpg/2026/11/c.jpg", "jpg/2026/b.jpg", "jpg/a.jpg"]
+    assert "ends in a slash" in cli.fails("object", "cp", f"{full}/*.jpg", f"{full}/x", code=WRONG_USAGE)
+
+    assert cli.text("object", "rm", f"{full}/a.png") == f"{full}/a.png was deleted\n"
+    assert "OBJECT_NOT_FOUND" in cli.fails("object", "rm", f"{full}/a.png")
+    message = cli.fails("object", "rm", f"{full}/jpg/**")
+    assert "deletes 3 objects" in message and "permanently" in message and "--yes" in message
+    assert len(keys(cli, f"{full}/jpg/**")) == 3, "nothing was deleted"
+    assert cli.json("object", "rm", f"{full}/jpg/**", "--yes") == {"deleted": 3, "refused": 0}
+    assert keys(cli, f"{full}/jpg/**") == []
+    assert "<bucket>/<key>" in cli.fails("object", "rm", full, "--yes", code=WRONG_USAGE)
+    assert len(keys(cli, full, "--recursive")) == len(KEYS), "the copy is left, a.png is gone"
+
+
+def test_versions_are_listed_shown_and_deleted(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
+    """A deletion adds a marker, and every version can be read and deleted by its id."""
+    cli.text("bucket", "versioning", bucket, "enabled")
+    for body in (b"one", b"two!"):
+        store.s3.put(bucket, "key", body)
+    cli.text("object", "rm", f"{bucket}/key")
+    assert "OBJECT_NOT_FOUND" in cli.fails("object", "stat", f"{bucket}/key")
+    listed = cli.json("object", "ls", bucket, "--versions")["versions"]
+    assert [(one["is_delete_marker"], one["size"]) for one in listed] == [(True, 0), (False, 4), (False, 3)]
+    lines = cli.text("object", "ls", bucket, "--versions").splitlines()
+    assert "delete marker" in lines[1] and "older" in lines[2]
+    oldest = listed[2]["version_id"]
+    shown = cli.text("object", "stat", f"{bucket}/key", "--version-id", oldest)
+    assert f"version id:   {oldest}\n" in shown and "size:         3 B\n" in shown
+    cli.text("object", "get", f"{bucket}/key", str(tmp_path / "old"), "--version-id", oldest)
+    assert (tmp_path / "old").read_bytes() == b"one"
+    cli.text("object", "rm", f"{bucket}/key", "--version-id", listed[0]["version_id"])
+    assert store.s3.get(bucket, "key").body == b"two!"
+    assert cli.json("object", "stat", f"{bucket}/key")["size"] == 4

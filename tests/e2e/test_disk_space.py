@@ -1,0 +1,136 @@
+"""Disk space: what an empty store takes, and how a filling disk is reported."""
+
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from harness.disks import SmallDisk, Unavailable
+from harness.metrics import SCRAPE_TOKEN, scrape
+from harness.s3 import error_code
+from harness.server import Cairn
+
+MakeStore = Callable[..., Cairn]
+PATIENCE_SECONDS = 20.0
+EMPTY_BYTES_MAX = 64_000_000
+MIB = 1 << 20
+
+
+def allocated_bytes(folder: Path) -> int:
+    """Returns the bytes that the files in a folder occupy on the disk."""
+    return sum(path.stat().st_blocks * 512 for path in folder.rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("slices", [1, 2, 16])
+def test_empty_store_is_small_and_grows_when_it_is_used(make_store: MakeStore, slices: int):
+    """It took 237 MB with two slices, and half as much more with each further one.
+
+    The background threads prepare space for a while after the start, and again after the first write.
+    """
+    store = make_store(SERVICE_STORAGE_SLICES=str(slices)).start()
+    size, since = -1, time.monotonic()
+    while time.monotonic() - since < 1.5:
+        if (now := allocated_bytes(store.data)) != size:
+            size, since = now, time.monotonic()
+    assert size <= EMPTY_BYTES_MAX
+    store.s3.create_bucket("first")
+    body = os.urandom(3 * MIB)
+    for number in range(4 * slices):
+        assert store.s3.put("first", f"k{number}", body if number % 2 else b"small").status == 200
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while allocated_bytes(store.data) < size + 64 * MIB:
+        assert time.monotonic() < give_up, "space must be prepared in the background once a store is used"
+        time.sleep(0.1)
+    store.restart()
+    for number in range(4 * slices):
+        assert store.s3.get("first", f"k{number}").body == (body if number % 2 else b"small")
+    assert store.stop() == 0
+
+
+@pytest.fixture
+def on_small_disk(make_store: MakeStore) -> Iterator[Cairn]:
+    """A store that has a disk of 1 GiB for itself."""
+    store = make_store(SERVICE_STORAGE_RESERVE_BYTES="16MiB", SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN)
+    try:
+        disk = SmallDisk(store.folder / "disk", 1024 * MIB)
+    except Unavailable as missing:
+        pytest.skip(f"no disk is filled on this machine: {missing}")
+    store.data = disk.folder / "data"
+    try:
+        yield store
+    finally:
+        store.kill()
+        disk.close()
+
+
+def wait_for_state(store: Cairn, state: str) -> None:
+    """Polls until the metric shows a state, and only this one."""
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        seen = scrape(store)
+        present = {name for name in ("ok", "low", "refusing") if seen.sum("service_storage_disk_state", state=name) == 1}
+        assert len(present) == 1
+        if present == {state}:
+            return
+        assert time.monotonic() < give_up, f"{present} instead of {state}:\n{store.output()[-2000:]}"
+        time.sleep(0.1)
+
+
+def cli(store: Cairn, *arguments: str) -> str:
+    """Runs a command of the client and returns its output."""
+    environment = store.environment() | {"SERVICE_MANAGEMENT_TOKEN": store.secrets.system_token}
+    command = [str(store.binary), *arguments, "--endpoint", store.management]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def leave_free(store: Cairn, free: int) -> Path:
+    """Fills the disk with a file of another program until about `free` bytes are left."""
+    ballast = store.data.parent / "ballast"
+    with ballast.open("ab") as file:
+        stat = os.statvfs(store.data)
+        os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), stat.f_bavail * stat.f_frsize - free)
+    return ballast
+
+
+def test_filling_disk_is_reported_before_and_while_writes_are_refused(on_small_disk: Cairn):
+    """The metric, the log, /ready and both commands show the state. Each change is one line of the log."""
+    store = on_small_disk.start()
+    wait_for_state(store, "ok")
+    assert requests.get(f"{store.management}/ready", timeout=20).json() == {"status": "ready"}
+    assert re.search(r"^writes:? +accepted$", cli(store, "storage", "status"), re.MULTILINE)
+    store.s3.create_bucket("filled")
+
+    leave_free(store, 50 * MIB)
+    wait_for_state(store, "low")
+    assert "low" in requests.get(f"{store.management}/ready", timeout=20).json()["notices"]["disk"]
+    assert "notice: disk: disk space is low" in cli(store, "status")
+    assert re.search(r"^disk space:? +low$", cli(store, "storage", "status"), re.MULTILINE)
+    assert store.s3.put("filled", "before", b"1").status == 200
+
+    ballast = leave_free(store, 15 * MIB)
+    answers = [store.s3.request("PUT", f"/filled/k{number}", None, bytes(8 * MIB)) for number in range(20)]
+    refused = [answer for answer in answers if answer.status != 200]
+    assert refused and {(answer.status, error_code(answer)) for answer in refused} == {(507, "InsufficientStorage")}
+    wait_for_state(store, "refusing")
+    ready = requests.get(f"{store.management}/ready", timeout=20)
+    assert ready.status_code == 200 and "writes are refused" in ready.json()["notices"]["disk"]
+    assert "notice: disk: writes are refused" in cli(store, "status")
+    assert re.search(r"^writes:? +refused$", cli(store, "storage", "status"), re.MULTILINE)
+    status = store.admin.get("/storage/status").json()
+    assert (status["disk_state"], status["writes"]) == ("refusing", "refused")
+
+    ballast.unlink()
+    wait_for_state(store, "ok")
+    assert store.s3.put("filled", "after", bytes(8 * MIB)).status == 200
+    assert "notices" not in requests.get(f"{store.management}/ready", timeout=20).json()
+    lines = store.output()
+    for line in ("disk space is low", "writes are refused: no disk space", "writes are accepted again"):
+        assert lines.count(line) == 1, f"{line}:\n{lines}"
+    assert store.stop() == 0

@@ -1,0 +1,144 @@
+"""The sections of `./test`: which steps each one has, and what they need.
+
+Everything is compiled in one profile, `ci` (see Cargo.toml), so that each dependency is compiled once: for the binaries that the
+suites start, for the unit tests, and its build scripts and macros for clippy too. Whole-workspace calls of cargo keep the
+dependencies' features equal from call to call.
+"""
+
+import os
+from pathlib import Path
+
+from runner.schedule import Step
+
+ROOT = Path(__file__).resolve().parents[2]
+VENV = ROOT / "tests/.venv"
+# One lane for what waits for disks and clocks. The machines of section packages have copies of the host's mounts, which would keep
+# the loop devices of section power busy: these two must not run side by side.
+CLOCKS = "clocks"
+PROFILE = os.environ.get("CAIRN_TEST_PROFILE", "ci")
+SECTIONS = ("lint", "unit", "e2e", "packages", "damage", "crash", "power")
+# Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE.
+DEBIAN = {
+    "e2e": ("chromium", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy", "restic", "openssl", "sslscan",
+            "mkfs.btrfs:btrfs-progs"),
+    "packages": ("systemd-nspawn:systemd-container", "dpkg-shlibdeps:dpkg-dev", "strip:binutils", "podman", "crun", "ss:iproute2", "openssl"),
+    "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
+}
+# What measures times or the memory of the whole machine has it to itself.
+ALONE = tuple(f"tests/e2e/test_{name}.py" for name in ("deadlines", "hostile", "memory_limit", "operating", "shutdown"))
+POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing_disk.py")
+# The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
+COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
+FEATURE = "cairn-engine/simulation"
+# What runs for a fixed time takes what others leave; compiling gives way to tests that wait for answers. Most waits for the binaries.
+FIRST, LATER, LAST = (), ("nice", "-n", "5"), ("nice", "-n", "10")
+TOOLS = ("nice", "-n", "5", "python3", str(ROOT / "tests/runner/tools.py"))
+
+
+def cargo(section: str, name: str, *words: str, priority: tuple[str, ...] = LATER, **more: object) -> Step:
+    """A call of cargo; one at a time, because cargo locks its folder."""
+    environment = {"CAIRN_FRAGMENTATION_MONTHS": os.environ.get("CAIRN_FRAGMENTATION_MONTHS", "12")}
+    return Step(section, name, (*priority, "cargo", *words), lane="cargo", environment=environment, **more)
+
+
+def pytest(section: str, name: str, lane: str, *words: str, priority: tuple[str, ...] = FIRST, **more: object) -> Step:
+    """A call of pytest with the pinned packages."""
+    command = (*priority, str(VENV / "bin/pytest"), "-c", "tests/pytest.ini", "--rootdir=tests", *words)
+    environment = {"PATH": f"{VENV / 'bin'}:{os.environ['PATH']}", "CAIRN_TEST_PROFILE": PROFILE}
+    return Step(section, name, command, lane, tests=True, environment=environment, **more)
+
+
+def tools(chosen: list[str]) -> list[Step]:
+    """Installs what the chosen sections need; each kind in a lane of its own, because most of it is waiting."""
+    # The first call of cargo installs the pinned toolchain; two at a time would disturb each other.
+    steps = [Step("tools", "rust", ("cargo", "--version"), lane="cargo")]
+    if set(chosen) - {"unit"}:
+        steps.append(Step("tools", "python packages", (*TOOLS, "python"), lane="python"))
+    # Without root the disks of section power cannot be mounted anyway, and its tests say so.
+    wanted = [tool for section in chosen if section != "power" or os.geteuid() == 0 for tool in DEBIAN.get(section, ())]
+    if wanted:
+        steps.append(Step("tools", "debian packages", (*TOOLS, "debian", *wanted), lane="debian"))
+    if "e2e" in chosen:
+        steps.append(Step("tools", "javascript packages", (*TOOLS, "javascript"), lane="javascript"))
+        steps.append(Step("tools", "go programs", (*TOOLS, "go"), lane="go"))
+    return steps
+
+
+def builds(chosen: list[str]) -> list[Step]:
+    """The binaries under test, and the programs that test them, in one call."""
+    if set(chosen) <= {"lint"}:
+        return []
+    words = ("build", *COMPILED, "--bins", "--examples")
+    return [cargo("build", "binaries", *words, priority=FIRST, no_warnings=True)]
+
+
+def lint(_ready: tuple[str, ...]) -> list[Step]:
+    """Format, clippy, the rules of tests/tidy.
+
+    Clippy sees all features at once; without them the sources are compiled by section unit, where a warning is a failure too.
+    """
+    clippy = ("clippy", "--profile", PROFILE, "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings")
+    return [
+        Step("lint", "format", ("cargo", "fmt", "--all", "--check"), lane="suite", after=("rust",)),
+        pytest("lint", "rules on the sources", "suite", "tests/tidy", after=("rust", "python packages")),
+        cargo("lint", "clippy", *clippy),
+    ]
+
+
+def unit(_ready: tuple[str, ...]) -> list[Step]:
+    """The tests of the crates, and those that need simulated volumes: a build of its own, because the feature scales sizes down."""
+    test = ("test", *COMPILED)
+    simulated = ("--features", FEATURE, "--test", "simulation")
+    return [
+        cargo("unit", "unit tests, build", *test, "--no-run", no_warnings=True),
+        cargo("unit", "unit tests", *test, "--no-fail-fast", tests=True),
+        cargo("unit", "simulated volumes", *test, *simulated, "--no-fail-fast", tests=True, no_warnings=True),
+    ]
+
+
+def e2e(ready: tuple[str, ...]) -> list[Step]:
+    """The binary under every kind of request and client."""
+    ready = (*ready, "javascript packages", "go programs", "debian packages")
+    # Three on two cores: many tests wait for clocks or for programs that start.
+    side_by_side = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", *(f"--ignore={path}" for path in ALONE), "tests/e2e")
+    return [
+        pytest("e2e", "end to end", "suite", *side_by_side, after=ready),
+        pytest("e2e", "end to end, alone", "suite", *ALONE, after=ready, alone=True),
+    ]
+
+
+def packages(ready: tuple[str, ...]) -> list[Step]:
+    """Debian's package and the image on machines in namespaces, as root."""
+    ready = (*ready, "debian packages")
+    if os.geteuid() != 0:
+        refused = ("sh", "-c", "echo 'section packages mounts, boots and installs in namespaces: it needs root'; exit 1")
+        return [Step("packages", "packages", refused, lane=CLOCKS)]
+    return [pytest("packages", "packages", CLOCKS, "tests/packages", after=ready)]
+
+
+def damage(ready: tuple[str, ...]) -> list[Step]:
+    """Flipped bits in a store at rest."""
+    return [pytest("damage", "damage", CLOCKS, "-s", "tests/campaigns/test_damage.py", after=ready)]
+
+
+def crash(ready: tuple[str, ...]) -> list[Step]:
+    """kill -9 under load."""
+    return [pytest("crash", "crash", CLOCKS, "-s", "tests/campaigns/test_crash.py", priority=LAST, after=ready)]
+
+
+def power(ready: tuple[str, ...]) -> list[Step]:
+    """Power cuts, a failing disk, a full disk."""
+    ready = (*ready, "debian packages") if os.geteuid() == 0 else ready
+    return [
+        pytest("power", "power cuts", CLOCKS, "-s", *POWER_CUTS, priority=LAST, after=ready),
+        pytest("power", "full disk", CLOCKS, "-s", "tests/campaigns/test_full_disk.py", priority=LAST, after=ready),
+    ]
+
+
+def plan(chosen: list[str]) -> list[Step]:
+    """All steps of the chosen sections, in the order in which a lane runs them."""
+    made = {"lint": lint, "unit": unit, "e2e": e2e, "packages": packages, "damage": damage, "crash": crash, "power": power}
+    # The long build of the binaries is first; what only the compiler has to do comes while the suites wait for disks.
+    order = [section for section in ("crash", "power", "damage", "packages", "unit", "lint", "e2e") if section in chosen]
+    ready = ("binaries", "python packages")
+    return [*tools(chosen), *builds(chosen), *(step for section in order for step in made[section](ready))]

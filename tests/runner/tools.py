@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Installs one group of tools that the suites need: `tools.py python|javascript|go` or `tools.py debian COMMAND[:PACKAGE] ...`.
+
+Python packages, JavaScript packages and Go programs come from the cache (see cache.py) and are linked into the clone, where the
+suites look for them: tests/.venv, tests/clients/javascript/node_modules, tests/.tools/bin.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from runner import cache  # noqa: E402  (the path comes first)
+
+TESTS = Path(__file__).resolve().parents[1]
+CLIENTS = TESTS / "clients"
+# Without optimisation the programs take half of the time to build. Equal flags let them share compiled packages.
+GO_BUILD = ["go", "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-gcflags=all=-N -l", "-ldflags=-s -w"]
+SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+
+
+class Missing(Exception):
+    """Something that cannot be installed; the text says what to do."""
+
+
+def run(*command: object, cwd: Path | None = None, environment: dict[str, str] | None = None) -> None:
+    """Runs a command; its failure ends the step."""
+    words = [str(word) for word in command]
+    print("+", *words, flush=True)
+    subprocess.run(words, cwd=cwd, env=environment, check=True)
+
+
+def need(command: str, what: str) -> None:
+    """Raises Missing unless a command is there."""
+    if shutil.which(command) is None:
+        raise Missing(f"{command} is missing: {what}")
+
+
+def python() -> None:
+    """A virtual environment with exactly the pinned packages."""
+    requirements = TESTS / "requirements.txt"
+
+    def build(folder: Path) -> None:
+        try:
+            run(sys.executable, "-m", "venv", folder)
+        except subprocess.CalledProcessError:
+            raise Missing("python3 -m venv failed; Debian calls the package python3-venv") from None
+        pip = [folder / "bin/pip", "--disable-pip-version-check"]
+        run(*pip, "install", "--quiet", "--no-deps", "-r", requirements)
+        run(*pip, "check")
+
+    made = cache.entry("venv", cache.key_of(requirements, sys.version), build)
+    cache.place_link(TESTS / ".venv", made)
+
+
+def javascript() -> None:
+    """The AWS SDK for JavaScript, as its lock file says."""
+    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript")
+    version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
+    if int(version.lstrip("v").split(".")[0]) < 20:
+        raise Missing(f"Node.js 20 or later is needed, this is {version}")
+    sources = [CLIENTS / "javascript" / name for name in ("package.json", "package-lock.json")]
+
+    def build(folder: Path) -> None:
+        for source in sources:
+            shutil.copy(source, folder)
+        run("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error", cwd=folder)
+
+    made = cache.entry("javascript", cache.key_of(*sources, version), build)
+    cache.place_link(CLIENTS / "javascript/node_modules", made / "node_modules")
+
+
+def go() -> None:
+    """The program around the AWS SDK for Go, MinIO's client and MinIO's load generator."""
+    need("go", "1.24 or later, for the AWS SDK for Go")
+    go_program(CLIENTS / "minio", {"mc": "github.com/minio/mc", "warp": "github.com/minio/warp"})
+    go_program(CLIENTS / "go", {"go-client": "."})
+
+
+def go_program(module: Path, programs: dict[str, str]) -> None:
+    """Builds programs, by name and package, in the versions of a module's go.mod and with the sums of its go.sum."""
+    version = subprocess.run(["go", "env", "GOVERSION", "GOARCH"], capture_output=True, text=True, check=True).stdout
+
+    def build(folder: Path) -> None:
+        for name, package in programs.items():
+            run(*GO_BUILD, "-o", folder / name, package, cwd=module)
+
+    sources = sorted(path for path in module.iterdir() if path.suffix in (".go", ".mod", ".sum"))
+    made = cache.entry(module.name, cache.key_of(*sources, version, *GO_BUILD, *programs, *programs.values()), build)
+    for name in programs:
+        cache.place_link(TESTS / ".tools/bin" / name, made / name)
+
+
+def debian(*tools: str) -> None:
+    """Debian's packages of the commands that are missing, each as COMMAND or COMMAND:PACKAGE.
+
+    In the versions that Debian has now: older browsers have holes and leave the archive, and proxies and shells are what
+    their users have.
+    """
+    missing = {tool.split(":")[-1] for tool in tools if shutil.which(tool.split(":")[0], path=SYSTEM_PATH) is None}
+    if not missing:
+        return
+    if os.geteuid() != 0 or shutil.which("apt-get") is None:
+        raise Missing(f"missing: {' '.join(sorted(missing))}; Debian: apt-get install {' '.join(sorted(missing))}")
+    run("apt-get", "update", "-qq")
+    install = ["apt-get", "install", "-qq", "-y", "--no-install-recommends", "-o", "Dpkg::Use-Pty=0", *sorted(missing)]
+    # The archive's files need not be on disk before the next command runs: nothing here outlives a power cut.
+    run(*install, "-o", "Dpkg::Options::=--force-unsafe-io", environment=os.environ | {"DEBIAN_FRONTEND": "noninteractive"})
+
+
+def main() -> int:
+    """Installs the group that the command line names."""
+    groups = {"python": python, "javascript": javascript, "go": go, "debian": debian}
+    try:
+        groups[sys.argv[1]](*sys.argv[2:])
+    except (Missing, subprocess.CalledProcessError) as error:
+        print(f"tools: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

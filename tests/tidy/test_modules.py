@@ -1,0 +1,176 @@
+"""The structure within each crate: folders are layers, and files import each other without cycles."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from tidy.modules import Crate
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+# Folders and files at the top of each crate, from the bottom up. An item may import from earlier lines, and from its own.
+# `lib.rs` and `main.rs` are apart: they declare the modules and choose the public names. Every crate below is also free of
+# cycles among its files, apart from a module and those inside it.
+LAYERS: dict[str, list[set[str]]] = {
+    "model": [{"bucket_name", "client_network", "etag", "integers", "metrics", "object_key", "time", "version_id"}],
+    "http1": [
+        {"date", "percent", "syntax"},
+        {"disposition", "head", "query", "range", "response"},
+        {"conditional", "forwarded"},
+        {"fuzz"},
+    ],
+    "lmdb": [
+        {"error", "limits", "readers", "record", "table"},
+        {"changed_keys", "generation"},
+        {"current"},
+        {"environment"},
+        {"txn"},
+        {"compact", "store_identity"},
+        {"compact_open"},
+        {"fuzz"},
+    ],
+    "engine": [
+        {"error", "fault_reports", "limits", "md5"},
+        {"counters"},
+        {"fault"},
+        {"types"},
+        {"format"},
+        {"device"},
+        {"space"},
+        {"slice"},
+        {"commit"},
+        {"maintenance"},
+        {"store"},
+        {"executor"},
+        {"read", "write"},
+        {"list"},
+        {"api"},
+        {"check"},
+        {"fuzz", "simulation"},
+    ],
+    "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],
+    "identity": [
+        {"id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
+    ],
+    "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
+    "transfer": [{"receive", "send"}],
+    "s3": [
+        {"errors", "limits"},
+        {"request", "xml"},
+        {"headers"},
+        {"access"},
+        {"call"},
+        {"body", "multipart", "reply"},
+        {"cors"},
+        {"ops"},
+        {"operations"},
+        {"misplaced_headers", "routing"},
+        {"service"},
+        {"unavailable"},
+        {"fuzz"},
+    ],
+    "admin": [
+        {"error", "health", "limits", "operation"},
+        {"metrics", "reply", "request", "verification"},
+        {"access"},
+        {"context"},
+        {"call"},
+        {"handlers"},
+        {"routes"},
+        {"service"},
+    ],
+    "server": [
+        {"memory_sizes", "small_file"},
+        {"config"},
+        {"certificates", "host"},
+        {"dev"},
+        {"load"},
+        {"error"},
+        {"budget"},
+        {"check", "serve"},
+        {"fuzz"},
+    ],
+    "cairn": [{"environment", "quantity", "terminal"}, {"failure"}, {"output"}, {"client"}, {"commands"}],
+    "loadtests": [
+        {"failure", "random", "units", "workload"},
+        {"measure", "objects"},
+        {"http"},
+        {"arguments"},
+        {"plan"},
+        {"report"},
+        {"commands", "run"},
+    ],
+}
+CRATES = sorted(LAYERS)
+
+
+@cache
+def crate(name: str) -> Crate:
+    """The import graph of a crate, read once."""
+    return Crate(REPOSITORY / name / "src")
+
+
+def test_every_crate_is_listed():
+    """A new crate states its layers."""
+    found = {path.parents[1].name for path in REPOSITORY.glob("*/src/*.rs") if path.name in ("lib.rs", "main.rs")}
+    assert found - {"benches", "fuzz"} == set(CRATES)
+
+
+@pytest.mark.parametrize("name", CRATES)
+def test_the_graph_is_read(name: str):
+    """A graph without edges would pass every rule below."""
+    assert len(crate(name).modules) > 1
+    assert name == "model" or any(crate(name).edges.values())
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_every_folder_has_a_layer(name: str):
+    """And the table lists no folder that is gone."""
+    found = {crate(name).place(path) for path in crate(name).modules} - {"lib"}
+    assert found <= set().union(*LAYERS[name]), f"without a layer: {sorted(found - set().union(*LAYERS[name]))}"
+    gone = set().union(*LAYERS[name]) - found - {"fuzz", "simulation"}
+    assert not gone, f"not there any more: {sorted(gone)}"
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_imports_point_down(name: str):
+    """A folder imports from lower layers only."""
+    level = {place: number for number, places in enumerate(LAYERS[name]) for place in places}
+    graph, wrong = crate(name), []
+    for path, targets in graph.edges.items():
+        for target, names in targets.items():
+            place, other = graph.place(path), graph.place(target)
+            if "lib" not in (place, other) and level[other] > level[place]:
+                wrong.append(f"{'/'.join(path)} imports {sorted(names)} from {'/'.join(target)}")
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", sorted(LAYERS))
+def test_modules_do_not_import_through_the_root(name: str):
+    """A name is imported from the file that defines it, so that the layers are visible."""
+    graph = crate(name)
+    wrong = [f"{'/'.join(path)}: {sorted(targets[()])}" for path, targets in graph.edges.items() if () in targets and path]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("name", CRATES)
+def test_files_have_no_import_cycles(name: str):
+    """A module and those inside it may know each other; other files may not."""
+    assert crate(name).cycles() == []
+
+
+def test_a_planted_cycle_and_a_planted_re_export_are_found(tmp_path: Path):
+    """The reader of the sources sees grouped imports, paths in code, re-exports and `super`, and leaves test code out."""
+    sources = {
+        "lib.rs": "mod low;\nmod high;\n",
+        "low.rs": "use crate::high::{\n    inner::{Deep as Renamed},\n};\n#[cfg(test)]\nmod tests {\n    use crate::nothing::X;\n}\n",
+        "high/mod.rs": "pub(crate) mod inner;\npub(crate) use inner::Deep;\n",
+        "high/inner.rs": "pub struct Deep;\nfn f() { crate::low::call(\"crate::high::text\") }\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    graph = Crate(tmp_path)
+    assert graph.cycles() == [["high/inner.rs", "low.rs"]]
+    assert graph.edges[("low",)] == {("high", "inner"): {"Deep"}}
+    assert graph.edges[("high", "inner")] == {("low",): {"call"}}
