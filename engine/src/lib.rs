@@ -83,6 +83,9 @@ pub use store::verify_progress::{VerificationStatus, VerifyProgress};
 pub use store::{Store, StoreOptions, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
+pub use types::event::{
+    Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
+};
 pub use types::object::{
     Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome, EtagMatch,
     ListObjects, ListPage, ListPosition, ListVersions, ListedObject, ListedVersion, ObjectInfo, PartRun,

@@ -229,6 +229,9 @@ pub(crate) const READ_AGE_MAX: Duration = Duration::from_secs(30);
 /// metadata pages for long. A page of 1000 keys takes 1000; a page of 1000 common prefixes takes 1000 in each slice.
 pub(crate) const LIST_STEPS_MAX: usize = 10_000;
 
+/// Most events of a page (management API: `limit` is 1 to 1000).
+pub const EVENT_PAGE_EVENTS_MAX: usize = 1000;
+
 /// Shares of the task queue for background reads; requests have 1000.
 pub(crate) const BACKGROUND_SHARES: usize = 20;
 

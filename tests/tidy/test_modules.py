@@ -54,6 +54,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"receive", "send"}],
+    "webhooks": [],
     "s3": [
         {"errors", "limits"},
         {"request", "xml"},

@@ -4,6 +4,7 @@
 
 pub(crate) mod bucket;
 pub(crate) mod disk_state;
+pub(crate) mod event;
 pub(crate) mod object;
 pub(crate) mod object_lock;
 pub(crate) mod upload;

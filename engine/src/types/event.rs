@@ -1,0 +1,299 @@
+//! Storage events: what changed, when, and at whose request (specification: "Events").
+//!
+//! The committer of a slice writes an event in the transaction of the change that it describes. So there is no acknowledged
+//! change without its event, and no event without its change.
+
+use cairn_model::{Etag, Timestamp, VersionName};
+use std::fmt;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// Bits of a tick below the millisecond: the 12 bits that a UUID of version 7 has after its version.
+const FRACTION_BITS: u32 = 12;
+/// Longest text of an id: a hyphenated UUID.
+const ID_TEXT_BYTES: usize = 36;
+
+/// The position of an event among all events of a store: milliseconds since the Unix epoch, and 12 bits of a fraction.
+///
+/// The clock of events returns each tick once, in increasing order. So a tick identifies an event.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Tick(pub u64);
+
+impl Tick {
+    /// Returns the first tick of a millisecond.
+    #[must_use]
+    pub const fn first_at(time: Timestamp) -> Self {
+        const TIME_MAX: u64 = (1 << (u64::BITS - FRACTION_BITS)) - 1;
+        Self(if time.0 > TIME_MAX { u64::MAX } else { time.0 << FRACTION_BITS })
+    }
+
+    /// Returns the time, without the fraction of a millisecond.
+    #[must_use]
+    pub const fn time(self) -> Timestamp {
+        Timestamp(self.0 >> FRACTION_BITS)
+    }
+
+    /// Returns the tick that follows.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+}
+
+/// The id of an event: a UUID of version 7 (RFC 9562, section 5.7). Later events have greater ids.
+///
+/// Its time is the event's tick. The rest is part of the store's random id, so events of two stores have different ids.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct EventId([u8; 16]);
+
+impl EventId {
+    /// Returns the id of the event at this tick of the store with this id.
+    #[must_use]
+    pub fn new(tick: Tick, store: &[u8; 16]) -> Self {
+        let [a, b, c, d, e, f, ..] = (tick.time().0 << 16).to_be_bytes();
+        let [high, low] =
+            (u16::try_from(tick.0 & ((1 << FRACTION_BITS) - 1)).unwrap_or_default()).to_be_bytes();
+        let mut id = [a, b, c, d, e, f, 0x70 | high, low, 0, 0, 0, 0, 0, 0, 0, 0];
+        id[8..].copy_from_slice(&store[..8]);
+        id[8] = id[8] & 0x3F | 0x80;
+        Self(id)
+    }
+
+    /// Parses a hyphenated UUID of version 7: 36 characters, in upper or lower case.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let id = Some(text).filter(|text| text.len() == ID_TEXT_BYTES).map(Uuid::try_parse)?.ok()?;
+        (id.get_version_num() == 7).then_some(Self(id.into_bytes()))
+    }
+
+    /// Returns the position of the event.
+    #[must_use]
+    pub const fn tick(self) -> Tick {
+        let [a, b, c, d, e, f, high, low, ..] = self.0;
+        let time = u64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+        Tick(time << FRACTION_BITS | u16::from_be_bytes([high & 0x0F, low]) as u64)
+    }
+}
+
+impl fmt::Display for EventId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Uuid::from_bytes(self.0).hyphenated().fmt(out)
+    }
+}
+
+/// What an event is about (specification: "Event types").
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum EventType {
+    /// A bucket was created.
+    BucketCreated,
+    /// A bucket was deleted.
+    BucketDeleted,
+    /// An object was written where none existed.
+    ObjectCreated,
+    /// An existing object was overwritten.
+    ObjectUpdated,
+    /// An object or a version was deleted.
+    ObjectDeleted,
+    /// An older version was restored as the current one.
+    ObjectRestored,
+    /// A multipart upload was completed.
+    MultipartCompleted,
+    /// A multipart upload was aborted.
+    MultipartAborted,
+}
+
+impl EventType {
+    /// All types, in the order of their numbers on disk, which begin with 1.
+    pub const ALL: [Self; 8] = [
+        Self::BucketCreated,
+        Self::BucketDeleted,
+        Self::ObjectCreated,
+        Self::ObjectUpdated,
+        Self::ObjectDeleted,
+        Self::ObjectRestored,
+        Self::MultipartCompleted,
+        Self::MultipartAborted,
+    ];
+
+    /// Returns the name in the management API and in deliveries.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BucketCreated => "bucket.created",
+            Self::BucketDeleted => "bucket.deleted",
+            Self::ObjectCreated => "object.created",
+            Self::ObjectUpdated => "object.updated",
+            Self::ObjectDeleted => "object.deleted",
+            Self::ObjectRestored => "object.restored",
+            Self::MultipartCompleted => "multipart.completed",
+            Self::MultipartAborted => "multipart.aborted",
+        }
+    }
+
+    /// Returns the type with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Returns the number on disk.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::BucketCreated => 1,
+            Self::BucketDeleted => 2,
+            Self::ObjectCreated => 3,
+            Self::ObjectUpdated => 4,
+            Self::ObjectDeleted => 5,
+            Self::ObjectRestored => 6,
+            Self::MultipartCompleted => 7,
+            Self::MultipartAborted => 8,
+        }
+    }
+
+    /// Returns the type with this number.
+    #[must_use]
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+}
+
+/// A set of event types.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct EventTypes(u16);
+
+impl EventTypes {
+    /// All types.
+    pub const ALL: Self = Self(0b1_1111_1110);
+
+    /// Returns whether a type is in the set.
+    #[must_use]
+    pub const fn contains(self, kind: EventType) -> bool {
+        self.0 & 1 << kind.number() != 0
+    }
+
+    /// Returns the types of the set, in the order of their numbers.
+    pub fn iter(self) -> impl Iterator<Item = EventType> {
+        EventType::ALL.into_iter().filter(move |kind| self.contains(*kind))
+    }
+
+    /// Returns whether the set has no type.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl FromIterator<EventType> for EventTypes {
+    fn from_iter<I: IntoIterator<Item = EventType>>(kinds: I) -> Self {
+        Self(kinds.into_iter().fold(0, |bits, kind| bits | 1 << kind.number()))
+    }
+}
+
+/// Why a change was made, as far as its event depends on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Cause {
+    /// A client asked for exactly this change.
+    #[default]
+    Request,
+    /// An older version is restored.
+    Restore,
+    /// A copy, which the engine may make with an upload of its own.
+    Copy,
+}
+
+/// Who asked for a change, and why. Its event contains this.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Origin {
+    /// The account, token or rule that asked for it. Empty if it is unknown.
+    pub principal: Arc<str>,
+    /// Id of the request. Empty if no request asked for it.
+    pub request_id: Arc<str>,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// A storage event.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct StorageEvent {
+    /// Identity and position.
+    pub id: EventId,
+    /// What happened.
+    pub kind: EventType,
+    /// Name of the bucket.
+    pub bucket: String,
+    /// The object, for events of objects and uploads.
+    pub object: Option<ObjectOfEvent>,
+    /// The account, token or rule that asked for the change. Empty if it is unknown.
+    pub principal: String,
+    /// Id of the request. Empty if no request asked for the change.
+    pub request_id: String,
+    /// Id of the lifecycle rule that removed the object or version.
+    pub lifecycle_rule: Option<String>,
+}
+
+/// The object that an event is about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ObjectOfEvent {
+    /// The key.
+    pub key: String,
+    /// The version that was written or removed. `None` for an upload that was aborted.
+    pub version: Option<VersionName>,
+    /// Bytes of that version. 0 for a delete marker and for an aborted upload.
+    pub size: u64,
+    /// Whether the version is a delete marker.
+    pub is_delete_marker: bool,
+    /// Entity tag of the version.
+    pub etag: Option<Etag>,
+    /// Content type of the version.
+    pub content_type: Option<String>,
+}
+
+impl StorageEvent {
+    /// Returns when the change was committed.
+    #[must_use]
+    pub const fn time(&self) -> Timestamp {
+        self.id.tick().time()
+    }
+}
+
+/// A query for events.
+#[derive(Clone, Debug)]
+pub struct EventQuery {
+    /// Where to begin, inclusive.
+    pub from: Tick,
+    /// Where to end, exclusive.
+    pub until: Tick,
+    /// Only events of these types.
+    pub types: EventTypes,
+    /// Only events of the bucket with this name.
+    pub bucket: Option<String>,
+    /// Only events of objects whose key begins with this.
+    pub prefix: Option<String>,
+    /// Most events of the page.
+    pub limit: usize,
+}
+
+impl Default for EventQuery {
+    fn default() -> Self {
+        Self {
+            from: Tick::default(),
+            until: Tick(u64::MAX),
+            types: EventTypes::ALL,
+            bucket: None,
+            prefix: None,
+            limit: crate::limits::EVENT_PAGE_EVENTS_MAX,
+        }
+    }
+}
+
+/// One page of events, oldest first.
+#[derive(Clone, Debug, Default)]
+pub struct EventPage {
+    /// The events.
+    pub events: Vec<StorageEvent>,
+    /// All events before this tick have been examined. The next page begins here.
+    pub examined: Tick,
+    /// Whether events that match may follow. They may be beyond the limit of the page, or not examined yet.
+    pub is_truncated: bool,
+}

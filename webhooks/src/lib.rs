@@ -1,0 +1,1 @@
+//! Webhooks: storage events delivered to HTTP endpoints, signed, at least once.
