@@ -1,0 +1,131 @@
+//! What is sent to a target in one attempt, and what came of it.
+
+use std::fmt;
+use std::time::Duration;
+
+use cairn_model::Timestamp;
+
+use crate::limits::FAILURE_TEXT_BYTES_MAX;
+use crate::signature::SigningSecrets;
+use crate::target::TargetUrl;
+
+/// One attempt to deliver an event: everything that the request is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Delivery<'a> {
+    /// Where to.
+    pub target: &'a TargetUrl,
+    /// The event's id: `x-service-event-id` and `webhook-id`.
+    pub event_id: &'a str,
+    /// The event's type: `x-service-event-type`.
+    pub event_type: &'a str,
+    /// The event's time in the form of RFC 3339: `x-service-event-time`.
+    pub event_time: &'a str,
+    /// The time of this attempt: `webhook-timestamp`.
+    pub attempted_at: Timestamp,
+    /// The event as JSON.
+    pub body: &'a [u8],
+    /// What the request is signed with.
+    pub secrets: SigningSecrets<'a>,
+}
+
+/// What came of an attempt. The answer's headers and body are not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The status that the receiver answered with, if it answered.
+    pub http_status: Option<u16>,
+    /// Why the attempt failed. `None` if and only if the status is 2xx.
+    pub error: Option<Failure>,
+    /// How long the receiver asked to wait, at most one hour. Only of failed attempts.
+    pub retry_after: Option<Duration>,
+    /// How long the attempt took.
+    pub duration: Duration,
+}
+
+impl Attempt {
+    /// Whether the receiver answered 2xx.
+    #[must_use]
+    pub fn succeeded(&self) -> bool {
+        self.error.is_none()
+    }
+}
+
+/// Why an attempt failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// At what it failed.
+    pub kind: FailureKind,
+    /// What happened, for people: at most 256 bytes, without control characters.
+    pub text: String,
+}
+
+/// At what an attempt failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FailureKind {
+    /// The host name has no address, or the look-up failed.
+    Resolve,
+    /// The target is one that is not allowed: an address or the scheme.
+    Refused,
+    /// No connection could be made, or it broke.
+    Connect,
+    /// The TLS handshake failed, usually because of the certificate.
+    Tls,
+    /// The time limit of the request passed.
+    Timeout,
+    /// The answer was not HTTP, was too large, or its status was not 2xx.
+    Response,
+}
+
+impl FailureKind {
+    /// The name of the kind, as in records and logs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Refused => "refused",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Timeout => "timeout",
+            Self::Response => "response",
+        }
+    }
+}
+
+impl Failure {
+    /// Makes a failure. The text may come from elsewhere: it is cut, and its control characters are replaced.
+    #[must_use]
+    pub fn new(kind: FailureKind, text: impl AsRef<str>) -> Self {
+        let mut kept = String::new();
+        for letter in text.as_ref().chars() {
+            let letter = if letter.is_control() { '\u{fffd}' } else { letter };
+            if kept.len() + letter.len_utf8() > FAILURE_TEXT_BYTES_MAX {
+                break;
+            }
+            kept.push(letter);
+        }
+        Self { kind, text: kept }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.text)
+    }
+}
+
+/// Sends deliveries. [`super::Client`] is the real one; tests of the queue have others.
+pub trait Sender: Send + Sync {
+    /// Makes one attempt. Blocks the calling thread for at most the time limit of requests.
+    fn deliver(&self, delivery: &Delivery<'_>) -> Attempt;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Failure, FailureKind};
+
+    #[test]
+    fn failure_texts_are_bounded_and_have_no_control_characters() {
+        assert_eq!(Failure::new(FailureKind::Tls, "a\r\nb").text, "a\u{fffd}\u{fffd}b");
+        let long = Failure::new(FailureKind::Tls, "ä".repeat(200)).text;
+        assert_eq!((long.len(), long.chars().count()), (256, 128));
+    }
+}
