@@ -2,6 +2,7 @@
 //! copies.
 
 use cairn_benches::Bench;
+use cairn_engine::Origin;
 use cairn_engine::{
     BucketChange, CompleteUpload, ListObjects, ListVersions, NewUpload, PutPart, Versioning, WriteCondition,
     md5_digest,
@@ -124,6 +125,7 @@ async fn uploaded(bench: &Bench, key: ObjectKey, parts: u16) -> CompleteUpload {
         parts: (1..=parts).map(|number| (number, md5)).collect(),
         checksums: Vec::new(),
         condition: WriteCondition::default(),
+        origin: Origin::default(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! An admitted request as handlers see it: caller, path, query, body, and access to the store.
 
-use cairn_engine::{Bucket, Engine, Store};
+use cairn_engine::{Bucket, Cause, Engine, Origin, Store};
 use cairn_http1::{RequestHead, decode};
 use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey, VersionName};
@@ -75,6 +75,12 @@ impl Call<'_, '_> {
     /// `UNAUTHENTICATED` for an operation without a caller.
     pub(crate) fn caller(&self) -> Result<&Caller, AdminError> {
         self.caller.ok_or(AdminError::Unauthenticated)
+    }
+
+    /// Returns who asks for the change, for its event.
+    pub(crate) fn origin(&self, cause: Cause) -> Origin {
+        let principal = self.caller.map_or("", |caller| &caller.principal).into();
+        Origin { principal, request_id: self.audit.request_id.into(), cause }
     }
 
     /// Returns the value of the path segment `{name}`, decoded.

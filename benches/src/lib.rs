@@ -3,6 +3,7 @@
 //! `cargo bench -p cairn-benches` runs all of them; `-- <filter>` some. The store is inside the crate's folder and not in a
 //! memory file system, where commits would cost nothing.
 
+use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, StagedPayload, Store,
@@ -41,6 +42,7 @@ impl Bench {
             reserve_bytes: 0,
             reclaim_after: None,
             encryption_at_rest: false,
+            events: true,
             clock: Arc::new(SystemClock),
         };
         let store = Store::open(options).expect("the store opens");
@@ -49,7 +51,10 @@ impl Bench {
         let name = BucketName::parse("bench").expect("a name");
         let (engine, bucket) = executor.run(async {
             let engine = Engine::open(Arc::clone(&store)).await.expect("the engine opens");
-            let bucket = store.create_bucket(&name, BucketSettings::default()).await.expect("a bucket");
+            let bucket = store
+                .create_bucket(&name, BucketSettings::default(), Origin::default())
+                .await
+                .expect("a bucket");
             (engine, bucket)
         });
         Self { executor, engine, bucket, _folder: folder }
@@ -150,6 +155,7 @@ async fn put(
         attributes: Attributes::default(),
         condition: WriteCondition::default(),
         lock: ObjectLock::default(),
+        origin: Origin::default(),
     };
     engine.put_object(put).await.map(|_| ())
 }

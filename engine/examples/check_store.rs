@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        events: true,
         clock: Arc::new(SystemClock),
     };
     let store = match Store::open(options) {

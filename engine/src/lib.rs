@@ -70,6 +70,7 @@ pub use format::superblock::{FORMAT_VERSION, StoreFacts, StoreId};
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use slice::command::{CompleteUpload, PutObject, PutPart};
+pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::{CompactionStatus, OtherEnvironment};

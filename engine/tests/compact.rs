@@ -1,6 +1,7 @@
 //! Compaction of a stopped and of a running store: files shrink, and the contents stay the same.
 
 use crate::support::{content, folder, get, key, name, on_executor, options, put};
+use cairn_engine::Origin;
 use cairn_engine::{
     Bucket, BucketSettings, CompactError, CompactionStatus, DeleteOptions, Engine, EngineError, OpenError,
     Store, StoreOptions, WriteCondition, compact_store,
@@ -64,8 +65,11 @@ async fn delete_most(engine: &Rc<Engine>, bucket: &Arc<Bucket>) {
 fn compaction_shrinks_the_metadata_after_a_mass_deletion() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("compact"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         put_all(&engine, &bucket, 0).await;
         delete_most(&engine, &bucket).await;
     });
@@ -135,7 +139,10 @@ fn running_store_is_compacted_while_it_is_used() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let store = Arc::clone(engine.store());
-        let bucket = store.create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        let bucket = store
+            .create_bucket(&name("compact"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         put_all(&engine, &bucket, 0).await;
         delete_most(&engine, &bucket).await;
         let before = store.usage().metadata_bytes;
@@ -186,7 +193,10 @@ fn empty_volume_is_truncated_and_grows_again() {
     let length = move || std::fs::metadata(&volume).expect("a file").len();
     with_engine(folder.path(), move |engine| async move {
         let store = Arc::clone(engine.store());
-        let bucket = store.create_bucket(&name("compact"), BucketSettings::default()).await.expect("made");
+        let bucket = store
+            .create_bucket(&name("compact"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         let bytes = content(1, BYTES);
         put(&engine, &bucket, &key("large"), &bytes, WriteCondition::default()).await.expect("put");
         let full = length();

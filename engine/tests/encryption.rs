@@ -1,6 +1,7 @@
 //! Encryption at rest: what the disk holds, what is read, and what damage does.
 
 use crate::support::{content, etag, folder, get, key, name, options, put, with_engine, with_engine_on};
+use cairn_engine::Origin;
 use cairn_engine::{BucketSettings, EngineError, StoreOptions, WriteCondition};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -19,9 +20,11 @@ fn put_sizes(options: StoreOptions, prefix: &'static str) {
     with_engine_on(options, move |engine| async move {
         let bucket = match engine.store().bucket(&name("sizes")) {
             Some(bucket) => bucket,
-            None => {
-                engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made")
-            }
+            None => engine
+                .store()
+                .create_bucket(&name("sizes"), BucketSettings::default(), Origin::default())
+                .await
+                .expect("made"),
         };
         for size in SIZES {
             let (object, bytes) = (key(&format!("{prefix} {size}")), content(size as u64, size));
@@ -87,8 +90,11 @@ fn no_file_contains_encrypted_plaintext() {
     for (options, expected) in [(options as fn(&Path) -> StoreOptions, true), (encrypting, false)] {
         let folder = folder();
         with_engine_on(options(folder.path()), |engine| async move {
-            let bucket =
-                engine.store().create_bucket(&name("secret"), BucketSettings::default()).await.expect("made");
+            let bucket = engine
+                .store()
+                .create_bucket(&name("secret"), BucketSettings::default(), Origin::default())
+                .await
+                .expect("made");
             for (object, size) in [("inline", 5_000), ("volume", 300_000)] {
                 let bytes = content(7, size);
                 put(&engine, &bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put");
@@ -143,7 +149,11 @@ fn written_by(folder: &Path, body: impl FnOnce()) -> Vec<Vec<u8>> {
 fn flipped_bit_damages_only_its_encrypted_block() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
+        engine
+            .store()
+            .create_bucket(&name("damage"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
     });
     let path = folder.path().to_owned();
     let units = written_by(folder.path(), || put_one(&path, "a", 1));
@@ -174,7 +184,11 @@ fn flipped_bit_damages_only_its_encrypted_block() {
 fn moved_encrypted_block_is_detected() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        engine.store().create_bucket(&name("damage"), BucketSettings::default()).await.expect("made");
+        engine
+            .store()
+            .create_bucket(&name("damage"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
     });
     let path = folder.path().to_owned();
     let first = written_by(folder.path(), || put_one(&path, "a", 1));

@@ -1,6 +1,7 @@
 //! Multipart uploads, copies and quotas.
 
 use crate::support::{content, copy, folder, get, key, name, options, put, with_engine, with_engine_on};
+use cairn_engine::Origin;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
     ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
@@ -15,7 +16,11 @@ use std::time::Duration;
 const MIB: usize = 1 << 20;
 
 async fn bucket(engine: &Rc<Engine>) -> Arc<Bucket> {
-    engine.store().create_bucket(&name("uploads"), BucketSettings::default()).await.expect("made")
+    engine
+        .store()
+        .create_bucket(&name("uploads"), BucketSettings::default(), Origin::default())
+        .await
+        .expect("made")
 }
 
 async fn create_upload(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &ObjectKey) -> UploadId {
@@ -56,6 +61,7 @@ fn completion(
         parts: parts.iter().map(|(number, bytes)| (*number, md5_digest(bytes))).collect(),
         checksums: Vec::new(),
         condition: WriteCondition::default(),
+        origin: Origin::default(),
     }
 }
 
@@ -156,18 +162,18 @@ fn replaced_and_aborted_parts_free_their_space() {
             page.parts.iter().map(|part| part.md5).collect::<Vec<_>>(),
             [md5_digest(&content(2, MIB))]
         );
-        engine.abort_upload(&bucket, &object, upload).await.expect("aborted");
+        engine.abort_upload(&bucket, &object, upload, Origin::default()).await.expect("aborted");
         assert_eq!(bucket.usage(), Usage::default());
         assert!(engine.store().usage().free_volume_bytes >= before);
         inspect(engine.store());
         let refused = Err(EngineError::NoSuchUpload);
-        assert_eq!(engine.abort_upload(&bucket, &object, upload).await, refused);
+        assert_eq!(engine.abort_upload(&bucket, &object, upload, Origin::default()).await, refused);
         assert_eq!(
             part(&engine, &bucket, &object, upload, (1, b"x")).await.map(|_| ()),
             Err(EngineError::NoSuchUpload)
         );
         assert_eq!(engine.store().usage().reserved_bytes, 0);
-        engine.store().delete_bucket(&bucket.name).await.expect("empty");
+        engine.store().delete_bucket(&bucket.name, Origin::default()).await.expect("empty");
     });
 }
 
@@ -194,7 +200,7 @@ fn refused_completion_changes_nothing() {
         assert_eq!(refused.map(|_| ()), Err(EngineError::PreconditionFailed));
         let other = completion(&bucket, &key("b"), upload, &[(1, b"one")]);
         assert_eq!(engine.complete_upload(other).await.map(|_| ()), Err(EngineError::NoSuchUpload));
-        let not_empty = engine.store().delete_bucket(&bucket.name).await;
+        let not_empty = engine.store().delete_bucket(&bucket.name, Origin::default()).await;
         assert_eq!(not_empty, Err(EngineError::BucketNotEmpty));
         assert_eq!(bucket.usage(), before);
         inspect(engine.store());
@@ -303,6 +309,7 @@ async fn put_copy(engine: &Rc<Engine>, bucket: &Arc<Bucket>, payload: cairn_engi
         attributes: Attributes::default(),
         condition: WriteCondition::default(),
         lock: ObjectLock::default(),
+        origin: Origin::default(),
     };
     engine.put_object(put).await.expect("put");
 }

@@ -1,6 +1,7 @@
 //! Puts, gets and deletes of objects in buckets without versioning.
 
 use crate::support::{content, etag, folder, get, key, name, options, put, until, with_engine};
+use cairn_engine::Origin;
 use cairn_engine::{BucketSettings, DeleteOptions, EngineError, EtagMatch, Store, Usage, WriteCondition};
 
 const SIZES: [usize; 12] =
@@ -10,8 +11,11 @@ const SIZES: [usize; 12] =
 fn payloads_read_whole_and_in_ranges_after_restarts() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("sizes"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("sizes"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         for size in SIZES {
             let object = key(&format!("object {size}"));
             put(&engine, &bucket, &object, &content(size as u64, size), WriteCondition::default())
@@ -54,8 +58,11 @@ fn used(engine: &cairn_engine::Engine) -> u64 {
 fn overwrites_deletes_and_dropped_writers_free_their_space() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("space"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         let object = key("x");
         put(&engine, &bucket, &object, &content(1, 30 << 20), WriteCondition::default()).await.expect("put");
         let with_one = used(&engine);
@@ -87,8 +94,11 @@ fn overwrites_deletes_and_dropped_writers_free_their_space() {
 fn reader_sees_one_version_despite_overwrites() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("pins"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("pins"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         let (object, expected) = (key("x"), content(5, 20 << 20));
         put(&engine, &bucket, &object, &expected, WriteCondition::default()).await.expect("put");
         let mut reader = engine.open_whole(&bucket, &object, None).expect("opens").read();
@@ -117,8 +127,11 @@ fn reader_sees_one_version_despite_overwrites() {
 fn exactly_one_of_many_conditional_creations_succeeds() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("conditions"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("conditions"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         let object = key("once");
         let absent = WriteCondition::if_absent();
         let mut tasks = Vec::new();
@@ -184,19 +197,34 @@ fn only_empty_buckets_are_deleted_and_names_are_reusable() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
         let store = engine.store().clone();
-        let bucket = store.create_bucket(&name("gone"), BucketSettings::default()).await.expect("made");
+        let bucket = store
+            .create_bucket(&name("gone"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         assert_eq!(
-            store.create_bucket(&name("gone"), BucketSettings::default()).await.map(|_| ()),
+            store
+                .create_bucket(&name("gone"), BucketSettings::default(), Origin::default())
+                .await
+                .map(|_| ()),
             Err(EngineError::BucketAlreadyExists)
         );
         put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await.expect("put");
-        assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::BucketNotEmpty));
+        assert_eq!(
+            store.delete_bucket(&name("gone"), Origin::default()).await,
+            Err(EngineError::BucketNotEmpty)
+        );
         engine.delete_object(&bucket, &key("k"), DeleteOptions::default()).await.expect("deleted");
-        store.delete_bucket(&name("gone")).await.expect("deleted");
+        store.delete_bucket(&name("gone"), Origin::default()).await.expect("deleted");
         let refused = put(&engine, &bucket, &key("k"), b"v", WriteCondition::default()).await;
         assert_eq!(refused, Err(EngineError::NoSuchBucket));
-        assert_eq!(store.delete_bucket(&name("gone")).await, Err(EngineError::NoSuchBucket));
-        let again = store.create_bucket(&name("gone"), BucketSettings::default()).await.expect("made");
+        assert_eq!(
+            store.delete_bucket(&name("gone"), Origin::default()).await,
+            Err(EngineError::NoSuchBucket)
+        );
+        let again = store
+            .create_bucket(&name("gone"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         assert_eq!(get(&engine, &again, &key("k"), 0..1).await.map(|_| ()), Err(EngineError::NoSuchKey));
     });
 }
@@ -209,8 +237,11 @@ fn flipped_bit_in_a_volume_is_never_served() {
     let expected = [content(1, 300_000), content(2, 300_000)];
     let contents = expected.clone();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("bits"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("bits"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         for (object, bytes) in ["a", "b"].iter().zip(&contents) {
             put(&engine, &bucket, &key(object), bytes, WriteCondition::default()).await.expect("put");
         }

@@ -1,6 +1,7 @@
 //! Tests of space reclamation against what the file system reports.
 
 use crate::support::{content, folder, get, key, name, on_executor, options, put, until, with_engine_on};
+use cairn_engine::Origin;
 use cairn_engine::{
     BucketSettings, DeleteOptions, Engine, EngineError, Store, StoreOptions, StoreUsage, WriteCondition,
 };
@@ -50,7 +51,7 @@ fn bucket_refused_on_a_full_disk_is_counted() {
     let create = |text: &str| {
         let (store, name) = (Arc::clone(&store), name(text));
         futures_lite::future::block_on(async move {
-            store.create_bucket(&name, BucketSettings::default()).await.map(|_| ())
+            store.create_bucket(&name, BucketSettings::default(), Origin::default()).await.map(|_| ())
         })
     };
     for bucket in ["one", "two"] {
@@ -66,8 +67,11 @@ fn mass_deletion_gives_space_back_to_the_file_system() {
     let folder = folder();
     let path = folder.path().to_owned();
     with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("space"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         for object in 0..10 {
             let bytes = content(object, 32 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
@@ -100,8 +104,11 @@ fn mass_deletion_gives_space_back_to_the_file_system() {
 fn restart_finds_holes_and_uses_them_before_growing() {
     let folder = folder();
     let before = with_engine(folder.path(), Some(RECLAIM_AFTER), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("space"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("space"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         for object in 0..6 {
             let bytes = content(object, 50 << 20);
             put(&engine, &bucket, &key(&object.to_string()), &bytes, WriteCondition::default())
@@ -135,8 +142,12 @@ fn restart_finds_holes_and_uses_them_before_growing() {
 fn payload_that_cannot_fit_is_refused_before_its_first_byte() {
     let folder = folder();
     let store = Store::open(options(folder.path())).expect("the store opens");
-    futures_lite::future::block_on(store.create_bucket(&name("full"), BucketSettings::default()))
-        .expect("made");
+    futures_lite::future::block_on(store.create_bucket(
+        &name("full"),
+        BucketSettings::default(),
+        Origin::default(),
+    ))
+    .expect("made");
     store.close();
     drop(store);
     let full = StoreOptions { reserve_bytes: u64::MAX, ..options(folder.path()) };

@@ -1,6 +1,7 @@
 //! Verification and scrubbing: a flipped bit on the device is found wherever it is, and nothing else is reported as damaged.
 
 use crate::support::{content, folder, get, key, name, put, with_engine};
+use cairn_engine::Origin;
 use cairn_engine::{
     BucketSettings, BucketVerification, DeleteOptions, Engine, EngineError, ScrubOptions, VerificationStatus,
     VerifiedVersion, VerifyPosition, VerifyProgress, WriteCondition,
@@ -17,8 +18,11 @@ const TABLED_BYTES: usize = 600 * BLOCK_BYTES + 77;
 const SIZES: [usize; 7] = [0, 10, 16_384, 16_385, 200_000, 1 << 20, TABLED_BYTES];
 
 async fn put_all(engine: &Rc<Engine>) {
-    let bucket =
-        engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
+    let bucket = engine
+        .store()
+        .create_bucket(&name("verified"), BucketSettings::default(), Origin::default())
+        .await
+        .expect("made");
     for size in SIZES {
         let bytes = content(size as u64 + 1, size);
         let object = key(&format!("object {size}"));
@@ -231,10 +235,16 @@ fn truncated_volume_is_reported_as_missing_data() {
 fn verification_in_pages_covers_every_version_once() {
     let folder = folder();
     with_engine(folder.path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("verified"), BucketSettings::default()).await.expect("made");
-        let other =
-            engine.store().create_bucket(&name("other"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("verified"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
+        let other = engine
+            .store()
+            .create_bucket(&name("other"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         for number in 0..40 {
             for bucket in [&bucket, &other] {
                 let object = key(&format!("k{number}"));

@@ -1,6 +1,7 @@
 //! Versions, delete markers, object locks and bucket settings.
 
 use crate::support::{folder, get_version, key, name, put, with_engine};
+use cairn_engine::Origin;
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DefaultRetention, DeleteOptions, DeleteOutcome, Engine,
     EngineError, ListObjects, ListVersions, ListedVersion, ObjectLock, Retention, RetentionMode,
@@ -19,15 +20,18 @@ const LATER: Timestamp = Timestamp(4_000_000_000_000);
 const EARLIER: Timestamp = Timestamp(1_000_000_000_000);
 
 async fn versioned(engine: &Rc<Engine>) -> Arc<Bucket> {
-    let bucket =
-        engine.store().create_bucket(&name("versioned"), BucketSettings::default()).await.expect("made");
+    let bucket = engine
+        .store()
+        .create_bucket(&name("versioned"), BucketSettings::default(), Origin::default())
+        .await
+        .expect("made");
     engine.store().change_bucket(&bucket, ENABLED).await.expect("changed");
     bucket
 }
 
 async fn locked(engine: &Rc<Engine>) -> Arc<Bucket> {
     let settings = BucketSettings { object_lock: true, ..BucketSettings::default() };
-    engine.store().create_bucket(&name("locked"), settings).await.expect("made")
+    engine.store().create_bucket(&name("locked"), settings, Origin::default()).await.expect("made")
 }
 
 async fn write(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &ObjectKey, bytes: &[u8]) -> VersionName {
@@ -110,15 +114,18 @@ fn delete_marker_hides_older_versions() {
         delete(&engine, &bucket, &object, Some(first)).await;
         assert!(!delete(&engine, &bucket, &object, Some(first)).await.existed);
         assert_eq!(bucket.usage(), Usage::default());
-        engine.store().delete_bucket(&bucket.name).await.expect("empty");
+        engine.store().delete_bucket(&bucket.name, Origin::default()).await.expect("empty");
     });
 }
 
 #[test]
 fn suspended_versioning_replaces_only_the_null_version() {
     with_engine(folder().path(), |engine| async move {
-        let bucket =
-            engine.store().create_bucket(&name("nulls"), BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name("nulls"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         let object = key("a");
         assert_eq!(write(&engine, &bucket, &object, b"before versioning").await, VersionName::Null);
         engine.store().change_bucket(&bucket, ENABLED).await.expect("changed");
@@ -216,7 +223,10 @@ fn locked_version_cannot_be_removed() {
         assert_eq!(read(&engine, &bucket, &object, Some(version)).await.expect("there"), b"kept");
         let suspend = engine.store().change_bucket(&bucket, SUSPENDED).await;
         assert_eq!(suspend, Err(EngineError::InvalidBucketState));
-        assert_eq!(engine.store().delete_bucket(&bucket.name).await, Err(EngineError::BucketNotEmpty));
+        assert_eq!(
+            engine.store().delete_bucket(&bucket.name, Origin::default()).await,
+            Err(EngineError::BucketNotEmpty)
+        );
     });
 }
 

@@ -313,12 +313,21 @@ pub struct WriteTxn<'e> {
     changes: Option<(&'e ChangedKeys, Option<Vec<ChangedKey>>)>,
 }
 
-/// Where a copied value is written.
+/// Where a value is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
     /// After all other keys of the table. This fills the pages.
     End,
     Anywhere,
+}
+
+impl Place {
+    const fn flags(self) -> PutFlags {
+        match self {
+            Self::End => PutFlags::APPEND,
+            Self::Anywhere => PutFlags::empty(),
+        }
+    }
 }
 
 impl WriteTxn<'_> {
@@ -346,8 +355,7 @@ impl WriteTxn<'_> {
         if place == Place::Anywhere {
             self.remove(table, key)?;
         }
-        let flags = if place == Place::End { PutFlags::APPEND } else { PutFlags::empty() };
-        self.generation.database(table).put_with_flags(&mut self.txn, flags, key, value)?;
+        self.generation.database(table).put_with_flags(&mut self.txn, place.flags(), key, value)?;
         self.totals.add(value);
         self.note_change(table, key);
         Ok(())
@@ -429,9 +437,29 @@ impl WriteTxn<'_> {
         body: &[u8],
         tail: &[u8],
     ) -> Result<(), Error> {
+        self.insert_at(Place::Anywhere, table, key, version, (body, tail))
+    }
+
+    /// Writes a record after all others of its table. This is cheaper, and it fills the pages.
+    ///
+    /// # Errors
+    /// As [`WriteTxn::put`], and [`Error::Lmdb`] if the key is not greater than all others.
+    pub fn append(&mut self, table: Table, key: &[u8], version: u8, body: &[u8]) -> Result<(), Error> {
+        self.insert_at(Place::End, table, key, version, (body, &[]))
+    }
+
+    fn insert_at(
+        &mut self,
+        place: Place,
+        table: Table,
+        key: &[u8],
+        version: u8,
+        (body, tail): (&[u8], &[u8]),
+    ) -> Result<(), Error> {
         let mut scratch = std::mem::take(&mut self.scratch);
         let checksum = record::encode(&mut scratch, key, version, body, tail)?;
-        self.generation.database(table).put(&mut self.txn, key, &scratch)?;
+        let database = self.generation.database(table);
+        database.put_with_flags(&mut self.txn, place.flags(), key, &scratch)?;
         self.scratch = scratch;
         self.totals.records += 1;
         self.totals.hash = self.totals.hash.wrapping_add(checksum);

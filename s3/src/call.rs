@@ -9,14 +9,19 @@ use crate::headers::object_lock;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
-use cairn_engine::{Bucket, BucketSettings, Engine};
+use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin};
 use cairn_http1::RequestHead;
-use cairn_identity::{Authentication, Authenticator, Credentials};
+use cairn_identity::{Authentication, Authenticator, Credentials, Principal};
 use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
 use cairn_observe::AuditLog;
 use std::rc::Rc;
 use std::sync::Arc;
+
+thread_local! {
+    /// The principal of the root credential, shared by the events of an executor.
+    static ROOT_PRINCIPAL: Arc<str> = Principal::Root.to_string().into();
+}
 
 /// The input of an operation.
 pub(crate) struct Call<'a> {
@@ -63,6 +68,15 @@ impl Call<'_> {
                 Ok(())
             }
         })
+    }
+
+    /// Returns who asks for the change, for its event.
+    pub(crate) fn origin(&self, cause: Cause) -> Origin {
+        let principal = match &self.authentication.principal {
+            Principal::Root => ROOT_PRINCIPAL.with(Arc::clone),
+            Principal::Account(account) => Arc::clone(&account.audit_name),
+        };
+        Origin { principal, request_id: self.request.id.as_str().into(), cause }
     }
 
     /// Returns the context of audit records, for a response that outlives the call.

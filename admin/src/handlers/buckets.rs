@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cairn_engine::{Bucket, BucketChange, BucketSettings, EngineError, Quota, Versioning};
+use cairn_engine::{Bucket, BucketChange, BucketSettings, Cause, EngineError, Quota, Versioning};
 use cairn_http1::iso8601_millis;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -167,7 +167,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let request: CreateRequest = call.json().await?;
     let name = bucket_name(&request.name)?;
     let settings = BucketSettings { object_lock: request.object_lock, ..BucketSettings::default() };
-    let bucket = call.store()?.create_bucket(&name, settings).await?;
+    let bucket = call.store()?.create_bucket(&name, settings, call.origin(Cause::Request)).await?;
     let detail = if request.object_lock { "with object lock" } else { "" };
     Ok(Reply::json(StatusCode::CREATED, &BucketBody::from(&*bucket))?.resource(name.as_str()).detail(detail))
 }
@@ -199,7 +199,7 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     call.no_parameters()?;
     call.no_body().await?;
     let bucket = call.bucket()?;
-    match call.store()?.delete_bucket(&bucket.name).await {
+    match call.store()?.delete_bucket(&bucket.name, call.origin(Cause::Request)).await {
         Ok(()) => Ok(Reply::no_content()),
         Err(EngineError::BucketNotEmpty) => Err(AdminError::BucketNotEmpty(bucket.usage().to_string())),
         Err(error) => Err(error.into()),

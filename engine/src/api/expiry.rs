@@ -10,6 +10,7 @@ use crate::format::upload_record;
 use crate::limits::{UPLOAD_EXPIRY_INTERVAL, WALK_PAGE_RECORDS};
 use crate::slice::Slice;
 use crate::store::background::wait;
+use crate::types::event::Origin;
 use cairn_model::{ObjectKey, Timestamp};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ impl Engine {
         let bucket = self.store().buckets().into_iter().find(|bucket| bucket.id == id);
         // Inspection reports records whose bucket or key is unknown.
         let Some((bucket, key)) = bucket.zip(key) else { return Ok(false) };
-        match self.abort_upload(&bucket, &key, upload).await {
+        match self.abort_upload(&bucket, &key, upload, Origin::default()).await {
             Ok(()) => {
                 let bucket = bucket.name.as_str();
                 tracing::info!(target: "service::engine", bucket, %key, %upload, "an abandoned multipart upload was removed");

@@ -10,6 +10,7 @@ use crate::format::upload_record;
 use crate::list;
 use crate::slice::command::{AbortUpload, Command, CompleteUpload, CreateUpload, PutPart};
 use crate::types::bucket::Bucket;
+use crate::types::event::Origin;
 use crate::types::object::{CompleteOutcome, ObjectInfo};
 use crate::types::upload::{ListUploads, NewUpload, PartInfo, PartsPage, UploadInfo, UploadsPage};
 use cairn_lmdb::ReadTxn;
@@ -102,9 +103,10 @@ impl Engine {
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
         id: UploadId,
+        origin: Origin,
     ) -> Result<(), EngineError> {
         self.context.begin_request();
-        let abort = AbortUpload { bucket: Arc::clone(bucket), key: key.clone(), upload: id };
+        let abort = AbortUpload { bucket: Arc::clone(bucket), key: key.clone(), upload: id, origin };
         self.commit(bucket, key, |reply| Command::AbortUpload(Box::new(abort), reply)).await
     }
 

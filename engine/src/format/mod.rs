@@ -5,6 +5,7 @@
 pub(crate) mod block;
 pub(crate) mod bucket_record;
 pub(crate) mod codec;
+pub(crate) mod event_record;
 pub(crate) mod extent;
 pub(crate) mod free_map;
 pub(crate) mod keys;

@@ -13,13 +13,17 @@ use std::path::{Path, PathBuf};
 
 /// Format version that this program writes, and the latest that it reads. It reads all earlier ones.
 ///
-/// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts.
-pub const FORMAT_VERSION: u32 = 3;
-/// The first format version whose stores have a folder `identity`.
-const IDENTITY_SINCE: u32 = 3;
-const IDENTITY: &str = "identity";
-/// Folders of environments in the store that other crates create: the audit trail and the directory of accounts.
-pub(crate) const FOREIGN_ENVIRONMENTS: [&str; 2] = ["audit", IDENTITY];
+/// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts. Version 3 had no events,
+/// webhooks and lifecycle rules.
+pub const FORMAT_VERSION: u32 = 4;
+/// Folders of environments in the store that other crates create, each with the first format version whose stores have it: the
+/// audit trail, the directory of accounts, webhooks.
+const FOREIGN_ENVIRONMENTS_SINCE: [(&str, u32); 3] = [("audit", 1), ("identity", 3), ("webhooks", 4)];
+/// The folders alone.
+pub(crate) const FOREIGN_ENVIRONMENTS: [&str; 3] = {
+    let [(audit, _), (identity, _), (webhooks, _)] = FOREIGN_ENVIRONMENTS_SINCE;
+    [audit, identity, webhooks]
+};
 const FILE: &str = "superblock.json";
 /// Marks a folder in which a store is being created.
 const MARKER: &str = "store.creating";
@@ -108,8 +112,10 @@ pub(crate) fn read(folder: &Path, master_key: &[u8]) -> Result<Option<Superblock
         return Err(OpenError::WrongMasterKey);
     }
     if file.format_version < FORMAT_VERSION {
-        if file.format_version < IDENTITY_SINCE {
-            mark_unmade(folder, IDENTITY)?;
+        for (name, since) in FOREIGN_ENVIRONMENTS_SINCE {
+            if file.format_version < since {
+                mark_unmade(folder, name)?;
+            }
         }
         // This precedes everything else that is written in this format. From now on earlier programs refuse the store.
         write_file(folder, &SuperblockFile { format_version: FORMAT_VERSION, ..file })?;
@@ -128,7 +134,7 @@ pub(crate) fn path(folder: &Path) -> PathBuf {
 /// Returns whether stores of a format version have this folder of [`FOREIGN_ENVIRONMENTS`] before this program first opens
 /// them.
 pub(crate) fn has_folder(name: &str, format_version: u32) -> bool {
-    name != IDENTITY || format_version >= IDENTITY_SINCE
+    FOREIGN_ENVIRONMENTS_SINCE.iter().all(|(known, since)| *known != name || format_version >= *since)
 }
 
 /// Reads the superblock without the master key. Changes nothing. Returns `None` if the folder holds no store.
@@ -312,9 +318,9 @@ mod tests {
     #[test]
     fn later_format_is_refused_with_its_version() {
         let folder = tempfile::tempdir().expect("a folder");
-        let later = r#"{"format_version": 4, "something": "else"}"#;
+        let later = r#"{"format_version": 5, "something": "else"}"#;
         std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
-        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 4, known: 3 })));
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 5, known: 4 })));
     }
 
     #[test]
@@ -323,7 +329,7 @@ mod tests {
         create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
         let path = folder.path().join("superblock.json");
         let now = std::fs::read_to_string(&path).expect("reads");
-        let earlier = now.replace("\"format_version\": 3", "\"format_version\": 2");
+        let earlier = now.replace("\"format_version\": 4", "\"format_version\": 2");
         assert_ne!(now, earlier);
         std::fs::write(&path, &earlier).expect("writes");
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));

@@ -86,6 +86,8 @@ fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
     };
     match slice.environment.renew(&options) {
         Ok(_) => {
+            // The outcome of the failed commit is known now: the copy is of the state before it.
+            slice.events.close();
             slice.stopped.clear();
             let what = format!("slice {}", slice.number);
             slice.fault_reports.report(&StoreFault::ChangesResumed { what: &what });

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::simulation::violation::{Violation, ViolationKind};
 use crate::store::Store;
 use crate::types::bucket::{Bucket, BucketSettings, Versioning};
+use crate::types::event::Origin;
 use crate::types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 use cairn_model::{BucketName, Clock, Timestamp};
 use std::sync::Arc;
@@ -83,7 +84,7 @@ pub(crate) async fn existing_or_new(store: &Arc<Store>) -> Result<Vec<Arc<Bucket
             ..BucketSettings::default()
         };
         let name = BucketName::parse(name).expect("the names of the campaign's buckets are valid");
-        created.push(store.create_bucket(&name, settings).await?);
+        created.push(store.create_bucket(&name, settings, Origin::default()).await?);
     }
     Ok(created)
 }

@@ -63,6 +63,8 @@ pub(crate) enum FollowedTable {
     Parts,
     Assembled,
     NullVersions,
+    /// Events. They belong to no bucket here: its id is given as 0.
+    Events,
 }
 
 impl FollowedTable {
@@ -73,7 +75,8 @@ impl FollowedTable {
             Self::Uploads => Some(Self::Parts),
             Self::Parts => Some(Self::Assembled),
             Self::Assembled => Some(Self::NullVersions),
-            Self::NullVersions => None,
+            Self::NullVersions => Some(Self::Events),
+            Self::Events => None,
         }
     }
 }

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::format::extent::Extent;
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
+use crate::types::event::{Origin, Tick};
 use crate::types::object::{
     Attributes, ChecksumAlgorithm, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
 };
@@ -36,6 +37,8 @@ pub(crate) enum Command {
     ProbeEmpty(u64, Reply<bool>),
     /// Removes marks of extents that no record owns. Replies with the runs that were freed.
     FreeOrphans(Box<FreeOrphans>, Reply<Vec<Extent>>),
+    /// Removes the oldest events, those before a tick, at most so many. Replies with their number.
+    RemoveEvents { before: Tick, max: usize, reply: Reply<usize> },
 }
 
 impl Command {
@@ -52,7 +55,11 @@ impl Command {
     pub(crate) const fn frees_space(&self) -> bool {
         matches!(
             self,
-            Self::Delete(..) | Self::AbortUpload(..) | Self::ProbeEmpty(..) | Self::FreeOrphans(..)
+            Self::Delete(..)
+                | Self::AbortUpload(..)
+                | Self::ProbeEmpty(..)
+                | Self::FreeOrphans(..)
+                | Self::RemoveEvents { .. }
         )
     }
 
@@ -71,6 +78,7 @@ impl Command {
             Self::CompleteUpload(_, reply) => send(reply, error),
             Self::ProbeEmpty(_, reply) => send(reply, error),
             Self::FreeOrphans(_, reply) => send(reply, error),
+            Self::RemoveEvents { reply, .. } => send(reply, error),
         }
     }
 }
@@ -105,6 +113,7 @@ pub(crate) struct AbortUpload {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
     pub(crate) upload: UploadId,
+    pub(crate) origin: Origin,
 }
 
 pub(crate) struct FreeOrphans {
@@ -129,6 +138,8 @@ pub struct PutObject {
     pub condition: WriteCondition,
     /// Lock of the new version. Without a retention it gets the bucket's default retention.
     pub lock: ObjectLock,
+    /// Who asked for it, and why.
+    pub origin: Origin,
 }
 
 /// An upload of a part whose payload has been written.
@@ -161,4 +172,6 @@ pub struct CompleteUpload {
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
     /// Conditions on the current object.
     pub condition: WriteCondition,
+    /// Who asked for it, and why.
+    pub origin: Origin,
 }

@@ -9,6 +9,7 @@
 
 pub(crate) mod change_log;
 pub(crate) mod command;
+pub(crate) mod event_source;
 pub(crate) mod lookup;
 pub(crate) mod queue;
 pub(crate) mod staged;
@@ -28,9 +29,12 @@ use crate::format::superblock::{Superblock, sync_folder};
 use crate::format::usage_record;
 use crate::limits::{SLICES_MAX, UNIT_BYTES, first_volume_bytes};
 use crate::slice::change_log::ChangeLog;
+use crate::slice::event_source::EventSource;
 use crate::slice::queue::Queue;
 use crate::slice::stopped::Stopped;
-use crate::slice::tables::{SEQUENCE_KEY, Tables, check_identity, open_environment, write_first_records};
+use crate::slice::tables::{
+    SEQUENCE_KEY, Tables, check_identity, last_tick, open_environment, write_first_records,
+};
 use crate::space::allocator::{Allocator, MinExtent, Reservation};
 use crate::types::bucket::Usage;
 use cairn_lmdb::Environment;
@@ -82,6 +86,7 @@ pub(crate) struct Slice {
     /// Counts recoveries of volumes. Payloads that began before the last one are refused (`maintenance/recovery.rs`).
     flush_epoch: AtomicU64,
     pub(crate) fault_reports: Arc<FaultReports>,
+    pub(crate) events: EventSource,
 }
 
 impl Slice {
@@ -127,6 +132,7 @@ impl Slice {
         superblock: Superblock,
         number: u16,
         fault_reports: &Arc<FaultReports>,
+        events: EventSource,
     ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
         let meta = folder.join("meta");
@@ -156,9 +162,12 @@ impl Slice {
             stopped: Stopped::default(),
             flush_epoch: AtomicU64::new(0),
             fault_reports: Arc::clone(fault_reports),
+            events,
             folder,
         };
         slice.load_free_map()?;
+        let last = last_tick(&slice.environment, slice.tables.events).doing("reading", &meta)?;
+        slice.events.signal.continue_after(last);
         let damaged = |error: EngineError| OpenError::Damaged { path: meta.clone(), what: error.to_string() };
         if slice.sequence().map_err(damaged)? > 0 {
             slice.note_use();

@@ -7,6 +7,7 @@
 //! | `parts` | `keys.rs` | `part_record.rs` |
 //! | `assembled` | the key that the upload had in `uploads`, once it is completed | u64, the sequence of the version made of its parts |
 //! | `null_versions` | common prefix of the keys of a key's versions | u64, the sequence of its null version if that is not the newest |
+//! | `events` | u64 tick, big-endian | `event_record.rs` |
 //! | `free_map` | `free_map.rs` | `free_map.rs` |
 //! | `usage` | `usage_record.rs` | `usage_record.rs` |
 //! | `slice` | `identity` | 16 bytes store id, u16 number of the slice |
@@ -14,12 +15,14 @@
 
 use crate::error::{OpenContext as _, OpenError};
 use crate::format::codec::SMALL_RECORD_VERSION;
+use crate::format::event_record::EVENT_RECORD_VERSION;
 use crate::format::object_record::OBJECT_RECORD_VERSION;
 use crate::format::part_record::PART_RECORD_VERSION;
 use crate::format::superblock::Superblock;
 use crate::format::upload_record::UPLOAD_RECORD_VERSION;
 use crate::limits::SLICE_MAP_BYTES;
 use crate::slice::change_log::FollowedTable;
+use crate::types::event::Tick;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use std::path::Path;
 
@@ -34,6 +37,7 @@ pub(crate) struct Tables {
     pub(crate) parts: Table,
     pub(crate) assembled: Table,
     pub(crate) null_versions: Table,
+    pub(crate) events: Table,
     pub(crate) free_map: Table,
     pub(crate) usage: Table,
     pub(crate) slice: Table,
@@ -48,6 +52,7 @@ impl Tables {
             FollowedTable::Parts => (self.parts, PART_RECORD_VERSION),
             FollowedTable::Assembled => (self.assembled, SMALL_RECORD_VERSION),
             FollowedTable::NullVersions => (self.null_versions, SMALL_RECORD_VERSION),
+            FollowedTable::Events => (self.events, EVENT_RECORD_VERSION),
         }
     }
 }
@@ -67,6 +72,7 @@ pub(super) fn open_environment(folder: &Path) -> Result<(Environment, Tables), O
         parts: table("parts")?,
         assembled: table("assembled")?,
         null_versions: table("null_versions")?,
+        events: table("events")?,
         free_map: table("free_map")?,
         usage: table("usage")?,
         slice: table("slice")?,
@@ -113,4 +119,11 @@ pub(super) fn check_identity(
     }
     let what = "the metadata is empty, or belongs to another store or slice".to_owned();
     Err(OpenError::Damaged { path, what })
+}
+
+/// Returns the tick of the last event in a table of events, or 0.
+pub(crate) fn last_tick(environment: &Environment, events: Table) -> Result<Tick, cairn_lmdb::Error> {
+    let txn = environment.read()?;
+    let last = txn.scan_reverse(events, &[u8::MAX; 9])?.next().transpose()?;
+    Ok(last.and_then(|(key, _)| key.try_into().ok()).map(u64::from_be_bytes).map(Tick).unwrap_or_default())
 }

@@ -5,6 +5,7 @@
 //! buckets   name              version 2: the record of `bucket_record.rs`
 //! control   identity          version 1: 16 bytes store id
 //! control   next_bucket_id    version 1: u64
+//! events    u64 tick, big-endian  version 1: the event of a bucket (`event_record.rs`)
 //! control   scrub             version 1: progress of the scrub (`scrub_record.rs`)
 //! control   scrub_last        version 1: result of the last whole scrub (`scrub_record.rs`)
 //! ```
@@ -19,14 +20,18 @@ use crate::error::{EngineError, OpenContext, OpenError};
 use crate::fault_reports::{FaultReports, StoreFault};
 use crate::format::bucket_record::{self, BUCKET_RECORD_VERSION};
 use crate::format::codec::{self, SMALL_RECORD_VERSION};
+use crate::format::event_record::{self, EVENT_RECORD_VERSION, EventFields};
 use crate::format::scrub_record::ScrubRecord;
 use crate::format::superblock::StoreId;
 use crate::limits::CONTROL_MAP_BYTES;
 use crate::slice::Slice;
 use crate::slice::command::{Command, Reply};
+use crate::slice::event_source::EventSource;
+use crate::slice::tables::last_tick;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
+use crate::types::event::{EventType, Origin, Tick};
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
-use cairn_model::{BucketName, Clock};
+use cairn_model::{BucketName, Clock, Timestamp};
 use futures_channel::oneshot;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,10 +48,16 @@ pub(crate) type Buckets = RwLock<BTreeMap<BucketName, Arc<Bucket>>>;
 
 /// A change of the catalog.
 pub(crate) enum CatalogCommand {
-    Create(BucketName, BucketSettings, Reply<Arc<Bucket>>),
+    Create(BucketName, BucketSettings, Origin, Reply<Arc<Bucket>>),
     /// Changes a setting of the bucket with this id and name.
     Change(u64, BucketName, BucketChange, Reply<()>),
-    Delete(BucketName, Reply<()>),
+    Delete(BucketName, Origin, Reply<()>),
+    /// Removes the oldest events, those before a tick, at most so many. Replies with their number.
+    RemoveEvents {
+        before: Tick,
+        max: usize,
+        reply: Reply<usize>,
+    },
     /// Saves the progress of the scrub.
     SaveScrub(ScrubRecord, Reply<()>),
     Stop,
@@ -57,6 +68,8 @@ pub(crate) struct BucketCatalog {
     pub(crate) environment: Environment,
     pub(crate) buckets_table: Table,
     pub(crate) control_table: Table,
+    pub(crate) events_table: Table,
+    pub(crate) events: EventSource,
     pub(crate) store: StoreId,
     /// The reason why the catalog accepts no more changes. Set once, when a commit failed so that its outcome is unknown.
     stopped: Arc<OnceLock<String>>,
@@ -68,7 +81,7 @@ impl BucketCatalog {
     pub(crate) fn create(data_dir: &Path, store: StoreId) -> Result<(), OpenError> {
         let path = data_dir.join("control");
         std::fs::create_dir_all(&path).doing("creating", &path)?;
-        let catalog = Self::open_environment(data_dir, store)?;
+        let catalog = Self::open_environment(data_dir, store, EventSource::new(&Arc::default(), false))?;
         let mut txn = catalog.environment.write().doing("writing", &path)?;
         let table = catalog.control_table;
         txn.put(table, IDENTITY_KEY, SMALL_RECORD_VERSION, &store.0, &[]).doing("writing", &path)?;
@@ -77,7 +90,7 @@ impl BucketCatalog {
         txn.commit().doing("writing", &path)
     }
 
-    fn open_environment(data_dir: &Path, store: StoreId) -> Result<Self, OpenError> {
+    fn open_environment(data_dir: &Path, store: StoreId, events: EventSource) -> Result<Self, OpenError> {
         let path = data_dir.join("control");
         if !path.is_dir() {
             return Err(OpenError::Damaged { path, what: "the control environment is missing".to_owned() });
@@ -86,10 +99,13 @@ impl BucketCatalog {
         let environment = Environment::open(&path, options).doing("opening", &path)?;
         let buckets_table = environment.table("buckets").doing("opening", &path)?;
         let control_table = environment.table("control").doing("opening", &path)?;
+        let events_table = environment.table("events").doing("opening", &path)?;
         Ok(Self {
             environment,
             buckets_table,
             control_table,
+            events_table,
+            events,
             store,
             stopped: Arc::default(),
             fault_reports: Arc::default(),
@@ -100,10 +116,13 @@ impl BucketCatalog {
     pub(crate) fn open(
         data_dir: &Path,
         store: StoreId,
+        events: EventSource,
     ) -> Result<(Self, BTreeMap<BucketName, Arc<Bucket>>), OpenError> {
         let path = data_dir.join("control");
         Environment::check_exists(&path).doing("opening", &path)?;
-        let catalog = Self::open_environment(data_dir, store)?;
+        let catalog = Self::open_environment(data_dir, store, events)?;
+        let last = last_tick(&catalog.environment, catalog.events_table).doing("reading", &path)?;
+        catalog.events.signal.continue_after(last);
         let damaged = |what: &str| OpenError::Damaged { path: path.clone(), what: what.to_owned() };
         let mut buckets = BTreeMap::new();
         {
@@ -133,12 +152,15 @@ impl BucketCatalog {
         while let Ok(command) = commands.recv() {
             if let Some(reason) = self.stopped.get() {
                 match command {
-                    CatalogCommand::Create(_, _, reply) => {
+                    CatalogCommand::Create(_, _, _, reply) => {
                         drop(reply.send(Err(EngineError::Io(reason.clone()))))
                     }
                     CatalogCommand::Change(_, _, _, reply)
-                    | CatalogCommand::Delete(_, reply)
+                    | CatalogCommand::Delete(_, _, reply)
                     | CatalogCommand::SaveScrub(_, reply) => {
+                        drop(reply.send(Err(EngineError::Io(reason.clone()))))
+                    }
+                    CatalogCommand::RemoveEvents { reply, .. } => {
                         drop(reply.send(Err(EngineError::Io(reason.clone()))))
                     }
                     CatalogCommand::Stop => return,
@@ -147,17 +169,24 @@ impl BucketCatalog {
             }
             // The receiver of the outcome may be gone.
             match command {
-                CatalogCommand::Create(name, settings, reply) => {
-                    drop(reply.send(self.create_bucket(name, settings, buckets, clock)))
+                CatalogCommand::Create(name, settings, origin, reply) => {
+                    drop(reply.send(self.create_bucket(name, settings, &origin, buckets, clock)))
                 }
                 CatalogCommand::Change(id, name, change, reply) => {
                     drop(reply.send(self.change_bucket((id, &name), change, buckets)))
                 }
-                CatalogCommand::Delete(name, reply) => {
-                    drop(reply.send(self.delete_bucket(&name, buckets, slices)))
+                CatalogCommand::Delete(name, origin, reply) => {
+                    drop(reply.send(self.delete_bucket(&name, &origin, buckets, slices, clock)))
+                }
+                CatalogCommand::RemoveEvents { before, max, reply } => {
+                    drop(reply.send(self.remove_events(before, max)))
                 }
                 CatalogCommand::SaveScrub(record, reply) => drop(reply.send(self.save_scrub(&record))),
                 CatalogCommand::Stop => return,
+            }
+            if self.stopped.get().is_none() {
+                // A transaction that was dropped before its commit left its floor.
+                self.events.close();
             }
         }
     }
@@ -194,6 +223,7 @@ impl BucketCatalog {
         &self,
         name: BucketName,
         mut settings: BucketSettings,
+        origin: &Origin,
         buckets: &Buckets,
         clock: &dyn Clock,
     ) -> Result<Arc<Bucket>, EngineError> {
@@ -208,7 +238,9 @@ impl BucketCatalog {
             txn.get(self.control_table, NEXT_ID_KEY)?.and_then(|record| codec::decode_u64(record.body));
         let id = next.ok_or_else(|| EngineError::Corrupt("no next bucket id".to_owned()))?;
         txn.put(self.control_table, NEXT_ID_KEY, SMALL_RECORD_VERSION, &(id + 1).to_le_bytes(), &[])?;
-        let bucket = Arc::new(Bucket::new(id, name.clone(), clock.now(), settings));
+        let now = clock.now();
+        let bucket = Arc::new(Bucket::new(id, name.clone(), now, settings));
+        self.write_event(&mut txn, EventType::BucketCreated, &bucket, origin, now)?;
         self.put_bucket(txn, &bucket, &bucket.settings())?;
         buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
         Ok(bucket)
@@ -269,13 +301,15 @@ impl BucketCatalog {
     fn delete_bucket(
         &self,
         name: &BucketName,
+        origin: &Origin,
         buckets: &Buckets,
         slices: &[Arc<Slice>],
+        clock: &dyn Clock,
     ) -> Result<(), EngineError> {
         let found = buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned();
         let bucket = found.ok_or(EngineError::NoSuchBucket)?;
         bucket.set_state(BucketState::Deleting);
-        let removed = self.remove_if_empty(&bucket, slices);
+        let removed = self.remove_if_empty(&bucket, origin, slices, clock);
         if self.stopped.get().is_some() {
             // The device may hold the removal. Nothing may be put into a bucket that may be missing after the next start.
             return removed;
@@ -289,7 +323,13 @@ impl BucketCatalog {
         removed
     }
 
-    fn remove_if_empty(&self, bucket: &Bucket, slices: &[Arc<Slice>]) -> Result<(), EngineError> {
+    fn remove_if_empty(
+        &self,
+        bucket: &Bucket,
+        origin: &Origin,
+        slices: &[Arc<Slice>],
+        clock: &dyn Clock,
+    ) -> Result<(), EngineError> {
         let mut answers = Vec::with_capacity(slices.len());
         for slice in slices {
             let (reply, answer) = oneshot::channel();
@@ -304,11 +344,43 @@ impl BucketCatalog {
         }
         let mut txn = self.environment.write()?;
         txn.remove(self.buckets_table, bucket.name.as_str().as_bytes())?;
+        self.write_event(&mut txn, EventType::BucketDeleted, bucket, origin, clock.now())?;
         self.commit(txn)
     }
 
+    /// Writes the event of a change of a bucket.
+    fn write_event(
+        &self,
+        txn: &mut cairn_lmdb::WriteTxn<'_>,
+        kind: EventType,
+        bucket: &Bucket,
+        origin: &Origin,
+        now: Timestamp,
+    ) -> Result<(), EngineError> {
+        if !self.events.is_enabled {
+            return Ok(());
+        }
+        let mut body = Vec::new();
+        let (bucket, object) = (bucket.name.as_str(), None);
+        let Origin { principal, request_id, .. } = origin;
+        event_record::encode(
+            &mut body,
+            &EventFields { kind, bucket, object, principal, request_id, lifecycle_rule: "" },
+        );
+        let tick = self.events.tick(kind, now);
+        Ok(txn.append(self.events_table, &tick.0.to_be_bytes(), EVENT_RECORD_VERSION, &body)?)
+    }
+
+    fn remove_events(&self, before: Tick, max: usize) -> Result<usize, EngineError> {
+        let mut txn = self.environment.write()?;
+        let removed = event_record::remove_before(&mut txn, self.events_table, before, max)?;
+        self.commit(txn).map(|()| removed)
+    }
+
+    /// Commits a transaction. Its events are final afterwards, unless the outcome is unknown.
     fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
         let committed = txn.commit().map_err(EngineError::from);
+        self.events.close_after(&committed);
         if let Err(error @ EngineError::Io(_)) = &committed {
             let reason = format!("buckets cannot be changed after a failure: {error}; restart the service");
             if self.stopped.set(reason.clone()).is_ok() {

@@ -38,6 +38,7 @@ use crate::limits::{BufferLimits, UNIT_BYTES};
 use crate::maintenance::maintainer;
 use crate::maintenance::reclaim::Reclaim;
 use crate::slice::Slice;
+use crate::slice::event_source::{EventSignal, EventSource};
 use crate::store::activity::Activities;
 use crate::store::background::Inspections;
 use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
@@ -45,6 +46,7 @@ use crate::store::compaction::Compactions;
 use crate::store::scrub_status::ScrubStatus;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
+use crate::types::event::Origin;
 use cairn_model::{BucketName, Clock, ObjectKey};
 use futures_channel::oneshot;
 use std::fs::{DirBuilder, File};
@@ -76,6 +78,8 @@ pub struct StoreOptions {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
     pub encryption_at_rest: bool,
+    /// Whether changes write storage events.
+    pub events: bool,
     /// The source of dates.
     pub clock: Arc<dyn Clock>,
 }
@@ -135,6 +139,7 @@ pub struct Store {
     threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
     signing_key: SigningKey,
+    event_signal: Arc<EventSignal>,
     /// Locked until the store is closed.
     lock: File,
 }
@@ -165,11 +170,13 @@ impl Store {
         };
         Slice::refuse_uncounted(data_dir, superblock.slices)?;
         let fault_reports = Arc::new(FaultReports::default());
-        let (mut catalog, buckets) = BucketCatalog::open(data_dir, superblock.store)?;
+        let event_signal = Arc::new(EventSignal::default());
+        let new_events = || EventSource::new(&event_signal, options.events);
+        let (mut catalog, buckets) = BucketCatalog::open(data_dir, superblock.store, new_events())?;
         catalog.fault_reports = Arc::clone(&fault_reports);
         let numbers = 0..superblock.slices;
         let slices: Vec<_> = numbers
-            .map(|number| Slice::open(&faults, data_dir, superblock, number, &fault_reports))
+            .map(|number| Slice::open(&faults, data_dir, superblock, number, &fault_reports, new_events()))
             .collect::<Result<_, _>>()?;
         create::load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
@@ -196,6 +203,7 @@ impl Store {
             catalog_commands: Mutex::new(sender),
             threads: Mutex::default(),
             store: superblock.store,
+            event_signal,
             signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
             files,
             faults,
@@ -278,6 +286,12 @@ impl Store {
         &self.signing_key
     }
 
+    /// Returns the signal of new storage events.
+    #[must_use]
+    pub fn event_signal(&self) -> &Arc<EventSignal> {
+        &self.event_signal
+    }
+
     /// Returns the bucket with this name, if it exists.
     #[must_use]
     pub fn bucket(&self, name: &BucketName) -> Option<Arc<Bucket>> {
@@ -298,12 +312,13 @@ impl Store {
         &self,
         name: &BucketName,
         settings: BucketSettings,
+        origin: Origin,
     ) -> Result<Arc<Bucket>, EngineError> {
         if self.disk.is_low() {
             return self.bucket_counters.count_refusal(Err(EngineError::StorageFull));
         }
         let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::Create(name.clone(), settings, reply))?;
+        self.send_to_catalog(CatalogCommand::Create(name.clone(), settings, origin, reply))?;
         self.bucket_counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 
@@ -311,9 +326,9 @@ impl Store {
     ///
     /// # Errors
     /// [`EngineError::NoSuchBucket`], [`EngineError::BucketNotEmpty`] and failures of the device.
-    pub async fn delete_bucket(&self, name: &BucketName) -> Result<(), EngineError> {
+    pub async fn delete_bucket(&self, name: &BucketName, origin: Origin) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::Delete(name.clone(), reply))?;
+        self.send_to_catalog(CatalogCommand::Delete(name.clone(), origin, reply))?;
         self.bucket_counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 

@@ -1,6 +1,7 @@
 //! Objects, versions and listings: plain values of the engine's public interface.
 
 use crate::error::EngineError;
+use crate::types::event::Origin;
 use crate::types::object_lock::ObjectLock;
 use cairn_model::{Etag, Timestamp, VersionId, VersionName};
 use std::ops::Range;
@@ -218,6 +219,8 @@ pub struct DeleteOptions {
     pub condition: WriteCondition,
     /// Whether to bypass governance retention. The caller has checked the permission.
     pub bypass_governance: bool,
+    /// Who asked for it.
+    pub origin: Origin,
 }
 
 /// The outcome of a delete.

@@ -10,6 +10,7 @@ mod steps;
 use self::reference::{Model, bytes};
 use self::steps::Step;
 use crate::support::{folder, get_version, key, name, options, with_engine, with_engine_on};
+use cairn_engine::Origin;
 use cairn_engine::{Engine, EngineError, StoreOptions, Usage};
 use cairn_model::usize_of;
 use std::rc::Rc;
@@ -88,7 +89,11 @@ fn engine_agrees_with_the_model_across_restarts() {
     let shared = Arc::new(Mutex::new((Model::all(), Random(seed))));
     with_engine(folder.path(), |engine| async move {
         for model in Model::all() {
-            engine.store().create_bucket(&name(model.name), model.settings()).await.expect("made");
+            engine
+                .store()
+                .create_bucket(&name(model.name), model.settings(), Origin::default())
+                .await
+                .expect("made");
         }
     });
     for round in 0..4 {

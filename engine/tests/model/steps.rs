@@ -3,6 +3,7 @@
 use super::Random;
 use super::reference::{FUTURE, Key, Model, PAST, Piece, Upload, Version, bytes};
 use crate::support::{self, content, etag, get_version, name, stage};
+use cairn_engine::Origin;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, CompleteUpload, DeleteOptions, Engine, EngineError, NewUpload,
     ObjectLock, PutObject, PutPart, Retention, RetentionMode, StagedPayload, Versioning, WriteCondition,
@@ -83,7 +84,16 @@ impl Step<'_> {
     ) {
         let (lock, must_be_absent) = (self.some_lock(), condition == WriteCondition::if_absent());
         let (bucket, object, attributes) = (self.bucket(), support::key(key), Attributes::default());
-        let put = PutObject { bucket, key: object, payload, etag, attributes, condition, lock };
+        let put = PutObject {
+            bucket,
+            key: object,
+            payload,
+            etag,
+            attributes,
+            condition,
+            lock,
+            origin: Origin::default(),
+        };
         let outcome = self.engine.put_object(put).await;
         let existed = self.held(key).current().is_some();
         if must_be_absent && existed {
@@ -225,8 +235,8 @@ impl Step<'_> {
             return self.model.keys.entry(key.to_owned()).or_default().uploads.push(upload);
         };
         if self.random.below(8) == 0 {
-            self.engine.abort_upload(&bucket, &object, upload.id).await.expect("aborts");
-            let again = self.engine.abort_upload(&bucket, &object, upload.id).await;
+            self.engine.abort_upload(&bucket, &object, upload.id, Origin::default()).await.expect("aborts");
+            let again = self.engine.abort_upload(&bucket, &object, upload.id, Origin::default()).await;
             assert_eq!(again, Err(EngineError::NoSuchUpload));
             return self.forget(key, upload);
         }
@@ -271,6 +281,7 @@ impl Step<'_> {
                 parts,
                 checksums: Vec::new(),
                 condition: WriteCondition::default(),
+                origin: Origin::default(),
             })
         };
         let wrong = vec![(parts[0].0, [0; 16])];

@@ -5,6 +5,7 @@
 //! with the lists of objects, versions and uploads, with the inspection, and with the usage that quotas are checked against.
 //! The same is checked after the store is opened again. What each task does depends on the seed; how tasks interleave does not.
 
+use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
@@ -180,6 +181,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        events: true,
         clock: Arc::new(SystemClock),
     }
 }
@@ -243,7 +245,7 @@ async fn bucket(engine: &Rc<Engine>, name: &str, versioning: Versioning) -> Arc<
     let name = BucketName::parse(name).expect("a bucket name");
     let quota = Quota { bytes: Some(OBJECTS_MAX * TINY_BYTES / 4), objects: Some(OBJECTS_MAX / 2) };
     let settings = BucketSettings { versioning, quota, ..BucketSettings::default() };
-    match engine.store().create_bucket(&name, settings).await {
+    match engine.store().create_bucket(&name, settings, Origin::default()).await {
         Ok(bucket) => bucket,
         Err(EngineError::BucketAlreadyExists) => engine.store().bucket(&name).expect("it is there"),
         Err(error) => panic!("a bucket could not be made: {error}"),
@@ -384,6 +386,7 @@ impl Worker {
             attributes: Attributes::default(),
             condition: WriteCondition::default(),
             lock: ObjectLock::default(),
+            origin: Origin::default(),
         };
         let put = self.engine.put_object(put).await?;
         if !put.is_null {
@@ -435,6 +438,7 @@ impl Worker {
             parts,
             checksums: Vec::new(),
             condition: WriteCondition::default(),
+            origin: Origin::default(),
         };
         match self.engine.complete_upload(complete).await {
             Ok(done) if done.put.is_null => Ok(()),
@@ -443,7 +447,7 @@ impl Worker {
                 Ok(())
             }
             Err(error) => {
-                self.engine.abort_upload(bucket, key, upload).await?;
+                self.engine.abort_upload(bucket, key, upload, Origin::default()).await?;
                 Err(error)
             }
         }

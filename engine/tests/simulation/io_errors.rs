@@ -2,6 +2,7 @@
 //! when the device works again.
 
 use crate::support::{content, etag, get, key, name, on_executor, options, put, stage, until};
+use cairn_engine::Origin;
 use cairn_engine::simulation::{Effect, Fault, Kept, Operation, SimulatedDisk, Simulation};
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, DeleteOptions, Engine, EngineError, FaultObserver, ObjectLock,
@@ -78,7 +79,7 @@ fn with_store<F: Future<Output = ()> + 'static>(
             None => {
                 let bucket = engine
                     .store()
-                    .create_bucket(&name("bucket"), BucketSettings::default())
+                    .create_bucket(&name("bucket"), BucketSettings::default(), Origin::default())
                     .await
                     .expect("made");
                 put(&engine, &bucket, &key("old"), &content(1, SIZE), anything()).await.expect("put");
@@ -235,6 +236,7 @@ fn recovered_volume_accepts_only_what_was_written_after_the_failure() {
             attributes: Attributes::default(),
             condition: anything(),
             lock: ObjectLock::default(),
+            origin: Origin::default(),
         };
         let refused = engine.put_object(put_early).await;
         assert!(matches!(refused, Err(EngineError::Io(_))), "{refused:?}");

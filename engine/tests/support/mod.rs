@@ -1,6 +1,7 @@
 //! Helpers of the engine's tests: temporary stores, an executor to use them on, and simple puts and gets.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
+use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, PutObject, PutOutcome,
@@ -31,6 +32,7 @@ pub fn options(folder: &Path) -> StoreOptions {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        events: true,
         clock: Arc::new(SystemClock),
     }
 }
@@ -133,6 +135,7 @@ pub async fn put(
         attributes,
         condition,
         lock: ObjectLock::default(),
+        origin: Origin::default(),
     };
     engine.put_object(put).await
 }

@@ -23,7 +23,7 @@ use crate::reply::Reply;
 use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
-    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
+    Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
     ObjectInfo, UploadChecksum,
 };
 use cairn_http1::encode_path;
@@ -75,6 +75,7 @@ pub(crate) async fn complete_multipart_upload(
         parts: named.iter().map(|part| (part.number, part.md5)).collect(),
         checksums: checksum.iter().map(|(upload, digest)| (upload.algorithm, digest.clone())).collect(),
         condition,
+        origin: call.origin(Cause::Request),
     };
     let outcome = call.engine.complete_upload(complete).await.map_err(|error| match error {
         EngineError::InvalidPart(number) => invalid_part(number),

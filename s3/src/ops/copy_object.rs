@@ -22,8 +22,8 @@ use crate::request::fields::Fields;
 use crate::request::target::Target;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
-    Attributes, Bucket, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
-    ObjectLock, OpenObject, PutObject, PutOutcome, Versioning, WriteCondition,
+    Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
+    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, Versioning, WriteCondition,
 };
 use cairn_http1::{BodyFraming, iso8601_millis};
 use cairn_identity::{Authentication, Authenticator, Credentials};
@@ -96,6 +96,7 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
         attributes,
         condition,
         lock,
+        origin: call.origin(Cause::Copy),
         source_version: source_version.clone(),
     };
     let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
@@ -237,6 +238,7 @@ struct Copy {
     attributes: Attributes,
     condition: WriteCondition,
     lock: ObjectLock,
+    origin: Origin,
     source_version: Option<String>,
 }
 
@@ -253,6 +255,7 @@ impl Copy {
             mut attributes,
             condition,
             lock,
+            origin,
             source_version,
         } = self;
         let mut permit = engine.admit_copy(&client, &bucket, &key, object.info.size).await?;
@@ -266,7 +269,7 @@ impl Copy {
         let etag = Etag::single(payload.md5());
         let conditional = condition != WriteCondition::default();
         let reply_attributes = attributes.clone();
-        let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
+        let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
         let outcome = engine
             .put_object(put)
             .await

@@ -11,7 +11,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::object_lock;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use cairn_engine::{BucketSettings, Versioning};
+use cairn_engine::{BucketSettings, Cause, Versioning};
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
@@ -29,7 +29,7 @@ pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -
         check_configuration(&configuration)?;
     }
     let has_object_lock = settings.object_lock;
-    call.engine.store().create_bucket(&name, settings).await?;
+    call.engine.store().create_bucket(&name, settings, call.origin(Cause::Request)).await?;
     if has_object_lock {
         call.recording.describe(|| "with object lock".to_owned());
     }

@@ -3,12 +3,12 @@
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
-use cairn_engine::EngineError;
+use cairn_engine::{Cause, EngineError};
 use cairn_http1::StatusCode;
 
 pub(crate) async fn delete_bucket(call: &Call<'_>) -> S3Result<Reply> {
     let bucket = call.bucket()?;
-    match call.engine.store().delete_bucket(&bucket.name).await {
+    match call.engine.store().delete_bucket(&bucket.name, call.origin(Cause::Request)).await {
         Ok(()) => Ok(Reply::empty(StatusCode::NO_CONTENT)),
         Err(EngineError::BucketNotEmpty) => {
             let message =

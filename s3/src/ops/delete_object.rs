@@ -5,7 +5,7 @@ use crate::errors::S3Result;
 use crate::headers::version::{self, MARKER_HEADER, VERSION_HEADER};
 use crate::headers::write_conditions;
 use crate::reply::Reply;
-use cairn_engine::{DeleteOptions, EngineError};
+use cairn_engine::{Cause, DeleteOptions, EngineError};
 use cairn_http1::StatusCode;
 
 pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
@@ -14,12 +14,10 @@ pub(crate) async fn delete_object(call: &Call<'_>) -> S3Result<Reply> {
     let bypass_governance = call.bypasses_governance(&bucket.settings())?;
     let condition = write_conditions::of_delete(call.fields)?;
     let conditional = condition != Default::default();
+    let origin = call.origin(Cause::Request);
+    let options = DeleteOptions { version, condition, bypass_governance, origin };
     let mut reply = Reply::empty(StatusCode::NO_CONTENT);
-    let deleted = match call
-        .engine
-        .delete_object(&bucket, &key, DeleteOptions { version, condition, bypass_governance })
-        .await
-    {
+    let deleted = match call.engine.delete_object(&bucket, &key, options).await {
         Ok(outcome) => outcome.version.or(version).map(|name| (name, outcome.is_delete_marker)),
         // A missing object need not be deleted, whatever the conditions.
         Err(EngineError::NoSuchKey | EngineError::NoSuchVersion) => version.map(|name| (name, false)),

@@ -13,7 +13,7 @@ use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
 use crate::reply::Reply;
-use cairn_engine::{Attributes, PutObject};
+use cairn_engine::{Attributes, Cause, PutObject};
 use cairn_http1::StatusCode;
 use cairn_model::Etag;
 use cairn_net::RequestBody;
@@ -41,7 +41,8 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes, 0);
-    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
+    let origin = call.origin(Cause::Request);
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
     let put = call.engine.put_object(put).await;
     let outcome = put.map_err(|error| write_conditions::write_error(error, conditional))?;
     if !outcome.is_null {

@@ -74,6 +74,7 @@ impl Server {
             buffers: BufferLimits::default(),
             reclaim_after: None,
             encryption_at_rest: false,
+            events: true,
             clock: Arc::clone(&clock),
         })
         .expect("the store opens");

@@ -1,5 +1,6 @@
 //! `DELETE /api/v1/buckets/{bucket}/multipart-uploads/{key}?upload_id=`: aborts an upload and removes its parts.
 
+use cairn_engine::Cause;
 use cairn_model::UploadId;
 
 use crate::call::Call;
@@ -14,6 +15,6 @@ pub(crate) async fn abort_upload(mut call: Call<'_, '_>) -> Result<Reply, AdminE
         query.text(UPLOAD).ok_or_else(|| AdminError::invalid("the parameter upload_id is required"))?;
     let id = UploadId::parse(text).ok_or(AdminError::UploadNotFound)?;
     call.no_body().await?;
-    call.engine()?.abort_upload(&bucket, &key, id).await?;
+    call.engine()?.abort_upload(&bucket, &key, id, call.origin(Cause::Request)).await?;
     Ok(Reply::no_content().detail(format!("upload {id}")))
 }

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use cairn_engine::{Bucket, ObjectLock, PutObject, WriteCondition};
+use cairn_engine::{Bucket, Cause, ObjectLock, PutObject, WriteCondition};
 use cairn_model::{Etag, ObjectKey};
 use serde::Deserialize;
 
@@ -36,7 +36,7 @@ pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let to_name = bucket_name(&request.destination_bucket)?;
     let to_bucket = call.store()?.bucket(&to_name).ok_or(AdminError::BucketNotFound)?;
     let source = ObjectRef { bucket, key, version };
-    let mut reply = copy_version(&call, &source, (to_bucket, to_key.clone())).await?;
+    let mut reply = copy_version(&call, &source, (to_bucket, to_key.clone()), Cause::Copy).await?;
     reply.record.detail = format!("to {to_name}/{to_key}, {}", reply.record.detail);
     Ok(reply)
 }
@@ -49,6 +49,7 @@ pub(crate) async fn copy_version(
     call: &Call<'_, '_>,
     source: &ObjectRef,
     (bucket, key): (Arc<Bucket>, ObjectKey),
+    cause: Cause,
 ) -> Result<Reply, AdminError> {
     let engine = Rc::clone(call.engine()?);
     let opened = engine.open_object(&source.bucket, &source.key, source.version, |info| {
@@ -60,7 +61,7 @@ pub(crate) async fn copy_version(
         async { engine.admit_copy(client, &bucket, &key, info.size).await.map_err(new_version::write_error) };
     let mut permit = call.until_disconnect(admitted).await?;
     if !info.parts.is_empty() {
-        return copy_multipart(call, permit, source, &info, (bucket, key)).await;
+        return copy_multipart(call, permit, source, &info, (bucket, key), cause).await;
     }
     let copied = engine.copy_payload(&mut permit, object, &bucket, &key);
     let payload = call.until_disconnect(async { copied.await.map_err(new_version::write_error) }).await?;
@@ -69,5 +70,7 @@ pub(crate) async fn copy_version(
     call.authenticate_again()?;
     let (etag, attributes) = (Etag::single(payload.md5()), info.attributes);
     let (condition, lock) = (WriteCondition::default(), ObjectLock::default());
-    new_version::commit(&engine, PutObject { bucket, key, payload, etag, attributes, condition, lock }).await
+    let origin = call.origin(cause);
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
+    new_version::commit(&engine, put).await
 }

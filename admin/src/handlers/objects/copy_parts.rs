@@ -8,8 +8,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_engine::{
-    Attributes, Bucket, CompleteUpload, CopyPermit, Engine, NewUpload, ObjectInfo, ObjectLock, PutPart,
-    UploadChecksum, WriteCondition,
+    Attributes, Bucket, Cause, CompleteUpload, CopyPermit, Engine, NewUpload, ObjectInfo, ObjectLock,
+    PutPart, UploadChecksum, WriteCondition,
 };
 use cairn_model::{ObjectKey, UploadId};
 
@@ -36,8 +36,9 @@ pub(crate) async fn copy_multipart(
     source: &ObjectRef,
     info: &ObjectInfo,
     (bucket, key): (Arc<Bucket>, ObjectKey),
+    cause: Cause,
 ) -> Result<Reply, AdminError> {
-    let engine = call.engine()?;
+    let (engine, origin) = (call.engine()?, call.origin(cause));
     let Attributes { headers, checksums, checksum_kind: kind } = info.attributes.clone();
     let new = NewUpload {
         attributes: Attributes { headers, ..Attributes::default() },
@@ -53,13 +54,14 @@ pub(crate) async fn copy_multipart(
         Ok(parts) => {
             let (bucket, key) = (Arc::clone(&target.bucket), target.key.clone());
             let condition = WriteCondition::default();
-            let complete = CompleteUpload { bucket, key, upload, parts, checksums, condition };
+            let origin = origin.clone();
+            let complete = CompleteUpload { bucket, key, upload, parts, checksums, condition, origin };
             engine.complete_upload(complete).await.map_err(new_version::write_error)
         }
         Err(error) => Err(error),
     };
     if completed.is_err()
-        && let Err(error) = engine.abort_upload(&target.bucket, &target.key, upload).await
+        && let Err(error) = engine.abort_upload(&target.bucket, &target.key, upload, origin).await
     {
         tracing::warn!(target: "service", %error, "the upload of a failed copy could not be aborted; it remains as an unfinished upload");
     }

@@ -3,7 +3,7 @@
 //! In a bucket with versioning, that adds a delete marker.
 //! Unlike on the data plane, a missing object is an error (404) and gets no delete marker.
 
-use cairn_engine::{DeleteOptions, EtagMatch, WriteCondition};
+use cairn_engine::{Cause, DeleteOptions, EtagMatch, WriteCondition};
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -14,7 +14,8 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let (bucket, key) = (call.bucket()?, call.key()?);
     call.no_body().await?;
     let condition = WriteCondition { if_match: Some(EtagMatch::Any), ..WriteCondition::default() };
-    let options = DeleteOptions { condition, ..DeleteOptions::default() };
+    let options =
+        DeleteOptions { condition, origin: call.origin(Cause::Request), ..DeleteOptions::default() };
     let deleted = call.engine()?.delete_object(&bucket, &key, options).await?;
     let detail = deleted.version.filter(|_| deleted.is_delete_marker);
     let detail = detail.map(|marker| format!("delete marker {marker}")).unwrap_or_default();

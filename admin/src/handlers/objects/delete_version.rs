@@ -3,7 +3,7 @@
 //!
 //! Locked versions are refused. Governance mode cannot be bypassed here.
 
-use cairn_engine::DeleteOptions;
+use cairn_engine::{Cause, DeleteOptions};
 
 use super::object_ref::ObjectRef;
 use crate::call::Call;
@@ -14,7 +14,8 @@ pub(crate) async fn delete_version(mut call: Call<'_, '_>) -> Result<Reply, Admi
     let ObjectRef { bucket, key, version } = ObjectRef::of(&call)?;
     let version = version.ok_or_else(|| AdminError::invalid("the parameter version_id is required"))?;
     call.no_body().await?;
-    let options = DeleteOptions { version: Some(version), ..DeleteOptions::default() };
+    let origin = call.origin(Cause::Request);
+    let options = DeleteOptions { version: Some(version), origin, ..DeleteOptions::default() };
     let deleted = call.engine()?.delete_object(&bucket, &key, options).await?;
     if !deleted.existed {
         return Err(AdminError::VersionNotFound);

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
-use cairn_engine::{Bucket, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition};
+use cairn_engine::{
+    Bucket, Cause, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition,
+};
 use cairn_http1::{BodyFraming, RequestHead};
 use cairn_model::{Etag, ObjectKey};
 use cairn_net::RequestBody;
@@ -44,7 +46,8 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     }
     call.authenticate_again()?;
     let etag = Etag::single(payload.md5());
-    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock: ObjectLock::default() };
+    let (lock, origin) = (ObjectLock::default(), call.origin(Cause::Request));
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
     commit(&engine, put).await
 }
 

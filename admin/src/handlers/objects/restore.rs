@@ -4,7 +4,7 @@
 //! restore is refused with 409. While versioning is suspended, the restored content becomes the `null` version, as
 //! every write does, and replaces the previous `null` version.
 
-use cairn_engine::Versioning;
+use cairn_engine::{Cause, Versioning};
 use serde::Deserialize;
 
 use super::copy::copy_version;
@@ -34,7 +34,7 @@ pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError>
         ));
     }
     let target = (source.bucket.clone(), source.key.clone());
-    let mut reply = copy_version(&call, &source, target).await?;
+    let mut reply = copy_version(&call, &source, target, Cause::Restore).await?;
     reply.record.detail = format!("version {} as {}", request.version_id, reply.record.detail);
     Ok(reply)
 }

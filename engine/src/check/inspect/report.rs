@@ -93,6 +93,7 @@ impl<'s> Report<'s> {
             // The key of a version without its sequence. Any sequence makes it decodable.
             FollowedTable::NullVersions => keys::decode(&keys::with_sequence(encoded, 0))
                 .map(|(bucket, key, _)| (bucket, key, None, detail.to_owned())),
+            FollowedTable::Events => None,
         };
         let Some((bucket, key, version, detail)) = place else {
             let mut shown = String::new();

@@ -128,7 +128,7 @@ fn compare_buckets(
             report.report(FindingKind::BucketIdInvalid, what);
         }
     }
-    for table in [control.buckets_table, control.control_table] {
+    for table in [control.buckets_table, control.control_table, control.events_table] {
         for entry in txn.entries(table, None)? {
             counted.records += 1;
             counted.hash = counted.hash.wrapping_add(entry?.stored_checksum);

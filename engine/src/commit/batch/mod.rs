@@ -2,7 +2,7 @@
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
 //! (objects and versions), `object_lock.rs` and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
-//! and the free map, and `quota.rs` to reserve quota.
+//! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
 //! encoding of its record. So a refused command leaves the transaction unchanged. An error of [`Batch::apply`] is an error of
@@ -11,6 +11,7 @@
 //! Refusals are reported after the commit too. They may depend on earlier changes of the same batch, which nobody may see
 //! if the commit fails.
 
+mod events;
 mod lookup;
 mod object_lock;
 mod quota;
@@ -82,6 +83,8 @@ pub(crate) struct Batch<'s> {
     parts_touched: usize,
     /// Buffer for the body of a version's record.
     body: Vec<u8>,
+    /// Buffer for the body of an event's record.
+    event_body: Vec<u8>,
 }
 
 impl<'s> Batch<'s> {
@@ -106,6 +109,7 @@ impl<'s> Batch<'s> {
             quota_reservations: Vec::new(),
             parts_touched: 0,
             body: Vec::new(),
+            event_body: Vec::new(),
         })
     }
 
@@ -159,6 +163,10 @@ impl<'s> Batch<'s> {
             }
             Command::FreeOrphans(orphans, reply) => {
                 let outcome = self.free_orphans(&orphans).map_err(Failure::Refused);
+                self.complete(outcome, reply)
+            }
+            Command::RemoveEvents { before, max, reply } => {
+                let outcome = self.remove_events(before, max);
                 self.complete(outcome, reply)
             }
         }
@@ -233,8 +241,9 @@ impl<'s> Batch<'s> {
             slice.change_log.append(number, changes);
         }
         let (completions, removed) = before_commit(slice, completions, removed);
-        if let Err(error) = txn.commit() {
-            let error = EngineError::from(error);
+        let committed = txn.commit().map_err(EngineError::from);
+        slice.events.close_after(&committed);
+        if let Err(error) = committed {
             slice.change_log.withdraw(number);
             complete_all(completions, Some(&error));
             quota_reservations.iter().for_each(QuotaReservation::cancel);
@@ -283,6 +292,7 @@ impl<'s> Batch<'s> {
 
     /// Drops the transaction and fails every command in it. Dropping the reservations frees their extents.
     pub(crate) fn abandon(self, error: &EngineError) {
+        self.slice.events.close();
         complete_all(self.completions, Some(error));
         self.quota_reservations.iter().for_each(QuotaReservation::cancel);
     }

@@ -52,8 +52,8 @@ impl Batch<'_> {
         put.map_err(broken)?;
         let hash = self.txn.totals().hash.wrapping_sub(before);
         let table = FollowedTable::Objects;
-        self.record_change(ChangeKind::Removed, table, bucket, key, Accounting::of_version(record), 0);
-        self.record_change(ChangeKind::Added, table, bucket, key, Accounting::of_version(record), hash);
+        self.record_change(ChangeKind::Removed, table, bucket.id, key, Accounting::of_version(record), 0);
+        self.record_change(ChangeKind::Added, table, bucket.id, key, Accounting::of_version(record), hash);
         Ok(())
     }
 }

@@ -117,7 +117,7 @@ impl Batch<'_> {
         self.txn.insert(table, key, version, bytes.body, bytes.tail).map_err(broken)?;
         let hash = self.txn.totals().hash.wrapping_sub(before);
         self.count(bucket, &accounting.counts);
-        self.record_change(ChangeKind::Added, followed, bucket, key, accounting, hash);
+        self.record_change(ChangeKind::Added, followed, bucket.id, key, accounting, hash);
         Ok(())
     }
 
@@ -134,7 +134,7 @@ impl Batch<'_> {
         self.txn.remove(table, key).map_err(broken)?;
         let hash = before.wrapping_sub(self.txn.totals().hash);
         self.count(bucket, &accounting.counts.negated());
-        self.record_change(ChangeKind::Removed, followed, bucket, key, accounting, hash);
+        self.record_change(ChangeKind::Removed, followed, bucket.id, key, accounting, hash);
         Ok(())
     }
 
@@ -143,14 +143,14 @@ impl Batch<'_> {
         &mut self,
         kind: ChangeKind,
         table: FollowedTable,
-        bucket: &Bucket,
+        bucket: u64,
         key: &[u8],
         accounting: Accounting,
         hash: u64,
     ) {
         if let Some(changes) = &mut self.changes {
             let Accounting { counts, extents } = accounting;
-            let (key, bucket) = (key.to_vec(), bucket.id);
+            let key = key.to_vec();
             changes.push(Change::Record { kind, table, key, bucket, counts, extents, hash });
         }
     }

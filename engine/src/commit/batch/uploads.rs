@@ -3,6 +3,7 @@
 //! Parts are written once and stay where they are. A completion writes the record of an object that names the upload, moves
 //! the record of the upload to table `assembled`, and removes the parts that the request does not name.
 
+use super::events::Author;
 use super::lookup::{FoundPart, TargetKey, current_object, extents_of};
 use super::records::{Accounting, RecordBytes};
 use super::versions::NewVersion;
@@ -84,7 +85,8 @@ impl Batch<'_> {
         let parts = self.parts_of_upload(&upload)?;
         self.transfer_extents(&[], &extents_of(&parts), None)?;
         self.remove_upload(&target, &upload)?;
-        self.remove_parts(&target, &parts)
+        self.remove_parts(&target, &parts)?;
+        self.write_event_of_abort(&target, Author::client(&abort.key, &abort.origin))
     }
 
     fn remove_upload(&mut self, target: &TargetKey, key: &[u8]) -> Result<(), Failure> {
@@ -133,13 +135,15 @@ impl Batch<'_> {
         };
         let (allocated, freed) = (Vec::new(), extents_of(&unused));
         let new = NewVersion { record, inline: &[], allocated, reservation: None, freed };
-        let put = self.write_version(&target, newest.as_ref(), new)?;
+        let (put, record) = self.write_version(&target, newest.as_ref(), new)?;
         self.remove_upload(&target, &key)?;
         self.remove_parts(&target, &unused)?;
         self.count_as_completed(&target, &key, &used);
         let version = put.version.0.to_le_bytes();
         let (table, bytes) = (FollowedTable::Assembled, RecordBytes::of_body(&version));
         self.insert_record(&target.bucket, table, &key, bytes, Accounting::NOTHING)?;
+        let author = Author::client(&complete.key, &complete.origin);
+        self.write_event_of_put(&target, author, &record.info, put.replaced, true)?;
         Ok(CompleteOutcome { put, etag })
     }
 

@@ -4,6 +4,7 @@
 //! at most one null version. While that is not the newest version, table `null_versions` holds its sequence. So no command
 //! ever has to iterate over all versions of a key.
 
+use super::events::Author;
 use super::lookup::{FoundPart, FoundVersion, TargetKey, current_object, extents_of};
 use super::records::{Accounting, RecordBytes};
 use super::{Batch, Failure, UNPINNED_PAYLOAD};
@@ -77,7 +78,10 @@ impl Batch<'_> {
         };
         let record = ObjectRecord { info, content: Content::Payload(payload) };
         let new = NewVersion { record, inline: &inline, allocated, reservation, freed: Vec::new() };
-        self.write_version(&target, newest.as_ref(), new)
+        let (outcome, record) = self.write_version(&target, newest.as_ref(), new)?;
+        let author = Author::client(&put.key, &put.origin);
+        self.write_event_of_put(&target, author, &record.info, outcome.replaced, false)?;
+        Ok(outcome)
     }
 
     /// Returns identity and date of the version that is written next, with all other fields empty.
@@ -87,7 +91,7 @@ impl Batch<'_> {
         ObjectRecord::delete_marker(version, self.clock.now(), is_null).info
     }
 
-    /// Writes a version as the newest of its key. `newest` is the newest version until now.
+    /// Writes a version as the newest of its key. `newest` is the newest version until now. Returns its record too.
     ///
     /// A null version replaces the earlier null version. A version without a retention of its own gets the bucket's default
     /// retention.
@@ -96,7 +100,7 @@ impl Batch<'_> {
         target: &TargetKey,
         newest: Option<&FoundVersion>,
         new: NewVersion<'_>,
-    ) -> Result<PutOutcome, Failure> {
+    ) -> Result<(PutOutcome, ObjectRecord), Failure> {
         let NewVersion { mut record, inline, allocated, reservation, mut freed } = new;
         let (now, is_null) = (record.info.last_modified, record.info.is_null);
         if !record.is_delete_marker() && record.info.lock.retention.is_none() {
@@ -137,7 +141,7 @@ impl Batch<'_> {
         let accounting = Accounting::of_version(&record);
         self.insert_record(&target.bucket, FollowedTable::Objects, &key, bytes, accounting)?;
         self.body = body;
-        Ok(outcome)
+        Ok((outcome, record))
     }
 
     /// Finds the null version that a new null version replaces.
@@ -159,9 +163,10 @@ impl Batch<'_> {
     /// Deletes an object or a version.
     pub(super) fn delete(&mut self, command: &DeleteObject) -> Result<DeleteOutcome, Failure> {
         let target = self.target(&command.bucket, &command.key)?;
-        let DeleteOptions { version, condition, bypass_governance } = &command.options;
+        let DeleteOptions { version, condition, bypass_governance, origin } = &command.options;
+        let author = Author::client(&command.key, origin);
         if let Some(name) = version {
-            return self.delete_version(&target, *name, condition, *bypass_governance);
+            return self.delete_version(&target, author, *name, condition, *bypass_governance);
         }
         let newest = self.newest(&target)?;
         let current = current_object(newest.as_ref());
@@ -169,7 +174,7 @@ impl Batch<'_> {
         let existed = current.is_some();
         if target.bucket.versioning() == Versioning::Unversioned {
             if let Some(newest) = newest {
-                self.remove_newest(&target, newest, false)?;
+                self.remove_newest(&target, author, newest, false)?;
             }
             return Ok(DeleteOutcome { existed, version: None, is_delete_marker: false });
         }
@@ -178,13 +183,17 @@ impl Batch<'_> {
         let name = record.info.version_name();
         let (allocated, freed) = (Vec::new(), Vec::new());
         let new = NewVersion { record, inline: &[], allocated, reservation: None, freed };
-        self.write_version(&target, newest.as_ref(), new)?;
+        let (_, marker) = self.write_version(&target, newest.as_ref(), new)?;
+        if existed {
+            self.write_event_of_marker(&target, author, &marker.info)?;
+        }
         Ok(DeleteOutcome { existed, version: Some(name), is_delete_marker: true })
     }
 
     fn delete_version(
         &mut self,
         target: &TargetKey,
+        author: Author<'_>,
         name: VersionName,
         condition: &WriteCondition,
         bypass_governance: bool,
@@ -199,13 +208,14 @@ impl Batch<'_> {
         let newest =
             self.newest(target)?.ok_or_else(|| EngineError::Corrupt("the order of versions".into()))?;
         if newest.key == found.key {
-            self.remove_newest(target, found, bypass_governance)?;
+            self.remove_newest(target, author, found, bypass_governance)?;
             return Ok(outcome);
         }
         let is_null = found.record.info.is_null;
         let removal = self.plan_removal(target, found, self.clock.now(), bypass_governance)?;
         self.transfer_extents(&[], &removal.extents(), None)?;
-        self.remove_version(target, removal)?;
+        let removed = self.remove_version(target, removal)?;
+        self.write_event_of_removal(target, author, &removed, is_delete_marker)?;
         if is_null {
             self.remove_null_entry(target)?;
         }
@@ -218,6 +228,7 @@ impl Batch<'_> {
     fn remove_newest(
         &mut self,
         target: &TargetKey,
+        author: Author<'_>,
         newest: FoundVersion,
         bypass_governance: bool,
     ) -> Result<(), Failure> {
@@ -229,7 +240,9 @@ impl Batch<'_> {
         self.transfer_extents(&[], &removal.extents(), None)
             .inspect_err(|_| self.cancel_last_quota_reservation())?;
         self.record_current(target, before, after);
-        self.remove_version(target, removal)?;
+        let was_marker = removal.found.record.is_delete_marker();
+        let removed = self.remove_version(target, removal)?;
+        self.write_event_of_removal(target, author, &removed, was_marker)?;
         if next.is_some_and(|next| next.record.info.is_null) {
             self.remove_null_entry(target)?;
         }
@@ -255,8 +268,8 @@ impl Batch<'_> {
         Ok(Removal { found, parts })
     }
 
-    /// Removes the records of a version. Its extents must have been marked free.
-    fn remove_version(&mut self, target: &TargetKey, removal: Removal) -> Result<(), Failure> {
+    /// Removes the records of a version. Its extents must have been marked free. Returns the version's facts.
+    fn remove_version(&mut self, target: &TargetKey, removal: Removal) -> Result<ObjectInfo, Failure> {
         let extents = removal.extents();
         let Removal { found, parts } = removal;
         let accounting = Accounting::of_version(&found.record);
@@ -275,7 +288,7 @@ impl Batch<'_> {
                 self.removed.push(RemovedPayload { id, extents });
             }
         }
-        Ok(())
+        Ok(found.record.info)
     }
 
     /// Removes the records of the upload that a version is made of.

@@ -8,6 +8,7 @@ use crate::simulation::history::BucketKey;
 use crate::simulation::key_state::{Change, Content};
 use crate::simulation::violation::{Violation, ViolationKind};
 use crate::slice::command::PutObject;
+use crate::types::event::Origin;
 use crate::types::object::{Attributes, DeleteOptions, EtagMatch, ListVersions, WriteCondition};
 use crate::types::object_lock::ObjectLock;
 use cairn_model::{VersionId, VersionName};
@@ -60,6 +61,7 @@ impl Workload {
                 attributes: Attributes::default(),
                 condition,
                 lock,
+                origin: Origin::default(),
             };
             self.engine.put_object(put).await
         };
@@ -117,7 +119,16 @@ impl Workload {
                 self.report_wrong_outcome(format!("a copy of {from} has another MD5 than its bytes"));
             }
             let (attributes, condition) = (Attributes::default(), WriteCondition::default());
-            let put = PutObject { bucket, key, payload, etag: content.etag, attributes, condition, lock };
+            let put = PutObject {
+                bucket,
+                key,
+                payload,
+                etag: content.etag,
+                attributes,
+                condition,
+                lock,
+                origin: Origin::default(),
+            };
             self.engine.put_object(put).await
         };
         // `change` checks the outcome.

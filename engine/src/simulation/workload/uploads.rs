@@ -8,6 +8,7 @@ use crate::simulation::history::BucketKey;
 use crate::simulation::key_state::{Change, Content, Parts};
 use crate::slice::command::CompleteUpload;
 use crate::slice::command::PutPart;
+use crate::types::event::Origin;
 use crate::types::object::{PartRun, WriteCondition};
 use crate::types::object_lock::ObjectLock;
 use crate::types::upload::{NewUpload, composite_etag};
@@ -62,7 +63,8 @@ impl Workload {
 
     async fn abort(&self, key: &BucketKey, upload: u64) {
         let object_key = object_key(key);
-        let abort = || self.engine.abort_upload(self.bucket(key), &object_key, UploadId(upload));
+        let abort =
+            || self.engine.abort_upload(self.bucket(key), &object_key, UploadId(upload), Origin::default());
         let outcome = self.change(key, Change::AbortUpload(upload), abort(), |()| (0, false)).await;
         if outcome.is_ok() {
             self.expect_refusal("a repeated abortion", key, &abort().await, &EngineError::NoSuchUpload);
@@ -87,6 +89,7 @@ impl Workload {
                 parts: parts.to_vec(),
                 checksums: Vec::new(),
                 condition: WriteCondition::default(),
+                origin: Origin::default(),
             })
         };
         if random.below(6) == 0 {

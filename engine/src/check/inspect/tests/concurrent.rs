@@ -18,6 +18,7 @@ use crate::RepairMode;
 use crate::Retention;
 use crate::RetentionMode;
 use crate::Versioning;
+use crate::types::event::Origin;
 use cairn_model::{BucketName, ObjectKey, Timestamp};
 use std::future::Future;
 use std::rc::Rc;
@@ -94,10 +95,14 @@ async fn put_and_delete(engine: Rc<Engine>, writer: u64) {
     // Buckets come and go as well.
     let name = BucketName::parse(&format!("short-lived-{writer}")).expect("a name");
     for _ in 0..5 {
-        let bucket = engine.store().create_bucket(&name, BucketSettings::default()).await.expect("made");
+        let bucket = engine
+            .store()
+            .create_bucket(&name, BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
         put(&engine, &bucket, "only", 20_000).await;
         engine.delete_object(&bucket, &key("only"), DeleteOptions::default()).await.expect("deletes");
-        engine.store().delete_bucket(&name).await.expect("empty");
+        engine.store().delete_bucket(&name, Origin::default()).await.expect("empty");
     }
 }
 
@@ -135,7 +140,7 @@ async fn upload_something(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &Objec
     let sizes = [(1, 70_000), (2, 10), (3, 20_000), (2, 30_000), (7, 5)];
     let (id, mut parts) = upload(engine, bucket, key, &sizes).await;
     match random.below(5) {
-        0 => engine.abort_upload(bucket, key, id).await.expect("aborts"),
+        0 => engine.abort_upload(bucket, key, id, Origin::default()).await.expect("aborts"),
         1 => {}
         subset => {
             if subset == 2 {
@@ -169,7 +174,7 @@ async fn make_buckets(engine: &Engine) {
     for (name, object_lock) in [("versioned", false), ("locked", true)] {
         let settings = BucketSettings { object_lock, ..BucketSettings::default() };
         let name = BucketName::parse(name).expect("a name");
-        engine.store().create_bucket(&name, settings).await.expect("made");
+        engine.store().create_bucket(&name, settings, Origin::default()).await.expect("made");
     }
 }
 

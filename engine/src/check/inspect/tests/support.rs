@@ -6,6 +6,7 @@ use crate::format::free_map::FreeMapEdit;
 use crate::format::keys;
 use crate::format::object_record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
 use crate::slice::tables::Tables;
+use crate::types::event::Origin;
 use crate::{
     Attributes, Bucket, CompleteOutcome, CompleteUpload, Engine, EngineError, NewUpload, PutObject, PutPart,
     StagedPayload, Store, StoreOptions, WriteCondition,
@@ -44,6 +45,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        events: true,
         clock: Arc::new(SystemClock),
     };
     let store = Store::open(options).expect("the store opens");
@@ -52,7 +54,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
         let name = BucketName::parse(BUCKET).expect("a name");
         let bucket = engine
             .store()
-            .create_bucket(&name, crate::types::bucket::BucketSettings::default())
+            .create_bucket(&name, crate::types::bucket::BucketSettings::default(), Origin::default())
             .await
             .expect("made");
         for (key, size) in objects {
@@ -105,7 +107,8 @@ pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, si
     let (etag, attributes) = (Etag::single(payload.md5()), Attributes::default());
     let (bucket, condition) = (Arc::clone(bucket), WriteCondition::default());
     let lock = crate::types::object_lock::ObjectLock::default();
-    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock };
+    let put =
+        PutObject { bucket, key, payload, etag, attributes, condition, lock, origin: Origin::default() };
     engine.put_object(put).await.expect("put");
 }
 
@@ -140,7 +143,15 @@ pub(super) async fn complete(
 ) -> Result<CompleteOutcome, EngineError> {
     let (bucket, key, condition) = (Arc::clone(bucket), key.clone(), WriteCondition::default());
     engine
-        .complete_upload(CompleteUpload { bucket, key, upload, parts, checksums: Vec::new(), condition })
+        .complete_upload(CompleteUpload {
+            bucket,
+            key,
+            upload,
+            parts,
+            checksums: Vec::new(),
+            condition,
+            origin: Origin::default(),
+        })
         .await
 }
 
