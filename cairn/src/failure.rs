@@ -102,6 +102,11 @@ impl Refusal<'_> {
                 "`cairn policy show` shows the accounts that have it, `cairn policy detach` detaches it"
             }
             "TOKEN_NOT_FOUND" => "`cairn token list` shows the tokens",
+            "WEBHOOK_NOT_FOUND" => "`cairn webhook list` shows the webhooks",
+            "DELIVERY_NOT_FOUND" => "`cairn webhook deliveries` shows the deliveries that are kept",
+            "EVENTS_DISABLED" => {
+                "set events.enabled (SERVICE_EVENTS_ENABLED) to true, and restart the server"
+            }
             "QUOTA_BELOW_USAGE" => "`cairn quota show` shows the bucket's usage",
             "OBJECT_NOT_FOUND" | "VERSION_NOT_FOUND" => {
                 "an S3 client shows keys and versions; keys are used literally, without a leading slash"
@@ -118,15 +123,16 @@ impl Refusal<'_> {
     }
 }
 
-/// Returns the roles that the server allows. System administrators manage accounts, policies and tokens. Auditors may read
-/// accounts, policies and the audit trail.
+/// Returns the roles that the server allows. System administrators manage accounts, policies, tokens and webhooks. Auditors may
+/// read accounts, policies and the audit trail.
 fn roles(method: &Method, path: &str) -> &'static str {
     const TOKENS: &str = "/api/v1/management-tokens";
     const AUDITED: [&str; 3] = ["/api/v1/audit/", "/api/v1/service-accounts", "/api/v1/policies"];
+    const WEBHOOKS: &str = "/api/v1/webhook";
     let is_audited = AUDITED.iter().any(|audited| path.starts_with(audited));
     if is_audited && method == Method::GET {
         "system_admin or auditor"
-    } else if is_audited || path.starts_with(TOKENS) {
+    } else if is_audited || path.starts_with(TOKENS) || path.starts_with(WEBHOOKS) {
         "system_admin"
     } else {
         "system_admin or storage_admin"

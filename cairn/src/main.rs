@@ -6,8 +6,10 @@
 
 mod client;
 mod commands;
+mod document;
 mod environment;
 mod failure;
+mod moment;
 mod output;
 mod quantity;
 mod terminal;

@@ -21,9 +21,18 @@ pub(crate) fn lines(text: &str) -> String {
 
 /// Formats JSON for machines that is also safe on a terminal: control characters are escaped, which does not change the value.
 pub(crate) fn json(value: &Value) -> String {
-    let mut text = String::new();
     // The alternate form is the pretty one.
-    for character in format!("{value:#}\n").chars() {
+    escaped(&format!("{value:#}\n"))
+}
+
+/// Like [`json`], on one line.
+pub(crate) fn json_line(value: &Value) -> String {
+    escaped(&format!("{value}\n"))
+}
+
+fn escaped(json: &str) -> String {
+    let mut text = String::new();
+    for character in json.chars() {
         if is_driving(character) && character != '\n' {
             // Writing to a string does not fail. All of these are below U+10000.
             let _ = write!(text, "\\u{:04x}", u32::from(character));
@@ -52,7 +61,10 @@ mod tests {
         let value = json!({"name": hostile, hostile: [1, {"x": null}]});
         let text = json(&value);
         assert!(!text.chars().any(|character| is_driving(character) && character != '\n'), "{text:?}");
-        assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(value));
+        assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(value.clone()));
+        let line = json_line(&value);
+        assert_eq!(line.lines().count(), 1, "{line:?}");
+        assert_eq!(serde_json::from_str::<Value>(&line).ok(), Some(value));
         assert_eq!(json(&json!({"b": 1})), "{\n  \"b\": 1\n}\n");
     }
 }

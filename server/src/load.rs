@@ -152,8 +152,12 @@ const DEV_TERMINAL_LOG_FILTER: &str = "service=warn,service::request=info";
 const DEV_TERMINAL_REQUEST_LOG: &str = "errors";
 
 fn load_dev(layers: Layers, providers: &DevProviders) -> Result<Settings, LoadError> {
-    let mut layers =
-        layers.default_value(&keys::DATA_DIR, DEV_DATA_DIR).default_value(&keys::S3_BIND, DEV_S3_BIND);
+    let mut layers = layers
+        .default_value(&keys::DATA_DIR, DEV_DATA_DIR)
+        .default_value(&keys::S3_BIND, DEV_S3_BIND)
+        // The receivers of a developer's webhooks run on the same machine.
+        .default_value(&keys::ALLOW_HTTP, "true")
+        .default_value(&keys::ALLOW_PRIVATE, "true");
     if stderr().is_terminal() {
         // A developer reads the terminal: ready-to-paste lines must not scroll away.
         layers = layers

@@ -1,6 +1,7 @@
 //! Configuration through the public API: precedence, unknown names, refusals. No message repeats a value.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use cairn_server::config::{
     ALL_KEYS, Availability, Environment, Kind, PairFiles, Secret, Settings, TlsSettings,
@@ -243,9 +244,28 @@ fn secrets_are_redacted() {
 #[test]
 fn keys_without_effect_bring_a_warning() {
     let environment =
-        production(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
+        production(&[("SERVICE_SHARING_EMBEDS_ENABLED", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
     let settings = load(&environment).unwrap();
     assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
+}
+
+#[test]
+fn events_and_webhooks_have_the_documented_limits() {
+    let settings = load(&production(&[])).unwrap();
+    let webhooks = settings.webhooks;
+    assert!(settings.events.enabled && !webhooks.allow_http && !webhooks.allow_private_networks);
+    assert_eq!(settings.events.retention, Duration::from_secs(30 * 86_400));
+    assert_eq!((webhooks.maximum_attempts, webhooks.concurrency_per_target), (6, 8));
+    for (variable, good, bad) in [
+        ("SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS", "20", "21"),
+        ("SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS", "1", "0"),
+        ("SERVICE_WEBHOOKS_CONCURRENCY_PER_TARGET", "64", "65"),
+        ("SERVICE_EVENTS_RETENTION_DAYS", "3650", "3651"),
+        ("SERVICE_EVENTS_RETENTION_DAYS", "1", "0"),
+    ] {
+        assert!(load(&production(&[(variable, good)])).is_ok(), "{variable}={good}");
+        assert!(load(&production(&[(variable, bad)])).unwrap_err().contains(variable), "{variable}={bad}");
+    }
 }
 
 #[test]
@@ -290,6 +310,18 @@ fn dev_creates_no_secrets_if_all_are_configured() {
     assert_eq!((settings.dev_secrets, data_dir.exists()), (None, false));
     let settings = load_settings(&options, &Environment::default()).unwrap();
     assert_eq!(settings.dev_secrets, Some(data_dir.join("dev-secrets.toml")));
+}
+
+/// The receivers of a developer's webhooks run on the same machine, and without TLS.
+#[test]
+fn dev_delivers_webhooks_to_this_machine_unless_configured() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = ServeOptions { data_dir: Some(folder.path().join("data")), ..options(Mode::Dev) };
+    let webhooks = load_settings(&options, &Environment::default()).unwrap().webhooks;
+    assert!(webhooks.allow_http && webhooks.allow_private_networks);
+    let strict: Environment = [("SERVICE_WEBHOOKS_ALLOW_HTTP", "false")].into_iter().collect();
+    let webhooks = load_settings(&options, &strict).unwrap().webhooks;
+    assert!(!webhooks.allow_http && webhooks.allow_private_networks);
 }
 
 #[test]

@@ -91,7 +91,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check", "serve"},
         {"fuzz"},
     ],
-    "cairn": [{"environment", "quantity", "terminal"}, {"failure"}, {"output"}, {"client"}, {"commands"}],
+    "cairn": [{"environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client"}, {"commands"}],
     "loadtests": [
         {"failure", "random", "units", "workload"},
         {"measure", "objects"},

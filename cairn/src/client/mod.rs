@@ -3,6 +3,7 @@
 mod address;
 mod agent;
 mod content;
+pub(crate) mod events;
 pub(crate) mod listing;
 mod request;
 pub(crate) mod resource;
@@ -10,19 +11,21 @@ mod transport_error;
 
 use std::sync::OnceLock;
 
+use cairn_http1::{iso8601_millis, parse_http_date};
 use serde_json::Value;
 use ureq::http::{self, Method, StatusCode};
 use ureq::{Agent, Error, Timeout};
 
 use crate::environment::{CA_VARIABLE, ENDPOINT_VARIABLE, TOKEN_VARIABLE};
 use crate::failure::{Failure, Outcome, Refusal};
+use crate::moment::now_millis;
 use crate::output;
 use crate::output::table::{self, Columns};
 use crate::terminal;
-use agent::agent;
 use transport_error::{has_unknown_issuer, is_about_trust, is_without_tls, was_not_sent};
 
 pub(crate) use address::Address;
+pub(crate) use agent::agent;
 pub(crate) use request::{Request, Response};
 
 /// Advice on how to get a token.
@@ -160,6 +163,21 @@ impl Client {
         let read = response.body_mut().with_config().limit(RESPONSE_BYTES_MAX).read_to_vec();
         let bytes = read.map_err(|error| self.no_response(request, &error))?;
         Ok(Response { status, body: serde_json::from_slice(&bytes).ok() })
+    }
+
+    /// Returns the server's time (RFC 3339), as far as it says it: in seconds. If this host's clock shows the same second, its
+    /// milliseconds are taken.
+    pub(crate) fn server_now(&self) -> Result<String, Failure> {
+        let own = now_millis();
+        let request = Request::get("/health");
+        let sent = self.head(&request, None).body(());
+        let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
+        let response = self.send(&request, sent)?;
+        let date = response.headers().get("date").and_then(|date| parse_http_date(date.as_bytes()));
+        let Some(seconds) = date.and_then(|seconds| u64::try_from(seconds).ok()) else {
+            return Ok(iso8601_millis(own));
+        };
+        Ok(iso8601_millis(own.clamp(seconds * 1000, seconds * 1000 + 999)))
     }
 
     /// Returns the HTTP client, which all requests of a command share.

@@ -7,6 +7,8 @@ use ureq::http::{Method, StatusCode};
 
 /// Time limit of a request.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit of a request during which the server sends a request itself.
+const PATIENT_TIMEOUT: Duration = Duration::from_secs(320);
 /// Time limit of a request that may read all of a large store.
 const LONG_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
 
@@ -35,6 +37,10 @@ impl Request {
         Self::new(Method::PUT, path)
     }
 
+    pub(crate) fn patch(path: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, path)
+    }
+
     pub(crate) fn delete(path: impl Into<String>) -> Self {
         Self::new(Method::DELETE, path)
     }
@@ -47,6 +53,12 @@ impl Request {
     /// Sets a body that is already JSON text.
     pub(crate) fn document(mut self, text: String) -> Self {
         self.body = Some(text);
+        self
+    }
+
+    /// Sets the time limit of a request during which the server sends a request itself, for at most 300 seconds.
+    pub(crate) fn patient(mut self) -> Self {
+        self.timeout = PATIENT_TIMEOUT;
         self
     }
 

@@ -1,17 +1,15 @@
 //! `cairn audit`: lists the events of the audit trail.
 
-use std::str::FromStr;
-use std::time::{SystemTime, UNIX_EPOCH};
-
-use cairn_http1::{encode_strict, iso8601_millis, parse_rfc3339_millis};
+use cairn_http1::encode_strict;
 use serde_json::{Value, json};
 
+use crate::client::events::{Position, next_position};
 use crate::client::{Client, Request, rows};
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
+use crate::moment::Moment;
 use crate::output::print_error;
 use crate::output::table::{Columns, table, text};
-use crate::quantity::Duration;
 use crate::terminal::word;
 
 noun! {
@@ -68,36 +66,6 @@ command! {
     }
 }
 
-/// A point in time, as the API reads it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-struct Moment(String);
-
-impl FromStr for Moment {
-    type Err = &'static str;
-
-    /// Parses an age, a date, or a time of RFC 3339.
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if parse_rfc3339_millis(text).is_some() {
-            return Ok(Self(text.to_owned()));
-        }
-        let midnight = format!("{text}T00:00:00Z");
-        if parse_rfc3339_millis(&midnight).is_some() {
-            return Ok(Self(midnight));
-        }
-        // A bare number could be seconds or a year.
-        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
-        let age = text.parse::<Duration>().ok().filter(|_| has_unit);
-        let age =
-            age.ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
-        Ok(Self(iso8601_millis(now_millis().saturating_sub(age.seconds.saturating_mul(1000)))))
-    }
-}
-
-fn now_millis() -> u64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// Events in a page with `--all`: the maximum that the server allows.
 const PAGE_EVENTS_MAX: u64 = 1000;
 /// With `--all`, no further page is requested after this many events, which bounds memory and time.
@@ -115,9 +83,6 @@ const COLUMNS: Columns = &[
     ("request id", |event| text(&event["request_id"])),
     ("detail", |event| text(&event["detail"])),
 ];
-
-/// The position after a page: `next_time` and `next_id`.
-type Position = (String, String);
 
 impl List {
     fn run(&self) -> Outcome {
@@ -182,34 +147,5 @@ impl List {
         let query: Vec<String> =
             given.map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
         client.call(&Request::get(format!("/api/v1/audit/events?{}", query.join("&"))))
-    }
-}
-
-fn next_position(body: &Value) -> Option<Position> {
-    let text = |name: &str| body[name].as_str().map(str::to_owned);
-    Some((text("next_time")?, text("next_id")?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn millis(text: &str) -> Option<u64> {
-        text.parse::<Moment>().ok().and_then(|moment| parse_rfc3339_millis(&moment.0))
-    }
-
-    #[test]
-    fn a_date_is_its_first_moment_and_an_age_ends_now() {
-        assert_eq!(millis("2026-11-21"), millis("2026-11-21T00:00:00Z"));
-        assert_eq!(millis("2026-11-21T05:00:00+01:00"), Some(1_795_233_600_000));
-        for (age, seconds) in [("90s", 90), ("15m", 900), ("1h", 3600), ("7d", 604_800)] {
-            let before = now_millis();
-            let found = millis(age).unwrap();
-            let after = now_millis();
-            assert!((before..=after).contains(&(found + seconds * 1000)), "{age}");
-        }
-        for wrong in ["", "yesterday", "2026", "3600", "2026-13-01", "2026-11", "1w", "-1h", "05:00"] {
-            assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
-        }
     }
 }

@@ -8,6 +8,7 @@ mod bucket;
 mod check;
 mod completions;
 mod config;
+mod event;
 mod macros;
 mod manual;
 mod object;
@@ -21,6 +22,7 @@ mod storage;
 mod token;
 mod usage;
 mod verify;
+mod webhook;
 
 use argh::{ArgsInfo, EarlyExit, FromArgs};
 
@@ -31,6 +33,7 @@ use bucket::Bucket;
 use check::Check;
 use completions::Completions;
 use config::Config;
+use event::Event;
 use manual::Manual;
 use object::Object;
 use policy::Policy;
@@ -42,6 +45,7 @@ use storage::Storage;
 use token::Token;
 use usage::{HELP, PROGRAM};
 use verify::Verify;
+use webhook::Webhook;
 
 /// Cairn: a single-node, S3-compatible object store.
 #[derive(FromArgs, ArgsInfo, Debug)]
@@ -77,6 +81,8 @@ pub(crate) enum Command {
     Policy(Policy),
     Token(Token),
     Audit(Audit),
+    Event(Event),
+    Webhook(Webhook),
     Storage(Storage),
     Verify(Verify),
     Completions(Completions),
@@ -97,6 +103,8 @@ impl Command {
             Self::Policy(noun) => noun.run(),
             Self::Token(noun) => noun.run(),
             Self::Audit(noun) => noun.run(),
+            Self::Event(noun) => noun.run(),
+            Self::Webhook(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
             Self::Completions(command) => command.run(),
@@ -117,7 +125,7 @@ pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
 }
 
 /// Commands for which a lone dash means standard input or output.
-const WITH_DASH: [[&str; 2]; 2] = [["policy", "create"], ["object", "get"]];
+const WITH_DASH: [[&str; 2]; 3] = [["policy", "create"], ["object", "get"], ["webhook", "create"]];
 
 /// Moves lone dashes after `--`, because argh parses a lone dash as an option.
 fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {

@@ -1,14 +1,12 @@
 //! `cairn policy`: manages policies, which grant permissions to service accounts.
 
-use std::fs::File;
-use std::io::Read;
-
 use serde_json::Value;
 
 use crate::client::Request;
 use crate::client::resource::ResourceKind;
 use crate::commands::macros::{command, noun};
 use crate::commands::service_account::ACCOUNTS;
+use crate::document::DocumentKind;
 use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::terminal::word;
@@ -83,8 +81,7 @@ command! {
 
 const POLICIES: ResourceKind =
     ResourceKind { path: "/api/v1/policies", list: "policies", noun: "policy", command: "policy list" };
-/// Maximum length of a request body of the management plane.
-const DOCUMENT_BYTES_MAX: u64 = 1 << 20;
+const DOCUMENT: DocumentKind = DocumentKind { noun: "policy", command: "policy create" };
 
 const LISTED: Columns = &[
     ("id", |policy| text(&policy["id"])),
@@ -121,30 +118,9 @@ fn policy_text(policy: &Value) -> String {
     shown
 }
 
-/// Reads a JSON document from a file. It is sent unchanged, so that the server can report duplicate and unknown members.
-fn read_document(file: &str) -> Result<String, String> {
-    let named = if file == "-" { "standard input" } else { file };
-    let failed = |error: String| format!("the policy could not be read from {named}: {error}");
-    let source: Box<dyn Read> = match file {
-        "-" => Box::new(std::io::stdin()),
-        file => Box::new(File::open(file).map_err(|error| failed(error.to_string()))?),
-    };
-    let mut document = String::new();
-    let read = source.take(DOCUMENT_BYTES_MAX + 1).read_to_string(&mut document);
-    read.map_err(|error| failed(error.to_string()))?;
-    if document.len() as u64 > DOCUMENT_BYTES_MAX {
-        return Err(failed(format!("it is longer than {DOCUMENT_BYTES_MAX} bytes")));
-    }
-    let checked = serde_json::from_str::<Value>(&document);
-    checked.map_err(|error| {
-        failed(format!("it is not JSON: {error}\n  `cairn policy create --help` shows an example"))
-    })?;
-    Ok(document)
-}
-
 impl Create {
     fn run(&self) -> Outcome {
-        let document = read_document(&self.file)?;
+        let document = DOCUMENT.read(&self.file)?;
         let client = self.client()?;
         let body = client.call(&Request::post(POLICIES.path).document(document))?;
         client.print(&body, || policy_text(&body))

@@ -10,7 +10,7 @@ pub(crate) mod table;
 
 use std::io::{ErrorKind, Result, Write};
 
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 
 /// Prints text to standard output. Fails if it cannot be written, but not if the reader has closed the pipe.
 pub(crate) fn print(text: &str) -> Outcome {
@@ -19,6 +19,15 @@ pub(crate) fn print(text: &str) -> Outcome {
             Err(format!("the output could not be written: {error}").into())
         }
         _ => Ok(()),
+    }
+}
+
+/// Like [`print`], for output without an end. Returns whether the reader still reads.
+pub(crate) fn print_more(text: &str) -> std::result::Result<bool, Failure> {
+    match write(text) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("the output could not be written: {error}").into()),
     }
 }
 

@@ -147,16 +147,20 @@ keys! {
      "The bearer token of the management plane's system administrator. Required, at least 32 bytes, \
      different from every other secret.";
 
-    ALLOW_HTTP: "webhooks.allow_http", None, Kind::Flag, Some("false"), NotBuilt,
-     "Whether webhooks may be delivered without TLS.";
-    ALLOW_PRIVATE: "webhooks.allow_private_networks", None, Kind::Flag, Some("false"), NotBuilt,
-     "Whether webhooks may be delivered to addresses that are not public.";
-    WEBHOOK_TIMEOUT: "webhooks.request_timeout_seconds", None, integer(1, 300), Some("10"), NotBuilt,
-     "Time that one delivery may take.";
-    WEBHOOK_ATTEMPTS: "webhooks.maximum_attempts", None, integer(1, 32), Some("6"), NotBuilt,
+    ALLOW_HTTP: "webhooks.allow_http", None, Kind::Flag, Some("false"), Built,
+     "Whether webhooks may be delivered without TLS. With `--dev` the default is `true`.";
+    ALLOW_PRIVATE: "webhooks.allow_private_networks", None, Kind::Flag, Some("false"), Built,
+     "Whether webhooks may be delivered to loopback, private (RFC 1918, unique local) and shared (100.64.0.0/10) addresses. \
+     Link-local, multicast, broadcast, unspecified and cloud metadata addresses are always refused. With `--dev` the default \
+     is `true`.";
+    WEBHOOK_TIMEOUT: "webhooks.request_timeout_seconds", None, integer(1, 300), Some("10"), Built,
+     "Time that one attempt of a delivery may take.";
+    WEBHOOK_ATTEMPTS: "webhooks.maximum_attempts", None, integer(1, 20), Some("6"), Built,
      "Number of attempts before a delivery fails permanently.";
-    WEBHOOK_POLL: "webhooks.poll_interval_seconds", None, integer(1, 3600), Some("2"), NotBuilt,
-     "How often due deliveries are started.";
+    WEBHOOK_POLL: "webhooks.poll_interval_seconds", None, integer(1, 3600), Some("2"), Built,
+     "How often the service looks for due deliveries without being told. A new event is delivered immediately.";
+    WEBHOOK_CONCURRENCY: "webhooks.concurrency_per_target", None, integer(1, 64), Some("8"), Built,
+     "Maximum number of requests that are sent to one webhook at a time. All webhooks together have at most 64.";
 
     EMBEDS_ENABLED: "sharing.embeds_enabled", None, Kind::Flag, Some("true"), NotBuilt,
      "Whether embed links exist.";
@@ -176,10 +180,10 @@ keys! {
     LIFECYCLE_DAY: "lifecycle.day_seconds", None, integer(1, 86_400), Some("86400"), NotBuilt,
      "The length of a day in lifecycle rules; other values are for tests.";
 
-    EVENTS_ENABLED: "events.enabled", None, Kind::Flag, Some("true"), NotBuilt,
-     "Whether storage events are recorded.";
-    EVENTS_RETENTION: "events.retention_days", None, integer(1, 36_500), Some("30"), NotBuilt,
-     "How long events are kept.";
+    EVENTS_ENABLED: "events.enabled", None, Kind::Flag, Some("true"), Built,
+     "Whether storage events are recorded. Without them, no webhook can be created, and nothing new is delivered.";
+    EVENTS_RETENTION: "events.retention_days", None, integer(1, 3650), Some("30"), Built,
+     "How long events and the delivery log of webhooks are kept.";
 
     AUDIT_RETENTION: "audit.retention_days", None, integer(1, 36_500), Some("365"), Built,
      "How long audit events are kept.";

@@ -27,7 +27,9 @@ pub use keys::ALL_KEYS;
 pub use problem::{ConfigError, Problem};
 pub use secret::Secret;
 pub use secret_rules::AuthSettings;
-pub use settings::{AuditSettings, ServerSettings, Settings, StorageSettings};
+pub use settings::{
+    AuditSettings, EventSettings, ServerSettings, Settings, StorageSettings, WebhookSettings,
+};
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
 pub use tls::{PairFiles, TlsSettings};
 pub use value::BindAddress;

@@ -28,6 +28,10 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// The audit trail.
     pub audit: AuditSettings,
+    /// Storage events.
+    pub events: EventSettings,
+    /// Webhooks.
+    pub webhooks: WebhookSettings,
     /// The log: section `observability`.
     pub log: LogOptions,
     /// Warnings to log once logging has started.
@@ -107,6 +111,32 @@ pub struct AuditSettings {
     pub records_max: u64,
     /// Which requests for objects are recorded.
     pub data_events: DataEvents,
+}
+
+/// Section `events`.
+#[derive(Clone, Copy, Debug)]
+pub struct EventSettings {
+    /// Whether events are recorded.
+    pub enabled: bool,
+    /// How long events and delivery log entries are kept.
+    pub retention: Duration,
+}
+
+/// Section `webhooks`.
+#[derive(Clone, Copy, Debug)]
+pub struct WebhookSettings {
+    /// Whether targets may be `http` URLs.
+    pub allow_http: bool,
+    /// Whether targets may have private addresses.
+    pub allow_private_networks: bool,
+    /// Time limit of one attempt.
+    pub request_timeout: Duration,
+    /// Attempts before a delivery fails permanently.
+    pub maximum_attempts: u32,
+    /// How often due deliveries are looked for.
+    pub poll_interval: Duration,
+    /// Maximum number of requests to one webhook at a time.
+    pub concurrency_per_target: usize,
 }
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -203,6 +233,29 @@ impl Reader<'_> {
         })
     }
 
+    fn events(&mut self) -> Option<EventSettings> {
+        let enabled = self.flag(&keys::EVENTS_ENABLED);
+        let days: Option<u32> = self.number(&keys::EVENTS_RETENTION);
+        Some(EventSettings { enabled: enabled?, retention: days? * DAY })
+    }
+
+    fn webhooks(&mut self) -> Option<WebhookSettings> {
+        let allow_http = self.flag(&keys::ALLOW_HTTP);
+        let allow_private_networks = self.flag(&keys::ALLOW_PRIVATE);
+        let request_timeout = self.seconds(&keys::WEBHOOK_TIMEOUT);
+        let maximum_attempts = self.number(&keys::WEBHOOK_ATTEMPTS);
+        let poll_interval = self.seconds(&keys::WEBHOOK_POLL);
+        let concurrency_per_target = self.number(&keys::WEBHOOK_CONCURRENCY);
+        Some(WebhookSettings {
+            allow_http: allow_http?,
+            allow_private_networks: allow_private_networks?,
+            request_timeout: request_timeout?,
+            maximum_attempts: maximum_attempts?,
+            poll_interval: poll_interval?,
+            concurrency_per_target: concurrency_per_target?,
+        })
+    }
+
     fn log(&mut self) -> Option<LogOptions> {
         let filter = self.read(&keys::LOG_FILTER, |value| {
             if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
@@ -225,6 +278,7 @@ impl Settings {
         let server = reader.server();
         let storage = reader.storage();
         let audit = reader.audit();
+        let (events, webhooks) = (reader.events(), reader.webhooks());
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let mut problems = reader.problems;
@@ -232,8 +286,13 @@ impl Settings {
         if let Some(server) = &server {
             check_binds(server, &mut problems);
         }
-        let (Some(server), Some(storage), Some(audit), Some(log), Some(root_s3_enabled), Some(secrets), true) =
-            (server, storage, audit, log, root_s3_enabled, secrets, problems.is_empty())
+        let (Some(server), Some(storage), Some(audit), Some(log), true) =
+            (server, storage, audit, log, problems.is_empty())
+        else {
+            return Err(ConfigError { problems });
+        };
+        let (Some(events), Some(webhooks), Some(root_s3_enabled), Some(secrets)) =
+            (events, webhooks, root_s3_enabled, secrets)
         else {
             return Err(ConfigError { problems });
         };
@@ -257,6 +316,8 @@ impl Settings {
             storage,
             auth,
             audit,
+            events,
+            webhooks,
             log,
             warnings,
             values,

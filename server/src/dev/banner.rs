@@ -11,7 +11,7 @@ use std::path::Path;
 
 use super::program;
 use super::quote::{python_string, shell_word};
-use crate::config::Settings;
+use crate::config::{Key, Settings, keys};
 
 /// The values that the banner shows.
 struct Facts {
@@ -37,7 +37,36 @@ pub(crate) fn write(settings: &Settings, data: SocketAddr, management: SocketAdd
         cairn: program::shell_command(),
     };
     let trust = settings.dev_authority.as_deref().map_or_else(String::new, trust);
-    [overview(settings, &facts), trust, command_lines(&facts), boto3(&facts), state(&facts)].concat()
+    let texts = [
+        overview(settings, &facts),
+        webhooks(settings),
+        trust,
+        command_lines(&facts),
+        boto3(&facts),
+        state(&facts),
+    ];
+    texts.concat()
+}
+
+/// What webhooks may do that they may not in production, unless it is configured.
+fn webhooks(settings: &Settings) -> String {
+    let is_relaxed = |key: &Key, is_allowed: bool| is_allowed && !settings.values.is_given(key);
+    let allowed = [
+        (is_relaxed(&keys::ALLOW_HTTP, settings.webhooks.allow_http), "webhooks.allow_http"),
+        (
+            is_relaxed(&keys::ALLOW_PRIVATE, settings.webhooks.allow_private_networks),
+            "webhooks.allow_private_networks",
+        ),
+    ];
+    let names: Vec<_> = allowed.iter().filter(|(is_relaxed, _)| *is_relaxed).map(|(_, name)| *name).collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!(
+        "\nFor development, {} {verb} on: webhooks may be sent to programs on this machine.\n",
+        names.join(" and ")
+    )
 }
 
 fn url(address: SocketAddr, has_tls: bool) -> String {
@@ -182,7 +211,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::config::{Environment, Layers};
+    use crate::config::{Environment, Layers, WebhookSettings};
 
     /// Visible ASCII with characters that are special in a shell or in Python.
     const SECRET_KEY: &str = r#"a'b"c$HOME`id`\!0123"#;
@@ -220,6 +249,26 @@ mod tests {
         assert!(text.contains(r#"aws_secret_access_key="a'b\"c$HOME`id`\\!0123","#), "{text}");
         assert!(text.contains(&format!("\nexport SERVICE_MANAGEMENT_TOKEN={}\n", shell_word(TOKEN))));
         assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
+    }
+
+    #[test]
+    fn relaxed_rules_for_webhooks_are_stated_unless_configured() {
+        assert!(!guide(&settings()).contains("webhooks.allow"));
+        let relaxed = Layers::default()
+            .environment(&[("SERVICE_WEBHOOKS_ALLOW_HTTP", "true")].into_iter().collect())
+            .default_value(&keys::ALLOW_PRIVATE, "true");
+        let values = relaxed.finish().unwrap();
+        let text = webhooks(&Settings {
+            webhooks: WebhookSettings {
+                allow_http: true,
+                allow_private_networks: true,
+                ..settings().webhooks
+            },
+            values,
+            ..settings()
+        });
+        assert!(text.contains("webhooks.allow_private_networks is on"), "{text}");
+        assert!(!text.contains("allow_http"), "{text}");
     }
 
     #[test]

@@ -1,0 +1,138 @@
+//! `cairn webhook deliveries` and `redeliver`: the delivery log, and sending events again.
+
+use cairn_http1::encode_strict;
+use serde_json::json;
+
+use super::path_of;
+use crate::client::events::next_position;
+use crate::client::{Request, rows};
+use crate::commands::macros::command;
+use crate::failure::{Failure, Outcome};
+use crate::moment::Moment;
+use crate::output::print_error;
+use crate::output::table::{Columns, record, table, text};
+use crate::terminal::word;
+
+command! {
+    /// List the delivery log, the latest first: one entry for each attempt, and one for each waiting delivery.
+    struct Deliveries("deliveries") {
+        /// maximum number of entries, 1 to 1000 (default: 100)
+        #[argh(option, arg_name = "n")]
+        limit: Option<u64>,
+        /// only deliveries of this webhook
+        #[argh(option, arg_name = "id")]
+        webhook: Option<String>,
+        /// only deliveries of this event
+        #[argh(option, arg_name = "id")]
+        event: Option<String>,
+        /// pending, succeeded, failed or dropped
+        #[argh(option, arg_name = "word")]
+        status: Option<String>,
+        /// continue after a page: its next_time
+        #[argh(option, arg_name = "time")]
+        after_time: Option<String>,
+        /// continue after a page: its next_id
+        #[argh(option, arg_name = "id")]
+        after_id: Option<String>,
+    }
+}
+
+command! {
+    /// Deliver again: the events of a webhook in a period, or the event of one delivery.
+    struct Redeliver("redeliver") {
+        /// the webhook's id
+        #[argh(positional)]
+        webhook: Option<String>,
+        /// events at or after this time: an age such as 1h or 7d, a date such as 2026-11-21 (from midnight in UTC), or a
+        /// time such as 2026-11-21T05:00:00Z
+        #[argh(option, arg_name = "time")]
+        since: Option<Moment>,
+        /// events before this time, written as for --since
+        #[argh(option, arg_name = "time")]
+        until: Option<Moment>,
+        /// all events, not only those whose delivery failed
+        #[argh(switch)]
+        all: bool,
+        /// only the event of this delivery
+        #[argh(option, arg_name = "id")]
+        delivery: Option<String>,
+    }
+}
+
+/// The route of the delivery log.
+const DELIVERIES: &str = "/api/v1/webhook-deliveries";
+
+const LISTED: Columns = &[
+    ("time", |entry| text(&entry["timestamp"])),
+    ("status", |entry| text(&entry["status"])),
+    ("attempt", |entry| text(&entry["attempt"])),
+    ("http", |entry| text(&entry["http_status"])),
+    ("event type", |entry| text(&entry["event_type"])),
+    ("event", |entry| text(&entry["event_id"])),
+    ("webhook", |entry| text(&entry["webhook_id"])),
+    ("delivery", |entry| text(&entry["id"])),
+    ("next attempt", |entry| text(&entry["next_attempt_at"])),
+    ("error", |entry| text(&entry["error"])),
+];
+
+const QUEUED: Columns = &[
+    ("delivery", |entry| text(&entry["id"])),
+    ("webhook", |entry| text(&entry["webhook_id"])),
+    ("event", |entry| text(&entry["event_id"])),
+    ("status", |entry| text(&entry["status"])),
+];
+
+impl Deliveries {
+    pub(super) fn run(&self) -> Outcome {
+        if self.after_time.is_some() != self.after_id.is_some() {
+            return Err(Failure::WrongUsage("--after-time and --after-id must be given together".to_owned()));
+        }
+        let limit = self.limit.map(|limit| limit.to_string());
+        let parameters = [
+            ("limit", &limit),
+            ("webhook_id", &self.webhook),
+            ("event_id", &self.event),
+            ("status", &self.status),
+            ("after_time", &self.after_time),
+            ("after_id", &self.after_id),
+        ];
+        let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+        let query: Vec<String> =
+            given.map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
+        let client = self.client()?;
+        let body = client.call(&Request::get(format!("{DELIVERIES}?{}", query.join("&"))))?;
+        let entries = rows(&body, "deliveries")?;
+        client.print(&body, || table(LISTED, entries))?;
+        if let (false, Some((time, id))) = (self.json, next_position(&body)) {
+            let [time, id] = [time, id].map(|text| word(&text.into()));
+            print_error(&format!(
+                "there may be more entries: continue with --after-time {time} --after-id {id}\n"
+            ));
+        }
+        Ok(())
+    }
+}
+
+impl Redeliver {
+    pub(super) fn run(&self) -> Outcome {
+        let client = self.client()?;
+        match (&self.webhook, &self.delivery, &self.since) {
+            (None, Some(delivery), None) if self.until.is_none() && !self.all => {
+                let path = format!("{DELIVERIES}/{}/redeliver", encode_strict(delivery));
+                client.show(&Request::post(path), QUEUED)
+            }
+            (Some(webhook), None, Some(since)) => {
+                let mut request = json!({"since": since.0, "only": if self.all { "all" } else { "failed" }});
+                if let Some(until) = &self.until {
+                    request["until"] = json!(until.0);
+                }
+                let path = format!("{}/redeliver", path_of(webhook));
+                let body = client.call(&Request::post(path).json(&request).long_running())?;
+                client.print(&body, || record(&[("queued", |body| text(&body["queued"]))], &body))
+            }
+            _ => Err(Failure::WrongUsage(
+                "give a webhook and --since, or --delivery and nothing else".to_owned(),
+            )),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Points in time that a user gives as an age, a date or a time.
+
+use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+
+use crate::quantity::Duration;
+
+/// A point in time, as the API reads it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Moment(pub(crate) String);
+
+impl FromStr for Moment {
+    type Err = &'static str;
+
+    /// Parses an age, a date, or a time of RFC 3339.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if parse_rfc3339_millis(text).is_some() {
+            return Ok(Self(text.to_owned()));
+        }
+        let midnight = format!("{text}T00:00:00Z");
+        if parse_rfc3339_millis(&midnight).is_some() {
+            return Ok(Self(midnight));
+        }
+        // A bare number could be seconds or a year.
+        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+        let age = text.parse::<Duration>().ok().filter(|_| has_unit);
+        let age =
+            age.ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
+        Ok(Self(iso8601_millis(now_millis().saturating_sub(age.seconds.saturating_mul(1000)))))
+    }
+}
+
+/// Returns the time of this host in milliseconds since the Unix epoch.
+pub(crate) fn now_millis() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn millis(text: &str) -> Option<u64> {
+        text.parse::<Moment>().ok().and_then(|moment| parse_rfc3339_millis(&moment.0))
+    }
+
+    #[test]
+    fn a_date_is_its_first_moment_and_an_age_ends_now() {
+        assert_eq!(millis("2026-11-21"), millis("2026-11-21T00:00:00Z"));
+        assert_eq!(millis("2026-11-21T05:00:00+01:00"), Some(1_795_233_600_000));
+        for (age, seconds) in [("90s", 90), ("15m", 900), ("1h", 3600), ("7d", 604_800)] {
+            let before = now_millis();
+            let found = millis(age).unwrap();
+            let after = now_millis();
+            assert!((before..=after).contains(&(found + seconds * 1000)), "{age}");
+        }
+        for wrong in ["", "yesterday", "2026", "3600", "2026-13-01", "2026-11", "1w", "-1h", "05:00"] {
+            assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
+        }
+    }
+}
