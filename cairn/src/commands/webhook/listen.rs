@@ -6,7 +6,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cairn_webhooks::{SigningSecret, SigningSecrets};
+use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
 use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::{self, Uri};
