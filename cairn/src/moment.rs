@@ -1,4 +1,4 @@
-//! Points in time that a user gives as an age, a date or a time.
+//! Points in time, given as an age, a date or a time.
 
 use std::str::FromStr;
 use std::time::{SystemTime, UNIX_EPOCH};
