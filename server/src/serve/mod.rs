@@ -281,7 +281,7 @@ fn open_store(
         reserve_bytes: settings.storage.reserve_bytes,
         reclaim_after: settings.storage.reclaim_after,
         encryption_at_rest: settings.storage.encryption_enabled,
-        events: true,
+        events: settings.events.enabled,
         clock: Arc::new(SystemClock),
     };
     // Opening the store reports what is wrong with it.
