@@ -54,7 +54,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"receive", "send"}],
-    "webhooks": [{"limits", "signature"}, {"target"}, {"client"}],
+    "webhooks": [{"event_body", "id", "limits", "signature"}, {"target"}, {"client"}],
     "s3": [
         {"errors", "limits"},
         {"request", "xml"},
