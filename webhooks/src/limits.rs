@@ -33,3 +33,5 @@ pub(crate) const UNSENT_BYTES_MAX: usize = 32 << 10;
 pub(crate) const CONNECTION_IDLE_MAX: Duration = Duration::from_secs(30);
 /// Longest wait that a receiver can ask for with `Retry-After`.
 pub(crate) const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
+/// Unused connections that are kept: one for each delivery that can run at a time.
+pub(crate) const CONNECTIONS_IDLE_MAX: usize = 64;

@@ -1,0 +1,56 @@
+//! The report of a test delivery: every step, and what was seen.
+
+use std::time::Duration;
+
+use super::attempt::Attempt;
+
+/// A test delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// What came of it.
+    pub attempt: Attempt,
+    /// The steps up to the one that failed, or all of them. Plain HTTP has no step for TLS.
+    pub steps: Vec<StepReport>,
+}
+
+/// One step of a delivery.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepReport {
+    /// Which one.
+    pub step: Step,
+    /// Whether it succeeded.
+    pub ok: bool,
+    /// What was seen, for people: at most 256 bytes.
+    pub detail: String,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// The steps of a delivery, in their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Finding the addresses of the host.
+    Resolve,
+    /// Judging the scheme and every address.
+    Check,
+    /// Opening a connection to one of them.
+    Connect,
+    /// The TLS handshake, with the check of the certificate.
+    Tls,
+    /// Sending the request and receiving the status.
+    Response,
+}
+
+impl Step {
+    /// The name of the step in the management API.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Check => "check",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Response => "response",
+        }
+    }
+}
