@@ -2,10 +2,9 @@
 //! copies.
 
 use cairn_benches::Bench;
-use cairn_engine::Origin;
 use cairn_engine::{
-    BucketChange, CompleteUpload, ListObjects, ListVersions, NewUpload, PutPart, Versioning, WriteCondition,
-    md5_digest,
+    BucketChange, CompleteUpload, ListObjects, ListVersions, NewUpload, Origin, PutPart, Versioning,
+    WriteCondition, md5_digest,
 };
 use cairn_model::ObjectKey;
 use criterion::{BatchSize, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};

@@ -3,11 +3,10 @@
 //! `cargo bench -p cairn-benches` runs all of them; `-- <filter>` some. The store is inside the crate's folder and not in a
 //! memory file system, where commits would cost nothing.
 
-use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
-    Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, PutObject, StagedPayload, Store,
-    StoreOptions, WriteCondition, block_check,
+    Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, Origin, PutObject, StagedPayload,
+    Store, StoreOptions, WriteCondition, block_check,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
 use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};

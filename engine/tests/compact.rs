@@ -1,10 +1,9 @@
 //! Compaction of a stopped and of a running store: files shrink, and the contents stay the same.
 
 use crate::support::{content, folder, get, key, name, on_executor, options, put};
-use cairn_engine::Origin;
 use cairn_engine::{
     Bucket, BucketSettings, CompactError, CompactionStatus, DeleteOptions, Engine, EngineError, OpenError,
-    Store, StoreOptions, WriteCondition, compact_store,
+    Origin, Store, StoreOptions, WriteCondition, compact_store,
 };
 use std::path::Path;
 use std::rc::Rc;

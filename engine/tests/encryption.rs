@@ -1,8 +1,7 @@
 //! Encryption at rest: what the disk holds, what is read, and what damage does.
 
 use crate::support::{content, etag, folder, get, key, name, options, put, with_engine, with_engine_on};
-use cairn_engine::Origin;
-use cairn_engine::{BucketSettings, EngineError, StoreOptions, WriteCondition};
+use cairn_engine::{BucketSettings, EngineError, Origin, StoreOptions, WriteCondition};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

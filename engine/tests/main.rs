@@ -5,6 +5,7 @@
 
 mod compact;
 mod encryption;
+mod events;
 mod model;
 mod multipart;
 mod objects;

@@ -1,10 +1,9 @@
 //! Multipart uploads, copies and quotas.
 
 use crate::support::{content, copy, folder, get, key, name, options, put, with_engine, with_engine_on};
-use cairn_engine::Origin;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
-    ListUploads, NewUpload, ObjectLock, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
+    ListUploads, NewUpload, ObjectLock, Origin, PartInfo, PutObject, PutPart, Quota, Store, StoreOptions,
     UploadPosition, Usage, WriteCondition, composite_etag, md5_digest,
 };
 use cairn_model::{Clock, Etag, ObjectKey, Timestamp, UploadId};

@@ -1,8 +1,9 @@
 //! Puts, gets and deletes of objects in buckets without versioning.
 
 use crate::support::{content, etag, folder, get, key, name, options, put, until, with_engine};
-use cairn_engine::Origin;
-use cairn_engine::{BucketSettings, DeleteOptions, EngineError, EtagMatch, Store, Usage, WriteCondition};
+use cairn_engine::{
+    BucketSettings, DeleteOptions, EngineError, EtagMatch, Origin, Store, Usage, WriteCondition,
+};
 
 const SIZES: [usize; 12] =
     [0, 1, 4096, 16_384, 16_385, 65_536, 65_537, 262_144, 1 << 20, (1 << 20) + 3, 17 << 20, (70 << 20) + 1];

@@ -1,9 +1,9 @@
 //! Tests of space reclamation against what the file system reports.
 
 use crate::support::{content, folder, get, key, name, on_executor, options, put, until, with_engine_on};
-use cairn_engine::Origin;
 use cairn_engine::{
-    BucketSettings, DeleteOptions, Engine, EngineError, Store, StoreOptions, StoreUsage, WriteCondition,
+    BucketSettings, DeleteOptions, Engine, EngineError, Origin, Store, StoreOptions, StoreUsage,
+    WriteCondition,
 };
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;

@@ -1,10 +1,9 @@
 //! Verification and scrubbing: a flipped bit on the device is found wherever it is, and nothing else is reported as damaged.
 
 use crate::support::{content, folder, get, key, name, put, with_engine};
-use cairn_engine::Origin;
 use cairn_engine::{
-    BucketSettings, BucketVerification, DeleteOptions, Engine, EngineError, ScrubOptions, VerificationStatus,
-    VerifiedVersion, VerifyPosition, VerifyProgress, WriteCondition,
+    BucketSettings, BucketVerification, DeleteOptions, Engine, EngineError, Origin, ScrubOptions,
+    VerificationStatus, VerifiedVersion, VerifyPosition, VerifyProgress, WriteCondition,
 };
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;

@@ -1,10 +1,9 @@
 //! Versions, delete markers, object locks and bucket settings.
 
 use crate::support::{folder, get_version, key, name, put, with_engine};
-use cairn_engine::Origin;
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DefaultRetention, DeleteOptions, DeleteOutcome, Engine,
-    EngineError, ListObjects, ListVersions, ListedVersion, ObjectLock, Retention, RetentionMode,
+    EngineError, ListObjects, ListVersions, ListedVersion, ObjectLock, Origin, Retention, RetentionMode,
     RetentionPeriod, Usage, VersionPosition, Versioning, WriteCondition,
 };
 use cairn_model::{ObjectKey, Timestamp, VersionName};

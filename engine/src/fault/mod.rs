@@ -72,4 +72,6 @@ pub enum Flaw {
     ForgetNullVersions,
     /// Object locks do not prevent the removal of a version.
     RemoveLocked,
+    /// Deletions of versions write no event.
+    ForgetEvents,
 }

@@ -201,7 +201,7 @@ pub(crate) fn remove_before(
 ) -> Result<usize, cairn_lmdb::Error> {
     let end = before.0.to_be_bytes();
     for removed in 0..max {
-        let oldest = txn.first_key_at_or_after(events, &[])?.filter(|key| *key < &end[..]);
+        let oldest = txn.first_key_at_or_after(events, &[0])?.filter(|key| *key < &end[..]);
         let Some(oldest) = oldest.map(<[u8]>::to_vec) else { return Ok(removed) };
         txn.remove(events, &oldest)?;
     }

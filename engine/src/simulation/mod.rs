@@ -25,6 +25,7 @@
 mod bucket_contents;
 mod buckets;
 pub mod campaign;
+mod event_replay;
 mod history;
 mod key_state;
 mod recovery;

@@ -1,13 +1,15 @@
 //! Recovery after a simulated power cut, checked against the history.
 //!
 //! The store is opened by the ordinary recovery. Every version is read byte for byte (`bucket_contents.rs`). The usage of the
-//! buckets, the store's own inspection and the sum of its space must agree with what was read.
+//! buckets, the storage events (`event_replay.rs`), the store's own inspection and the sum of its space must agree with what was
+//! read.
 
 use crate::api::engine::Engine;
 use crate::fault::{DiskSnapshot, Kept, Simulation};
 use crate::limits::UNIT_BYTES;
 use crate::simulation::bucket_contents::{BucketReader, Contents};
 use crate::simulation::buckets;
+use crate::simulation::event_replay::check_events;
 use crate::simulation::history::History;
 use crate::simulation::key_state::KeyState;
 use crate::simulation::violation::{Violation, ViolationKind};
@@ -118,6 +120,7 @@ impl CutPoint {
             let state = contents.get(key).unwrap_or(&empty);
             history.check_after_cut(state).map_err(|violation| violation.found_at(&key.to_string()))?;
         }
+        check_events(store, &contents)?;
         check_inspection(store, &usage)?;
         Ok(contents)
     }

@@ -20,6 +20,8 @@ pub enum ViolationKind {
     StateMismatch,
     /// Lists fail, or disagree with each other or with the records.
     ListMismatch,
+    /// The storage events do not lead to what the store holds: one is missing, or was invented.
+    EventMismatch,
     /// The usage of a bucket is not the sum of what it holds.
     UsageMismatch,
     /// The store's own inspection fails, is incomplete or finds an inconsistency.

@@ -3,11 +3,10 @@
 use super::Random;
 use super::reference::{FUTURE, Key, Model, PAST, Piece, Upload, Version, bytes};
 use crate::support::{self, content, etag, get_version, name, stage};
-use cairn_engine::Origin;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, CompleteUpload, DeleteOptions, Engine, EngineError, NewUpload,
-    ObjectLock, PutObject, PutPart, Retention, RetentionMode, StagedPayload, Versioning, WriteCondition,
-    composite_etag, md5_digest,
+    ObjectLock, Origin, PutObject, PutPart, Retention, RetentionMode, StagedPayload, Versioning,
+    WriteCondition, composite_etag, md5_digest,
 };
 use cairn_model::{Etag, ObjectKey, VersionId, VersionName, usize_of};
 use std::rc::Rc;

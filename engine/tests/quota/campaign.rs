@@ -5,12 +5,11 @@
 //! with the lists of objects, versions and uploads, with the inspection, and with the usage that quotas are checked against.
 //! The same is checked after the store is opened again. What each task does depends on the seed; how tasks interleave does not.
 
-use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, CompleteUpload, DeleteOptions, Engine, EngineError,
-    ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, PutObject, PutPart, Quota, StagedPayload,
-    Store, StoreOptions, Usage, Versioning, WriteCondition,
+    ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, Origin, PutObject, PutPart, Quota,
+    StagedPayload, Store, StoreOptions, Usage, Versioning, WriteCondition,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};

@@ -2,11 +2,10 @@
 //! when the device works again.
 
 use crate::support::{content, etag, get, key, name, on_executor, options, put, stage, until};
-use cairn_engine::Origin;
 use cairn_engine::simulation::{Effect, Fault, Kept, Operation, SimulatedDisk, Simulation};
 use cairn_engine::{
     Attributes, Bucket, BucketSettings, DeleteOptions, Engine, EngineError, FaultObserver, ObjectLock,
-    PutObject, Store, StoreFault, WriteCondition,
+    Origin, PutObject, Store, StoreFault, WriteCondition,
 };
 use cairn_model::usize_of;
 use std::path::Path;

@@ -5,8 +5,8 @@
 //! `CAIRN_CUTS` and `CAIRN_CUT_SEED` set the number of power cuts and the seed. The example `cut_campaign` runs long campaigns.
 
 use cairn_engine::simulation::ViolationKind::{
-    self, ChangeFailed, InspectionMismatch, LockIgnored, OpenFailed, ReadFailed, StateMismatch,
-    StoreDoesNotOpen, UsageMismatch,
+    self, ChangeFailed, EventMismatch, InspectionMismatch, LockIgnored, OpenFailed, ReadFailed,
+    StateMismatch, StoreDoesNotOpen, UsageMismatch,
 };
 use cairn_engine::simulation::campaign::{CampaignOptions, CampaignReport, run};
 use cairn_engine::simulation::{Effect, Fault, Flaw, Operation};
@@ -115,6 +115,11 @@ fn space_of_parts_reused_while_they_are_read_is_found() {
 #[test]
 fn unrecorded_null_version_is_found() {
     must_find(Some(Flaw::ForgetNullVersions), &[], &[StateMismatch, InspectionMismatch, OpenFailed]);
+}
+
+#[test]
+fn missing_event_of_a_deletion_is_found() {
+    must_find(Some(Flaw::ForgetEvents), &[], &[EventMismatch]);
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! Helpers of the engine's tests: temporary stores, an executor to use them on, and simple puts and gets.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses a part of it")]
 
-use cairn_engine::Origin;
 use cairn_engine::limits::BufferLimits;
 use cairn_engine::{
-    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, PutObject, PutOutcome,
-    StagedPayload, Store, StoreOptions, WriteCondition,
+    Attributes, Bucket, Engine, EngineError, ObjectInfo, ObjectLock, OpenObject, Origin, PutObject,
+    PutOutcome, StagedPayload, Store, StoreOptions, WriteCondition,
 };
 use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName};
 use glommio::{LocalExecutorBuilder, Placement};

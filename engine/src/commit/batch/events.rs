@@ -5,6 +5,7 @@
 use super::lookup::TargetKey;
 use super::records::{Accounting, broken};
 use super::{Batch, Failure};
+use crate::fault::Flaw;
 use crate::format::event_record::{self, EVENT_RECORD_VERSION, EventFields, ObjectFields};
 use crate::slice::change_log::{ChangeKind, FollowedTable};
 use crate::types::event::{Cause, EventType, Origin, Tick};
@@ -120,7 +121,8 @@ impl Batch<'_> {
         object: ObjectFields<'_>,
     ) -> Result<(), Failure> {
         let events = &self.slice.events;
-        if !events.is_enabled {
+        let is_forgotten = kind == EventType::ObjectDeleted && self.slice.faults.has(Flaw::ForgetEvents);
+        if !events.is_enabled || is_forgotten {
             return Ok(());
         }
         let Author { origin: Origin { principal, request_id, .. }, lifecycle_rule, .. } = author;
@@ -140,7 +142,7 @@ impl Batch<'_> {
     pub(super) fn remove_events(&mut self, before: Tick, max: usize) -> Result<usize, Failure> {
         let (table, end) = (self.tables.events, before.0.to_be_bytes());
         for removed in 0..max {
-            let oldest = self.txn.first_key_at_or_after(table, &[]).map_err(broken)?;
+            let oldest = self.txn.first_key_at_or_after(table, &[0]).map_err(broken)?;
             let Some(key) = oldest.filter(|key| *key < &end[..]).map(<[u8]>::to_vec) else {
                 return Ok(removed);
             };

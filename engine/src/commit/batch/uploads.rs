@@ -6,7 +6,7 @@
 use super::events::Author;
 use super::lookup::{FoundPart, TargetKey, current_object, extents_of};
 use super::records::{Accounting, RecordBytes};
-use super::versions::NewVersion;
+use super::versions::{NewVersion, Written};
 use super::{Batch, Failure};
 use crate::error::EngineError;
 use crate::fault::Flaw;
@@ -135,7 +135,7 @@ impl Batch<'_> {
         };
         let (allocated, freed) = (Vec::new(), extents_of(&unused));
         let new = NewVersion { record, inline: &[], allocated, reservation: None, freed };
-        let (put, record) = self.write_version(&target, newest.as_ref(), new)?;
+        let Written { outcome: put, record, .. } = self.write_version(&target, newest.as_ref(), new)?;
         self.remove_upload(&target, &key)?;
         self.remove_parts(&target, &unused)?;
         self.count_as_completed(&target, &key, &used);

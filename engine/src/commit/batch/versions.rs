@@ -41,6 +41,14 @@ pub(super) struct NewVersion<'t> {
     pub(super) freed: Vec<Extent>,
 }
 
+/// A version that was written.
+pub(super) struct Written {
+    pub(super) outcome: PutOutcome,
+    pub(super) record: ObjectRecord,
+    /// Whether it replaced a null version with a payload.
+    removed_object: bool,
+}
+
 impl Removal {
     /// Returns all extents that the version and its parts own.
     fn extents(&self) -> Vec<Extent> {
@@ -78,7 +86,7 @@ impl Batch<'_> {
         };
         let record = ObjectRecord { info, content: Content::Payload(payload) };
         let new = NewVersion { record, inline: &inline, allocated, reservation, freed: Vec::new() };
-        let (outcome, record) = self.write_version(&target, newest.as_ref(), new)?;
+        let Written { outcome, record, .. } = self.write_version(&target, newest.as_ref(), new)?;
         let author = Author::client(&put.key, &put.origin);
         self.write_event_of_put(&target, author, &record.info, outcome.replaced, false)?;
         Ok(outcome)
@@ -91,8 +99,7 @@ impl Batch<'_> {
         ObjectRecord::delete_marker(version, self.clock.now(), is_null).info
     }
 
-    /// Writes a version as the newest of its key. `newest` is the newest version until now. Returns its record too.
-    ///
+    /// Writes a version as the newest of its key. `newest` is the newest version until now.    ///
     /// A null version replaces the earlier null version. A version without a retention of its own gets the bucket's default
     /// retention.
     pub(super) fn write_version(
@@ -100,7 +107,7 @@ impl Batch<'_> {
         target: &TargetKey,
         newest: Option<&FoundVersion>,
         new: NewVersion<'_>,
-    ) -> Result<(PutOutcome, ObjectRecord), Failure> {
+    ) -> Result<Written, Failure> {
         let NewVersion { mut record, inline, allocated, reservation, mut freed } = new;
         let (now, is_null) = (record.info.last_modified, record.info.is_null);
         if !record.is_delete_marker() && record.info.lock.retention.is_none() {
@@ -128,6 +135,8 @@ impl Batch<'_> {
         };
         self.record_current(target, before, after);
         let newest_is_null = newest.is_some_and(|newest| newest.record.info.is_null);
+        let removed_object =
+            replaced.as_ref().is_some_and(|replaced| !replaced.found.record.is_delete_marker());
         if let Some(replaced) = replaced {
             self.remove_version(target, replaced)?;
             if !newest_is_null {
@@ -141,7 +150,7 @@ impl Batch<'_> {
         let accounting = Accounting::of_version(&record);
         self.insert_record(&target.bucket, FollowedTable::Objects, &key, bytes, accounting)?;
         self.body = body;
-        Ok((outcome, record))
+        Ok(Written { outcome, record, removed_object })
     }
 
     /// Finds the null version that a new null version replaces.
@@ -183,8 +192,10 @@ impl Batch<'_> {
         let name = record.info.version_name();
         let (allocated, freed) = (Vec::new(), Vec::new());
         let new = NewVersion { record, inline: &[], allocated, reservation: None, freed };
-        let (_, marker) = self.write_version(&target, newest.as_ref(), new)?;
-        if existed {
+        let Written { record: marker, removed_object, .. } =
+            self.write_version(&target, newest.as_ref(), new)?;
+        // A marker over nothing deletes nothing, unless it takes the place of a null version that is not the newest.
+        if existed || removed_object {
             self.write_event_of_marker(&target, author, &marker.info)?;
         }
         Ok(DeleteOutcome { existed, version: Some(name), is_delete_marker: true })
