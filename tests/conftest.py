@@ -42,6 +42,15 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Lists failed tests in the file that CAIRN_FAILED_TESTS names; only the process that sees all reports does it."""
+    listed = os.environ.get("CAIRN_FAILED_TESTS")
+    if report.failed and listed and "PYTEST_XDIST_WORKER" not in os.environ:
+        with Path(listed).open("a") as file:
+            print(f"tests/{report.nodeid.removeprefix('tests/')}", file=file)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """Judges a module that was skipped while it was imported."""

@@ -40,6 +40,8 @@ def counts_of(result: Result) -> Counts:
         for passed, failed, _ in CARGO_SUMMARY.findall(output):
             found.passed += int(passed)
             found.failed += int(failed)
+        # They are counted where they passed.
+        found.failed -= len(result.unstable)
         found.skipped = PYTEST_SKIPPED.findall(output) + CARGO_IGNORED.findall(output)
     if not result.ok and found.failed == 0:
         found.failed = 1
@@ -71,6 +73,10 @@ def print_report(results: list[Result], sections: list[str], wall_seconds: float
     if total.skipped:
         print(f"\n{len(total.skipped)} tests were skipped:")
         print("\n".join(f"  {test}" for test in total.skipped))
+    unstable = [test for result in results for test in result.unstable]
+    if unstable:
+        print(f"\n{len(unstable)} tests are UNSTABLE: they failed, and passed when they were repeated alone:")
+        print("\n".join(f"  {test}" for test in unstable))
     well = not failed and (skips_allowed or not total.skipped)
     if failed:
         print(f"\n./test: {len(failed)} steps failed:")

@@ -47,6 +47,8 @@ class Result:
     wall_seconds: float = 0.0
     cpu_seconds: float = 0.0
     reason: str = ""
+    # Tests that failed at first and passed when they were repeated.
+    unstable: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -44,7 +44,10 @@ def cargo(section: str, name: str, *words: str, priority: tuple[str, ...] = LATE
 def pytest(section: str, name: str, lane: str, *words: str, priority: tuple[str, ...] = FIRST, **more: object) -> Step:
     """A call of pytest with the pinned packages."""
     command = (*priority, str(VENV / "bin/pytest"), "-c", "tests/pytest.ini", "--rootdir=tests", *words)
-    environment = {"PATH": f"{VENV / 'bin'}:{os.environ['PATH']}", "CAIRN_TEST_PROFILE": PROFILE}
+    failed = ROOT / "target/test-logs" / f"failed-{name.replace(' ', '-').replace(',', '')}"
+    environment = {
+        "PATH": f"{VENV / 'bin'}:{os.environ['PATH']}", "CAIRN_TEST_PROFILE": PROFILE, "CAIRN_FAILED_TESTS": str(failed),
+    }
     return Step(section, name, command, lane, tests=True, environment=environment, **more)
 
 
