@@ -1,0 +1,4 @@
+//! Tests through the public interface, with real sockets.
+
+mod client;
+mod receiver;
