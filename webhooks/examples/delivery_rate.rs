@@ -1,4 +1,4 @@
-//! Measures deliveries per second to a receiver on this host that keeps its connections.
+//! Measures deliveries per second to a receiver that keeps its connections.
 //!
 //! `cargo run --release -p cairn-webhooks --example delivery_rate -- [threads] [seconds] [host]`
 

@@ -1,4 +1,4 @@
-//! What is sent to a target in one attempt, and what came of it.
+//! One attempt to deliver an event, and its outcome.
 
 use std::fmt;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! TCP connections to judged addresses, as a connector and a transport of ureq.
+//! TCP connections to judged addresses, for ureq.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};

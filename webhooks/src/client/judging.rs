@@ -1,4 +1,4 @@
-//! Resolves the host of a call and judges every address, as a resolver of ureq.
+//! A resolver for ureq that judges every address.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

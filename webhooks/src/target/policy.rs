@@ -1,4 +1,4 @@
-//! The rules of a server for targets, and their judgement of schemes and addresses.
+//! The rules for targets, and the judgement of schemes and addresses.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr, UdpSocket};

@@ -299,7 +299,7 @@ mod tests {
             ("https://bücher.example/", E::Character('ü')),
             ("https://１２７.0.0.1/", E::Character('１')),
             ("https://127。0。0。1/", E::Character('。')),
-            ("https://example.com/{id}", E::Character('{')),
+            ("https://example.com/<id>", E::Character('<')),
             ("https://user@example.com/", E::Credentials),
             ("https://user:password@example.com/", E::Credentials),
             ("https://@example.com/", E::Credentials),

@@ -1,4 +1,4 @@
-//! What a receiver may answer, and what it must not be able to do with an answer.
+//! Answers of receivers, and what they must not be able to cause.
 
 use super::{LONG, OK, SHORT, deliver, failed, local_client, succeeded};
 use crate::receiver::{Connection, Receiver};
