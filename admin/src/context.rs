@@ -13,6 +13,14 @@ use crate::access::ManagementCredentials;
 use crate::health::Readiness;
 use crate::metrics::MetricSources;
 use crate::verification::Verifications;
+use crate::waits::Waits;
+
+/// The optional features that the configuration turns on.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Capabilities {
+    /// Whether storage events are recorded. Without them nothing can be delivered either.
+    pub events: bool,
+}
 
 /// What the management plane of one executor works with.
 pub struct AdminContext {
@@ -33,6 +41,10 @@ pub struct AdminContext {
     pub verifications: Verifications,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.
     pub metrics: Arc<MetricSources>,
+    /// The requests of this executor that wait for events.
+    pub waits: Waits,
+    /// What this configuration offers.
+    pub capabilities: Capabilities,
     /// The signal to stop. Long requests end early after it.
     pub drain: Drain,
 }

@@ -24,6 +24,16 @@ pub(crate) enum AdminError {
     Invalid(StatusCode, String),
     /// `after_time` and `after_id` do not come from a page of audit events: what is wrong.
     InvalidAuditCursor(&'static str),
+    /// `after_time` and `after_id` are not the position of a storage event or of a delivery: what is wrong.
+    InvalidEventCursor(&'static str),
+    /// The URL of a webhook is not valid or not allowed: why, and which setting would allow it.
+    InvalidWebhookTarget(String),
+    /// No webhook has this id.
+    WebhookNotFound,
+    /// No delivery with this id is in the log.
+    DeliveryNotFound,
+    /// Storage events are off.
+    EventsDisabled,
     /// An invalid bucket name: the rule that it breaks.
     InvalidBucketName(&'static str),
     /// No bucket has this name.
@@ -95,10 +105,16 @@ impl AdminError {
             | Self::AccountNotFound
             | Self::CredentialNotFound
             | Self::PolicyNotFound
-            | Self::TokenNotFound => StatusCode::NOT_FOUND,
-            Self::InvalidBucketName(_) | Self::InvalidAuditCursor(_) => StatusCode::BAD_REQUEST,
+            | Self::TokenNotFound
+            | Self::WebhookNotFound
+            | Self::DeliveryNotFound => StatusCode::NOT_FOUND,
+            Self::InvalidBucketName(_)
+            | Self::InvalidAuditCursor(_)
+            | Self::InvalidEventCursor(_)
+            | Self::InvalidWebhookTarget(_) => StatusCode::BAD_REQUEST,
             Self::Forbidden | Self::CrossSite | Self::ObjectLocked => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
+            | Self::EventsDisabled
             | Self::AccountAlreadyExists
             | Self::PolicyInUse(_)
             | Self::LimitReached(_)
@@ -146,6 +162,11 @@ impl AdminError {
             Self::Invalid(StatusCode::PAYLOAD_TOO_LARGE, _) => "PAYLOAD_TOO_LARGE",
             Self::Invalid(..) => "INVALID_REQUEST",
             Self::InvalidAuditCursor(_) => "INVALID_AUDIT_CURSOR",
+            Self::InvalidEventCursor(_) => "INVALID_EVENT_CURSOR",
+            Self::InvalidWebhookTarget(_) => "INVALID_WEBHOOK_TARGET",
+            Self::WebhookNotFound => "WEBHOOK_NOT_FOUND",
+            Self::DeliveryNotFound => "DELIVERY_NOT_FOUND",
+            Self::EventsDisabled => "EVENTS_DISABLED",
             Self::InvalidBucketName(_) => "INVALID_BUCKET_NAME",
             Self::BucketNotFound => "BUCKET_NOT_FOUND",
             Self::ObjectNotFound => "OBJECT_NOT_FOUND",
@@ -196,14 +217,20 @@ impl AdminError {
             Self::PolicyNotFound => "the policy does not exist".to_owned(),
             Self::TokenNotFound => "the management token does not exist".to_owned(),
             Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
-            Self::PolicyInUse(message) | Self::LimitReached(message) => message.clone(),
+            Self::PolicyInUse(message) | Self::LimitReached(message) | Self::InvalidWebhookTarget(message) => {
+                message.clone()
+            }
             Self::BucketNotFound => "the bucket does not exist".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
             Self::UploadNotFound => {
                 "the upload does not exist: it was never begun, or was completed or aborted".to_owned()
             }
+            Self::WebhookNotFound => "the webhook does not exist".to_owned(),
+            Self::DeliveryNotFound => "no delivery with this id is in the log".to_owned(),
+            Self::EventsDisabled => "storage events are off: set events.enabled to true, and restart".to_owned(),
             Self::InvalidAuditCursor(message)
+            | Self::InvalidEventCursor(message)
             | Self::InvalidBucketName(message)
             | Self::InvalidBucketState(message)
             | Self::UnsupportedMediaType(message)

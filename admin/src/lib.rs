@@ -8,7 +8,7 @@
 //! what those leave open.
 //!
 //! The modules are layers. Each imports only from those before it in this list: `limits`, `error`, `operation`,
-//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `context`, `call`, `handlers`, `routes`,
+//! `request`, `reply`, `access`, `health`, `metrics`, `verification`, `waits`, `context`, `call`, `handlers`, `routes`,
 //! `service`.
 #![forbid(unsafe_code)]
 
@@ -26,10 +26,12 @@ mod request;
 mod routes;
 mod service;
 mod verification;
+mod waits;
 
 pub use access::ManagementCredentials;
-pub use context::AdminContext;
+pub use context::{AdminContext, Capabilities};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
 pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};
 pub use service::AdminService;
 pub use verification::Verifications;
+pub use waits::Waits;

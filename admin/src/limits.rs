@@ -30,3 +30,15 @@ pub(crate) const STORED_HEADER_BYTES_MAX: usize = 2048;
 pub(crate) const PREVIEW_TEXT_BYTES_MAX: u64 = 1 << 20;
 /// Largest image with a preview, in bytes: browsers draw it without a noticeable pause.
 pub(crate) const PREVIEW_IMAGE_BYTES_MAX: u64 = 16 << 20;
+
+/// Most parameters of a query. Only lists are repeated, and none has more sensible values.
+pub(crate) const QUERY_PARAMETERS_MAX: usize = 64;
+
+/// Events in a page unless the client asks for another number (specification, "Reading events").
+pub(crate) const EVENT_PAGE_EVENTS_DEFAULT: usize = 100;
+/// Longest time that a request waits for an event, in seconds.
+pub(crate) const EVENT_WAIT_SECONDS_MAX: u64 = 30;
+/// Reads of the engine for one page. Each examines a few thousand events, and other requests are served in between.
+pub(crate) const EVENT_READS_MAX: usize = 64;
+/// Most requests that wait for an event on one executor. Each looks for one forty times a second.
+pub(crate) const EVENT_WAITS_MAX: usize = 64;

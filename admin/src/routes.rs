@@ -9,7 +9,7 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, metrics, objects, openapi, policies, storage,
+    accounts, audit_events, buckets, compaction, credentials, events, metrics, objects, openapi, policies, storage,
     system, tokens, verify,
 };
 use crate::operation::{Access, Operation};
@@ -233,6 +233,7 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/management-tokens", SYSTEM, "create_management_token", handler!(tokens::create)),
     delete("/api/v1/management-tokens/{id}", SYSTEM, "delete_management_token", handler!(tokens::delete)),
     get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit_events::events)),
+    get("/api/v1/events", ALL, "list_events", handler!(events::list)),
     get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
         .unrecorded(),

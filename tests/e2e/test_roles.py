@@ -61,6 +61,7 @@ MATRIX: dict[str, tuple[str, str, set[str]]] = {
     "create_management_token": ("POST", "/management-tokens", SYSTEM_ONLY),
     "delete_management_token": ("DELETE", f"/management-tokens/{ID}", SYSTEM_ONLY),
     "list_audit_events": ("GET", "/audit/events", OVERSIGHT),
+    "list_events": ("GET", "/events", EVERYONE),
     "get_verification_progress": ("GET", "/verify/progress", EVERYONE),
     "verify_object": ("POST", "/verify/objects/no-such-bucket/a/b", MANAGERS),
     "verify_bucket": ("POST", "/verify/buckets/no-such-bucket", MANAGERS),

@@ -72,7 +72,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "admin": [
         {"error", "health", "limits", "operation"},
-        {"metrics", "reply", "request", "verification"},
+        {"metrics", "reply", "request", "verification", "waits"},
         {"access"},
         {"context"},
         {"call"},

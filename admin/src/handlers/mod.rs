@@ -5,6 +5,7 @@ pub(crate) mod audit_events;
 pub(crate) mod buckets;
 pub(crate) mod compaction;
 pub(crate) mod credentials;
+pub(crate) mod events;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod openapi;

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::access::AuthenticationKind;
 use crate::call::Call;
+use crate::context::Capabilities;
 use crate::error::AdminError;
 use crate::health::SubsystemState;
 use crate::reply::Reply;
@@ -72,12 +73,12 @@ struct SystemInfo {
     name: &'static str,
     version: &'static str,
     status: &'static str,
-    capabilities: Capabilities,
+    capabilities: CapabilitiesBody,
 }
 
-/// Capabilities of this build and configuration. There is no erasure coding: there is one node and one copy.
+/// Capabilities of this build and configuration, as JSON. There is no erasure coding: there is one node and one copy.
 #[derive(Serialize)]
-struct Capabilities {
+struct CapabilitiesBody {
     versioning: bool,
     webhooks: bool,
     events: bool,
@@ -86,14 +87,18 @@ struct Capabilities {
     erasure_coding: bool,
 }
 
-const CAPABILITIES: Capabilities = Capabilities {
-    versioning: true,
-    webhooks: false,
-    events: false,
-    lifecycle: false,
-    object_browser: false,
-    erasure_coding: false,
-};
+impl From<Capabilities> for CapabilitiesBody {
+    fn from(configured: Capabilities) -> Self {
+        Self {
+            versioning: true,
+            webhooks: configured.events,
+            events: configured.events,
+            lifecycle: false,
+            object_browser: false,
+            erasure_coding: false,
+        }
+    }
+}
 
 /// `GET /api/v1/system/info`.
 pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError> {
@@ -103,7 +108,7 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
         name: "cairn",
         version: env!("CARGO_PKG_VERSION"),
         status: status_text(all_ready(&subsystems)),
-        capabilities: CAPABILITIES,
+        capabilities: call.context.capabilities.into(),
     };
     Reply::json(StatusCode::OK, &info)
 }

@@ -8,6 +8,7 @@ use cairn_http1::{parse_rfc3339_millis, query_pairs};
 use cairn_model::Timestamp;
 
 use crate::error::AdminError;
+use crate::limits::QUERY_PARAMETERS_MAX;
 
 /// The query parameters of a request, decoded.
 #[derive(Debug)]
@@ -19,10 +20,22 @@ impl Parameters {
     /// # Errors
     /// `INVALID_REQUEST`, with what is wrong.
     pub(crate) fn parse(query: Option<&str>, known: &[&str]) -> Result<Self, AdminError> {
+        Self::parse_with_list(query, known, "")
+    }
+
+    /// Like [`Self::parse`], but the parameter `list` may be repeated.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST`, with what is wrong.
+    pub(crate) fn parse_with_list(
+        query: Option<&str>,
+        known: &[&str],
+        list: &str,
+    ) -> Result<Self, AdminError> {
         let mut parameters = Vec::new();
         for pair in query_pairs(query.unwrap_or_default()) {
             let (name, value) = pair.map_err(|error| AdminError::invalid(error.to_string()))?;
-            if parameters.iter().any(|(other, _)| *other == *name) {
+            if name != list && parameters.iter().any(|(other, _)| *other == *name) {
                 return Err(AdminError::invalid(format!("the query parameter {name} must not be repeated")));
             }
             if !known.contains(&&*name) {
@@ -30,6 +43,10 @@ impl Parameters {
                 return Err(AdminError::invalid(format!(
                     "unknown query parameter {name}; allowed: {allowed}"
                 )));
+            }
+            if parameters.len() >= QUERY_PARAMETERS_MAX {
+                let message = format!("a query has at most {QUERY_PARAMETERS_MAX} parameters");
+                return Err(AdminError::invalid(message));
             }
             parameters.push((name.into_owned(), value.into_owned()));
         }
@@ -39,6 +56,11 @@ impl Parameters {
     /// Returns the value of a parameter.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns all values of a parameter that may be repeated.
+    pub(crate) fn texts(&self, name: &str) -> impl Iterator<Item = &str> {
+        self.0.iter().filter(move |(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
     /// Parses a parameter as an integer within bounds, in decimal digits only.
@@ -83,6 +105,10 @@ mod tests {
         for wrong in ["prefiks=a", "prefix=a&prefix=a", "prefix=%zz", "&x"] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
+        let list = |query| Parameters::parse_with_list(Some(query), &known, "prefix");
+        assert_eq!(list("prefix=a&limit=1&prefix=b").expect("a list").texts("prefix").count(), 2);
+        assert!(list("limit=1&limit=1").is_err());
+        assert!(list(&"prefix=a&".repeat(QUERY_PARAMETERS_MAX + 1)).is_err());
         assert!(Parameters::parse(None, &[]).is_ok() && Parameters::parse(Some(""), &[]).is_ok());
     }
 

@@ -52,6 +52,8 @@ fn service() -> (Rc<AdminService>, Subsystems) {
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
+        waits: crate::Waits::default(),
+        capabilities: crate::Capabilities::default(),
         drain: Drain::new(),
     };
     (AdminService::new(context), subsystems)
@@ -211,6 +213,8 @@ fn scrape_token_is_valid_for_metrics_only() {
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
+        waits: crate::Waits::default(),
+        capabilities: crate::Capabilities::default(),
         drain: Drain::new(),
     });
     for authorization in ["Bearer ", "Bearer x", &scraper] {
@@ -312,6 +316,8 @@ fn audited_service() -> (Rc<AdminService>, tempfile::TempDir) {
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
+        waits: crate::Waits::default(),
+        capabilities: crate::Capabilities::default(),
         drain: Drain::new(),
     };
     (AdminService::new(context), folder)

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_admin::{
-    AdminContext, AdminService, ManagementCredentials, MetricSources, SubsystemProbes, Verifications,
+    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, SubsystemProbes,
+    Verifications, Waits,
 };
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
@@ -147,6 +148,8 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),
+        waits: Waits::default(),
+        capabilities: Capabilities { events: shared.settings.events.enabled },
         drain: shared.shutdown.data.clone(),
     };
     AdminService::new(options)
@@ -165,7 +168,7 @@ pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentia
 /// The executor that runs the background tasks.
 const BACKGROUND_EXECUTOR: ExecutorIndex = ExecutorIndex(0);
 
-/// Scrubs the store and expires abandoned uploads on one executor until the drain begins. Never completes, because the
+/// Scrubs the store, and expires abandoned uploads and old events, on one executor until the drain begins. Never completes, because the
 /// planes end when it does.
 async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
     if executor == BACKGROUND_EXECUTOR {
@@ -184,7 +187,8 @@ async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, share
                 engine.expire_uploads(age, stopping()).await;
             }
         };
-        futures_lite::future::zip(scrub, expire).await;
+        let expire_events = engine.expire_events(shared.settings.events.retention, stopping());
+        futures_lite::future::zip(scrub, futures_lite::future::zip(expire, expire_events)).await;
     }
     std::future::pending().await
 }

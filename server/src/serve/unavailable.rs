@@ -7,7 +7,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_admin::{AdminContext, AdminService, ProbeFuture, Readiness, SubsystemState, Verifications};
+use cairn_admin::{
+    AdminContext, AdminService, Capabilities, ProbeFuture, Readiness, SubsystemState, Verifications, Waits,
+};
 use cairn_engine::OpenError;
 use cairn_identity::CredentialThrottle;
 use cairn_s3::UnavailableService;
@@ -99,6 +101,8 @@ async fn serve_planes(
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
+        waits: Waits::default(),
+        capabilities: Capabilities { events: settings.events.enabled },
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);

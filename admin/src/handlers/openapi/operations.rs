@@ -241,6 +241,12 @@ operations! {
         optional("source_ip", "IpAddress"),
         optional("request_id", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
     ], None => [ok("AuditPage")], [(400, "INVALID_AUDIT_CURSOR")];
+    "list_events", "events": "Returns storage events, the oldest first. Can wait for the next one.";
+    [
+        optional("since", "Time"), optional("until", "Time"), optional("type", "EventTypes"), optional("bucket", "Text"),
+        optional("prefix", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
+        optional("wait_seconds", "WaitSeconds"),
+    ], None => [ok("EventPage")], [(400, "INVALID_EVENT_CURSOR")];
     "get_verification_progress", "integrity": "Shows the running verifications.";
     [], None => [ok("VerificationProgress")], [];
     "verify_object", "integrity": "Reads one version from the device and verifies it.";
