@@ -9,8 +9,8 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, events, metrics, objects, openapi, policies, storage,
-    system, tokens, verify,
+    accounts, audit_events, buckets, compaction, credentials, events, metrics, objects, openapi, policies,
+    storage, system, tokens, verify,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;

@@ -79,11 +79,8 @@ fn next_position(store: &Store, query: &EventQuery, page: &EventPage) -> Option<
 async fn read(store: &Store, query: &EventQuery) -> Result<EventPage, AdminError> {
     let mut page = EventPage { examined: query.from, ..EventPage::default() };
     for _ in 0..EVENT_READS_MAX {
-        let rest = EventQuery {
-            from: page.examined,
-            limit: query.limit - page.events.len(),
-            ..query.clone()
-        };
+        let rest =
+            EventQuery { from: page.examined, limit: query.limit - page.events.len(), ..query.clone() };
         let more = store.events(&rest)?;
         (page.examined, page.is_truncated) = (more.examined, more.is_truncated);
         page.events.extend(more.events);
