@@ -299,7 +299,8 @@ fn failure_of(error: Error, step: Step, request_timeout: Duration) -> Failure {
         Error::Protocol(error) => {
             new(FailureKind::Response, format!("the answer is not valid HTTP/1.1: {error}"))
         }
-        Error::Io(error) if error.kind() == ErrorKind::NotConnected => {
+        // What ureq says after its end. A socket that is not connected has failed in an earlier step.
+        Error::Io(error) if step == Step::Response && error.kind() == ErrorKind::NotConnected => {
             new(FailureKind::Connect, "the server stopped before the answer".to_owned())
         }
         Error::Io(error) if step == Step::Tls => {
