@@ -29,7 +29,8 @@ use crate::limits::{
 };
 use crate::record;
 use crate::table::Table;
-use crate::txn::{Place, ReadTxn, Totals, WriteTxn};
+use crate::totals::Totals;
+use crate::txn::{Place, ReadTxn, WriteTxn};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;

@@ -24,6 +24,7 @@ mod limits;
 mod readers;
 mod record;
 mod table;
+mod totals;
 
 mod changed_keys;
 mod generation;
@@ -49,4 +50,5 @@ pub use error::Error;
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;
-pub use txn::{Entries, Entry, Keys, ReadTxn, ReverseScan, Scan, Totals, WriteTxn};
+pub use totals::Totals;
+pub use txn::{Entries, Entry, Keys, ReadTxn, ReverseScan, Scan, WriteTxn};

@@ -7,31 +7,12 @@ use crate::error::Error;
 use crate::generation::Generation;
 use crate::readers::{OpenRead, Readers};
 use crate::record::{self, Record};
-use crate::table::{Database, TOTALS_TABLE, Table};
+use crate::table::{Database, Table};
+use crate::totals::{TOTALS_KEY, Totals};
 use heed::{PutFlags, RoTxn, RwTxn, WithTls};
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-
-/// The only key of the table of totals.
-const TOTALS_KEY: &[u8] = b"totals";
-
-/// The number of records in an environment and the sum of their checksums.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Records in all tables except the table of totals.
-    pub records: u64,
-    /// Sum of the checksums of those records, modulo 2^64.
-    pub hash: u64,
-}
-
-impl Totals {
-    /// Counts a stored value.
-    pub(crate) fn add(&mut self, value: &[u8]) {
-        self.records += 1;
-        self.hash = self.hash.wrapping_add(record::stored_checksum(value));
-    }
-}
 
 /// A snapshot of an environment. It stays on its thread and must not be held across an `.await`.
 pub struct ReadTxn<'e> {
@@ -263,12 +244,8 @@ impl ReadTxn<'_> {
 }
 
 fn read_totals(txn: &RoTxn<'_>, table: &Database) -> Result<Totals, Error> {
-    let Some(record) = get(txn, table, TOTALS_KEY)? else { return Ok(Totals::default()) };
-    let corrupt =
-        || Error::Corrupt { key: TOTALS_TABLE.to_owned(), what: "the totals have the wrong length" };
-    let (records, rest) = record.body.split_first_chunk::<8>().ok_or_else(corrupt)?;
-    let hash = rest.first_chunk::<8>().ok_or_else(corrupt)?;
-    Ok(Totals { records: u64::from_le_bytes(*records), hash: u64::from_le_bytes(*hash) })
+    let record = get(txn, table, TOTALS_KEY)?;
+    record.map_or(Ok(Totals::default()), |record| Totals::decode(record.body))
 }
 
 impl Environment {
@@ -496,10 +473,7 @@ impl WriteTxn<'_> {
             self.txn.abort();
             return Ok(());
         }
-        let mut body = [0u8; 16];
-        body[..8].copy_from_slice(&self.totals.records.to_le_bytes());
-        body[8..].copy_from_slice(&self.totals.hash.to_le_bytes());
-        record::encode(&mut self.scratch, TOTALS_KEY, 1, &body, &[])?;
+        record::encode(&mut self.scratch, TOTALS_KEY, 1, &self.totals.encode(), &[])?;
         self.generation.database(Table::TOTALS).put(&mut self.txn, TOTALS_KEY, &self.scratch)?;
         let number = self.id();
         if let Some((recorded, Some(keys))) = &mut self.changes {

@@ -21,7 +21,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "lmdb": [
         {"error", "limits", "readers", "record", "table"},
-        {"changed_keys", "generation"},
+        {"changed_keys", "generation", "totals"},
         {"current"},
         {"environment"},
         {"txn"},

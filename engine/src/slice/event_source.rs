@@ -1,4 +1,4 @@
-//! The clock of events, and what a reader of events needs to know about unfinished transactions.
+//! The clock of events, and floors of unfinished transactions.
 //!
 //! Events are in several environments: one for each slice, and the one of the buckets. A reader that follows them must not read
 //! past an event that is committed late. So:
