@@ -3,11 +3,12 @@
 import json
 import os
 import subprocess
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import multipart_load, version_load
 from .crash_model import Model, Version
+from .event_replay import EventReplay
 from .expect import Broken
 from .load import BUCKET
 from .s3 import object_target
@@ -33,19 +34,23 @@ class Report:
     versions: int = 0
     compared_bytes: int = 0
     offline_checks: int = 0
+    events: int = 0
     seconds: float = 0.0
+    # Follows the storage events over all cycles.
+    replay: EventReplay = field(default_factory=EventReplay, repr=False)
 
     def line(self) -> str:
         """Returns a line for the report."""
         return (
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
             f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads, "
-            f"{self.versions} versions and {self.compared_bytes >> 20} MiB compared, {self.offline_checks} offline checks, no difference"
+            f"{self.versions} versions, {self.compared_bytes >> 20} MiB and {self.events} events compared, "
+            f"{self.offline_checks} offline checks, no difference"
         )
 
     def figures(self) -> dict[str, float]:
         """Returns a JSON object."""
-        return asdict(self)
+        return {name: value for name, value in vars(self).items() if name != "replay"}
 
 
 def match_listed(model: Model, key: str, allowed: list[Version | None], listed: tuple[int, str] | None) -> Version | None:
@@ -59,7 +64,7 @@ def match_listed(model: Model, key: str, allowed: list[Version | None], listed: 
 
 
 def compare(store: Cairn, model: Model, report: Report) -> None:
-    """Lists and reads everything and compares it with the model."""
+    """Lists and reads everything and compares it with the model, and the events with the lists."""
     s3, states = store.s3, model.all()
     listed = s3.list_all(BUCKET)
     if strangers := set(listed) - set(states):
@@ -72,6 +77,8 @@ def compare(store: Cairn, model: Model, report: Report) -> None:
             report.compared_bytes += len(response.body)
     report.uploads += multipart_load.compare(s3, BUCKET, model)
     report.versions += version_load.compare(s3, model)
+    report.replay.compare(store, BUCKET, version_load.BUCKET)
+    report.events = report.replay.events
     for key, state in states.items():
         report.unanswered += len(state.pending)
         report.landed += model.settle(state, found[key])
