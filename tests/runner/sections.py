@@ -20,7 +20,7 @@ SECTIONS = ("lint", "unit", "e2e", "packages", "damage", "crash", "power")
 # Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE.
 DEBIAN = {
     "e2e": ("chromium", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy", "restic", "openssl", "sslscan",
-            "mkfs.btrfs:btrfs-progs"),
+            "mkfs.btrfs:btrfs-progs", "php:php-cli"),
     "packages": ("systemd-nspawn:systemd-container", "dpkg-shlibdeps:dpkg-dev", "strip:binutils", "podman", "crun", "ss:iproute2", "openssl"),
     "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
 }
