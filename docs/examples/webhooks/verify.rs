@@ -27,11 +27,13 @@ pub fn verify<'a>(
         return false;
     }
     // While the secret is rotated, there are two signatures.
-    signatures.split(' ').filter_map(|text| STANDARD.decode(text.strip_prefix("v1,")?).ok()).any(|signature| {
-        let mut mac: Hmac<Sha256> = Hmac::new_from_slice(&key).expect("HMAC takes keys of any length");
-        mac.update(format!("{id}.{timestamp}.").as_bytes());
-        mac.update(body);
-        // In constant time.
-        mac.verify_slice(&signature).is_ok()
-    })
+    signatures.split(' ').filter_map(|text| STANDARD.decode(text.strip_prefix("v1,")?).ok()).any(
+        |signature| {
+            let mut mac: Hmac<Sha256> = Hmac::new_from_slice(&key).expect("HMAC takes keys of any length");
+            mac.update(format!("{id}.{timestamp}.").as_bytes());
+            mac.update(body);
+            // In constant time.
+            mac.verify_slice(&signature).is_ok()
+        },
+    )
 }
