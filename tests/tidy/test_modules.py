@@ -54,7 +54,14 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"receive", "send"}],
-    "webhooks": [{"event_body", "id", "limits", "signature"}, {"target"}, {"client"}],
+    "webhooks": [
+        {"error", "event_body", "id", "limits", "signature"},
+        {"target"},
+        {"client"},
+        {"store"},
+        {"delivery", "view"},
+        {"webhooks"},
+    ],
     "s3": [
         {"errors", "limits"},
         {"request", "xml"},

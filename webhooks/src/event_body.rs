@@ -99,7 +99,7 @@ impl<'e> EventBody<'e> {
 mod tests {
     use super::EventBody;
     use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent, Tick};
-    use cairn_model::{Etag, Timestamp, VersionId, VersionName};
+    use cairn_model::{Etag, VersionId, VersionName};
 
     const TICK: Tick = Tick(1_767_225_600_123 << 12 | 0xABC);
 

@@ -1,6 +1,6 @@
 //! Ids of webhooks and deliveries: UUIDs of version 7 (RFC 9562, section 5.7).
 
-use cairn_engine::{EventId, Tick};
+use cairn_engine::Tick;
 use cairn_model::Timestamp;
 use std::{fmt, io};
 use uuid::{Builder, Uuid};

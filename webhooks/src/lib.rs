@@ -2,11 +2,25 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
+mod delivery;
+mod error;
 mod event_body;
 mod id;
 mod limits;
 pub mod signature;
+mod store;
 pub mod target;
+mod view;
+mod webhooks;
 
+pub use delivery::{EventSource, Redeliver, TargetClient};
+pub use error::{WebhookError, WebhookOpenError};
 pub use event_body::EventBody;
 pub use id::{DeliveryId, WebhookId};
+pub use limits::{
+    ATTEMPTS_MAX, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, PAGE_DELIVERIES_DEFAULT, PAGE_DELIVERIES_MAX,
+    WEBHOOKS_MAX,
+};
+pub use store::{DeliveryEntry, DeliveryPage, DeliveryQuery, DeliveryStatus};
+pub use view::{HealthState, NewWebhook, Webhook, WebhookChange, WebhookHealth};
+pub use webhooks::{WebhookMetrics, WebhookOptions, Webhooks};

@@ -48,6 +48,12 @@ impl Store {
         Ok(page)
     }
 
+    /// Returns a tick above those of all events that have been committed, and below those of all that begin later.
+    #[must_use]
+    pub fn event_tick(&self) -> Tick {
+        self.event_signal().tick(self.clock.now())
+    }
+
     /// Returns the id of the event at a tick, whether or not there is one.
     #[must_use]
     pub fn event_id(&self, tick: Tick) -> EventId {
@@ -57,7 +63,7 @@ impl Store {
     /// Returns the tick before which all events are final.
     fn final_before(&self) -> Tick {
         // The order matters: the tick first, then the floors, then the snapshots.
-        let now = self.event_signal().tick(self.clock.now());
+        let now = self.event_tick();
         let sources = self.slices.iter().map(|slice| &slice.events).chain([&self.catalog.events]);
         sources.map(EventSource::floor).fold(now, Tick::min)
     }

@@ -1,0 +1,273 @@
+//! The lane of one webhook: its due deliveries, and how many of them may be sent at a time.
+//!
+//! **Hold-back.** After [`TARGET_FAILURES_MAX`] attempts in a row without a sign of life from the target, first attempts are held
+//! back: they stay in the queue and use up none of their attempts. Deliveries that have begun keep their schedule, and show
+//! whether the target is back. When none of them has shown anything for an interval, one first attempt is made as a probe. The
+//! interval doubles with each failed probe, from 5 seconds to 5 minutes.
+//!
+//! **Ramp.** First attempts at a time: [`CONCURRENCY_START`] at the beginning, twice as many after each success, half as many
+//! after each attempt without a sign of life.
+
+use super::worker::EventBytes;
+use crate::id::DeliveryId;
+use crate::limits::{
+    CONCURRENCY_START, LANE_DELIVERIES_LOW, PROBE_INTERVAL_MAX, PROBE_INTERVAL_MIN, TARGET_FAILURES_MAX,
+};
+use crate::store::Waiting;
+use cairn_model::Timestamp;
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A delivery in memory. The event is there if it was read just now.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    pub(super) waiting: Waiting,
+    pub(super) event: Option<Arc<EventBytes>>,
+}
+
+/// What an attempt says about the target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sign {
+    /// It took the delivery.
+    Success,
+    /// It answered, but refused this delivery.
+    Refusal,
+    /// It did not answer, or with 429 or 5xx.
+    Away,
+}
+
+/// First attempts are held back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Hold {
+    interval: Duration,
+    probe_at: Timestamp,
+    /// The first attempt that is being made as a probe.
+    probe: Option<DeliveryId>,
+}
+
+/// Deliveries of one kind that are on disk and not in memory.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct OnDisk {
+    /// Whether there may be some that are due.
+    pub(super) may_be_due: bool,
+    /// When the next one is due, of those that are known.
+    pub(super) next_due: Option<Timestamp>,
+}
+
+impl OnDisk {
+    /// Notes that a delivery is due then.
+    pub(super) fn add(&mut self, due: Timestamp) {
+        self.next_due = Some(self.next_due.map_or(due, |next| next.min(due)));
+    }
+
+    fn is_due(self, now: Timestamp) -> bool {
+        self.may_be_due || self.next_due.is_some_and(|due| due <= now)
+    }
+}
+
+/// The lane of one webhook.
+#[derive(Debug)]
+pub(super) struct Lane {
+    first: VecDeque<Item>,
+    begun: VecDeque<Item>,
+    pub(super) first_on_disk: OnDisk,
+    pub(super) begun_on_disk: OnDisk,
+    /// Deliveries that are in memory: in the queues, being sent, or with an outcome that is not durable yet.
+    taken: HashSet<DeliveryId>,
+    /// While the loader reads: deliveries that left `taken` meanwhile, because the loader may still see them.
+    released: Option<HashSet<DeliveryId>>,
+    pub(super) in_flight: usize,
+    /// First attempts at a time.
+    allowance: usize,
+    /// Whether the last attempt was a success.
+    pub(super) is_proven: bool,
+    target_failures: u32,
+    hold: Option<Hold>,
+    /// Nothing is sent before this time: events cannot be read.
+    paused_until: Timestamp,
+    /// Whether the lane waits for its turn.
+    pub(super) is_in_ring: bool,
+    /// Whether the webhook was deleted or disabled. Nothing is sent.
+    pub(super) is_closed: bool,
+}
+
+impl Lane {
+    /// Returns the lane of a webhook, with everything on disk.
+    pub(super) fn new(target_failures: u32, now: Timestamp) -> Self {
+        let may_be_due = OnDisk { may_be_due: true, next_due: None };
+        let hold = Hold { interval: PROBE_INTERVAL_MIN, probe_at: now, probe: None };
+        Self {
+            first: VecDeque::new(),
+            begun: VecDeque::new(),
+            first_on_disk: may_be_due,
+            begun_on_disk: may_be_due,
+            taken: HashSet::new(),
+            released: None,
+            in_flight: 0,
+            allowance: CONCURRENCY_START,
+            is_proven: false,
+            target_failures,
+            hold: (target_failures >= TARGET_FAILURES_MAX).then_some(hold),
+            paused_until: Timestamp(0),
+            is_in_ring: false,
+            is_closed: false,
+        }
+    }
+
+    /// Returns whether first attempts are held back.
+    pub(super) fn is_held(&self) -> bool {
+        self.hold.is_some()
+    }
+
+    /// Adds a delivery that is due, unless it is in memory already.
+    pub(super) fn add(&mut self, item: Item) -> bool {
+        let id = item.waiting.id;
+        let was_released = self.released.as_ref().is_some_and(|released| released.contains(&id));
+        if was_released || !self.taken.insert(id) {
+            return false;
+        }
+        let queue = if item.waiting.begun { &mut self.begun } else { &mut self.first };
+        queue.push_back(item);
+        true
+    }
+
+    /// Returns how many deliveries of a kind are queued in memory.
+    pub(super) fn queued(&self, begun: bool) -> usize {
+        if begun { self.begun.len() } else { self.first.len() }
+    }
+
+    /// Returns what is known of the deliveries of a kind on disk.
+    pub(super) fn on_disk(&mut self, begun: bool) -> &mut OnDisk {
+        if begun { &mut self.begun_on_disk } else { &mut self.first_on_disk }
+    }
+
+    /// Returns whether deliveries of a kind should be loaded. Of those that are held back, one is enough.
+    pub(super) fn wants(&mut self, begun: bool, now: Timestamp) -> bool {
+        let low = if self.is_held() && !begun { 0 } else { LANE_DELIVERIES_LOW };
+        !self.is_closed && self.queued(begun) <= low && self.on_disk(begun).is_due(now)
+    }
+
+    /// Begins a load: from now on, notes what leaves the memory.
+    pub(super) fn begin_load(&mut self) {
+        self.released = Some(HashSet::new());
+    }
+
+    /// Ends a load.
+    pub(super) fn end_load(&mut self) {
+        self.released = None;
+    }
+
+    /// Returns whether something can be sent now.
+    pub(super) fn is_ready(&self, now: Timestamp, concurrency: usize) -> bool {
+        self.next_kind(now, concurrency).is_some()
+    }
+
+    /// Returns whether a delivery that has begun is next (`true`), a first attempt (`false`), or nothing.
+    fn next_kind(&self, now: Timestamp, concurrency: usize) -> Option<bool> {
+        if self.is_closed || self.in_flight >= concurrency || now < self.paused_until {
+            return None;
+        }
+        if !self.begun.is_empty() {
+            return Some(true);
+        }
+        let may_begin = match self.hold {
+            Some(hold) => hold.probe.is_none() && now >= hold.probe_at,
+            None => self.in_flight < self.allowance,
+        };
+        (may_begin && !self.first.is_empty()).then_some(false)
+    }
+
+    /// Takes a delivery to send.
+    pub(super) fn take(&mut self, now: Timestamp, concurrency: usize) -> Option<Item> {
+        let begun = self.next_kind(now, concurrency)?;
+        let item = if begun { self.begun.pop_front() } else { self.first.pop_front() }?;
+        if let (false, Some(hold)) = (begun, &mut self.hold) {
+            hold.probe = Some(item.waiting.id);
+        }
+        self.in_flight += 1;
+        Some(item)
+    }
+
+    /// Ends an attempt, with what it says about the target. Without a sign nothing was sent.
+    pub(super) fn finish(&mut self, id: DeliveryId, sign: Option<Sign>, now: Timestamp, concurrency: usize) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let was_probe = self.hold.is_some_and(|hold| hold.probe == Some(id));
+        match sign {
+            None => {
+                if let Some(hold) = self.hold.as_mut().filter(|_| was_probe) {
+                    hold.probe = None;
+                }
+            }
+            Some(Sign::Success) => {
+                self.reset();
+                self.is_proven = true;
+                self.allowance = (self.allowance * 2).min(concurrency);
+            }
+            Some(Sign::Refusal) => self.reset(),
+            Some(Sign::Away) => self.note_away(was_probe, now),
+        }
+    }
+
+    fn note_away(&mut self, was_probe: bool, now: Timestamp) {
+        self.is_proven = false;
+        self.allowance = (self.allowance / 2).max(1);
+        self.target_failures = self.target_failures.saturating_add(1);
+        let held = self.hold;
+        if held.is_none() && self.target_failures < TARGET_FAILURES_MAX {
+            return;
+        }
+        let interval = match held {
+            Some(hold) if was_probe => (hold.interval * 2).min(PROBE_INTERVAL_MAX),
+            Some(hold) => hold.interval,
+            None => PROBE_INTERVAL_MIN,
+        };
+        let probe = held.and_then(|hold| hold.probe).filter(|_| !was_probe);
+        let millis = u64::try_from(interval.as_millis()).unwrap_or(u64::MAX);
+        self.hold = Some(Hold { interval, probe_at: Timestamp(now.0.saturating_add(millis)), probe });
+    }
+
+    /// Forgets failures.
+    pub(super) fn reset(&mut self) {
+        self.target_failures = 0;
+        self.hold = None;
+    }
+
+    /// Lets the next probe be made now, if first attempts are held back.
+    pub(super) fn probe_now(&mut self, now: Timestamp) {
+        if let Some(hold) = &mut self.hold {
+            hold.probe_at = now;
+        }
+    }
+
+    /// Sends nothing until then: events cannot be read.
+    pub(super) fn pause(&mut self, until: Timestamp) {
+        self.paused_until = until;
+    }
+
+    /// Forgets a delivery that is not in the queues: its outcome is durable, or it is to be loaded again.
+    pub(super) fn release(&mut self, id: DeliveryId) {
+        if self.taken.remove(&id)
+            && let Some(released) = &mut self.released
+        {
+            released.insert(id);
+        }
+    }
+
+    /// Empties the queues. What was in them is on disk. Returns how many events were in memory.
+    pub(super) fn clear(&mut self) -> usize {
+        let items: Vec<Item> = self.first.drain(..).chain(self.begun.drain(..)).collect();
+        items.iter().for_each(|item| self.release(item.waiting.id));
+        items.iter().filter(|item| item.event.is_some()).count()
+    }
+
+    /// Returns when the lane wants to be looked at again, if it waits for a time.
+    pub(super) fn timer(&self, now: Timestamp) -> Option<Timestamp> {
+        if self.is_closed {
+            return None;
+        }
+        let probe = self.hold.filter(|_| !self.first.is_empty()).map(|hold| hold.probe_at);
+        let dues = [self.begun_on_disk.next_due, self.first_on_disk.next_due, probe, Some(self.paused_until)];
+        dues.into_iter().flatten().filter(|due| *due > now).min()
+    }
+}

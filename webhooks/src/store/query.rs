@@ -1,0 +1,109 @@
+//! Queries for deliveries, and what they return.
+
+use super::delivery_record::{DeliveryStatus, LogEntry, Waiting};
+use crate::id::{DeliveryId, WebhookId};
+use crate::limits::PAGE_DELIVERIES_DEFAULT;
+use cairn_engine::{EventId, EventType};
+use cairn_model::Timestamp;
+
+/// A query for deliveries, latest first.
+#[derive(Clone, Debug)]
+pub struct DeliveryQuery {
+    /// Only those to this webhook.
+    pub webhook: Option<WebhookId>,
+    /// Only those of this event.
+    pub event: Option<EventId>,
+    /// Only those with this status.
+    pub status: Option<DeliveryStatus>,
+    /// Where the previous page ended ([`DeliveryPage::next`]).
+    pub after: Option<(Timestamp, DeliveryId)>,
+    /// Most entries of the page, from 1 to [`crate::PAGE_DELIVERIES_MAX`].
+    pub limit: usize,
+}
+
+impl Default for DeliveryQuery {
+    fn default() -> Self {
+        Self { webhook: None, event: None, status: None, after: None, limit: PAGE_DELIVERIES_DEFAULT }
+    }
+}
+
+/// One page of deliveries.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct DeliveryPage {
+    /// The entries, latest first.
+    pub deliveries: Vec<DeliveryEntry>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<(Timestamp, DeliveryId)>,
+}
+
+/// An attempt, a delivery that waits, or one that was dropped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DeliveryEntry {
+    /// Id of the delivery: the same in all its attempts.
+    pub id: DeliveryId,
+    /// The webhook.
+    pub webhook_id: WebhookId,
+    /// The event.
+    pub event_id: EventId,
+    /// Type of the event.
+    pub event_type: EventType,
+    /// Number of this attempt, or of attempts so far if it waits or was dropped.
+    pub attempt: u8,
+    /// What became of the delivery. An attempt that was followed by another one is pending until the delivery ends, and then
+    /// failed.
+    pub status: DeliveryStatus,
+    /// The HTTP status of the attempt, if the target answered.
+    pub http_status: Option<u16>,
+    /// When the attempt began, or the delivery was queued or dropped.
+    pub timestamp: Timestamp,
+    /// Whether the attempt succeeded.
+    pub success: bool,
+    /// Why the attempt failed, or why the delivery was dropped.
+    pub error: Option<String>,
+    /// When the next attempt is due, or was due after a failed attempt.
+    pub next_attempt_at: Option<Timestamp>,
+    /// Whether an administrator asked for this delivery.
+    pub redelivery: bool,
+}
+
+impl DeliveryEntry {
+    /// Returns the view of a waiting delivery.
+    pub(crate) fn of_waiting(waiting: &Waiting, store: &[u8; 16]) -> Self {
+        Self {
+            id: waiting.id,
+            webhook_id: waiting.webhook,
+            event_id: EventId::new(waiting.id.event(), store),
+            event_type: waiting.kind,
+            attempt: waiting.attempts,
+            status: DeliveryStatus::Pending,
+            http_status: None,
+            timestamp: waiting.queued_at,
+            success: false,
+            error: None,
+            next_attempt_at: Some(waiting.due),
+            redelivery: waiting.redelivery,
+        }
+    }
+
+    /// Returns the view of a log entry.
+    pub(super) fn of_entry(
+        (webhook_id, timestamp, id): (WebhookId, Timestamp, DeliveryId),
+        entry: LogEntry,
+        store: &[u8; 16],
+    ) -> Self {
+        Self {
+            id,
+            webhook_id,
+            event_id: EventId::new(id.event(), store),
+            event_type: entry.kind,
+            attempt: entry.attempt,
+            status: entry.status,
+            http_status: entry.http_status,
+            timestamp,
+            success: entry.status == DeliveryStatus::Succeeded,
+            error: Some(entry.error).filter(|error| !error.is_empty()),
+            next_attempt_at: entry.next_attempt_at,
+            redelivery: entry.redelivery,
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Bounded queue of work for the writer.
+
+use super::apply::{NewDeliveries, Outcome};
+use super::changes::Changes;
+use super::delivery_record::Waiting;
+use crate::error::WebhookError;
+use crate::limits::{BATCH_OUTCOMES_MAX, CHANGES_WAITING_MAX, OUTCOMES_WAITING_MAX};
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// A change by an administrator.
+pub(super) type Change = Box<dyn FnOnce(&Changes<'_>) + Send>;
+/// New deliveries, and who waits for them to be durable.
+pub(super) type NewWork = (NewDeliveries, SyncSender<Result<Vec<Waiting>, WebhookError>>);
+
+/// What the writer does next.
+#[derive(Default)]
+pub(super) struct Work {
+    pub(super) changes: Vec<Change>,
+    pub(super) new: Option<NewWork>,
+    pub(super) outcomes: Vec<Outcome>,
+    /// Whether the queue is closed, and this is all that was in it.
+    pub(super) is_last: bool,
+}
+
+#[derive(Default)]
+struct State {
+    changes: VecDeque<Change>,
+    new: VecDeque<NewWork>,
+    outcomes: VecDeque<Outcome>,
+    is_closed: bool,
+}
+
+impl State {
+    fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.new.is_empty() && self.outcomes.is_empty()
+    }
+}
+
+/// The queue between everybody else and the writer.
+#[derive(Default)]
+pub(super) struct Queue {
+    state: Mutex<State>,
+    not_empty: Condvar,
+    has_room: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a change. Never waits.
+    pub(super) fn push_change(&self, change: Change) -> Result<(), WebhookError> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(WebhookError::ShuttingDown);
+        }
+        if state.changes.len() >= CHANGES_WAITING_MAX {
+            return Err(WebhookError::Overloaded);
+        }
+        state.changes.push_back(change);
+        self.not_empty.notify_one();
+        Ok(())
+    }
+
+    /// Adds new deliveries. Only threads that wait for each of their batches do this, so there are few.
+    pub(super) fn push_new(&self, new: NewWork) -> Result<(), WebhookError> {
+        let mut state = self.lock();
+        if state.is_closed {
+            return Err(WebhookError::ShuttingDown);
+        }
+        state.new.push_back(new);
+        self.not_empty.notify_one();
+        Ok(())
+    }
+
+    /// Adds an outcome. Waits for room. After the queue was closed the outcome is lost: the attempt is made again.
+    pub(super) fn push_outcome(&self, outcome: Outcome) {
+        let is_full = |state: &mut State| state.outcomes.len() >= OUTCOMES_WAITING_MAX && !state.is_closed;
+        let waited = self.has_room.wait_while(self.lock(), is_full);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        if !state.is_closed {
+            state.outcomes.push_back(outcome);
+            self.not_empty.notify_one();
+        }
+    }
+
+    /// Waits for work, at most for `timeout`, and takes as much as one transaction may hold.
+    pub(super) fn take(&self, timeout: Duration) -> Work {
+        let is_idle = |state: &mut State| state.is_empty() && !state.is_closed;
+        let waited = self.not_empty.wait_timeout_while(self.lock(), timeout, is_idle);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let count = state.outcomes.len().min(BATCH_OUTCOMES_MAX);
+        let work = Work {
+            changes: state.changes.drain(..).collect(),
+            new: state.new.pop_front(),
+            outcomes: state.outcomes.drain(..count).collect(),
+            is_last: state.is_closed && state.is_empty(),
+        };
+        if count > 0 {
+            self.has_room.notify_all();
+        }
+        work
+    }
+
+    /// Waits for a change or the end of the queue, at most for `timeout`: the disk is full, and outcomes wait with the writer.
+    pub(super) fn wait_change(&self, timeout: Duration) {
+        let waited = self
+            .not_empty
+            .wait_timeout_while(self.lock(), timeout, |state| !state.is_closed && state.changes.is_empty());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Refuses further work. What waits is still done.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.not_empty.notify_all();
+        self.has_room.notify_all();
+    }
+}

@@ -1,0 +1,128 @@
+//! Webhooks and their health in memory, shared by the writer, the delivery threads and the callers.
+
+use super::apply::Recorded;
+use super::environment::WebhookStore;
+use super::seal::SealingKey;
+use super::webhook_record::{Health, WebhookRecord};
+use crate::error::WebhookError;
+use crate::id::WebhookId;
+use cairn_engine::Tick;
+use cairn_model::{Clock, Counter, Timestamp};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+/// A webhook as it is on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct WebhookState {
+    pub(crate) record: Arc<WebhookRecord>,
+    pub(crate) health: Health,
+    /// When the oldest waiting delivery was queued.
+    pub(crate) oldest_pending: Option<Timestamp>,
+}
+
+/// All webhooks.
+#[derive(Default, Debug)]
+pub(crate) struct State {
+    pub(crate) webhooks: BTreeMap<WebhookId, WebhookState>,
+    /// Deleted webhooks whose deliveries are still being removed.
+    pub(super) removals: BTreeSet<WebhookId>,
+    /// All events before this one have been handed to the webhooks.
+    pub(crate) position: Tick,
+}
+
+/// What became of deliveries and attempts since the start.
+#[derive(Default, Debug)]
+pub(crate) struct ResultCounters {
+    pub(crate) succeeded: Counter,
+    /// Deliveries that ended with a failed attempt.
+    pub(crate) failed: Counter,
+    pub(crate) dropped: Counter,
+    /// Failed attempts of deliveries that went on.
+    pub(crate) retried: Counter,
+}
+
+/// Learns what became durable. Its methods are called on the writer's thread and must not wait for it.
+pub(crate) trait Observer: Send + Sync {
+    /// Outcomes of attempts were recorded.
+    fn recorded(&self, outcomes: &[Recorded]);
+    /// A webhook was created, changed or deleted, or its waiting deliveries were dropped.
+    fn changed(&self, webhook: WebhookId);
+}
+
+/// What the threads of the store share.
+pub(crate) struct Shared {
+    pub(crate) store: WebhookStore,
+    /// The id of the object store, for the ids of its events.
+    pub(crate) store_id: [u8; 16],
+    state: RwLock<State>,
+    pub(super) sealing: SealingKey,
+    pub(crate) clock: Arc<dyn Clock>,
+    /// How long log entries are kept. Older waiting deliveries are dropped: their events are gone.
+    pub(super) retention: Duration,
+    pub(crate) counters: ResultCounters,
+    observer: OnceLock<Arc<dyn Observer>>,
+    /// Why nothing is written any more. Set once, after a failure.
+    pub(super) stopped: OnceLock<String>,
+}
+
+impl Shared {
+    pub(super) fn new(
+        store: WebhookStore,
+        store_id: [u8; 16],
+        state: State,
+        sealing: SealingKey,
+        clock: Arc<dyn Clock>,
+        retention: Duration,
+    ) -> Self {
+        Self {
+            store,
+            store_id,
+            state: RwLock::new(state),
+            sealing,
+            clock,
+            retention,
+            counters: ResultCounters::default(),
+            observer: OnceLock::new(),
+            stopped: OnceLock::new(),
+        }
+    }
+
+    /// Locks the state for reading. Held for one look-up or the building of one list, never across a wait.
+    pub(crate) fn state(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the state for writing. Only the writer does this, for the change of a few entries.
+    pub(super) fn state_mut(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a webhook.
+    pub(crate) fn webhook(&self, id: WebhookId) -> Option<WebhookState> {
+        self.state().webhooks.get(&id).cloned()
+    }
+
+    /// Sets who learns what became durable. Must be called once, before anything is written.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        assert!(self.observer.set(observer).is_ok(), "the store has one observer");
+    }
+
+    pub(super) fn observer(&self) -> Option<&Arc<dyn Observer>> {
+        self.observer.get()
+    }
+
+    /// Returns whether anything can be written.
+    ///
+    /// # Errors
+    /// [`WebhookError::Failed`] with the reason.
+    pub(crate) fn check_running(&self) -> Result<(), WebhookError> {
+        self.stopped.get().map_or(Ok(()), |reason| Err(WebhookError::Failed(reason.clone())))
+    }
+
+    /// Returns the time before which log entries are removed.
+    pub(super) fn oldest_kept(&self, now: Timestamp) -> Timestamp {
+        let kept = u64::try_from(self.retention.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(now.0.saturating_sub(kept))
+    }
+}
