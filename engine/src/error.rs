@@ -36,6 +36,10 @@ pub enum EngineError {
     QuotaBelowUsage,
     /// The multipart upload does not exist.
     NoSuchUpload,
+    /// The bucket has no lifecycle rule with this id.
+    NoSuchLifecycleRule,
+    /// The bucket has as many lifecycle rules as it can have.
+    TooManyLifecycleRules,
     /// The upload has no part with this number, or a different one.
     InvalidPart(u16),
     /// A condition of the request does not hold.
@@ -71,6 +75,10 @@ impl fmt::Display for EngineError {
             Self::QuotaExceeded => f.write_str("the bucket's quota would be exceeded"),
             Self::QuotaBelowUsage => f.write_str("the bucket holds more than the quota"),
             Self::NoSuchUpload => f.write_str("the multipart upload does not exist"),
+            Self::NoSuchLifecycleRule => f.write_str("the lifecycle rule does not exist"),
+            Self::TooManyLifecycleRules => {
+                f.write_str("the bucket has as many lifecycle rules as it can have")
+            }
             Self::InvalidPart(number) => write!(f, "the upload has no such part {number}"),
             Self::PreconditionFailed => f.write_str("a precondition does not hold"),
             Self::KeyTooLong => f.write_str("the key is too long"),

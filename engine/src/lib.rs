@@ -49,6 +49,8 @@ mod api;
 
 mod check;
 
+mod lifecycle;
+
 #[cfg(feature = "simulation")]
 pub mod simulation;
 
@@ -67,6 +69,7 @@ pub use format::block::block_check;
 pub use format::scrub_record::{ScrubRecord, VerifyPosition};
 pub use format::signing_key::SigningKey;
 pub use format::superblock::{FORMAT_VERSION, StoreFacts, StoreId};
+pub use lifecycle::LifecycleOptions;
 pub use md5::{Md5, md5_digest};
 pub use read::reader::{OpenObject, PayloadChunk, PayloadReader};
 pub use slice::command::{CompleteUpload, PutObject, PutPart};
@@ -86,6 +89,10 @@ pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Vers
 pub use types::disk_state::DiskState;
 pub use types::event::{
     Cause, EventId, EventPage, EventQuery, EventType, EventTypes, ObjectOfEvent, Origin, StorageEvent, Tick,
+};
+pub use types::lifecycle::{DayLength, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole};
+pub use types::lifecycle_status::{
+    LifecyclePreview, LifecycleStatus, PlannedAction, PlannedRemoval, RuleCounts, RuleStatus,
 };
 pub use types::object::{
     Attributes, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, DeleteOptions, DeleteOutcome, EtagMatch,

@@ -293,3 +293,35 @@ pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);
 /// Most lookups for opening one version. Each attempt fails only if space was freed within the microseconds since its
 /// snapshot began, so the limit is reached only under a load that frees space without pause.
 pub(crate) const OPEN_ATTEMPTS_MAX: usize = 1000;
+
+/// Most lifecycle rules of one bucket (AWS has the same limit).
+pub const LIFECYCLE_RULES_MAX: usize = 1000;
+/// Most non-current versions that a lifecycle rule can keep.
+pub const NEWER_NONCURRENT_VERSIONS_MAX: u32 = 1000;
+/// Most days of a lifecycle rule: a hundred years.
+pub const LIFECYCLE_DAYS_MAX: u32 = 36_500;
+
+/// Time after the start of the service until the first lifecycle run, unless the interval is shorter.
+pub(crate) const LIFECYCLE_FIRST_RUN: Duration = Duration::from_secs(60);
+/// How often the lifecycle worker looks at the clock, and for changes of rules.
+pub(crate) const LIFECYCLE_LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How often the time that is trusted is saved. It is compared with the clock after a restart, by days.
+pub(crate) const TRUSTED_TIME_SAVE_INTERVAL: Duration = Duration::from_secs(3600);
+/// Most entries that one step of building or removing a due index changes: a few milliseconds.
+pub(crate) const INDEX_STEP_ENTRIES: usize = 1024;
+/// The same while requests arrive.
+pub(crate) const INDEX_STEP_ENTRIES_BUSY: usize = 64;
+/// Entries of a due index that are read from one snapshot: a few milliseconds, with the records of their versions.
+pub(crate) const DUE_PAGE_ENTRIES: usize = 4096;
+/// Most versions that one command removes because they are due: a few milliseconds of the committer.
+pub(crate) const EXPIRE_COMMAND_VERSIONS: usize = 256;
+/// The same while requests arrive, so that none of them waits noticeably longer for its commit.
+pub(crate) const EXPIRE_COMMAND_VERSIONS_BUSY: usize = 16;
+/// Entries of a due index that are examined for the next due time of one rule.
+pub(crate) const UPCOMING_ENTRIES_MAX: usize = 256;
+/// Most versions that a preview of a lifecycle rule reads.
+pub(crate) const PREVIEW_VERSIONS_MAX: u64 = 10_000_000;
+/// Longest time of a preview. Clients wait for it.
+pub(crate) const PREVIEW_TIME_MAX: Duration = Duration::from_secs(20);
+/// Most versions that a preview names.
+pub const PREVIEW_SAMPLE_MAX: usize = 100;

@@ -47,6 +47,15 @@ fn first_at_or_after<'t>(
     found.map(|(key, value)| Ok((key, record::decode(key, value)?))).transpose()
 }
 
+fn last_before<'t>(
+    txn: &'t RoTxn<'_>,
+    table: &Database,
+    key: &[u8],
+) -> Result<Option<(&'t [u8], Record<'t>)>, Error> {
+    let found = table.get_lower_than(txn, key)?;
+    found.map(|(key, value)| Ok((key, record::decode(key, value)?))).transpose()
+}
+
 /// Iterates over records in the order of their keys.
 pub struct Scan<'t> {
     inner: heed::RoRange<'t, heed::types::Bytes, heed::types::Bytes>,
@@ -181,6 +190,14 @@ impl ReadTxn<'_> {
     /// As [`ReadTxn::get`].
     pub fn first_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
         first_at_or_after(&self.txn, self.database(table), key)
+    }
+
+    /// Returns the last record whose key is less than `key`.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::get`].
+    pub fn last_before(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
+        last_before(&self.txn, self.database(table), key)
     }
 
     /// Iterates over the records from the key `from` on.
@@ -359,6 +376,14 @@ impl WriteTxn<'_> {
     /// As [`ReadTxn::get`].
     pub fn first_at_or_after(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
         first_at_or_after(&self.txn, self.database(table), key)
+    }
+
+    /// As [`ReadTxn::last_before`], including the changes of this transaction.
+    ///
+    /// # Errors
+    /// As [`ReadTxn::get`].
+    pub fn last_before(&self, table: Table, key: &[u8]) -> Result<Option<(&[u8], Record<'_>)>, Error> {
+        last_before(&self.txn, self.database(table), key)
     }
 
     /// As [`ReadTxn::scan`], including the changes of this transaction.

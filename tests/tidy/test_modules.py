@@ -46,6 +46,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"list"},
         {"api"},
         {"check"},
+        {"lifecycle"},
         {"fuzz", "simulation"},
     ],
     "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],

@@ -37,6 +37,11 @@ impl Throttle {
         self.busy_until.is_some_and(|until| now < until)
     }
 
+    /// Whether requests began recently.
+    pub(crate) fn is_store_busy(&mut self) -> bool {
+        self.is_busy(Instant::now())
+    }
+
     /// Most blocks of the next read.
     pub(crate) fn run_blocks(&mut self) -> u64 {
         if self.is_busy(Instant::now()) { 1 } else { BACKGROUND_RUN_BLOCKS }

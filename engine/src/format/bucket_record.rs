@@ -36,7 +36,7 @@ const CORS: u8 = 1 << 4;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
-    let BucketSettings { versioning, object_lock, default_retention, cors, quota } = settings;
+    let BucketSettings { versioning, object_lock, default_retention, cors, quota, lifecycle: _ } = settings;
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
     let versioning = match versioning {
         Versioning::Unversioned => 0,
@@ -114,6 +114,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
             bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
         },
+        lifecycle: None,
     })
 }
 
@@ -135,6 +136,7 @@ mod tests {
             default_retention: Some(DefaultRetention { mode: RetentionMode::Compliance, period }),
             cors: Some((*b"rules").into()),
             quota: Quota { bytes: Some(0), objects: Some(9) },
+            lifecycle: None,
         }
     }
 

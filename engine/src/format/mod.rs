@@ -5,10 +5,12 @@
 pub(crate) mod block;
 pub(crate) mod bucket_record;
 pub(crate) mod codec;
+pub(crate) mod due_record;
 pub(crate) mod event_record;
 pub(crate) mod extent;
 pub(crate) mod free_map;
 pub(crate) mod keys;
+pub(crate) mod lifecycle_record;
 pub(crate) mod object_record;
 pub(crate) mod part_record;
 pub(crate) mod payload_id;

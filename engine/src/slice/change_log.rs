@@ -65,6 +65,7 @@ pub(crate) enum FollowedTable {
     NullVersions,
     /// Events. They belong to no bucket here: its id is given as 0.
     Events,
+    Due,
 }
 
 impl FollowedTable {
@@ -76,7 +77,8 @@ impl FollowedTable {
             Self::Parts => Some(Self::Assembled),
             Self::Assembled => Some(Self::NullVersions),
             Self::NullVersions => Some(Self::Events),
-            Self::Events => None,
+            Self::Events => Some(Self::Due),
+            Self::Due => None,
         }
     }
 }

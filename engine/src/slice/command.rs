@@ -5,12 +5,14 @@ use crate::format::extent::Extent;
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
 use crate::types::event::{Origin, Tick};
+use crate::types::lifecycle::{DayLength, RuleId, VersionRole};
+use crate::types::lifecycle_status::RuleCounts;
 use crate::types::object::{
     Attributes, ChecksumAlgorithm, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
 };
 use crate::types::object_lock::{ObjectLock, Retention};
 use crate::types::upload::{NewUpload, PartInfo, UploadInfo};
-use cairn_model::{Etag, ObjectKey, UploadId, VersionName};
+use cairn_model::{Etag, ObjectKey, Timestamp, UploadId, VersionId, VersionName};
 use futures_channel::oneshot;
 use std::sync::Arc;
 
@@ -39,6 +41,10 @@ pub(crate) enum Command {
     FreeOrphans(Box<FreeOrphans>, Reply<Vec<Extent>>),
     /// Removes the oldest events, those before a tick, at most so many. Replies with their number.
     RemoveEvents { before: Tick, max: usize, reply: Reply<usize> },
+    /// Builds or removes a part of a bucket's due index. Replies with what is left to do.
+    IndexDue(IndexDue, Reply<DueProgress>),
+    /// Removes versions that lifecycle rules say are due.
+    Expire(Box<ExpireDue>, Reply<ExpireOutcome>),
 }
 
 impl Command {
@@ -60,6 +66,7 @@ impl Command {
                 | Self::ProbeEmpty(..)
                 | Self::FreeOrphans(..)
                 | Self::RemoveEvents { .. }
+                | Self::Expire(..)
         )
     }
 
@@ -79,6 +86,8 @@ impl Command {
             Self::ProbeEmpty(_, reply) => send(reply, error),
             Self::FreeOrphans(_, reply) => send(reply, error),
             Self::RemoveEvents { reply, .. } => send(reply, error),
+            Self::IndexDue(_, reply) => send(reply, error),
+            Self::Expire(_, reply) => send(reply, error),
         }
     }
 }
@@ -120,6 +129,56 @@ pub(crate) struct FreeOrphans {
     /// Number of a transaction. In its snapshot no record owned any of the runs.
     pub(crate) snapshot: u64,
     pub(crate) runs: Vec<Extent>,
+}
+
+/// A step towards the due index that a bucket should have: one if it has lifecycle rules, none otherwise.
+pub(crate) struct IndexDue {
+    /// Id of the bucket.
+    pub(crate) id: u64,
+    /// The bucket, if it exists.
+    pub(crate) bucket: Option<Arc<Bucket>>,
+    /// Most entries that are added or removed.
+    pub(crate) entries_max: usize,
+}
+
+/// What is left to do for a due index.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DueProgress {
+    /// Further steps are needed.
+    Unfinished,
+    /// The index is as it should be.
+    Finished,
+}
+
+/// Versions of one bucket that some rule may consider due.
+pub(crate) struct ExpireDue {
+    pub(crate) bucket: Arc<Bucket>,
+    /// The time that the worker trusts. Nothing that is due later is removed.
+    pub(crate) now: Timestamp,
+    pub(crate) day: DayLength,
+    /// The author of the changes, for their events.
+    pub(crate) origin: Origin,
+    pub(crate) candidates: Vec<DueVersion>,
+}
+
+/// An entry of a due index.
+#[derive(Clone, Debug)]
+pub(crate) struct DueVersion {
+    pub(crate) role: VersionRole,
+    pub(crate) since: Timestamp,
+    pub(crate) version: VersionId,
+    pub(crate) key: ObjectKey,
+}
+
+/// What was done with candidates.
+#[derive(Debug, Default)]
+pub(crate) struct ExpireOutcome {
+    /// The first so many candidates were decided. The others are left for another command.
+    pub(crate) decided: usize,
+    /// What each rule did.
+    pub(crate) counts: Vec<(RuleId, RuleCounts)>,
+    /// Why some candidates could not be removed: the last reason.
+    pub(crate) failure: Option<EngineError>,
 }
 
 /// A put of an object whose payload has been written.

@@ -9,12 +9,14 @@
 
 pub(crate) mod change_log;
 pub(crate) mod command;
+pub(crate) mod due_states;
 pub(crate) mod event_source;
 pub(crate) mod lookup;
 pub(crate) mod queue;
 pub(crate) mod staged;
 pub(crate) mod stopped;
 pub(crate) mod tables;
+pub(crate) mod version_chain;
 
 use crate::counters::CommitterCounters;
 use crate::device::files::Files;
@@ -29,6 +31,7 @@ use crate::format::superblock::{Superblock, sync_folder};
 use crate::format::usage_record;
 use crate::limits::{SLICES_MAX, UNIT_BYTES, first_volume_bytes};
 use crate::slice::change_log::ChangeLog;
+use crate::slice::due_states::{DueStates, read_due_states};
 use crate::slice::event_source::EventSource;
 use crate::slice::queue::Queue;
 use crate::slice::stopped::Stopped;
@@ -77,6 +80,7 @@ pub(crate) struct Slice {
     pub(crate) queue: Queue,
     pub(crate) counters: CommitterCounters,
     pub(crate) change_log: ChangeLog,
+    pub(crate) due_states: DueStates,
     pub(crate) maintenance: Mutex<MaintenanceRequests>,
     pub(crate) maintenance_wake: Condvar,
     /// Whether anything was ever written to the slice. Until then it keeps little space ready.
@@ -156,6 +160,7 @@ impl Slice {
             queue: Queue::default(),
             counters: CommitterCounters::default(),
             change_log: ChangeLog::default(),
+            due_states: DueStates::default(),
             maintenance: Mutex::default(),
             maintenance_wake: Condvar::new(),
             in_use: AtomicBool::new(false),
@@ -168,6 +173,7 @@ impl Slice {
         slice.load_free_map()?;
         let last = last_tick(&slice.environment, slice.tables.events).doing("reading", &meta)?;
         slice.events.signal.continue_after(last);
+        slice.load_due_states()?;
         let damaged = |error: EngineError| OpenError::Damaged { path: meta.clone(), what: error.to_string() };
         if slice.sequence().map_err(damaged)? > 0 {
             slice.note_use();
@@ -213,6 +219,16 @@ impl Slice {
         for (index, next) in next_free.into_iter().enumerate() {
             add(index, next, volumes[index].units());
         }
+        Ok(())
+    }
+
+    /// Reads which buckets have a due index.
+    fn load_due_states(&self) -> Result<(), OpenError> {
+        let meta = self.folder.join("meta");
+        let txn = self.environment.read().doing("reading", &meta)?;
+        let states = read_due_states(&txn, &self.tables);
+        self.due_states
+            .set(states.map_err(|error| OpenError::Damaged { path: meta.clone(), what: error.to_string() })?);
         Ok(())
     }
 

@@ -8,6 +8,7 @@
 //! | `assembled` | the key that the upload had in `uploads`, once it is completed | u64, the sequence of the version made of its parts |
 //! | `null_versions` | common prefix of the keys of a key's versions | u64, the sequence of its null version if that is not the newest |
 //! | `events` | u64 tick, big-endian | `event_record.rs` |
+//! | `due`, `due_state` | `due_record.rs` | `due_record.rs` |
 //! | `free_map` | `free_map.rs` | `free_map.rs` |
 //! | `usage` | `usage_record.rs` | `usage_record.rs` |
 //! | `slice` | `identity` | 16 bytes store id, u16 number of the slice |
@@ -15,6 +16,7 @@
 
 use crate::error::{OpenContext as _, OpenError};
 use crate::format::codec::SMALL_RECORD_VERSION;
+use crate::format::due_record::DUE_RECORD_VERSION;
 use crate::format::event_record::EVENT_RECORD_VERSION;
 use crate::format::object_record::OBJECT_RECORD_VERSION;
 use crate::format::part_record::PART_RECORD_VERSION;
@@ -38,6 +40,8 @@ pub(crate) struct Tables {
     pub(crate) assembled: Table,
     pub(crate) null_versions: Table,
     pub(crate) events: Table,
+    pub(crate) due: Table,
+    pub(crate) due_state: Table,
     pub(crate) free_map: Table,
     pub(crate) usage: Table,
     pub(crate) slice: Table,
@@ -53,6 +57,7 @@ impl Tables {
             FollowedTable::Assembled => (self.assembled, SMALL_RECORD_VERSION),
             FollowedTable::NullVersions => (self.null_versions, SMALL_RECORD_VERSION),
             FollowedTable::Events => (self.events, EVENT_RECORD_VERSION),
+            FollowedTable::Due => (self.due, DUE_RECORD_VERSION),
         }
     }
 }
@@ -73,6 +78,8 @@ pub(super) fn open_environment(folder: &Path) -> Result<(Environment, Tables), O
         assembled: table("assembled")?,
         null_versions: table("null_versions")?,
         events: table("events")?,
+        due: table("due")?,
+        due_state: table("due_state")?,
         free_map: table("free_map")?,
         usage: table("usage")?,
         slice: table("slice")?,

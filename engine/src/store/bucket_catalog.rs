@@ -3,6 +3,7 @@
 //! ```text
 //! table     key               value (little-endian)
 //! buckets   name              version 2: the record of `bucket_record.rs`
+//! lifecycle, lifecycle_counts   `lifecycle_record.rs`
 //! control   identity          version 1: 16 bytes store id
 //! control   next_bucket_id    version 1: u64
 //! events    u64 tick, big-endian  version 1: the event of a bucket (`event_record.rs`)
@@ -28,6 +29,7 @@ use crate::slice::Slice;
 use crate::slice::command::{Command, Reply};
 use crate::slice::event_source::EventSource;
 use crate::slice::tables::last_tick;
+use crate::store::lifecycle_records::SavedLifecycle;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
 use crate::types::event::{EventType, Origin, Tick};
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
@@ -60,6 +62,8 @@ pub(crate) enum CatalogCommand {
     },
     /// Saves the progress of the scrub.
     SaveScrub(ScrubRecord, Reply<()>),
+    /// Saves what lifecycle rules have done, and the time that the worker trusts.
+    SaveLifecycle(SavedLifecycle, Reply<()>),
     Stop,
 }
 
@@ -70,6 +74,8 @@ pub(crate) struct BucketCatalog {
     pub(crate) control_table: Table,
     pub(crate) events_table: Table,
     pub(crate) events: EventSource,
+    pub(crate) lifecycle_table: Table,
+    pub(crate) lifecycle_counts_table: Table,
     pub(crate) store: StoreId,
     /// The reason why the catalog accepts no more changes. Set once, when a commit failed so that its outcome is unknown.
     stopped: Arc<OnceLock<String>>,
@@ -100,12 +106,16 @@ impl BucketCatalog {
         let buckets_table = environment.table("buckets").doing("opening", &path)?;
         let control_table = environment.table("control").doing("opening", &path)?;
         let events_table = environment.table("events").doing("opening", &path)?;
+        let lifecycle_table = environment.table("lifecycle").doing("opening", &path)?;
+        let lifecycle_counts_table = environment.table("lifecycle_counts").doing("opening", &path)?;
         Ok(Self {
             environment,
             buckets_table,
             control_table,
             events_table,
             events,
+            lifecycle_table,
+            lifecycle_counts_table,
             store,
             stopped: Arc::default(),
             fault_reports: Arc::default(),
@@ -135,6 +145,7 @@ impl BucketCatalog {
                 let (key, record) = item.doing("reading", &path)?;
                 let bucket = bucket_record::decode(key, &record)
                     .ok_or_else(|| damaged("a bucket record of a form that this program does not know"))?;
+                catalog.load_rules(&txn, &bucket).map_err(|error| damaged(&error.to_string()))?;
                 buckets.insert(bucket.name.clone(), Arc::new(bucket));
             }
         }
@@ -157,7 +168,8 @@ impl BucketCatalog {
                     }
                     CatalogCommand::Change(_, _, _, reply)
                     | CatalogCommand::Delete(_, _, reply)
-                    | CatalogCommand::SaveScrub(_, reply) => {
+                    | CatalogCommand::SaveScrub(_, reply)
+                    | CatalogCommand::SaveLifecycle(_, reply) => {
                         drop(reply.send(Err(EngineError::Io(reason.clone()))))
                     }
                     CatalogCommand::RemoveEvents { reply, .. } => {
@@ -182,6 +194,9 @@ impl BucketCatalog {
                     drop(reply.send(self.remove_events(before, max)))
                 }
                 CatalogCommand::SaveScrub(record, reply) => drop(reply.send(self.save_scrub(&record))),
+                CatalogCommand::SaveLifecycle(saved, reply) => {
+                    drop(reply.send(self.save_lifecycle(&saved, buckets)))
+                }
                 CatalogCommand::Stop => return,
             }
             if self.stopped.get().is_none() {
@@ -253,6 +268,9 @@ impl BucketCatalog {
         bucket: &Bucket,
         settings: &BucketSettings,
     ) -> Result<(), EngineError> {
+        if settings.lifecycle != bucket.settings().lifecycle {
+            self.put_rules(&mut txn, bucket, settings.lifecycle.as_deref())?;
+        }
         let body = bucket_record::encode(bucket, settings);
         txn.put(self.buckets_table, bucket.name.as_str().as_bytes(), BUCKET_RECORD_VERSION, &body, &[])?;
         self.commit(txn)
@@ -283,6 +301,9 @@ impl BucketCatalog {
             }
             BucketChange::DefaultRetention(retention) => settings.default_retention = retention,
             BucketChange::Cors(rules) => settings.cors = rules,
+            BucketChange::Lifecycle(change) => {
+                settings.lifecycle = change.apply(before.lifecycle.as_deref())?;
+            }
             BucketChange::Quota(quota) => {
                 // Compared with the usage and enforced before it is durable, so that the usage cannot exceed it meanwhile.
                 bucket.set_quota(quota)?;
@@ -344,6 +365,7 @@ impl BucketCatalog {
         }
         let mut txn = self.environment.write()?;
         txn.remove(self.buckets_table, bucket.name.as_str().as_bytes())?;
+        self.put_rules(&mut txn, bucket, None)?;
         self.write_event(&mut txn, EventType::BucketDeleted, bucket, origin, clock.now())?;
         self.commit(txn)
     }
@@ -378,7 +400,7 @@ impl BucketCatalog {
     }
 
     /// Commits a transaction. Its events are final afterwards, unless the outcome is unknown.
-    fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
+    pub(super) fn commit(&self, txn: cairn_lmdb::WriteTxn<'_>) -> Result<(), EngineError> {
         let committed = txn.commit().map_err(EngineError::from);
         self.events.close_after(&committed);
         if let Err(error @ EngineError::Io(_)) = &committed {

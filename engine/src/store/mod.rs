@@ -12,10 +12,13 @@
 pub(crate) mod activity;
 pub(crate) mod background;
 pub(crate) mod bucket_catalog;
+pub(crate) mod clock_guard;
 pub(crate) mod compact;
 pub(crate) mod compaction;
 mod create;
 pub(crate) mod health;
+pub(crate) mod lifecycle;
+pub(crate) mod lifecycle_records;
 pub(crate) mod metrics;
 pub(crate) mod preflight;
 pub(crate) mod scrub_status;
@@ -43,6 +46,7 @@ use crate::store::activity::Activities;
 use crate::store::background::Inspections;
 use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
 use crate::store::compaction::Compactions;
+use crate::store::lifecycle::Lifecycle;
 use crate::store::scrub_status::ScrubStatus;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
@@ -128,6 +132,7 @@ pub struct Store {
     /// Counts refused changes of buckets, which no executor counts.
     bucket_counters: Arc<ExecutorCounters>,
     pub(crate) scrub: ScrubStatus,
+    pub(crate) lifecycle: Lifecycle,
     pub(crate) clock: Arc<dyn Clock>,
     buckets: Arc<Buckets>,
     pub(crate) catalog: Arc<BucketCatalog>,
@@ -194,6 +199,7 @@ impl Store {
             bucket_counters: executor_counters.add(),
             executor_counters,
             scrub: ScrubStatus::new(catalog.scrub_record()),
+            lifecycle: Lifecycle::new(catalog.lifecycle_counts()),
             clock: Arc::clone(&options.clock),
             buckets: Arc::new(RwLock::new(buckets)),
             catalog_stopped: catalog.stopped(),

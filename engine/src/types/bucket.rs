@@ -4,6 +4,7 @@
 //! makes a change durable before it publishes it here.
 
 use crate::error::EngineError;
+use crate::types::lifecycle::{LifecycleChange, LifecycleRules};
 use crate::types::object_lock::DefaultRetention;
 use cairn_model::{BucketName, Timestamp};
 use std::fmt;
@@ -44,6 +45,8 @@ pub struct BucketSettings {
     pub cors: Option<Arc<[u8]>>,
     /// Limits of its current objects.
     pub quota: Quota,
+    /// Lifecycle rules. They are stored in a record of their own.
+    pub lifecycle: Option<Arc<LifecycleRules>>,
 }
 
 /// A change of a bucket's settings.
@@ -57,6 +60,8 @@ pub enum BucketChange {
     Cors(Option<Arc<[u8]>>),
     /// Sets the quota.
     Quota(Quota),
+    /// Adds, replaces or removes a lifecycle rule.
+    Lifecycle(LifecycleChange),
 }
 
 /// A bucket.

@@ -5,6 +5,8 @@
 pub(crate) mod bucket;
 pub(crate) mod disk_state;
 pub(crate) mod event;
+pub(crate) mod lifecycle;
+pub(crate) mod lifecycle_status;
 pub(crate) mod object;
 pub(crate) mod object_lock;
 pub(crate) mod upload;

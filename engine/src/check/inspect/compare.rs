@@ -12,6 +12,7 @@ use crate::format::extent::Extent;
 use crate::format::free_map::{self, Bits, CHUNK_UNITS};
 use crate::format::usage_record;
 use crate::limits::{FINDINGS_MAX, REPAIRED_RUNS_MAX};
+use crate::slice::due_states::read_due_states;
 use crate::slice::tables::IDENTITY_KEY;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Entry, ReadTxn, Table, Totals};
@@ -52,8 +53,14 @@ fn compare_slice_records(
     report: &mut Report<'_>,
 ) -> Result<(), EngineError> {
     let slice = scan.slice;
-    for entry in count(txn, slice.tables.slice, totals)? {
-        scan.is_damaged |= entry?.record.is_err();
+    for table in [slice.tables.slice, slice.tables.due_state] {
+        for entry in count(txn, table, totals)? {
+            scan.is_damaged |= entry?.record.is_err();
+        }
+    }
+    if let Err(error) = read_due_states(txn, &slice.tables) {
+        let what = format!("slice {}: {error}", slice.number);
+        report.report(FindingKind::SliceRecordDamaged, what);
     }
     let mut identity = slice.superblock.store.0.to_vec();
     identity.extend_from_slice(&slice.number.to_le_bytes());

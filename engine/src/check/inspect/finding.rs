@@ -33,6 +33,8 @@ pub enum FindingKind {
     SequenceBehind,
     /// A null version is missing in the table of null versions, or an entry of the table refers to none.
     NullVersionMismatch,
+    /// The due index lacks an entry of a version, or has one that does not match.
+    DueIndexMismatch,
     /// The parts of a version, or the reference from its upload, do not match the version.
     PartsMismatch,
     /// A part belongs to no upload and no version.
@@ -67,7 +69,7 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// All kinds.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::SuperblockDamaged,
         Self::BucketDamaged,
         Self::BucketIdInvalid,
@@ -82,6 +84,7 @@ impl FindingKind {
         Self::WrongSlice,
         Self::SequenceBehind,
         Self::NullVersionMismatch,
+        Self::DueIndexMismatch,
         Self::PartsMismatch,
         Self::PartWithoutUpload,
         Self::UnknownBucket,
@@ -117,6 +120,7 @@ impl FindingKind {
             Self::WrongSlice => "wrong_slice",
             Self::SequenceBehind => "sequence_behind",
             Self::NullVersionMismatch => "null_version_mismatch",
+            Self::DueIndexMismatch => "due_index_mismatch",
             Self::PartsMismatch => "parts_mismatch",
             Self::PartWithoutUpload => "part_without_upload",
             Self::UnknownBucket => "unknown_bucket",

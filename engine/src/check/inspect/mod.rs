@@ -21,6 +21,7 @@
 //! are the limit on entries, a damaged record whose extents are unknown, and more changes than the log holds.
 
 mod compare;
+mod due;
 mod finding;
 mod records;
 mod relations;

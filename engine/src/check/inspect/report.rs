@@ -2,6 +2,7 @@
 
 use super::{Finding, FindingKind, Inspection};
 use crate::error::EngineError;
+use crate::format::due_record::DueKey;
 use crate::format::keys;
 use crate::limits::{FINDINGS_MAX, INSPECTION_SEGMENT_RECORDS};
 use crate::slice::change_log::FollowedTable;
@@ -90,6 +91,8 @@ impl<'s> Report<'s> {
             FollowedTable::Uploads | FollowedTable::Assembled => of_upload(encoded, detail),
             FollowedTable::Parts => keys::decode_part(encoded)
                 .and_then(|(upload, number)| of_upload(upload, &format!("part {number}: {detail}"))),
+            FollowedTable::Due => DueKey::decode(encoded)
+                .map(|entry| (entry.bucket, Vec::new(), Some(entry.version), detail.to_owned())),
             // The key of a version without its sequence. Any sequence makes it decodable.
             FollowedTable::NullVersions => keys::decode(&keys::with_sequence(encoded, 0))
                 .map(|(bucket, key, _)| (bucket, key, None, detail.to_owned())),
@@ -104,8 +107,8 @@ impl<'s> Report<'s> {
             return self.report(kind, format!("{detail}; key {shown}"));
         };
         let bucket = self.buckets.get(&bucket).cloned();
-        let key = String::from_utf8_lossy(&key).into_owned();
-        self.add(Finding { kind, bucket, key: Some(key), version, detail });
+        let key = Some(String::from_utf8_lossy(&key).into_owned()).filter(|key| !key.is_empty());
+        self.add(Finding { kind, bucket, key, version, detail });
     }
 
     fn add(&mut self, finding: Finding) {

@@ -3,6 +3,7 @@
 //! [`super`] explains why the scan sees one consistent state.
 
 use super::FindingKind;
+use super::due;
 use super::records::{self, SliceFacts};
 use super::relations::{self, PartOwner};
 use super::replica::{Cursor, Replica};
@@ -10,6 +11,7 @@ use super::report::Report;
 use super::surroundings::{self, VolumeBounds};
 use crate::error::EngineError;
 use crate::format::codec;
+use crate::format::due_record::DueState;
 use crate::format::event_record;
 use crate::format::extent::Extent;
 use crate::format::keys;
@@ -19,6 +21,7 @@ use crate::format::upload_record;
 use crate::limits::SLICES_MAX;
 use crate::slice::Slice;
 use crate::slice::change_log::FollowedTable;
+use crate::slice::due_states::{DueStateMap, read_due_states};
 use crate::slice::tables::SEQUENCE_KEY;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Entry, ReadTxn, Record, Table};
@@ -66,6 +69,8 @@ pub(super) struct Scan<'s> {
     /// The last record that was read.
     pub(super) cursor: Cursor,
     pub(super) unconfirmed: Vec<UnknownBucketRecord>,
+    /// Which buckets have a due index in the snapshot.
+    pub(super) due_states: DueStateMap,
     /// Parts that were looked up for the record of a version.
     parts_looked_up: u64,
 }
@@ -80,6 +85,7 @@ impl<'s> Scan<'s> {
             is_damaged: false,
             cursor: Cursor::before(FollowedTable::Objects),
             unconfirmed: Vec::new(),
+            due_states: DueStateMap::default(),
             parts_looked_up: 0,
         }
     }
@@ -100,6 +106,8 @@ impl<'s> Scan<'s> {
             // A damaged sequence is reported separately.
             sequence: sequence(self.slice, txn).unwrap_or(u64::MAX),
         };
+        // A damaged state is reported with the comparison.
+        self.due_states = read_due_states(txn, &self.slice.tables).unwrap_or_default();
         let mut read = 0;
         loop {
             let Cursor { table, key } = self.cursor.clone();
@@ -156,6 +164,9 @@ impl<'s> Scan<'s> {
                 relations::check_null_entry(txn, &self.slice.tables, entry.key, stored)
             }
             FollowedTable::Events => check_event(entry.key, stored),
+            FollowedTable::Due => {
+                due::check_due_entry(txn, &self.slice.tables, &self.due_states, entry.key, stored)
+            }
         };
         match read {
             Ok(None) => {}
@@ -204,10 +215,13 @@ impl<'s> Scan<'s> {
             }
             Content::DeleteMarker => {}
         }
-        if !is_newest && info.is_null {
-            return relations::check_older_null(txn, tables, key, info.version.0);
+        if !is_newest
+            && info.is_null
+            && let Some(found) = relations::check_older_null(txn, tables, key, info.version.0)?
+        {
+            return Ok(Some(found));
         }
-        Ok(None)
+        due::check_indexed(txn, tables, &self.due_states, key, stored)
     }
 
     fn read_upload(
@@ -268,6 +282,10 @@ impl<'s> Scan<'s> {
     fn check_bucket(&mut self, key: &[u8], report: &Report<'_>) {
         let Some((bucket, _)) = key.split_first_chunk::<8>() else { return };
         let bucket = u64::from_be_bytes(*bucket);
+        let is_removed = self.due_states.get(&bucket) == Some(&DueState::Removing);
+        if self.cursor.table == FollowedTable::Due && is_removed {
+            return;
+        }
         if !report.buckets.contains_key(&bucket) {
             let (table, _) = self.slice.tables.followed(self.cursor.table);
             let followed = Some(self.cursor.table);

@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::format::bucket_record;
 use crate::format::codec;
 use crate::format::extent::Extent;
+use crate::format::lifecycle_record;
 use crate::format::superblock;
 use crate::slice::Slice;
 use crate::store::Store;
@@ -128,7 +129,16 @@ fn compare_buckets(
             report.report(FindingKind::BucketIdInvalid, what);
         }
     }
-    for table in [control.buckets_table, control.control_table, control.events_table] {
+    for entry in txn.entries(control.lifecycle_table, None)? {
+        let entry = entry?;
+        let record = entry.record.as_ref().ok();
+        if record.is_none_or(|record| lifecycle_record::decode(record.version, record.body).is_err()) {
+            damaged("the lifecycle rules of a bucket", report);
+        }
+    }
+    let lifecycle_tables = [control.lifecycle_table, control.lifecycle_counts_table];
+    let others = [control.buckets_table, control.control_table, control.events_table];
+    for table in others.into_iter().chain(lifecycle_tables) {
         for entry in txn.entries(table, None)? {
             counted.records += 1;
             counted.hash = counted.hash.wrapping_add(entry?.stored_checksum);

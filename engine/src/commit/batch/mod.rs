@@ -11,7 +11,9 @@
 //! Refusals are reported after the commit too. They may depend on earlier changes of the same batch, which nobody may see
 //! if the commit fails.
 
+mod due_index;
 mod events;
+mod expire;
 mod lookup;
 mod object_lock;
 mod quota;
@@ -32,6 +34,7 @@ use crate::limits::BATCH_PARTS_MAX;
 use crate::slice::Slice;
 use crate::slice::change_log::Change;
 use crate::slice::command::{Command, FreeOrphans, Reply};
+use crate::slice::due_states::DueStateMap;
 use crate::slice::tables::{SEQUENCE_KEY, Tables};
 use crate::space::allocator::{RemovedPayload, Reservation};
 use crate::types::bucket::{Bucket, Usage};
@@ -79,6 +82,9 @@ pub(crate) struct Batch<'s> {
     quota_reservations: Vec<QuotaReservation>,
     /// The changes of records, if someone follows the slice's change log.
     changes: Option<Vec<Change>>,
+    /// Which buckets have a due index, with the changes of this batch.
+    due_states: DueStateMap,
+    due_states_changed: bool,
     /// Number of part records that were read or removed.
     parts_touched: usize,
     /// Buffer for the body of a version's record.
@@ -107,6 +113,8 @@ impl<'s> Batch<'s> {
             removed: Vec::new(),
             freed_orphans: Vec::new(),
             quota_reservations: Vec::new(),
+            due_states: slice.due_states.get(),
+            due_states_changed: false,
             parts_touched: 0,
             body: Vec::new(),
             event_body: Vec::new(),
@@ -159,6 +167,14 @@ impl<'s> Batch<'s> {
             }
             Command::ProbeEmpty(bucket, reply) => {
                 let outcome = self.is_empty(bucket).map_err(Failure::Broken);
+                self.complete(outcome, reply)
+            }
+            Command::IndexDue(step, reply) => {
+                let outcome = self.step_due_index(&step);
+                self.complete(outcome, reply)
+            }
+            Command::Expire(expire, reply) => {
+                let outcome = self.expire(&expire);
                 self.complete(outcome, reply)
             }
             Command::FreeOrphans(orphans, reply) => {
@@ -236,6 +252,7 @@ impl<'s> Batch<'s> {
         }
         let Self { slice, txn, usage, completions, reservations, removed, freed_orphans, changes, .. } = self;
         let quota_reservations = self.quota_reservations;
+        let due_states = self.due_states_changed.then_some(self.due_states);
         let number = txn.id();
         if let Some(changes) = changes {
             slice.change_log.append(number, changes);
@@ -253,6 +270,9 @@ impl<'s> Batch<'s> {
             return Err(error);
         }
         slice.faults.after_commit();
+        if let Some(states) = due_states {
+            slice.due_states.set(states);
+        }
         reservations.into_iter().for_each(Reservation::commit);
         slice.allocator.free_removed(removed);
         slice.allocator.free_orphans(freed_orphans);

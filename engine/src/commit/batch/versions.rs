@@ -17,6 +17,7 @@ use crate::format::object_record::{Content, ObjectRecord};
 use crate::slice::change_log::FollowedTable;
 use crate::slice::command::{DeleteObject, PutObject};
 use crate::slice::staged::StagedParts;
+use crate::slice::version_chain::ChainedVersion;
 use crate::space::allocator::{RemovedPayload, Reservation};
 use crate::types::bucket::{QuotaUsage, Versioning};
 use crate::types::object::{DeleteOptions, DeleteOutcome, ObjectInfo, PutOutcome, WriteCondition};
@@ -146,6 +147,9 @@ impl Batch<'_> {
             self.insert_null_entry(target, newest.record.info.version)?;
         }
         let key = keys::with_sequence(&target.versions, record.info.version.0);
+        let (version, is_delete_marker) = (record.info.version, record.is_delete_marker());
+        let chained = ChainedVersion { key: key.clone(), version, last_modified: now, is_delete_marker };
+        self.index_version(target, chained)?;
         let bytes = RecordBytes { body: &body, tail: inline };
         let accounting = Accounting::of_version(&record);
         self.insert_record(&target.bucket, FollowedTable::Objects, &key, bytes, accounting)?;
@@ -178,25 +182,34 @@ impl Batch<'_> {
             return self.delete_version(&target, author, *name, condition, *bypass_governance);
         }
         let newest = self.newest(&target)?;
-        let current = current_object(newest.as_ref());
-        condition.check(current)?;
-        let existed = current.is_some();
+        condition.check(current_object(newest.as_ref()))?;
+        self.delete_current(&target, author, newest)
+    }
+
+    /// Deletes the current object, with a delete marker if the bucket keeps versions. `newest` is the newest version.
+    pub(super) fn delete_current(
+        &mut self,
+        target: &TargetKey,
+        author: Author<'_>,
+        newest: Option<FoundVersion>,
+    ) -> Result<DeleteOutcome, Failure> {
+        let existed = current_object(newest.as_ref()).is_some();
         if target.bucket.versioning() == Versioning::Unversioned {
             if let Some(newest) = newest {
-                self.remove_newest(&target, author, newest, false)?;
+                self.remove_newest(target, author, newest, false)?;
             }
             return Ok(DeleteOutcome { existed, version: None, is_delete_marker: false });
         }
-        let info = self.next_version_info(&target);
+        let info = self.next_version_info(target);
         let record = ObjectRecord::delete_marker(info.version, info.last_modified, info.is_null);
         let name = record.info.version_name();
         let (allocated, freed) = (Vec::new(), Vec::new());
         let new = NewVersion { record, inline: &[], allocated, reservation: None, freed };
         let Written { record: marker, removed_object, .. } =
-            self.write_version(&target, newest.as_ref(), new)?;
+            self.write_version(target, newest.as_ref(), new)?;
         // A marker over nothing deletes nothing, unless it takes the place of a null version that is not the newest.
         if existed || removed_object {
-            self.write_event_of_marker(&target, author, &marker.info)?;
+            self.write_event_of_marker(target, author, &marker.info)?;
         }
         Ok(DeleteOutcome { existed, version: Some(name), is_delete_marker: true })
     }
@@ -222,21 +235,33 @@ impl Batch<'_> {
             self.remove_newest(target, author, found, bypass_governance)?;
             return Ok(outcome);
         }
-        let is_null = found.record.info.is_null;
+        self.remove_older(target, author, found, bypass_governance)?;
+        Ok(outcome)
+    }
+
+    /// Removes a version that is not the newest of its key.
+    pub(super) fn remove_older(
+        &mut self,
+        target: &TargetKey,
+        author: Author<'_>,
+        found: FoundVersion,
+        bypass_governance: bool,
+    ) -> Result<(), Failure> {
+        let (is_null, was_marker) = (found.record.info.is_null, found.record.is_delete_marker());
         let removal = self.plan_removal(target, found, self.clock.now(), bypass_governance)?;
         self.transfer_extents(&[], &removal.extents(), None)?;
         let removed = self.remove_version(target, removal)?;
-        self.write_event_of_removal(target, author, &removed, is_delete_marker)?;
+        self.write_event_of_removal(target, author, &removed, was_marker)?;
         if is_null {
             self.remove_null_entry(target)?;
         }
-        Ok(outcome)
+        Ok(())
     }
 
     /// Removes the newest version of a key. The next older one becomes the newest.
     ///
     /// That must be within the quota: otherwise removing delete markers could bring back any number of objects.
-    fn remove_newest(
+    pub(super) fn remove_newest(
         &mut self,
         target: &TargetKey,
         author: Author<'_>,
@@ -283,6 +308,7 @@ impl Batch<'_> {
     fn remove_version(&mut self, target: &TargetKey, removal: Removal) -> Result<ObjectInfo, Failure> {
         let extents = removal.extents();
         let Removal { found, parts } = removal;
+        self.unindex_version(target, &found)?;
         let accounting = Accounting::of_version(&found.record);
         self.remove_record(&target.bucket, FollowedTable::Objects, &found.key, accounting)?;
         match found.record.content {

@@ -1,0 +1,78 @@
+//! Compares the due index with the versions that it is about.
+//!
+//! Entry and version are compared in the same snapshot, in both directions: each version that the index should have has its
+//! entry, and each entry is about the role that its version has.
+
+use super::FindingKind;
+use crate::error::EngineError;
+use crate::format::due_record::{DueKey, DueState};
+use crate::format::keys;
+use crate::slice::due_states::DueStateMap;
+use crate::slice::tables::Tables;
+use crate::slice::version_chain::{ChainedVersion, VersionChain};
+use cairn_lmdb::{ReadTxn, Record};
+
+/// The inconsistency, if there is one.
+type CheckResult = Result<Option<(FindingKind, &'static str)>, EngineError>;
+
+const fn mismatch(what: &'static str) -> CheckResult {
+    Ok(Some((FindingKind::DueIndexMismatch, what)))
+}
+
+/// Checks that a version has its entry, if the index should have it.
+pub(super) fn check_indexed(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    states: &DueStateMap,
+    key: &[u8],
+    stored: Record<'_>,
+) -> CheckResult {
+    let Some((bucket, object, _)) = keys::decode(key) else { return Ok(None) };
+    if !states.get(&bucket).is_some_and(|state| state.has(key)) {
+        return Ok(None);
+    }
+    let versions = &key[..keys::shared_length(key)];
+    let chain = VersionChain { records: txn, objects: tables.objects, versions };
+    let version = ChainedVersion::decode(key, stored)?;
+    let Some((role, since)) = chain.role_of(&version)? else { return Ok(None) };
+    let entry = DueKey { bucket, role, since, version: version.version };
+    match txn.get(tables.due, &entry.encode())? {
+        Some(found) if found.body == object => Ok(None),
+        _ => mismatch("the due index has no entry for it"),
+    }
+}
+
+/// Checks that an entry is about a version that has the role, if the index should have it.
+pub(super) fn check_due_entry(
+    txn: &ReadTxn<'_>,
+    tables: &Tables,
+    states: &DueStateMap,
+    key: &[u8],
+    stored: Record<'_>,
+) -> CheckResult {
+    let Some(entry) = DueKey::decode(key) else {
+        return Ok(Some((
+            FindingKind::KeyUndecodable,
+            "the key of an entry of the due index does not decode",
+        )));
+    };
+    let state = states.get(&entry.bucket);
+    if state == Some(&DueState::Removing) {
+        return Ok(None);
+    }
+    let Some(versions) = keys::versions_of(entry.bucket, stored.body) else {
+        return mismatch("an entry of the due index has an invalid object key");
+    };
+    let key = keys::with_sequence(&versions, entry.version.0);
+    if !state.is_some_and(|state| state.has(&key)) {
+        return mismatch("the due index has an entry that it should not have yet");
+    }
+    let Some(record) = txn.get(tables.objects, &key)? else {
+        return mismatch("an entry of the due index is about no version");
+    };
+    let chain = VersionChain { records: txn, objects: tables.objects, versions: &versions };
+    if chain.role_of(&ChainedVersion::decode(&key, record)?)? != Some((entry.role, entry.since)) {
+        return mismatch("an entry of the due index says another role or date than its version has");
+    }
+    Ok(None)
+}

@@ -1,0 +1,61 @@
+//! When something is due next, for each rule of a bucket.
+
+use crate::error::EngineError;
+use crate::format::due_record::DueKey;
+use crate::limits::UPCOMING_ENTRIES_MAX;
+use crate::slice::Slice;
+use crate::store::Store;
+use crate::types::bucket::Bucket;
+use crate::types::lifecycle::{DayLength, LifecycleRule, LifecycleRules, VersionRole};
+use cairn_model::{Timestamp, VersionId};
+
+/// Returns for each rule when the first version after `now` is due. `None` if there is none, or if none is among the first
+/// entries of the index.
+pub(super) fn next_due(
+    store: &Store,
+    bucket: &Bucket,
+    rules: &LifecycleRules,
+    now: Timestamp,
+) -> Result<Vec<Option<Timestamp>>, EngineError> {
+    let day = store.lifecycle.day();
+    let mut upcoming = Vec::new();
+    for rule in rules.iter() {
+        let mut next = None;
+        if rule.is_enabled {
+            for slice in &store.slices {
+                for role in VersionRole::ALL {
+                    let found = next_of(slice, bucket, rule, role, day, now)?;
+                    next = [next, found].into_iter().flatten().min();
+                }
+            }
+        }
+        upcoming.push(next);
+    }
+    Ok(upcoming)
+}
+
+fn next_of(
+    slice: &Slice,
+    bucket: &Bucket,
+    rule: &LifecycleRule,
+    role: VersionRole,
+    day: DayLength,
+    now: Timestamp,
+) -> Result<Option<Timestamp>, EngineError> {
+    if rule.due_at(role, now, day).is_none() {
+        return Ok(None);
+    }
+    // Whatever began until then is due already.
+    let since = rule.latest_due(role, now, day).map_or(0, |latest| latest.0.saturating_add(1));
+    let first = DueKey { bucket: bucket.id, role, since: Timestamp(since), version: VersionId(0) };
+    let txn = slice.environment.read()?;
+    for entry in txn.entries(slice.tables.due, Some(&first.encode()))?.take(UPCOMING_ENTRIES_MAX) {
+        let entry = entry?;
+        let key = DueKey::decode(entry.key).filter(|key| (key.bucket, key.role) == (bucket.id, role));
+        let Some(key) = key else { return Ok(None) };
+        if entry.record.is_ok_and(|record| record.body.starts_with(rule.prefix.as_bytes())) {
+            return Ok(rule.due_at(role, key.since, day));
+        }
+    }
+    Ok(None)
+}

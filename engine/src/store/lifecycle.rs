@@ -1,0 +1,136 @@
+//! State of lifecycle rules that the worker and all requests share: settings, status, pause.
+
+use crate::error::EngineError;
+use crate::store::Store;
+use crate::store::bucket_catalog::CatalogCommand;
+use crate::store::clock_guard::ClockGuard;
+use crate::store::lifecycle_records::SavedLifecycle;
+use crate::types::bucket::Bucket;
+use crate::types::lifecycle::{DayLength, RuleId};
+use crate::types::lifecycle_status::{LifecycleStatus, RuleCounts, RuleStatus};
+use cairn_model::Timestamp;
+use futures_channel::oneshot;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+#[derive(Debug, Default)]
+pub(crate) struct LifecycleState {
+    pub(crate) worker: LifecycleStatus,
+    pub(crate) rules: HashMap<RuleId, RuleStatus>,
+    /// Rules whose counts have changed since they were saved.
+    pub(crate) unsaved: HashSet<RuleId>,
+    pub(crate) guard: Option<ClockGuard>,
+}
+
+/// Lifecycle in memory.
+#[derive(Debug)]
+pub(crate) struct Lifecycle {
+    day_seconds: AtomicU64,
+    state: Mutex<LifecycleState>,
+}
+
+impl Lifecycle {
+    pub(crate) fn new(counts: HashMap<RuleId, RuleCounts>) -> Self {
+        let with_counts = |counts| RuleStatus { counts, ..RuleStatus::default() };
+        let rules = counts.into_iter().map(|(rule, counts)| (rule, with_counts(counts))).collect();
+        Self {
+            day_seconds: AtomicU64::new(DayLength::default().0),
+            state: Mutex::new(LifecycleState { rules, ..LifecycleState::default() }),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, LifecycleState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the length of a day.
+    pub(crate) fn day(&self) -> DayLength {
+        DayLength(self.day_seconds.load(Ordering::Relaxed))
+    }
+
+    /// Adds what rules did.
+    pub(crate) fn add_counts(&self, counts: &[(RuleId, RuleCounts)]) {
+        let mut state = self.lock();
+        for (rule, counts) in counts {
+            state.rules.entry(*rule).or_default().counts.add(counts);
+            state.worker.counts.add(counts);
+            state.unsaved.insert(*rule);
+        }
+    }
+}
+
+impl Store {
+    /// Sets the length of a day in lifecycle rules. Called once, before requests are served.
+    pub fn set_lifecycle_day(&self, day: DayLength) {
+        self.lifecycle.day_seconds.store(day.0, Ordering::Relaxed);
+    }
+
+    /// Returns the length of a day in lifecycle rules.
+    #[must_use]
+    pub fn lifecycle_day(&self) -> DayLength {
+        self.lifecycle.day()
+    }
+
+    /// Returns the state of the lifecycle worker.
+    #[must_use]
+    pub fn lifecycle_status(&self) -> LifecycleStatus {
+        self.lifecycle.lock().worker.clone()
+    }
+
+    /// Returns for how many seconds the oldest version that is due has been due.
+    #[must_use]
+    pub fn lifecycle_overdue_seconds(&self) -> u64 {
+        self.lifecycle_status().oldest_overdue_seconds(self.clock.now())
+    }
+
+    /// Returns the state of a rule.
+    #[must_use]
+    pub fn lifecycle_rule_status(&self, rule: RuleId) -> RuleStatus {
+        self.lifecycle.lock().rules.get(&rule).cloned().unwrap_or_default()
+    }
+
+    /// Lets the worker continue after a jump of the clock. The clock is trusted from now on.
+    pub fn resume_lifecycle(&self) {
+        let mut state = self.lifecycle.lock();
+        state.worker.paused = None;
+        state.guard = Some(ClockGuard::trusting(self.clock.now()));
+    }
+
+    /// Returns the bucket that has a rule.
+    #[must_use]
+    pub fn bucket_of_rule(&self, rule: RuleId) -> Option<Arc<Bucket>> {
+        let has = |bucket: &Arc<Bucket>| {
+            bucket.settings().lifecycle.as_ref().is_some_and(|rules| rules.get(rule).is_some())
+        };
+        self.buckets().into_iter().find(has)
+    }
+
+    /// Returns when a current object expires, and by which rule. `None` if no rule is about it.
+    #[must_use]
+    pub fn expiration_of(
+        &self,
+        bucket: &Bucket,
+        key: &str,
+        last_modified: Timestamp,
+    ) -> Option<(Timestamp, RuleId)> {
+        let settings = bucket.settings();
+        settings.lifecycle.as_ref()?.expiration_of(key.as_bytes(), last_modified, self.lifecycle.day())
+    }
+
+    /// Saves what has changed since the last time, and the time if it is trusted. Durable when this returns.
+    pub(crate) async fn save_lifecycle(&self, trusted_time: Option<Timestamp>) -> Result<(), EngineError> {
+        let counts: Vec<_> = {
+            let mut state = self.lifecycle.lock();
+            let unsaved = std::mem::take(&mut state.unsaved);
+            let of = |rule: RuleId| state.rules.get(&rule).map(|status| (rule, status.counts));
+            unsaved.into_iter().filter_map(of).collect()
+        };
+        if counts.is_empty() && trusted_time.is_none() {
+            return Ok(());
+        }
+        let (reply, answer) = oneshot::channel();
+        self.send_to_catalog(CatalogCommand::SaveLifecycle(SavedLifecycle { trusted_time, counts }, reply))?;
+        answer.await.map_err(|_| EngineError::ShuttingDown)?
+    }
+}
