@@ -52,6 +52,8 @@ pub(crate) enum AdminError {
     PolicyNotFound,
     /// No management token has this id.
     TokenNotFound,
+    /// No lifecycle rule has this id.
+    LifecycleRuleNotFound,
     /// A service account with this name exists.
     AccountAlreadyExists,
     /// The policy is attached to accounts: a message with their number.
@@ -105,6 +107,7 @@ impl AdminError {
             | Self::AccountNotFound
             | Self::CredentialNotFound
             | Self::PolicyNotFound
+            | Self::LifecycleRuleNotFound
             | Self::TokenNotFound
             | Self::WebhookNotFound
             | Self::DeliveryNotFound => StatusCode::NOT_FOUND,
@@ -146,6 +149,7 @@ impl AdminError {
             Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
             Self::PolicyNotFound => "POLICY_NOT_FOUND",
             Self::TokenNotFound => "TOKEN_NOT_FOUND",
+            Self::LifecycleRuleNotFound => "LIFECYCLE_RULE_NOT_FOUND",
             Self::AccountAlreadyExists => "SERVICE_ACCOUNT_ALREADY_EXISTS",
             Self::PolicyInUse(_) => "POLICY_IN_USE",
             Self::LimitReached(_) => "LIMIT_REACHED",
@@ -216,6 +220,7 @@ impl AdminError {
             Self::CredentialNotFound => "the credential does not exist".to_owned(),
             Self::PolicyNotFound => "the policy does not exist".to_owned(),
             Self::TokenNotFound => "the management token does not exist".to_owned(),
+            Self::LifecycleRuleNotFound => "the lifecycle rule does not exist".to_owned(),
             Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
             Self::PolicyInUse(message) | Self::LimitReached(message) | Self::InvalidWebhookTarget(message) => {
                 message.clone()
@@ -251,6 +256,7 @@ impl From<EngineError> for AdminError {
             }
             EngineError::NoSuchVersion => Self::VersionNotFound,
             EngineError::NoSuchUpload => Self::UploadNotFound,
+            EngineError::NoSuchLifecycleRule => Self::LifecycleRuleNotFound,
             EngineError::BucketAlreadyExists => Self::BucketAlreadyExists,
             EngineError::BucketNotEmpty => {
                 Self::BucketNotEmpty("objects, versions, delete markers or unfinished uploads".to_owned())

@@ -9,7 +9,7 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, events, metrics, objects, openapi, policies,
+    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, metrics, objects, openapi, policies,
     storage, system, tokens, verify,
 };
 use crate::operation::{Access, Operation};
@@ -134,6 +134,29 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/buckets/{bucket}/versioning", ALL, "get_versioning", handler!(buckets::versioning)),
     put("/api/v1/buckets/{bucket}/versioning", STORAGE, "set_versioning", handler!(buckets::set_versioning)),
     put("/api/v1/buckets/{bucket}/quota", STORAGE, "set_quota", handler!(buckets::set_quota)),
+    get("/api/v1/buckets/{bucket}/lifecycle", ALL, "list_lifecycle_rules", handler!(lifecycle::list)),
+    post("/api/v1/buckets/{bucket}/lifecycle", STORAGE, "create_lifecycle_rule", handler!(lifecycle::create)),
+    post(
+        "/api/v1/buckets/{bucket}/lifecycle/preview",
+        STORAGE,
+        "preview_lifecycle_rule",
+        handler!(lifecycle::preview),
+    )
+    .unrecorded(),
+    put(
+        "/api/v1/buckets/{bucket}/lifecycle/{rule_id}",
+        STORAGE,
+        "replace_lifecycle_rule",
+        handler!(lifecycle::replace),
+    ),
+    delete(
+        "/api/v1/lifecycle-rules/{id}",
+        STORAGE,
+        "delete_lifecycle_rule",
+        handler!(lifecycle::delete),
+    ),
+    get("/api/v1/lifecycle/status", ALL, "get_lifecycle_status", handler!(lifecycle::status)),
+    post("/api/v1/lifecycle/resume", STORAGE, "resume_lifecycle", handler!(lifecycle::resume)),
     get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)).data_read(),
     get("/api/v1/buckets/{bucket}/object/{key}", ALL, "get_object", handler!(objects::metadata)).data_read(),
     put("/api/v1/buckets/{bucket}/object/{key}", STORAGE, "upload_object", handler!(objects::put)),

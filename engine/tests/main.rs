@@ -6,6 +6,7 @@
 mod compact;
 mod encryption;
 mod events;
+mod lifecycle;
 mod model;
 mod multipart;
 mod objects;

@@ -325,7 +325,9 @@ impl From<EngineError> for S3Error {
             EngineError::ObjectLocked => ErrorCode::AccessDenied,
             EngineError::InvalidBucketState => ErrorCode::InvalidBucketState,
             EngineError::QuotaExceeded => ErrorCode::QuotaExceeded,
-            EngineError::QuotaBelowUsage => ErrorCode::InvalidRequest,
+            EngineError::QuotaBelowUsage
+            | EngineError::NoSuchLifecycleRule
+            | EngineError::TooManyLifecycleRules => ErrorCode::InvalidRequest,
             EngineError::NoSuchUpload => ErrorCode::NoSuchUpload,
             EngineError::InvalidPart(_) => ErrorCode::InvalidPart,
             EngineError::PreconditionFailed => ErrorCode::PreconditionFailed,

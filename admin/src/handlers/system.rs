@@ -93,7 +93,7 @@ impl From<Capabilities> for CapabilitiesBody {
             versioning: true,
             webhooks: configured.events,
             events: configured.events,
-            lifecycle: false,
+            lifecycle: true,
             object_browser: false,
             erasure_coding: false,
         }

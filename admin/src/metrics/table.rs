@@ -3,8 +3,8 @@
 //! A scrape does no I/O on an executor: counters are read from memory, and a separate thread reads the metrics of the
 //! process. `docs/metrics.md` lists every metric.
 
-use cairn_engine::{DiskState, ScrubRecord, Store, StoreMetrics, StoreUsage};
-use cairn_model::{DURATION_BOUNDS, HistogramSnapshot, u64_of};
+use cairn_engine::{DiskState, LifecycleStatus, ScrubRecord, Store, StoreMetrics, StoreUsage};
+use cairn_model::{DURATION_BOUNDS, HistogramSnapshot, Timestamp, u64_of};
 use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
@@ -18,6 +18,7 @@ struct Snapshot<'s> {
     store: &'s Store,
     usage: StoreUsage,
     scrub: ScrubRecord,
+    lifecycle: LifecycleStatus,
     store_metrics: StoreMetrics,
     ports: Vec<(Plane, PortSnapshot)>,
     certificates: Vec<CertificateSnapshot>,
@@ -32,6 +33,7 @@ impl<'s> Snapshot<'s> {
             store,
             usage: store.usage(),
             scrub: store.scrub().record(),
+            lifecycle: store.lifecycle_status(),
             store_metrics: store.metrics(),
             ports: sources.ports.iter().map(|(plane, port)| (*plane, port.snapshot())).collect(),
             certificates: sources.certificates(),
@@ -139,6 +141,18 @@ fn of_process(now: &Snapshot<'_>, value: fn(&ProcessMetrics) -> Option<MetricVal
     now.process.as_ref().and_then(value).map_or_else(Vec::new, plain)
 }
 
+fn lifecycle_removed(now: &Snapshot<'_>) -> Vec<Sample> {
+    let counts = now.lifecycle.counts;
+    [
+        ("expired_object", counts.expired_objects),
+        ("delete_marker_written", counts.delete_markers_written),
+        ("noncurrent_version", counts.noncurrent_versions_removed),
+        ("delete_marker_removed", counts.delete_markers_removed),
+    ]
+    .map(|(kind, count)| Sample::labelled("kind", kind, Whole(count)))
+    .into()
+}
+
 /// All metrics of this crate, in the order in which they are shown.
 static METRICS: &[Metric] = &[
     gauge("service_storage_objects", "Current objects in all buckets.", |now| now.usage.held.objects),
@@ -188,6 +202,41 @@ static METRICS: &[Metric] = &[
         "service_corruptions_total",
         "Blocks, inline payloads, check pages and records that failed their checks, in requests and in verifications.",
         |now| now.store.corruptions(),
+    ),
+    by(
+        COUNTER,
+        "service_lifecycle_removed_total",
+        "What lifecycle rules have done since the process started: objects that expired, delete markers written over them, \
+         non-current versions and delete markers removed.",
+        lifecycle_removed,
+    ),
+    counter(
+        "service_lifecycle_freed_bytes_total",
+        "Bytes of the versions that lifecycle rules have removed since the process started.",
+        |now| now.lifecycle.counts.bytes_freed,
+    ),
+    counter(
+        "service_lifecycle_skipped_locked_total",
+        "Versions that lifecycle rules skipped because they are locked, in each run.",
+        |now| now.lifecycle.counts.skipped_locked,
+    ),
+    counter(
+        "service_lifecycle_failed_total",
+        "Versions that lifecycle rules could not remove, in each run.",
+        |now| now.lifecycle.counts.failed,
+    ),
+    gauge(
+        "service_lifecycle_oldest_overdue_seconds",
+        "For how long the oldest version has been due that is still there; 0 when none is.",
+        |now| now.store.lifecycle_overdue_seconds(),
+    ),
+    gauge("service_lifecycle_paused", "1 while lifecycle rules are paused after a jump of the clock.", |now| {
+        u64::from(now.lifecycle.paused.is_some())
+    }),
+    gauge(
+        "service_lifecycle_last_run_timestamp_seconds",
+        "When the last lifecycle run ended, in seconds since the Unix epoch; 0 when there was none.",
+        |now| now.lifecycle.last_run_finished_at.map_or(0, Timestamp::seconds),
     ),
     gauge("service_scrub_running", "1 while a scrub is running.", |now| {
         u64::from(now.store.scrub().is_running())

@@ -21,6 +21,10 @@ use std::time::Instant;
 /// The principal of removals in events.
 const PRINCIPAL: &str = "lifecycle";
 
+/// Non-current versions come first, so that a run does what a preview of the same moment says: a marker over a current object
+/// makes one more version non-current. Lone markers come last, because a removal can leave one.
+const ORDER: [VersionRole; 3] = [VersionRole::Noncurrent, VersionRole::Current, VersionRole::LoneMarker];
+
 /// The state of a run.
 pub(super) struct Run<'w> {
     worker: &'w Worker,
@@ -72,7 +76,7 @@ impl<'w> Run<'w> {
         let worker = self.worker;
         let mut failed = None;
         for slice in &worker.store.slices {
-            for role in VersionRole::ALL {
+            for role in ORDER {
                 // A slice that cannot be read must not prevent the others.
                 match self.role(bucket, slice, role).await {
                     Ok(()) => {}

@@ -3,6 +3,7 @@
 pub(crate) mod attributes;
 pub(crate) mod checksum;
 pub(crate) mod copy_source;
+pub(crate) mod expiration;
 pub(crate) mod object_lock;
 pub(crate) mod version;
 pub(crate) mod write_conditions;

@@ -14,6 +14,7 @@ use crate::body::read_small_body;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
+use crate::headers::expiration;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
 use crate::multipart::assembly::{Assembled, Assembly};
@@ -231,14 +232,14 @@ fn reply(
     outcome: &CompleteOutcome,
     checksum: ObjectChecksum,
 ) -> Reply {
-    let (bucket, key) = (bucket.name.as_str(), key.as_str());
+    let (name, object) = (bucket.name.as_str(), key.as_str());
     let mut xml = XmlWriter::with_capacity(1024);
     xml.open_root("CompleteMultipartUploadResult");
     let host = call.fields.text("host").unwrap_or_default();
     let scheme = if call.request.is_secure { "https" } else { "http" };
-    xml.text("Location", &format!("{scheme}://{host}/{bucket}/{}", encode_path(key.as_bytes())));
-    xml.text("Bucket", bucket);
-    xml.text("Key", key);
+    xml.text("Location", &format!("{scheme}://{host}/{name}/{}", encode_path(key.as_bytes())));
+    xml.text("Bucket", name);
+    xml.text("Key", object);
     xml.value("ETag", format_args!("&quot;{}&quot;", outcome.etag));
     if let Some((UploadChecksum { algorithm, kind }, digest)) = checksum {
         let text = checksum::object_text(&digest, kind, outcome.etag.parts);
@@ -251,6 +252,8 @@ fn reply(
     if !outcome.put.is_null {
         reply.head.header(VERSION_HEADER, outcome.put.version.to_string());
     }
+    let (head, store) = (&mut reply.head, call.engine.store());
+    expiration::write_header(head, store, bucket, key, outcome.put.last_modified);
     reply
 }
 

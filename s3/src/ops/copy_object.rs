@@ -13,6 +13,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum::{self, RunningChecksum};
 use crate::headers::copy_source::{CopySource, check_source};
+use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
@@ -269,7 +270,9 @@ impl Copy {
         let etag = Etag::single(payload.md5());
         let conditional = condition != WriteCondition::default();
         let reply_attributes = attributes.clone();
-        let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
+        let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
+        let put =
+            PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
         let outcome = engine
             .put_object(put)
             .await
@@ -281,6 +284,8 @@ impl Copy {
         if let Some(version) = source_version {
             reply.head.header(SOURCE_VERSION_HEADER, version);
         }
+        let (head, store) = (&mut reply.head, engine.store());
+        expiration::write_header(head, store, &bucket, &key, outcome.last_modified);
         Ok(reply)
     }
 }

@@ -5,6 +5,7 @@
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
+use crate::headers::expiration;
 use crate::headers::version;
 use crate::multipart::parse_part_number;
 use cairn_engine::{Bucket, ObjectInfo};
@@ -74,6 +75,11 @@ pub(crate) fn object_response(
     };
     write_validators(&mut head, &etag, info);
     version::write_headers(&mut head, bucket, info);
+    // Only the current object expires; named versions are removed when they are not current any more.
+    if bucket.settings().lifecycle.is_some() && call.query.get(version::VERSION_ID).is_none() {
+        let (_, key) = call.object()?;
+        expiration::write_header(&mut head, call.engine.store(), bucket, &key, info.last_modified);
+    }
     head.header("accept-ranges", "bytes");
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
     // Only multipart objects have a number of parts, as on AWS.

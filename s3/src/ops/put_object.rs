@@ -9,6 +9,7 @@ use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::errors::S3Result;
 use crate::headers::attributes;
+use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
@@ -17,6 +18,7 @@ use cairn_engine::{Attributes, Cause, PutObject};
 use cairn_http1::StatusCode;
 use cairn_model::Etag;
 use cairn_net::RequestBody;
+use std::sync::Arc;
 
 pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
@@ -42,11 +44,14 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes, 0);
     let origin = call.origin(Cause::Request);
-    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
+    let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
+    let put = PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
     let put = call.engine.put_object(put).await;
     let outcome = put.map_err(|error| write_conditions::write_error(error, conditional))?;
     if !outcome.is_null {
         reply.head.header(VERSION_HEADER, outcome.version.to_string());
     }
+    let (head, store) = (&mut reply.head, call.engine.store());
+    expiration::write_header(head, store, &bucket, &key, outcome.last_modified);
     Ok(reply)
 }

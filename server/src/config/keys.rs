@@ -173,11 +173,11 @@ keys! {
     EMBED_BASE_URL: "sharing.embed_base_url", None, Kind::Url, None, NotBuilt,
      "The base URL of embeds. When not set, the data plane's address.";
 
-    LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), NotBuilt,
+    LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), Built,
      "How often lifecycle rules are applied.";
-    LIFECYCLE_BATCH: "lifecycle.batch_size", None, integer(1, 100_000), Some("1000"), NotBuilt,
+    LIFECYCLE_BATCH: "lifecycle.batch_size", None, integer(1, 100_000), Some("1000"), Built,
      "Maximum number of expirations in one batch.";
-    LIFECYCLE_DAY: "lifecycle.day_seconds", None, integer(1, 86_400), Some("86400"), NotBuilt,
+    LIFECYCLE_DAY: "lifecycle.day_seconds", None, integer(1, 86_400), Some("86400"), Built,
      "The length of a day in lifecycle rules; other values are for tests.";
 
     EVENTS_ENABLED: "events.enabled", None, Kind::Flag, Some("true"), Built,

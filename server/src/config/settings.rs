@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_engine::ScrubOptions;
+use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
@@ -32,6 +32,8 @@ pub struct Settings {
     pub events: EventSettings,
     /// Webhooks.
     pub webhooks: WebhookSettings,
+    /// Lifecycle rules.
+    pub lifecycle: LifecycleSettings,
     /// The log: section `observability`.
     pub log: LogOptions,
     /// Warnings to log once logging has started.
@@ -120,6 +122,15 @@ pub struct EventSettings {
     pub enabled: bool,
     /// How long events and delivery log entries are kept.
     pub retention: Duration,
+}
+
+/// Section `lifecycle`.
+#[derive(Clone, Copy, Debug)]
+pub struct LifecycleSettings {
+    /// How the worker runs.
+    pub options: LifecycleOptions,
+    /// The length of a day.
+    pub day: DayLength,
 }
 
 /// Section `webhooks`.
@@ -239,6 +250,14 @@ impl Reader<'_> {
         Some(EventSettings { enabled: enabled?, retention: days? * DAY })
     }
 
+    fn lifecycle(&mut self) -> Option<LifecycleSettings> {
+        let interval = self.seconds(&keys::LIFECYCLE_INTERVAL);
+        let batch_size = self.number(&keys::LIFECYCLE_BATCH);
+        let day: Option<u64> = self.number(&keys::LIFECYCLE_DAY);
+        let options = LifecycleOptions { interval: interval?, batch_size: batch_size? };
+        Some(LifecycleSettings { options, day: DayLength(day?) })
+    }
+
     fn webhooks(&mut self) -> Option<WebhookSettings> {
         let allow_http = self.flag(&keys::ALLOW_HTTP);
         let allow_private_networks = self.flag(&keys::ALLOW_PRIVATE);
@@ -279,6 +298,7 @@ impl Settings {
         let storage = reader.storage();
         let audit = reader.audit();
         let (events, webhooks) = (reader.events(), reader.webhooks());
+        let lifecycle = reader.lifecycle();
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let mut problems = reader.problems;
@@ -291,9 +311,10 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(events), Some(webhooks), Some(root_s3_enabled), Some(secrets)) =
-            (events, webhooks, root_s3_enabled, secrets)
-        else {
+        let (Some(events), Some(webhooks), Some(lifecycle)) = (events, webhooks, lifecycle) else {
+            return Err(ConfigError { problems });
+        };
+        let (Some(root_s3_enabled), Some(secrets)) = (root_s3_enabled, secrets) else {
             return Err(ConfigError { problems });
         };
         let mut warnings = [values.warnings(), &secrets.warnings].concat();
@@ -318,6 +339,7 @@ impl Settings {
             audit,
             events,
             webhooks,
+            lifecycle,
             log,
             warnings,
             values,

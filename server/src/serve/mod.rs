@@ -295,6 +295,7 @@ fn open_store(
         }
         _ => open()?,
     };
+    store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
     if let Some(warning) = protection::exposure(data_dir) {
         tracing::warn!(target: "service", "{warning}");

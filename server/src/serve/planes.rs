@@ -168,8 +168,8 @@ pub(crate) fn management_credentials(settings: &Settings) -> ManagementCredentia
 /// The executor that runs the background tasks.
 const BACKGROUND_EXECUTOR: ExecutorIndex = ExecutorIndex(0);
 
-/// Scrubs the store, and expires abandoned uploads and old events, on one executor until the drain begins. Never completes, because the
-/// planes end when it does.
+/// Scrubs the store, expires abandoned uploads and old events, and applies lifecycle rules, on one executor until the
+/// drain begins. Never completes, because the planes end when it does.
 async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, shared: &Shared) {
     if executor == BACKGROUND_EXECUTOR {
         let storage = &shared.settings.storage;
@@ -188,7 +188,9 @@ async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, share
             }
         };
         let expire_events = engine.expire_events(shared.settings.events.retention, stopping());
-        futures_lite::future::zip(scrub, futures_lite::future::zip(expire, expire_events)).await;
+        let expire = futures_lite::future::zip(expire, expire_events);
+        let lifecycle = engine.run_lifecycle(shared.settings.lifecycle.options, stopping());
+        futures_lite::future::zip(scrub, futures_lite::future::zip(expire, lifecycle)).await;
     }
     std::future::pending().await
 }

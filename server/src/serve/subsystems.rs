@@ -23,7 +23,7 @@ pub(crate) fn watch(
 ) -> Result<SubsystemProbes, ServeError> {
     let (storage, metadata, audit) = (Arc::clone(store), Arc::clone(store), Arc::clone(audit));
     let (directory, drain, disk) = (Arc::clone(directory), drain.clone(), Arc::clone(store));
-    let executors_serve = Arc::clone(executors_serve);
+    let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(store));
     let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
     Subsystems::default()
         .with_probe("storage", move || storage.check_storage())
@@ -32,6 +32,7 @@ pub(crate) fn watch(
         .with_probe("identity", move || directory.health())
         .with_flag("listeners", listening)
         .with_notice("disk", move || disk_notice(disk.disk_state()))
+        .with_notice("lifecycle", move || lifecycle.lifecycle_status().paused)
         .with_notice("certificates", move || certificates.notice())
         .start()
         .map_err(ServeError::Threads)

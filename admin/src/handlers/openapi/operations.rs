@@ -95,6 +95,7 @@ const QUOTA: (u16, &str) = (409, "QUOTA_EXCEEDED");
 const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
 const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
 const POLICY: (u16, &str) = (404, "POLICY_NOT_FOUND");
+const LIFECYCLE_RULE: (u16, &str) = (404, "LIFECYCLE_RULE_NOT_FOUND");
 const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
 
 const fn json_body(schema: &'static str) -> Option<RequestBody> {
@@ -153,6 +154,20 @@ operations! {
     [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "set_quota", "buckets": "Sets a bucket's quota: both bytes and objects.";
     [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "list_lifecycle_rules", "lifecycle": "Lists the lifecycle rules of a bucket, with what each has done.";
+    [], None => [ok("LifecycleRuleList")], [BUCKET_NAME, BUCKET];
+    "create_lifecycle_rule", "lifecycle": "Creates a lifecycle rule. It applies to objects that exist already, too.";
+    [], json_body("SetLifecycleRule") => [created("LifecycleRule")], [BUCKET_NAME, BUCKET, LIMIT];
+    "preview_lifecycle_rule", "lifecycle": "Shows what a lifecycle rule would do now. Changes nothing.";
+    [], json_body("SetLifecycleRule") => [ok("LifecyclePreview")], [BUCKET_NAME, BUCKET];
+    "replace_lifecycle_rule", "lifecycle": "Replaces a lifecycle rule. Its id, creation time and totals stay.";
+    [], json_body("SetLifecycleRule") => [ok("LifecycleRule")], [BUCKET_NAME, BUCKET, LIFECYCLE_RULE];
+    "delete_lifecycle_rule", "lifecycle": "Deletes a lifecycle rule.";
+    [], None => [DONE], [LIFECYCLE_RULE];
+    "get_lifecycle_status", "lifecycle": "Shows the state of the lifecycle worker.";
+    [], None => [ok("LifecycleStatus")], [];
+    "resume_lifecycle", "lifecycle": "Resumes the lifecycle worker after a jump of the clock.";
+    [], None => [ok("LifecycleStatus")], [];
     "list_objects", "objects": "Lists current objects in key order.";
     [
         optional("prefix", "Text"), optional("delimiter", "Text"), optional("limit", "PageLimit"),

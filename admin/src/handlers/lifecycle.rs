@@ -1,0 +1,386 @@
+//! The routes of lifecycle rules: list, create, replace, delete, preview; status and resumption of the worker.
+
+use cairn_engine::limits::{LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX};
+use cairn_engine::{
+    Bucket, BucketChange, EngineError, LifecycleChange, LifecyclePreview, LifecycleRule, PlannedAction,
+    PlannedRemoval, RuleId, RuleStatus, Store,
+};
+use cairn_http1::iso8601_millis;
+use cairn_model::{Clock, OBJECT_KEY_BYTES_MAX, SystemClock, Timestamp};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+/// A rule in a request. An update replaces it completely.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RuleRequest {
+    prefix: String,
+    #[serde(default)]
+    expiration: Option<u32>,
+    #[serde(default)]
+    noncurrent_version_expiration: Option<u32>,
+    #[serde(default)]
+    newer_noncurrent_versions: Option<u32>,
+    #[serde(default)]
+    expired_delete_markers: Option<bool>,
+    #[serde(default)]
+    enabled: Option<bool>,
+}
+
+impl RuleRequest {
+    /// Validates the rule.
+    fn rule(self, id: RuleId, created_at: Timestamp) -> Result<LifecycleRule, AdminError> {
+        let days = |name: &str, days: Option<u32>| match days {
+            Some(days) if !(1..=LIFECYCLE_DAYS_MAX).contains(&days) => {
+                Err(AdminError::invalid(format!("{name} must be 1 to {LIFECYCLE_DAYS_MAX} days")))
+            }
+            days => Ok(days),
+        };
+        let rule = LifecycleRule {
+            id,
+            prefix: self.prefix,
+            expiration_days: days("expiration", self.expiration)?,
+            noncurrent_days: days("noncurrent_version_expiration", self.noncurrent_version_expiration)?,
+            newer_noncurrent_versions: self.newer_noncurrent_versions.unwrap_or_default(),
+            expired_delete_markers: self.expired_delete_markers.unwrap_or_default(),
+            is_enabled: self.enabled.unwrap_or(true),
+            created_at,
+        };
+        if rule.prefix.len() > OBJECT_KEY_BYTES_MAX {
+            return Err(AdminError::invalid(format!(
+                "prefix must have at most {OBJECT_KEY_BYTES_MAX} bytes: no key is longer"
+            )));
+        }
+        if rule.newer_noncurrent_versions > NEWER_NONCURRENT_VERSIONS_MAX {
+            return Err(AdminError::invalid(format!(
+                "newer_noncurrent_versions must be at most {NEWER_NONCURRENT_VERSIONS_MAX}"
+            )));
+        }
+        if rule.expiration_days.is_none() && rule.noncurrent_days.is_none() && !rule.expired_delete_markers {
+            return Err(AdminError::invalid(
+                "the rule does nothing: set expiration, noncurrent_version_expiration or expired_delete_markers",
+            ));
+        }
+        if rule.newer_noncurrent_versions > 0 && rule.noncurrent_days.is_none() {
+            return Err(AdminError::invalid(
+                "newer_noncurrent_versions has an effect only with noncurrent_version_expiration: set that too",
+            ));
+        }
+        Ok(rule)
+    }
+}
+
+fn text(time: Option<Timestamp>) -> Option<String> {
+    time.map(|time| iso8601_millis(time.0))
+}
+
+#[derive(Serialize)]
+struct RuleStatusBody {
+    last_run_started_at: Option<String>,
+    last_run_finished_at: Option<String>,
+    next_run_at: Option<String>,
+    next_due_at: Option<String>,
+    examined: u64,
+    expired_objects: u64,
+    delete_markers_written: u64,
+    noncurrent_versions_removed: u64,
+    delete_markers_removed: u64,
+    skipped_locked: u64,
+    failed: u64,
+    bytes_freed: u64,
+    last_error: Option<String>,
+}
+
+impl RuleStatusBody {
+    fn new(status: RuleStatus, next_run_at: Option<Timestamp>) -> Self {
+        let counts = status.counts;
+        Self {
+            last_run_started_at: text(status.last_run_started_at),
+            last_run_finished_at: text(status.last_run_finished_at),
+            next_run_at: text(next_run_at),
+            next_due_at: text(status.next_due_at),
+            examined: counts.examined,
+            expired_objects: counts.expired_objects,
+            delete_markers_written: counts.delete_markers_written,
+            noncurrent_versions_removed: counts.noncurrent_versions_removed,
+            delete_markers_removed: counts.delete_markers_removed,
+            skipped_locked: counts.skipped_locked,
+            failed: counts.failed,
+            bytes_freed: counts.bytes_freed,
+            last_error: status.last_error,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RuleBody {
+    id: String,
+    prefix: String,
+    expiration: Option<u32>,
+    noncurrent_version_expiration: Option<u32>,
+    newer_noncurrent_versions: u32,
+    expired_delete_markers: bool,
+    enabled: bool,
+    created_at: String,
+    status: RuleStatusBody,
+}
+
+impl RuleBody {
+    fn new(store: &Store, rule: &LifecycleRule) -> Self {
+        let next_run_at = store.lifecycle_status().next_run_at.filter(|_| rule.is_enabled);
+        Self {
+            id: rule.id.to_string(),
+            prefix: rule.prefix.clone(),
+            expiration: rule.expiration_days,
+            noncurrent_version_expiration: rule.noncurrent_days,
+            newer_noncurrent_versions: rule.newer_noncurrent_versions,
+            expired_delete_markers: rule.expired_delete_markers,
+            enabled: rule.is_enabled,
+            created_at: iso8601_millis(rule.created_at.0),
+            status: RuleStatusBody::new(store.lifecycle_rule_status(rule.id), next_run_at),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct RuleList {
+    rules: Vec<RuleBody>,
+}
+
+/// Describes a rule for the audit trail.
+fn describe(rule: &LifecycleRule) -> String {
+    let days = |days: Option<u32>| days.map_or_else(|| "never".to_owned(), |days| format!("{days} days"));
+    format!(
+        "rule {}: prefix {:?}, expiration {}, noncurrent versions {} (keeping {}), expired delete markers {}, enabled {}",
+        rule.id,
+        rule.prefix,
+        days(rule.expiration_days),
+        days(rule.noncurrent_days),
+        rule.newer_noncurrent_versions,
+        rule.expired_delete_markers,
+        rule.is_enabled,
+    )
+}
+
+/// Makes a change of a bucket's rules durable.
+async fn change(store: &Store, bucket: &Bucket, change: LifecycleChange) -> Result<(), AdminError> {
+    let changed = store.change_bucket(bucket, BucketChange::Lifecycle(change)).await;
+    changed.map_err(|error| match error {
+        EngineError::TooManyLifecycleRules => {
+            AdminError::LimitReached(format!("a bucket can have {LIFECYCLE_RULES_MAX} lifecycle rules"))
+        }
+        error => error.into(),
+    })
+}
+
+/// `GET /api/v1/buckets/{bucket}/lifecycle`.
+pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let (bucket, store) = (call.bucket()?, call.store()?);
+    let settings = bucket.settings();
+    let rules = settings.lifecycle.iter().flat_map(|rules| rules.iter());
+    let rules = rules.map(|rule| RuleBody::new(store, rule)).collect();
+    Reply::json(StatusCode::OK, &RuleList { rules })
+}
+
+/// `POST /api/v1/buckets/{bucket}/lifecycle`.
+pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let bucket = call.bucket()?;
+    let request: RuleRequest = call.json().await?;
+    let now = SystemClock.now();
+    let rule = request.rule(RuleId::new(now)?, now)?;
+    let store = call.store()?;
+    change(store, &bucket, LifecycleChange::Add(rule.clone())).await?;
+    Ok(Reply::json(StatusCode::CREATED, &RuleBody::new(store, &rule))?.detail(describe(&rule)))
+}
+
+fn rule_id(call: &Call<'_, '_>, segment: &str) -> Result<RuleId, AdminError> {
+    RuleId::parse(&call.segment(segment)?).ok_or(AdminError::LifecycleRuleNotFound)
+}
+
+/// `PUT /api/v1/buckets/{bucket}/lifecycle/{rule_id}`: replaces the rule. Its id, creation time and totals stay.
+pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let (bucket, id) = (call.bucket()?, rule_id(&call, "rule_id")?);
+    let request: RuleRequest = call.json().await?;
+    let found = bucket.settings().lifecycle.as_ref().and_then(|rules| rules.get(id).cloned());
+    let created_at = found.ok_or(AdminError::LifecycleRuleNotFound)?.created_at;
+    let rule = request.rule(id, created_at)?;
+    let store = call.store()?;
+    change(store, &bucket, LifecycleChange::Replace(rule.clone())).await?;
+    Ok(Reply::json(StatusCode::OK, &RuleBody::new(store, &rule))?.detail(describe(&rule)))
+}
+
+/// `DELETE /api/v1/lifecycle-rules/{id}`.
+pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let (id, store) = (rule_id(&call, "id")?, call.store()?);
+    let bucket = store.bucket_of_rule(id).ok_or(AdminError::LifecycleRuleNotFound)?;
+    match change(store, &bucket, LifecycleChange::Remove(id)).await {
+        // The bucket was deleted meanwhile, with its rules.
+        Err(AdminError::BucketNotFound) => Err(AdminError::LifecycleRuleNotFound),
+        ended => ended.map(|()| Reply::no_content().detail(format!("rule {id} of bucket {}", bucket.name))),
+    }
+}
+
+#[derive(Serialize)]
+struct PlannedBody {
+    key: String,
+    version_id: String,
+    size: u64,
+    due_at: String,
+    action: &'static str,
+}
+
+impl From<PlannedRemoval> for PlannedBody {
+    fn from(planned: PlannedRemoval) -> Self {
+        Self {
+            key: planned.key,
+            version_id: planned.version.to_string(),
+            size: planned.size,
+            due_at: iso8601_millis(planned.due_at.0),
+            action: match planned.action {
+                PlannedAction::WriteDeleteMarker => "write_delete_marker",
+                PlannedAction::RemoveObject => "remove_object",
+                PlannedAction::RemoveVersion => "remove_version",
+                PlannedAction::RemoveDeleteMarker => "remove_delete_marker",
+            },
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct PreviewBody {
+    complete: bool,
+    current_objects: u64,
+    current_bytes: u64,
+    noncurrent_versions: u64,
+    noncurrent_bytes: u64,
+    delete_markers: u64,
+    locked: u64,
+    next_due_at: Option<String>,
+    sample: Vec<PlannedBody>,
+}
+
+impl From<LifecyclePreview> for PreviewBody {
+    fn from(preview: LifecyclePreview) -> Self {
+        Self {
+            complete: preview.is_complete,
+            current_objects: preview.current_objects,
+            current_bytes: preview.current_bytes,
+            noncurrent_versions: preview.noncurrent_versions,
+            noncurrent_bytes: preview.noncurrent_bytes,
+            delete_markers: preview.delete_markers,
+            locked: preview.locked,
+            next_due_at: text(preview.next_due_at),
+            sample: preview.sample.into_iter().map(PlannedBody::from).collect(),
+        }
+    }
+}
+
+/// `POST /api/v1/buckets/{bucket}/lifecycle/preview`: what the rule in the body would do now. Changes nothing.
+pub(crate) async fn preview(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let bucket = call.bucket()?;
+    let request: RuleRequest = call.json().await?;
+    let now = SystemClock.now();
+    let rule = request.rule(RuleId::new(now)?, now)?;
+    let engine = call.engine()?;
+    let preview = async { engine.preview_lifecycle(&bucket, rule).await.map_err(AdminError::from) };
+    let preview = call.until_disconnect(preview).await?;
+    Reply::json(StatusCode::OK, &PreviewBody::from(preview))
+}
+
+#[derive(Serialize)]
+struct StatusBody {
+    enabled: bool,
+    paused: bool,
+    reason: Option<String>,
+    last_run_started_at: Option<String>,
+    last_run_finished_at: Option<String>,
+    next_run_at: Option<String>,
+    oldest_overdue_seconds: u64,
+    indexes_in_progress: u64,
+    last_error: Option<String>,
+}
+
+fn status_of(store: &Store) -> Result<Reply, AdminError> {
+    let status = store.lifecycle_status();
+    let body = StatusBody {
+        enabled: status.is_enabled,
+        paused: status.paused.is_some(),
+        last_run_started_at: text(status.last_run_started_at),
+        last_run_finished_at: text(status.last_run_finished_at),
+        next_run_at: text(status.next_run_at),
+        oldest_overdue_seconds: store.lifecycle_overdue_seconds(),
+        indexes_in_progress: status.indexes_in_progress,
+        reason: status.paused,
+        last_error: status.last_error,
+    };
+    Reply::json(StatusCode::OK, &body)
+}
+
+/// `GET /api/v1/lifecycle/status`.
+pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    status_of(call.store()?)
+}
+
+/// `POST /api/v1/lifecycle/resume`: trusts the clock from now on.
+pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let store = call.store()?;
+    store.resume_lifecycle();
+    status_of(store)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RuleRequest;
+    use crate::error::AdminError;
+    use cairn_engine::{LifecycleRule, RuleId};
+    use cairn_model::Timestamp;
+
+    fn parse(text: &str) -> Result<LifecycleRule, AdminError> {
+        let request: RuleRequest =
+            serde_json::from_str(text).map_err(|error| AdminError::invalid(error.to_string()))?;
+        request.rule(RuleId::new(Timestamp(1)).expect("random numbers"), Timestamp(1))
+    }
+
+    #[test]
+    fn omitted_and_null_members_have_their_defaults() {
+        let rule = parse(r#"{"prefix": "", "expiration": 3, "noncurrent_version_expiration": null}"#);
+        let rule = rule.expect("is valid");
+        assert_eq!((rule.expiration_days, rule.noncurrent_days), (Some(3), None));
+        assert!(rule.is_enabled && !rule.expired_delete_markers && rule.newer_noncurrent_versions == 0);
+    }
+
+    #[test]
+    fn rules_without_effect_or_with_impossible_numbers_are_refused() {
+        for wrong in [
+            r#"{"expiration": 1}"#,
+            r#"{"prefix": ""}"#,
+            r#"{"prefix": "", "expiration": 0}"#,
+            r#"{"prefix": "", "expiration": -1}"#,
+            r#"{"prefix": "", "expiration": 36501}"#,
+            r#"{"prefix": "", "expiration": "1"}"#,
+            r#"{"prefix": "", "noncurrent_version_expiration": 0}"#,
+            r#"{"prefix": "", "newer_noncurrent_versions": 3}"#,
+            r#"{"prefix": "", "expiration": 1, "newer_noncurrent_versions": 3}"#,
+            r#"{"prefix": "", "noncurrent_version_expiration": 1, "newer_noncurrent_versions": 1001}"#,
+            r#"{"prefix": "", "expiration": 1, "days": 1}"#,
+            r#"{"prefix": null, "expiration": 1}"#,
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        let long = format!(r#"{{"prefix": "{}", "expiration": 1}}"#, "a".repeat(1025));
+        assert!(parse(&long).is_err());
+    }
+}

@@ -1,0 +1,393 @@
+//! Lifecycle rules: due index, removals in all states of a bucket, locks, status, previews, restarts.
+
+use crate::support::{folder, get, key, name, options, put, with_engine_on};
+use cairn_engine::{
+    Bucket, BucketChange, BucketSettings, DayLength, DeleteOptions, Engine, EngineError, EventQuery,
+    EventType, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions, Origin, PlannedAction,
+    Retention, RetentionMode, RuleId, StoreOptions, Versioning, WriteCondition,
+};
+use cairn_model::{Clock, ObjectKey, Timestamp, VersionName};
+use std::path::Path;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+const DAY: u64 = 86_400_000;
+/// A midnight.
+const START: u64 = 20_000 * DAY;
+const OPTIONS: LifecycleOptions = LifecycleOptions { interval: Duration::from_secs(3600), batch_size: 1000 };
+
+/// A clock that the test sets.
+#[derive(Clone, Default)]
+struct SetClock(Arc<AtomicU64>);
+
+impl SetClock {
+    fn at_start() -> Self {
+        Self(Arc::new(AtomicU64::new(START + 1)))
+    }
+
+    fn pass_days(&self, days: u64) {
+        self.0.fetch_add(days * DAY, Ordering::SeqCst);
+    }
+}
+
+impl Clock for SetClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::SeqCst))
+    }
+}
+
+fn with_clock(folder: &Path, clock: &SetClock) -> StoreOptions {
+    StoreOptions { clock: Arc::new(clock.clone()), ..options(folder) }
+}
+
+fn rule(prefix: &str) -> LifecycleRule {
+    LifecycleRule {
+        id: RuleId::new(Timestamp(START)).expect("random numbers"),
+        prefix: prefix.to_owned(),
+        expiration_days: None,
+        noncurrent_days: None,
+        newer_noncurrent_versions: 0,
+        expired_delete_markers: false,
+        is_enabled: true,
+        created_at: Timestamp(START),
+    }
+}
+
+async fn add(engine: &Engine, bucket: &Bucket, rule: &LifecycleRule) {
+    let change = BucketChange::Lifecycle(LifecycleChange::Add(rule.clone()));
+    engine.store().change_bucket(bucket, change).await.expect("added");
+}
+
+async fn bucket(engine: &Engine, versioning: Versioning) -> Arc<Bucket> {
+    let store = engine.store();
+    let made = store.create_bucket(&name("bucket"), BucketSettings::default(), Origin::default()).await;
+    let bucket = made.expect("made");
+    let states: &[Versioning] = match versioning {
+        Versioning::Unversioned => &[],
+        Versioning::Enabled => &[Versioning::Enabled],
+        Versioning::Suspended => &[Versioning::Enabled, Versioning::Suspended],
+    };
+    for state in states {
+        store.change_bucket(&bucket, BucketChange::Versioning(*state)).await.expect("changed");
+    }
+    bucket
+}
+
+async fn write(engine: &Rc<Engine>, bucket: &Arc<Bucket>, object: &str, size: usize) -> VersionName {
+    let bytes = vec![7; size];
+    let put = put(engine, bucket, &key(object), &bytes, WriteCondition::default()).await.expect("put");
+    if put.is_null { VersionName::Null } else { VersionName::Id(put.version) }
+}
+
+async fn delete(engine: &Engine, bucket: &Arc<Bucket>, object: &str, version: Option<VersionName>) {
+    let options = DeleteOptions { version, ..DeleteOptions::default() };
+    engine.delete_object(bucket, &key(object), options).await.expect("deleted");
+}
+
+/// All versions: key, whether it is a delete marker.
+fn versions(engine: &Engine, bucket: &Arc<Bucket>) -> Vec<(String, bool)> {
+    let list = ListVersions { prefix: b"", delimiter: None, after: None, max: 1000 };
+    let page = engine.list_versions(bucket, &list).expect("lists");
+    page.versions.into_iter().map(|version| (version.object.key, version.is_delete_marker)).collect()
+}
+
+/// Inspects the store, which compares the due index with the versions.
+fn assert_clean(engine: &Engine) {
+    let store = Arc::clone(engine.store());
+    let inspect = std::thread::spawn(move || store.inspect(u64::MAX).expect("inspects"));
+    let inspection = inspect.join().expect("ends");
+    assert!(inspection.complete && inspection.is_clean(), "{:?}", inspection.findings);
+}
+
+fn expired(days: u32) -> LifecycleRule {
+    LifecycleRule { expiration_days: Some(days), ..rule("") }
+}
+
+#[test]
+fn object_of_an_unversioned_bucket_is_removed_when_it_is_due_and_not_before() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Unversioned).await;
+        write(&engine, &bucket, "logs/old", 100).await;
+        write(&engine, &bucket, "data/old", 100).await;
+        let rule = LifecycleRule { prefix: "logs/".into(), ..expired(2) };
+        add(&engine, &bucket, &rule).await;
+        // Older than two days, but the midnight has not come.
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.examined, versions(&engine, &bucket).len()), (0, 2));
+        let status = engine.store().lifecycle_rule_status(rule.id);
+        assert_eq!(status.next_due_at, Some(Timestamp(START + 3 * DAY)));
+        assert_clean(&engine);
+        time.pass_days(1);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.examined, counts.expired_objects, counts.bytes_freed), (1, 1, 100));
+        assert_eq!(versions(&engine, &bucket), [("data/old".to_owned(), false)]);
+        let status = engine.store().lifecycle_rule_status(rule.id);
+        assert_eq!((status.counts, status.next_due_at), (counts, None));
+        assert_clean(&engine);
+        let events = engine.store().events(&EventQuery::default()).expect("reads").events;
+        let last = events.last().expect("an event");
+        assert_eq!((last.kind, &*last.principal), (EventType::ObjectDeleted, "lifecycle"));
+        assert_eq!(last.lifecycle_rule.as_deref(), Some(&*rule.id.to_string()));
+    });
+}
+
+#[test]
+fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        let rule = LifecycleRule { noncurrent_days: Some(3), ..expired(1) };
+        add(&engine, &bucket, &rule).await;
+        write(&engine, &bucket, "a", 10).await;
+        write(&engine, &bucket, "a", 20).await;
+        assert_clean(&engine);
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.expired_objects, counts.delete_markers_written, counts.bytes_freed), (1, 1, 0));
+        assert_eq!(versions(&engine, &bucket).len(), 3);
+        assert!(matches!(get(&engine, &bucket, &key("a"), 0..1).await, Err(EngineError::DeleteMarker { .. })));
+        assert_clean(&engine);
+        // The first version has not been current since the start, the second one since the marker.
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (1, 10));
+        assert_clean(&engine);
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        // The marker is alone now, and older than a day: it goes in the same run.
+        assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (1, 20));
+        assert_eq!(counts.delete_markers_removed, 1);
+        assert_eq!(versions(&engine, &bucket), []);
+        assert_clean(&engine);
+    });
+}
+
+#[test]
+fn suspended_bucket_replaces_the_null_version_by_a_null_marker() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        add(&engine, &bucket, &expired(1)).await;
+        write(&engine, &bucket, "versioned", 10).await;
+        write(&engine, &bucket, "both", 20).await;
+        let suspend = BucketChange::Versioning(Versioning::Suspended);
+        engine.store().change_bucket(&bucket, suspend).await.expect("changed");
+        write(&engine, &bucket, "both", 30).await;
+        write(&engine, &bucket, "null", 40).await;
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.expired_objects, counts.delete_markers_written, counts.bytes_freed), (3, 3, 70));
+        let mut left = versions(&engine, &bucket);
+        left.sort();
+        let left: Vec<_> = left.iter().map(|(key, is_marker)| (&**key, *is_marker)).collect();
+        assert_eq!(
+            left,
+            [("both", false), ("both", true), ("null", true), ("versioned", false), ("versioned", true)]
+        );
+        assert_clean(&engine);
+    });
+}
+
+#[test]
+fn newest_noncurrent_versions_are_kept() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        let rule =
+            LifecycleRule { noncurrent_days: Some(1), newer_noncurrent_versions: 2, ..rule("") };
+        add(&engine, &bucket, &rule).await;
+        for size in 1..=6 {
+            write(&engine, &bucket, "a", size).await;
+        }
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.noncurrent_versions_removed, counts.bytes_freed), (3, 1 + 2 + 3));
+        assert_eq!(versions(&engine, &bucket).len(), 3);
+        let again = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!(again.examined, 0);
+        assert_clean(&engine);
+    });
+}
+
+#[test]
+fn locked_versions_are_skipped_and_counted_but_markers_hide_them() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let settings = BucketSettings { object_lock: true, ..BucketSettings::default() };
+        let made = engine.store().create_bucket(&name("locked"), settings, Origin::default()).await;
+        let bucket = made.expect("made");
+        let rule = LifecycleRule { noncurrent_days: Some(1), ..expired(1) };
+        add(&engine, &bucket, &rule).await;
+        write(&engine, &bucket, "held", 10).await;
+        write(&engine, &bucket, "free", 10).await;
+        let until = Timestamp(START + 10 * DAY);
+        let retention = Some(Retention { mode: RetentionMode::Compliance, until });
+        engine.set_retention(&bucket, &key("held"), None, retention, false).await.expect("locked");
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.delete_markers_written, counts.skipped_locked), (2, 0));
+        time.pass_days(3);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.noncurrent_versions_removed, counts.skipped_locked), (1, 1));
+        assert_eq!(versions(&engine, &bucket).len(), 2, "the held version and its marker");
+        let preview = engine.preview_lifecycle(&bucket, rule).await.expect("previews");
+        assert_eq!((preview.locked, preview.noncurrent_versions), (1, 0));
+        assert_clean(&engine);
+        time.pass_days(6);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.noncurrent_versions_removed, counts.delete_markers_removed), (1, 1));
+        assert_clean(&engine);
+    });
+}
+
+#[test]
+fn lone_markers_are_removed_at_once_if_the_rule_says_so() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        let version = write(&engine, &bucket, "a", 10).await;
+        delete(&engine, &bucket, "a", None).await;
+        write(&engine, &bucket, "b", 10).await;
+        delete(&engine, &bucket, "b", None).await;
+        let rule = LifecycleRule { expired_delete_markers: true, ..rule("") };
+        add(&engine, &bucket, &rule).await;
+        assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
+        delete(&engine, &bucket, "a", Some(version)).await;
+        assert_clean(&engine);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.delete_markers_removed, counts.examined), (1, 1));
+        assert_eq!(versions(&engine, &bucket).len(), 2, "b still has a version");
+        assert_clean(&engine);
+    });
+}
+
+/// The index is built beside changes, in steps, and removed with the last rule. A restart in between changes nothing.
+#[test]
+fn index_follows_the_rules_of_existing_buckets_across_restarts() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let rule = expired(1);
+    let added = rule.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        for number in 0..40 {
+            for size in 0..number % 4 {
+                write(&engine, &bucket, &format!("key-{number}"), size).await;
+            }
+            if number % 3 == 0 {
+                delete(&engine, &bucket, &format!("key-{number}"), None).await;
+            }
+        }
+        add(&engine, &bucket, &added).await;
+        // Without a step of the worker there is no index, and that is what an inspection expects.
+        assert_clean(&engine);
+        engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_clean(&engine);
+    });
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = engine.store().bucket(&name("bucket")).expect("there");
+        assert_eq!(bucket.settings().lifecycle.as_ref().map(|rules| rules.iter().count()), Some(1));
+        for number in 0..40 {
+            write(&engine, &bucket, &format!("key-{number}"), 1).await;
+        }
+        assert_clean(&engine);
+        time.pass_days(2);
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!(counts.delete_markers_written, 40);
+    });
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        assert_eq!(engine.store().lifecycle_rule_status(rule.id).counts.delete_markers_written, 40);
+        let bucket = engine.store().bucket_of_rule(rule.id).expect("there");
+        let remove = BucketChange::Lifecycle(LifecycleChange::Remove(rule.id));
+        engine.store().change_bucket(&bucket, remove.clone()).await.expect("removed");
+        assert_eq!(
+            engine.store().change_bucket(&bucket, remove).await,
+            Err(EngineError::NoSuchLifecycleRule)
+        );
+        engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_clean(&engine);
+        for number in 0..40 {
+            delete(&engine, &bucket, &format!("key-{number}"), None).await;
+        }
+        assert_clean(&engine);
+    });
+}
+
+#[test]
+fn preview_says_what_a_rule_would_do_and_changes_nothing() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        for number in 0..300 {
+            write(&engine, &bucket, &format!("logs/{number}"), 10).await;
+        }
+        for size in [10, 20] {
+            write(&engine, &bucket, "logs/1", size).await;
+        }
+        write(&engine, &bucket, "other", 10).await;
+        let rule = LifecycleRule {
+            prefix: "logs/".into(),
+            noncurrent_days: Some(1),
+            newer_noncurrent_versions: 1,
+            ..expired(2)
+        };
+        let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
+        assert_eq!((preview.current_objects, preview.noncurrent_versions), (0, 0));
+        assert_eq!(preview.next_due_at, Some(Timestamp(START + 2 * DAY)));
+        time.pass_days(3);
+        let before = versions(&engine, &bucket);
+        let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
+        assert!(preview.is_complete);
+        assert_eq!((preview.current_objects, preview.current_bytes), (300, 299 * 10 + 20));
+        assert_eq!((preview.noncurrent_versions, preview.noncurrent_bytes), (1, 10));
+        assert_eq!((preview.sample.len(), preview.next_due_at), (100, None));
+        assert!(preview.sample.iter().all(|planned| planned.key.starts_with("logs/")));
+        assert!(preview.sample.iter().any(|planned| planned.action == PlannedAction::WriteDeleteMarker));
+        assert_eq!(versions(&engine, &bucket), before);
+        // What the rule then does is what the preview said.
+        add(&engine, &bucket, &rule).await;
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.expired_objects, counts.noncurrent_versions_removed), (300, 1));
+    });
+}
+
+#[test]
+fn days_of_a_test_begin_when_the_object_is_written() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        engine.store().set_lifecycle_day(DayLength(1));
+        let bucket = bucket(&engine, Versioning::Unversioned).await;
+        let rule = expired(5);
+        add(&engine, &bucket, &rule).await;
+        write(&engine, &bucket, "a", 1).await;
+        let expires = engine.store().expiration_of(&bucket, "a", Timestamp(START + 1));
+        assert_eq!(expires, Some((Timestamp(START + 5001), rule.id)));
+        time.0.fetch_add(4999, Ordering::SeqCst);
+        assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
+        time.0.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").expired_objects, 1);
+        assert_eq!(versions(&engine, &bucket), []);
+        let object: ObjectKey = key("a");
+        assert_eq!(get(&engine, &bucket, &object, 0..1).await.err(), Some(EngineError::NoSuchKey));
+    });
+}
