@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod config;
 mod event;
+mod lifecycle;
 mod macros;
 mod manual;
 mod object;
@@ -34,6 +35,7 @@ use check::Check;
 use completions::Completions;
 use config::Config;
 use event::Event;
+use lifecycle::Lifecycle;
 use manual::Manual;
 use object::Object;
 use policy::Policy;
@@ -77,6 +79,7 @@ pub(crate) enum Command {
     Bucket(Bucket),
     Object(Object),
     Quota(Quota),
+    Lifecycle(Lifecycle),
     ServiceAccount(ServiceAccount),
     Policy(Policy),
     Token(Token),
@@ -99,6 +102,7 @@ impl Command {
             Self::Bucket(noun) => noun.run(),
             Self::Object(noun) => noun.run(),
             Self::Quota(noun) => noun.run(),
+            Self::Lifecycle(noun) => noun.run(),
             Self::ServiceAccount(noun) => noun.run(),
             Self::Policy(noun) => noun.run(),
             Self::Token(noun) => noun.run(),
