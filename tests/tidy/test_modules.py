@@ -62,6 +62,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"store"},
         {"delivery", "view"},
         {"webhooks"},
+        {"fuzz"},
     ],
     "s3": [
         {"errors", "limits"},

@@ -5,6 +5,8 @@ pub mod client;
 mod delivery;
 mod error;
 mod event_body;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod id;
 mod limits;
 pub mod signature;

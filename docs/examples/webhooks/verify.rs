@@ -1,4 +1,6 @@
-//! Checks the signature of a delivery, with the crates hmac 0.13, sha2 0.11 and base64.
+//! Checks the signature of a delivery.
+//!
+//! With the crates hmac 0.13, sha2 0.11 and base64.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

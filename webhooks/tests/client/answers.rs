@@ -217,3 +217,30 @@ fn interim_answers_are_skipped() {
         Receiver::answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     succeeded(&deliver(&local_client(LONG), &receiver.url()));
 }
+
+/// Each one makes progress, so that no single read is long.
+#[test]
+fn interim_answers_without_end_time_out() {
+    let receiver = Receiver::with(|_, connection| {
+        while connection.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").is_ok() {
+            std::thread::park_timeout(Duration::from_millis(5));
+        }
+        false
+    });
+    let attempt = deliver(&local_client(SHORT), &receiver.url());
+    assert!(!attempt.succeeded() && attempt.duration < Duration::from_secs(5), "{attempt:?}");
+}
+
+/// The body's form is not ours to judge, but a connection whose end of the body is not known is not used again.
+#[test]
+fn a_body_that_cannot_be_read_is_not_a_failure() {
+    let extension = "x".repeat(100_000);
+    let answer =
+        format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;{extension}\r\nhello\r\n0\r\n\r\n");
+    let receiver = Receiver::with(move |_, connection| connection.write_all(answer.as_bytes()).is_ok());
+    let client = local_client(LONG);
+    for _ in 0..2 {
+        succeeded(&deliver(&client, &receiver.url()));
+    }
+    assert_eq!(receiver.connections(), 2);
+}
