@@ -9,8 +9,8 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, metrics, objects, openapi, policies,
-    storage, system, tokens, verify,
+    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, metrics, objects, openapi,
+    policies, storage, system, tokens, verify,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -149,12 +149,7 @@ pub(crate) static ROUTES: &[Route] = &[
         "replace_lifecycle_rule",
         handler!(lifecycle::replace),
     ),
-    delete(
-        "/api/v1/lifecycle-rules/{id}",
-        STORAGE,
-        "delete_lifecycle_rule",
-        handler!(lifecycle::delete),
-    ),
+    delete("/api/v1/lifecycle-rules/{id}", STORAGE, "delete_lifecycle_rule", handler!(lifecycle::delete)),
     get("/api/v1/lifecycle/status", ALL, "get_lifecycle_status", handler!(lifecycle::status)),
     post("/api/v1/lifecycle/resume", STORAGE, "resume_lifecycle", handler!(lifecycle::resume)),
     get("/api/v1/buckets/{bucket}/objects", ALL, "list_objects", handler!(objects::list)).data_read(),

@@ -153,7 +153,10 @@ fn versioned_bucket_gets_markers_then_loses_versions_then_markers() {
         let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
         assert_eq!((counts.expired_objects, counts.delete_markers_written, counts.bytes_freed), (1, 1, 0));
         assert_eq!(versions(&engine, &bucket).len(), 3);
-        assert!(matches!(get(&engine, &bucket, &key("a"), 0..1).await, Err(EngineError::DeleteMarker { .. })));
+        assert!(matches!(
+            get(&engine, &bucket, &key("a"), 0..1).await,
+            Err(EngineError::DeleteMarker { .. })
+        ));
         assert_clean(&engine);
         // The first version has not been current since the start, the second one since the marker.
         time.pass_days(2);
@@ -205,8 +208,7 @@ fn newest_noncurrent_versions_are_kept() {
     let time = clock.clone();
     with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
         let bucket = bucket(&engine, Versioning::Enabled).await;
-        let rule =
-            LifecycleRule { noncurrent_days: Some(1), newer_noncurrent_versions: 2, ..rule("") };
+        let rule = LifecycleRule { noncurrent_days: Some(1), newer_noncurrent_versions: 2, ..rule("") };
         add(&engine, &bucket, &rule).await;
         for size in 1..=6 {
             write(&engine, &bucket, "a", size).await;

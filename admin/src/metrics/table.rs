@@ -230,9 +230,11 @@ static METRICS: &[Metric] = &[
         "For how long the oldest version has been due that is still there; 0 when none is.",
         |now| now.store.lifecycle_overdue_seconds(),
     ),
-    gauge("service_lifecycle_paused", "1 while lifecycle rules are paused after a jump of the clock.", |now| {
-        u64::from(now.lifecycle.paused.is_some())
-    }),
+    gauge(
+        "service_lifecycle_paused",
+        "1 while lifecycle rules are paused after a jump of the clock.",
+        |now| u64::from(now.lifecycle.paused.is_some()),
+    ),
     gauge(
         "service_lifecycle_last_run_timestamp_seconds",
         "When the last lifecycle run ended, in seconds since the Unix epoch; 0 when there was none.",

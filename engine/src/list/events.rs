@@ -4,12 +4,15 @@
 //! continues where a page ended misses nothing.
 
 use crate::error::EngineError;
+use crate::fault_reports::{FoundWhile, StoreFault};
 use crate::format::event_record::{self, EventHead};
 use crate::limits::{EVENT_PAGE_EVENTS_MAX, EVENT_STEPS_MAX};
-use crate::list::merge::Merge;
 use crate::slice::event_source::EventSource;
 use crate::store::Store;
 use crate::types::event::{EventId, EventPage, EventQuery, Tick};
+use cairn_lmdb::{Entries, ReadTxn, Record, Table};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 impl Store {
     /// Returns one page of events, oldest first. Examines a bounded number of events, so a page may be empty although more
@@ -25,17 +28,23 @@ impl Store {
             return Ok(page);
         }
         let snapshots = self.event_snapshots()?;
-        let start = query.from.0.to_be_bytes();
-        let mut merge = Merge::new(snapshots.iter().map(|(txn, table)| (txn, *table)), &start, &[])?;
-        while let Some((key, record)) = merge.head() {
-            let tick = event_record::tick_of(key)?;
-            if tick >= end {
-                break;
-            }
-            if merge.steps() >= EVENT_STEPS_MAX {
+        let mut merge = EventMerge::new(&snapshots, query.from)?;
+        for examined in 0.. {
+            let Some((tick, record)) = merge.next()?.filter(|(tick, _)| *tick < end) else { break };
+            if examined >= EVENT_STEPS_MAX {
                 return Ok(EventPage { examined: tick, is_truncated: true, ..page });
             }
-            let head = event_record::decode_head(record.version, record.body)?;
+            let head = record.and_then(|record| {
+                let head = event_record::decode_head(record.version, record.body)?;
+                Ok((record, head))
+            });
+            let (record, head) = match head {
+                Ok(found) => found,
+                Err(error) => {
+                    self.report_damaged_event(tick, &error);
+                    continue;
+                }
+            };
             if matches(query, &head) {
                 if page.events.len() >= limit {
                     return Ok(EventPage { examined: tick, is_truncated: true, ..page });
@@ -43,7 +52,6 @@ impl Store {
                 let event = event_record::decode(record.version, record.body, tick, &self.id().0)?;
                 page.events.push(event);
             }
-            merge.advance()?;
         }
         Ok(page)
     }
@@ -52,6 +60,16 @@ impl Store {
     #[must_use]
     pub fn event_tick(&self) -> Tick {
         self.event_signal().tick(self.clock.now())
+    }
+
+    /// Reports an event that fails its check. Readers skip it: the others must not wait for it.
+    fn report_damaged_event(&self, tick: Tick, error: &EngineError) {
+        self.fault_reports.report(&StoreFault::Damage {
+            object: &format!("storage event {}", self.event_id(tick)),
+            version: None,
+            what: &error.to_string(),
+            found_while: FoundWhile::Serving,
+        });
     }
 
     /// Returns the id of the event at a tick, whether or not there is one.
@@ -68,11 +86,61 @@ impl Store {
         sources.map(EventSource::floor).fold(now, Tick::min)
     }
 
-    fn event_snapshots(&self) -> Result<Vec<(cairn_lmdb::ReadTxn<'_>, cairn_lmdb::Table)>, EngineError> {
+    fn event_snapshots(&self) -> Result<Vec<Snapshot<'_>>, EngineError> {
         let of_slices = self.slices.iter().map(|slice| (&slice.environment, slice.tables.events));
         let of_buckets = [(&self.catalog.environment, self.catalog.events_table)];
         let sources = of_slices.chain(of_buckets);
         sources.map(|(environment, table)| Ok((environment.read()?, table))).collect()
+    }
+}
+
+/// A snapshot of an environment, and its table of events.
+type Snapshot<'s> = (ReadTxn<'s>, Table);
+
+/// The events of all sources, in the order of their ticks, including damaged ones.
+struct EventMerge<'t> {
+    sources: Vec<Entries<'t>>,
+    /// The next event of each source, the first one on top.
+    heads: BinaryHeap<Reverse<Head>>,
+    records: Vec<Option<Result<Record<'t>, EngineError>>>,
+}
+
+/// An event's tick, and its record or why that is invalid.
+type Found<'t> = (Tick, Result<Record<'t>, EngineError>);
+
+/// The tick of the next event of the source with this number.
+type Head = (Tick, usize);
+
+impl<'t> EventMerge<'t> {
+    /// Begins at a tick.
+    fn new(snapshots: &'t [Snapshot<'_>], from: Tick) -> Result<Self, EngineError> {
+        let after = from.0.checked_sub(1).map(u64::to_be_bytes);
+        let of_source =
+            |(txn, table): &'t Snapshot<'_>| txn.entries(*table, after.as_ref().map(|key| &key[..]));
+        let sources = snapshots.iter().map(of_source).collect::<Result<Vec<_>, _>>()?;
+        let count = sources.len();
+        let mut merge =
+            Self { sources, heads: BinaryHeap::new(), records: (0..count).map(|_| None).collect() };
+        (0..count).try_for_each(|source| merge.read(source))?;
+        Ok(merge)
+    }
+
+    /// Reads the next event of a source.
+    fn read(&mut self, source: usize) -> Result<(), EngineError> {
+        if let Some(entry) = self.sources[source].next().transpose()? {
+            let tick = event_record::tick_of(entry.key)?;
+            self.records[source] = Some(entry.record.map_err(EngineError::from));
+            self.heads.push(Reverse((tick, source)));
+        }
+        Ok(())
+    }
+
+    /// Returns the next event of all sources.
+    fn next(&mut self) -> Result<Option<Found<'t>>, EngineError> {
+        let Some(Reverse((tick, source))) = self.heads.pop() else { return Ok(None) };
+        let record = self.records[source].take().expect("each head has a record");
+        self.read(source)?;
+        Ok(Some((tick, record)))
     }
 }
 

@@ -271,8 +271,16 @@ impl Copy {
         let conditional = condition != WriteCondition::default();
         let reply_attributes = attributes.clone();
         let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
-        let put =
-            PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
+        let put = PutObject {
+            bucket: put_bucket,
+            key: put_key,
+            payload,
+            etag,
+            attributes,
+            condition,
+            lock,
+            origin,
+        };
         let outcome = engine
             .put_object(put)
             .await

@@ -45,7 +45,8 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     attributes::write_checksums(&mut reply.head, &attributes, 0);
     let origin = call.origin(Cause::Request);
     let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
-    let put = PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
+    let put =
+        PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
     let put = call.engine.put_object(put).await;
     let outcome = put.map_err(|error| write_conditions::write_error(error, conditional))?;
     if !outcome.is_null {

@@ -28,7 +28,8 @@ pub use problem::{ConfigError, Problem};
 pub use secret::Secret;
 pub use secret_rules::AuthSettings;
 pub use settings::{
-    AuditSettings, EventSettings, LifecycleSettings, ServerSettings, Settings, StorageSettings, WebhookSettings,
+    AuditSettings, EventSettings, LifecycleSettings, ServerSettings, Settings, StorageSettings,
+    WebhookSettings,
 };
 pub use sources::{CONFIG_FILE_VARIABLE, Environment, Layers, MANAGEMENT_TOKEN_VARIABLE, Values};
 pub use tls::{PairFiles, TlsSettings};

@@ -297,7 +297,10 @@ impl<'s> Scan<'s> {
     fn undecodable(&mut self, kind: FindingKind, key: &[u8], what: &str, report: &mut Report<'_>) {
         let what = format!("slice {}: {what}", self.slice.number);
         report.report_record(kind, self.cursor.table, key, &what);
-        self.leave_out("a record cannot be read, so what it owns is not known");
+        // An event owns nothing.
+        if self.cursor.table != FollowedTable::Events {
+            self.leave_out("a record cannot be read, so what it owns is not known");
+        }
     }
 
     /// Adds an extent to the replica, as far as it lies within a volume.

@@ -3,8 +3,10 @@
 use super::support::{BUCKET, Planted, put, store_with, with_engine};
 use crate::DeleteOptions;
 use crate::EngineError;
+use crate::EventQuery;
 use crate::check::inspect::FindingKind;
 use crate::format::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
+use crate::format::event_record::EVENT_RECORD_VERSION;
 use crate::format::extent::Extent;
 use crate::format::keys;
 use crate::format::object_record::{Content, OBJECT_RECORD_VERSION, ObjectRecord};
@@ -83,6 +85,22 @@ fn a_flipped_bit_in_the_metadata_file_is_found() {
         file.write_all_at(&[bytes[at] ^ 1], at as u64).expect("writes");
     }
     assert_eq!(planted.kinds(), ["record_damaged"]);
+}
+
+#[test]
+fn damaged_event_is_found_and_readers_of_events_skip_it() {
+    let planted = store();
+    let events = || planted.store.events(&EventQuery::default()).expect("reads").events;
+    let before = events();
+    let damaged = before.iter().find(|event| event.object.is_some()).expect("an object was put").id;
+    let key = damaged.tick().0.to_be_bytes();
+    planted.edit(|txn, tables| {
+        txn.put(tables.events, &key, EVENT_RECORD_VERSION, b"not an event", b"").expect("puts");
+    });
+    assert_eq!(planted.kinds(), ["record_undecodable"]);
+    let left: Vec<_> = before.into_iter().filter(|event| event.id != damaged).collect();
+    assert_eq!(events(), left);
+    assert_eq!(planted.store.corruptions(), 1, "it is reported");
 }
 
 #[test]
