@@ -16,7 +16,7 @@ use ureq::{Error, Timeout};
 
 use super::call;
 use super::probe::Step;
-use crate::limits::{INPUT_BUFFER_BYTES, OUTPUT_BUFFER_BYTES, UNSENT_BYTES_MAX};
+use crate::limits::{ADDRESSES_MAX, INPUT_BUFFER_BYTES, OUTPUT_BUFFER_BYTES, UNSENT_BYTES_MAX};
 
 /// Opens connections to the judged addresses of the current call, and to nothing else.
 #[derive(Debug)]
@@ -29,12 +29,13 @@ impl Connector for JudgedConnector {
         let begun = call::with(|call| {
             call.begin(Step::Connect);
             call.has_connected = true;
-            (call.judged.clone(), call.id())
+            let tried: Vec<SocketAddr> = call.judged.iter().copied().take(ADDRESSES_MAX).collect();
+            (tried, call.id())
         });
-        let Some((judged, made_by)) = begun else {
+        let Some((tried, made_by)) = begun else {
             return Err(Error::ConnectionFailed);
         };
-        let (stream, peer) = connect_to_one(&judged, details.timeout)?;
+        let (stream, peer) = connect_to_one(&tried, details.timeout)?;
         call::with(|call| {
             call.end(true, || format!("connected to {peer}"));
             call.begin(Step::Response);
