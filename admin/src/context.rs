@@ -8,6 +8,7 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::AuditLog;
+use cairn_webhooks::Webhooks;
 
 use crate::access::ManagementCredentials;
 use crate::health::Readiness;
@@ -37,6 +38,8 @@ pub struct AdminContext {
     pub directory: Option<Arc<Directory>>,
     /// The audit trail. Without one, all changes and queries of the trail answer 503.
     pub audit: Option<Arc<AuditLog>>,
+    /// The webhooks. Without them, their routes answer 503.
+    pub webhooks: Option<Arc<Webhooks>>,
     /// The running verifications. Shared by all executors.
     pub verifications: Verifications,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.

@@ -3,6 +3,7 @@
 use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
+use cairn_webhooks::WebhookError;
 use http::StatusCode;
 
 /// Why a request failed.
@@ -32,6 +33,10 @@ pub(crate) enum AdminError {
     WebhookNotFound,
     /// No delivery with this id is in the log.
     DeliveryNotFound,
+    /// The event of the delivery is no longer kept.
+    EventNotKept,
+    /// The webhook is disabled.
+    WebhookDisabled,
     /// Storage events are off.
     EventsDisabled,
     /// An invalid bucket name: the rule that it breaks.
@@ -110,7 +115,8 @@ impl AdminError {
             | Self::LifecycleRuleNotFound
             | Self::TokenNotFound
             | Self::WebhookNotFound
-            | Self::DeliveryNotFound => StatusCode::NOT_FOUND,
+            | Self::DeliveryNotFound
+            | Self::EventNotKept => StatusCode::NOT_FOUND,
             Self::InvalidBucketName(_)
             | Self::InvalidAuditCursor(_)
             | Self::InvalidEventCursor(_)
@@ -118,6 +124,7 @@ impl AdminError {
             Self::Forbidden | Self::CrossSite | Self::ObjectLocked => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
             | Self::EventsDisabled
+            | Self::WebhookDisabled
             | Self::AccountAlreadyExists
             | Self::PolicyInUse(_)
             | Self::LimitReached(_)
@@ -169,7 +176,8 @@ impl AdminError {
             Self::InvalidEventCursor(_) => "INVALID_EVENT_CURSOR",
             Self::InvalidWebhookTarget(_) => "INVALID_WEBHOOK_TARGET",
             Self::WebhookNotFound => "WEBHOOK_NOT_FOUND",
-            Self::DeliveryNotFound => "DELIVERY_NOT_FOUND",
+            Self::DeliveryNotFound | Self::EventNotKept => "DELIVERY_NOT_FOUND",
+            Self::WebhookDisabled => "WEBHOOK_DISABLED",
             Self::EventsDisabled => "EVENTS_DISABLED",
             Self::InvalidBucketName(_) => "INVALID_BUCKET_NAME",
             Self::BucketNotFound => "BUCKET_NOT_FOUND",
@@ -233,6 +241,10 @@ impl AdminError {
             }
             Self::WebhookNotFound => "the webhook does not exist".to_owned(),
             Self::DeliveryNotFound => "no delivery with this id is in the log".to_owned(),
+            Self::EventNotKept => {
+                "the event of this delivery is no longer kept (events.retention_days)".to_owned()
+            }
+            Self::WebhookDisabled => "the webhook is disabled: enable it first".to_owned(),
             Self::EventsDisabled => "storage events are off: set events.enabled to true, and restart".to_owned(),
             Self::InvalidAuditCursor(message)
             | Self::InvalidEventCursor(message)
@@ -279,6 +291,28 @@ impl From<EngineError> for AdminError {
             }
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
             error => {
+                tracing::error!(target: "service", %error, "a management request failed");
+                Self::Internal
+            }
+        }
+    }
+}
+
+/// Maps errors of webhooks. The cause of an internal error is logged.
+impl From<WebhookError> for AdminError {
+    fn from(error: WebhookError) -> Self {
+        match error {
+            WebhookError::WebhookNotFound => Self::WebhookNotFound,
+            WebhookError::DeliveryNotFound => Self::DeliveryNotFound,
+            WebhookError::EventNotFound => Self::EventNotKept,
+            WebhookError::Disabled => Self::WebhookDisabled,
+            WebhookError::InvalidTarget(message) => Self::InvalidWebhookTarget(message),
+            WebhookError::Invalid(message) => Self::invalid(message),
+            WebhookError::TooMany { .. } => Self::LimitReached(error.to_string()),
+            WebhookError::Full => Self::StorageFull,
+            WebhookError::Overloaded => Self::NotReady("too many requests about webhooks are waiting"),
+            WebhookError::ShuttingDown => Self::NotReady("the service is shutting down"),
+            WebhookError::Failed(_) => {
                 tracing::error!(target: "service", %error, "a management request failed");
                 Self::Internal
             }

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
     accounts, audit_events, buckets, compaction, credentials, events, lifecycle, metrics, objects, openapi,
-    policies, storage, system, tokens, verify,
+    policies, storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -20,7 +20,7 @@ use crate::request::path::{Segments, match_path};
 const ALL: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin, Role::Auditor]);
 /// Operations that change stored data, or read the content of objects.
 const STORAGE: Access = Access::Roles(&[Role::SystemAdmin, Role::StorageAdmin]);
-/// Operations that change service accounts, policies and tokens.
+/// Operations that change service accounts, policies, tokens and webhooks.
 const SYSTEM: Access = Access::Roles(&[Role::SystemAdmin]);
 /// Operations that show service accounts, policies and audit events.
 const OVERSIGHT: Access = Access::Roles(&[Role::SystemAdmin, Role::Auditor]);
@@ -75,6 +75,20 @@ const fn put(path: &'static str, access: Access, name: &'static str, handler: Ha
         operation: Operation {
             name,
             method: Method::PUT,
+            path,
+            access,
+            is_recorded: true,
+            is_data_read: false,
+        },
+        handler,
+    }
+}
+
+const fn patch(path: &'static str, access: Access, name: &'static str, handler: Handler) -> Route {
+    Route {
+        operation: Operation {
+            name,
+            method: Method::PATCH,
             path,
             access,
             is_recorded: true,
@@ -252,6 +266,37 @@ pub(crate) static ROUTES: &[Route] = &[
     delete("/api/v1/management-tokens/{id}", SYSTEM, "delete_management_token", handler!(tokens::delete)),
     get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit_events::events)),
     get("/api/v1/events", ALL, "list_events", handler!(events::list)),
+    get("/api/v1/webhooks", ALL, "list_webhooks", handler!(webhooks::list)),
+    post("/api/v1/webhooks", SYSTEM, "create_webhook", handler!(webhooks::create)),
+    get("/api/v1/webhooks/{id}", ALL, "get_webhook", handler!(webhooks::get)),
+    patch("/api/v1/webhooks/{id}", SYSTEM, "update_webhook", handler!(webhooks::update)),
+    delete("/api/v1/webhooks/{id}", SYSTEM, "delete_webhook", handler!(webhooks::delete)),
+    put("/api/v1/webhooks/{id}/status", SYSTEM, "set_webhook_status", handler!(webhooks::set_status)),
+    post(
+        "/api/v1/webhooks/{id}/rotate-secret",
+        SYSTEM,
+        "rotate_webhook_secret",
+        handler!(webhooks::rotate_secret),
+    ),
+    post("/api/v1/webhooks/{id}/test", SYSTEM, "test_webhook", handler!(webhooks::test)),
+    post(
+        "/api/v1/webhooks/{id}/redeliver",
+        SYSTEM,
+        "redeliver_events",
+        handler!(webhooks::redeliver_period),
+    ),
+    get(
+        "/api/v1/webhook-deliveries",
+        ALL,
+        "list_webhook_deliveries",
+        handler!(webhooks::list_deliveries),
+    ),
+    post(
+        "/api/v1/webhook-deliveries/{id}/redeliver",
+        SYSTEM,
+        "redeliver_delivery",
+        handler!(webhooks::redeliver_delivery),
+    ),
     get("/api/v1/verify/progress", ALL, "get_verification_progress", handler!(verify::progress)),
     post("/api/v1/verify/objects/{bucket}/{key}", STORAGE, "verify_object", handler!(verify::object))
         .unrecorded(),

@@ -7,6 +7,7 @@ use cairn_engine::OpenError;
 use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
+use cairn_webhooks::WebhookOpenError;
 
 use crate::certificates::CertificateError;
 use crate::host::data_folder::write_hint;
@@ -30,6 +31,8 @@ pub enum ServeError {
     Audit(AuditOpenError),
     /// The directory of accounts could not be opened.
     Directory(DirectoryOpenError),
+    /// The webhooks could not be opened.
+    Webhooks(WebhookOpenError),
     /// A certificate cannot be used.
     Certificate(CertificateError),
     /// Listeners could not be opened. At least one.
@@ -60,6 +63,7 @@ impl fmt::Display for ServeError {
             }
             Self::Audit(error) => error.fmt(out),
             Self::Directory(error) => error.fmt(out),
+            Self::Webhooks(error) => error.fmt(out),
             Self::Certificate(error) => error.fmt(out),
             Self::Ports(errors) => {
                 let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -104,6 +108,12 @@ impl From<OpenError> for ServeError {
 impl From<AuditOpenError> for ServeError {
     fn from(error: AuditOpenError) -> Self {
         Self::Audit(error)
+    }
+}
+
+impl From<WebhookOpenError> for ServeError {
+    fn from(error: WebhookOpenError) -> Self {
+        Self::Webhooks(error)
     }
 }
 

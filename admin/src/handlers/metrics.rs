@@ -11,7 +11,8 @@ use crate::reply::Reply;
 
 async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
     let (store, context) = (call.store()?, call.context);
-    Ok(metrics::families(store, &context.metrics, context.audit.as_deref()).await)
+    let (audit, webhooks) = (context.audit.as_deref(), context.webhooks.as_deref());
+    Ok(metrics::families(store, &context.metrics, audit, webhooks).await)
 }
 
 /// `GET /metrics`.

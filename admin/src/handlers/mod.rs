@@ -15,3 +15,4 @@ pub(crate) mod storage;
 pub(crate) mod system;
 pub(crate) mod tokens;
 pub(crate) mod verify;
+pub(crate) mod webhooks;

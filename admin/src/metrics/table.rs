@@ -3,12 +3,13 @@
 //! A scrape does no I/O on an executor: counters are read from memory, and a separate thread reads the metrics of the
 //! process. `docs/metrics.md` lists every metric.
 
-use cairn_engine::{DiskState, LifecycleStatus, ScrubRecord, Store, StoreMetrics, StoreUsage};
+use cairn_engine::{DiskState, EventType, LifecycleStatus, ScrubRecord, Store, StoreMetrics, StoreUsage};
 use cairn_model::{DURATION_BOUNDS, HistogramSnapshot, Timestamp, u64_of};
 use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{AuditLog, Family, MetricKind, MetricName, Plane, Sample, metrics};
+use cairn_webhooks::{WebhookMetrics, Webhooks};
 
 use super::process::ProcessMetrics;
 use super::sources::{CertificateSnapshot, MetricSources};
@@ -23,11 +24,17 @@ struct Snapshot<'s> {
     ports: Vec<(Plane, PortSnapshot)>,
     certificates: Vec<CertificateSnapshot>,
     audit_queue: Option<u64>,
+    webhooks: Option<WebhookMetrics>,
     process: Option<ProcessMetrics>,
 }
 
 impl<'s> Snapshot<'s> {
-    async fn take(store: &'s Store, sources: &MetricSources, audit: Option<&AuditLog>) -> Self {
+    async fn take(
+        store: &'s Store,
+        sources: &MetricSources,
+        audit: Option<&AuditLog>,
+        webhooks: Option<&Webhooks>,
+    ) -> Self {
         let process = sources.process().await;
         Self {
             store,
@@ -38,6 +45,7 @@ impl<'s> Snapshot<'s> {
             ports: sources.ports.iter().map(|(plane, port)| (*plane, port.snapshot())).collect(),
             certificates: sources.certificates(),
             audit_queue: audit.map(|log| u64_of(log.queue_length())),
+            webhooks: webhooks.map(Webhooks::metrics),
             process,
         }
     }
@@ -424,6 +432,38 @@ static METRICS: &[Metric] = &[
         "Audit records and queries that are waiting for the writer of the audit trail.",
         |now| now.audit_queue.map_or_else(Vec::new, |length| plain(Whole(length))),
     ),
+    by(COUNTER, "service_events_total", "Storage events that were recorded since the start.", |now| {
+        let signal = now.store.event_signal();
+        let sample = |kind: EventType| Sample::labelled("type", kind.name(), Whole(signal.committed(kind)));
+        EventType::ALL.map(sample).into()
+    }),
+    by(
+        COUNTER,
+        "service_webhook_deliveries_total",
+        "Deliveries that ended (succeeded, failed, dropped), and attempts that failed and are repeated (retried).",
+        |now| {
+            let results = |now: &WebhookMetrics| {
+                let WebhookMetrics { succeeded, failed, dropped, retried, .. } = *now;
+                [("succeeded", succeeded), ("failed", failed), ("dropped", dropped), ("retried", retried)]
+            };
+            let counts = now.webhooks.iter().flat_map(results);
+            counts.map(|(result, count)| Sample::labelled("result", result, Whole(count))).collect()
+        },
+    ),
+    by(GAUGE, "service_webhook_pending", "Deliveries that wait for an attempt, or for the end of one.", |now| {
+        now.webhooks.iter().flat_map(|webhooks| plain(Whole(webhooks.pending))).collect()
+    }),
+    by(
+        GAUGE,
+        "service_webhook_oldest_pending_seconds",
+        "Age of the oldest pending delivery; 0 when none is pending.",
+        |now| {
+            let age = |webhooks: &WebhookMetrics| {
+                Nanoseconds(u64::try_from(webhooks.oldest_pending.as_nanos()).unwrap_or(u64::MAX))
+            };
+            now.webhooks.iter().flat_map(|webhooks| plain(age(webhooks))).collect()
+        },
+    ),
     by(GAUGE, "service_build_info", "1, with the version of the program.", |_| {
         vec![Sample::labelled("version", env!("CARGO_PKG_VERSION"), Whole(1))]
     }),
@@ -470,8 +510,9 @@ pub(crate) async fn families(
     store: &Store,
     sources: &MetricSources,
     audit: Option<&AuditLog>,
+    webhooks: Option<&Webhooks>,
 ) -> Vec<Family> {
-    let now = Snapshot::take(store, sources, audit).await;
+    let now = Snapshot::take(store, sources, audit, webhooks).await;
     let own = METRICS.iter().map(|metric| metric.family(&now));
     metrics::families().into_iter().chain(own).filter(|family| !family.samples.is_empty()).collect()
 }

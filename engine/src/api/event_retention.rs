@@ -6,7 +6,7 @@ use crate::limits::{EVENT_EXPIRY_INTERVAL, EVENTS_REMOVED_AT_ONCE};
 use crate::slice::command::Command;
 use crate::store::background::wait;
 use crate::store::bucket_catalog::CatalogCommand;
-use crate::types::event::Tick;
+use crate::types::event::{EventQuery, Tick};
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
 use std::rc::Rc;
@@ -43,6 +43,11 @@ impl Engine {
         let age = u64::try_from(retention.as_millis()).unwrap_or(u64::MAX);
         let before = Tick::first_at(Timestamp(self.store().clock.now().0.saturating_sub(age)));
         let (store, max) = (self.store(), EVENTS_REMOVED_AT_ONCE);
+        // Without this, each look would be a commit of every slice.
+        let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() })?;
+        if oldest.events.is_empty() && !oldest.is_truncated {
+            return Ok(0);
+        }
         let mut removed = 0;
         for source in store.slices.iter().map(Some).chain([None]) {
             while !stopping() {

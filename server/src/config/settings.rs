@@ -143,7 +143,7 @@ pub struct WebhookSettings {
     /// Time limit of one attempt.
     pub request_timeout: Duration,
     /// Attempts before a delivery fails permanently.
-    pub maximum_attempts: u32,
+    pub maximum_attempts: u8,
     /// How often due deliveries are looked for.
     pub poll_interval: Duration,
     /// Maximum number of requests to one webhook at a time.

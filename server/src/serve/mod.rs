@@ -1,7 +1,7 @@
 //! The life of the server process: start, requests, shutdown.
 //!
 //! The order of a start matters: configuration, log, ports, host checks, store, audit trail, directory of accounts, listeners,
-//! executors. Nothing is changed before the configuration has been validated and the ports have been found free. The host is
+//! webhooks, executors. Nothing is changed before the configuration has been validated and the ports have been found free. The host is
 //! checked before the store is opened. Listeners are opened after the store, so that no client waits for it. The store is
 //! closed after the last executor has ended.
 
@@ -13,6 +13,7 @@ mod shutdown;
 mod signals;
 mod subsystems;
 mod unavailable;
+mod webhooks;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,6 +28,7 @@ use cairn_identity::directory::Directory;
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
 use cairn_observe::{AuditLog, install_panic_hook, start_logging};
+use cairn_webhooks::Webhooks;
 
 use crate::budget::{self, Budget};
 use crate::certificates::Certificates;
@@ -136,8 +138,12 @@ fn serve_audited(
 ) -> Result<(), ServeError> {
     let log = audit::open(&plan.settings, store)?;
     let served = directory::open(&plan.settings, store).and_then(|directory| {
-        let (store, log) = (Arc::clone(store), Arc::clone(&log));
-        let served = serve_store(plan, store, log, Arc::clone(&directory), manager, on_ready);
+        let opened = Opened {
+            store: Arc::clone(store),
+            audit: Arc::clone(&log),
+            directory: Arc::clone(&directory),
+        };
+        let served = serve_store(plan, opened, manager, on_ready);
         directory.close();
         served
     });
@@ -145,16 +151,21 @@ fn serve_audited(
     served
 }
 
-fn serve_store(
-    plan: &Plan,
+/// What was opened before the listeners.
+struct Opened {
     store: Arc<Store>,
     audit: Arc<AuditLog>,
     directory: Arc<Directory>,
+}
+
+/// Opens the listeners and the webhooks, serves, and closes the webhooks.
+fn serve_store(
+    plan: &Plan,
+    opened: Opened,
     manager: &ServiceManager,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
-    let Plan { settings, budget, mode, watchdog } = plan;
-    let executors = budget.executors;
+    let (settings, executors) = (&plan.settings, plan.budget.executors);
     let certificates =
         Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
     let listeners = planes::bind(settings, executors, &certificates)?;
@@ -163,7 +174,34 @@ fn serve_store(
     else {
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
+    let webhooks = webhooks::open(settings, &opened.store, vec![data, management])?;
     let shutdown = Shutdown::new(executors);
+    let serving = Serving { certificates, listeners, data, management, webhooks: Arc::clone(&webhooks) };
+    let served = serve_listeners(plan, opened, serving, &shutdown, manager, on_ready);
+    webhooks.close(shutdown.data.time_left().unwrap_or_default());
+    served
+}
+
+/// What is opened in the end, before the executors are started.
+struct Serving {
+    certificates: Certificates,
+    listeners: Vec<Listeners>,
+    data: SocketAddr,
+    management: SocketAddr,
+    webhooks: Arc<Webhooks>,
+}
+
+fn serve_listeners(
+    plan: &Plan,
+    Opened { store, audit, directory }: Opened,
+    serving: Serving,
+    shutdown: &Shutdown,
+    manager: &ServiceManager,
+    on_ready: impl FnOnce(&Ready),
+) -> Result<(), ServeError> {
+    let Plan { settings, budget, mode, watchdog } = plan;
+    let Serving { certificates, listeners, data, management, webhooks } = serving;
+    let executors = budget.executors;
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
         .map_err(ServeError::Signals)?;
@@ -175,6 +213,7 @@ fn serve_store(
         &store,
         &audit,
         &directory,
+        settings.events.enabled.then(|| Arc::clone(&webhooks)),
         &shutdown.data,
         certificates.clone(),
         &executors_serve,
@@ -187,8 +226,9 @@ fn serve_store(
         store,
         audit,
         directory,
+        webhooks,
         settings,
-        shutdown,
+        shutdown: shutdown.clone(),
         connections_max,
         management_connections_max: connections_max.min(budget.management_connections_max),
         verifications,

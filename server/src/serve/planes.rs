@@ -17,6 +17,7 @@ use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{AuditLog, Plane};
 use cairn_s3::{S3Options, S3Service};
+use cairn_webhooks::Webhooks;
 
 use super::shutdown::Shutdown;
 use crate::certificates::Certificates;
@@ -31,6 +32,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<Store>,
     pub(crate) audit: Arc<AuditLog>,
     pub(crate) directory: Arc<Directory>,
+    pub(crate) webhooks: Arc<Webhooks>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
     /// Says to the service manager's watchdog that this executor runs.
@@ -145,6 +147,7 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         engine: Some(engine),
         audit: Some(Arc::clone(&shared.audit)),
         directory: Some(Arc::clone(&shared.directory)),
+        webhooks: Some(Arc::clone(&shared.webhooks)),
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),

@@ -4,19 +4,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use cairn_admin::{SubsystemProbes, Subsystems};
-use cairn_engine::{DiskState, Store};
+use cairn_engine::{DiskState, EventQuery, Store};
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::AuditLog;
+use cairn_webhooks::Webhooks;
 
 use crate::certificates::Certificates;
 use crate::error::ServeError;
 
-/// Starts the threads that check the subsystems.
+/// Starts the threads that check the subsystems. Without `webhooks`, events are off.
 pub(crate) fn watch(
     store: &Arc<Store>,
     audit: &Arc<AuditLog>,
     directory: &Arc<Directory>,
+    webhooks: Option<Arc<Webhooks>>,
     drain: &Drain,
     certificates: Certificates,
     executors_serve: &Arc<AtomicBool>,
@@ -25,17 +27,29 @@ pub(crate) fn watch(
     let (directory, drain, disk) = (Arc::clone(directory), drain.clone(), Arc::clone(store));
     let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(store));
     let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
-    Subsystems::default()
+    let mut subsystems = Subsystems::default()
         .with_probe("storage", move || storage.check_storage())
         .with_probe("metadata", move || metadata.check_metadata())
         .with_probe("audit", move || audit.check())
-        .with_probe("identity", move || directory.health())
+        .with_probe("identity", move || directory.health());
+    if let Some(webhooks) = webhooks {
+        let events = Arc::clone(store);
+        subsystems = subsystems.with_probe("events", move || check_events(&events, &webhooks));
+    }
+    subsystems
         .with_flag("listeners", listening)
         .with_notice("disk", move || disk_notice(disk.disk_state()))
         .with_notice("lifecycle", move || lifecycle.lifecycle_status().paused)
         .with_notice("certificates", move || certificates.notice())
         .start()
         .map_err(ServeError::Threads)
+}
+
+/// Events can be read, and webhooks can be changed and delivered.
+fn check_events(store: &Store, webhooks: &Webhooks) -> Result<(), String> {
+    let query = EventQuery { limit: 1, ..EventQuery::default() };
+    store.events(&query).map_err(|error| error.to_string())?;
+    webhooks.health()
 }
 
 /// Connections of an executor that does not serve yet wait, and those that come during a shutdown are closed.

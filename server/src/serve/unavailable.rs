@@ -98,6 +98,7 @@ async fn serve_planes(
         engine: None,
         audit: None,
         directory: None,
+        webhooks: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),

@@ -96,6 +96,9 @@ const ACCOUNT: (u16, &str) = (404, "SERVICE_ACCOUNT_NOT_FOUND");
 const CREDENTIAL: (u16, &str) = (404, "CREDENTIAL_NOT_FOUND");
 const POLICY: (u16, &str) = (404, "POLICY_NOT_FOUND");
 const LIFECYCLE_RULE: (u16, &str) = (404, "LIFECYCLE_RULE_NOT_FOUND");
+const WEBHOOK: (u16, &str) = (404, "WEBHOOK_NOT_FOUND");
+const DISABLED: (u16, &str) = (409, "WEBHOOK_DISABLED");
+const TARGET: (u16, &str) = (400, "INVALID_WEBHOOK_TARGET");
 const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
 
 const fn json_body(schema: &'static str) -> Option<RequestBody> {
@@ -262,6 +265,32 @@ operations! {
         optional("prefix", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
         optional("wait_seconds", "WaitSeconds"),
     ], None => [ok("EventPage")], [(400, "INVALID_EVENT_CURSOR")];
+    "list_webhooks", "webhooks": "Lists all webhooks.";
+    [], None => [ok("WebhookList")], [];
+    "create_webhook", "webhooks": "Creates a webhook. Only this response contains its signing secret.";
+    [], json_body("CreateWebhook") => [created("NewWebhook")],
+    [TARGET, BUCKET_NAME, (409, "EVENTS_DISABLED"), LIMIT];
+    "get_webhook", "webhooks": "Shows one webhook and its health.";
+    [], None => [ok("Webhook")], [WEBHOOK];
+    "update_webhook", "webhooks": "Changes the target, the events or the filters of a webhook. A filter that is null is removed.";
+    [], json_body("UpdateWebhook") => [ok("Webhook")], [TARGET, BUCKET_NAME, WEBHOOK];
+    "delete_webhook", "webhooks": "Deletes a webhook with its secret and its pending deliveries.";
+    [], None => [DONE], [WEBHOOK];
+    "set_webhook_status", "webhooks": "Enables or disables a webhook. Disabling drops its pending deliveries.";
+    [], json_body("SetStatus") => [ok("Webhook")], [WEBHOOK];
+    "rotate_webhook_secret", "webhooks": "Creates a new signing secret. For a while deliveries are signed with both.";
+    [], optional_json_body("RotateSecret") => [created("RotatedSecret")], [WEBHOOK];
+    "test_webhook", "webhooks": "Sends one signed event for a test, and shows each step.";
+    [], None => [ok("WebhookTest")], [WEBHOOK];
+    "redeliver_events", "webhooks": "Delivers the events of a period again: those whose delivery failed, or all.";
+    [], json_body("RedeliverEvents") => [accepted("QueuedDeliveries")], [WEBHOOK, DISABLED];
+    "list_webhook_deliveries", "webhooks": "Returns the delivery log, the latest entry first.";
+    [
+        optional("limit", "PageLimit"), optional("webhook_id", "EventId"), optional("event_id", "EventId"),
+        optional("status", "DeliveryStatus"), optional("after_time", "Time"), optional("after_id", "Id"),
+    ], None => [ok("DeliveryPage")], [(400, "INVALID_EVENT_CURSOR")];
+    "redeliver_delivery", "webhooks": "Delivers the event of one delivery again.";
+    [], None => [accepted("Delivery")], [(404, "DELIVERY_NOT_FOUND"), DISABLED];
     "get_verification_progress", "integrity": "Shows the running verifications.";
     [], None => [ok("VerificationProgress")], [];
     "verify_object", "integrity": "Reads one version from the device and verifies it.";

@@ -1,0 +1,65 @@
+//! The routes that deliver events again: one delivery, or those of a period.
+
+use cairn_http1::parse_rfc3339_millis;
+use cairn_model::Timestamp;
+use cairn_webhooks::{DeliveryId, Redeliver};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::body::DeliveryBody;
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+/// `POST /api/v1/webhook-deliveries/{id}/redeliver`. Answers with the new delivery.
+pub(crate) async fn delivery(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let id = DeliveryId::parse(&call.segment("id")?).ok_or(AdminError::DeliveryNotFound)?;
+    let queued = call.webhooks()?.redeliver_delivery(id).await?;
+    let detail = format!("webhook {}, event {}, delivery {}", queued.webhook_id, queued.event_id, queued.id);
+    Ok(Reply::json(StatusCode::ACCEPTED, &DeliveryBody::from(&queued))?.detail(detail))
+}
+
+#[derive(Deserialize, Default, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Only {
+    #[default]
+    Failed,
+    All,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PeriodRequest {
+    since: String,
+    #[serde(default)]
+    until: Option<String>,
+    #[serde(default)]
+    only: Only,
+}
+
+#[derive(Serialize)]
+struct Queued {
+    queued: u64,
+}
+
+/// `POST /api/v1/webhooks/{id}/redeliver`: the events of a period, all or those whose delivery failed.
+pub(crate) async fn period(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let id = call.webhook_id()?;
+    let PeriodRequest { since, until, only } = call.json().await?;
+    let since = parse_time("since", &since)?;
+    let until = until.map(|until| parse_time("until", &until)).transpose()?;
+    let only = match only {
+        Only::Failed => Redeliver::Failed,
+        Only::All => Redeliver::All,
+    };
+    let queued = call.webhooks()?.redeliver(id, since, until, only).await?;
+    Ok(Reply::json(StatusCode::ACCEPTED, &Queued { queued })?.detail(format!("{queued} deliveries queued")))
+}
+
+fn parse_time(name: &str, text: &str) -> Result<Timestamp, AdminError> {
+    let time = parse_rfc3339_millis(text).map(Timestamp);
+    time.ok_or_else(|| AdminError::invalid(format!("{name} must be a time such as 2026-11-21T05:00:00.000Z")))
+}
