@@ -69,9 +69,11 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let directory = call.context.directory.iter().map(|directory| ("identity", directory.environment()));
     let webhooks = call.context.webhooks.iter().map(|webhooks| ("webhooks", webhooks.environment()));
     let store = call.store()?;
-    store.begin_compaction(audit.chain(directory).chain(webhooks).collect()).map_err(|error| match error {
-        EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
-        error => error.into(),
-    })?;
+    store.begin_compaction(audit.chain(directory).chain(webhooks).collect()).map_err(
+        |error| match error {
+            EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
+            error => error.into(),
+        },
+    )?;
     Reply::json(StatusCode::ACCEPTED, &Compaction::from(store.compaction()))
 }

@@ -450,9 +450,12 @@ static METRICS: &[Metric] = &[
             counts.map(|(result, count)| Sample::labelled("result", result, Whole(count))).collect()
         },
     ),
-    by(GAUGE, "service_webhook_pending", "Deliveries that wait for an attempt, or for the end of one.", |now| {
-        now.webhooks.iter().flat_map(|webhooks| plain(Whole(webhooks.pending))).collect()
-    }),
+    by(
+        GAUGE,
+        "service_webhook_pending",
+        "Deliveries that wait for an attempt, or for the end of one.",
+        |now| now.webhooks.iter().flat_map(|webhooks| plain(Whole(webhooks.pending))).collect(),
+    ),
     by(
         GAUGE,
         "service_webhook_oldest_pending_seconds",

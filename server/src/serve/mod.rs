@@ -138,11 +138,8 @@ fn serve_audited(
 ) -> Result<(), ServeError> {
     let log = audit::open(&plan.settings, store)?;
     let served = directory::open(&plan.settings, store).and_then(|directory| {
-        let opened = Opened {
-            store: Arc::clone(store),
-            audit: Arc::clone(&log),
-            directory: Arc::clone(&directory),
-        };
+        let opened =
+            Opened { store: Arc::clone(store), audit: Arc::clone(&log), directory: Arc::clone(&directory) };
         let served = serve_store(plan, opened, manager, on_ready);
         directory.close();
         served

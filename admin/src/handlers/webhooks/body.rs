@@ -124,10 +124,6 @@ impl<'t> From<&'t Probe> for TestBody<'t> {
             milliseconds: u64::try_from(step.duration.as_millis()).unwrap_or(u64::MAX),
         });
         let attempt = &probe.attempt;
-        Self {
-            delivered: attempt.succeeded(),
-            http_status: attempt.http_status,
-            steps: steps.collect(),
-        }
+        Self { delivered: attempt.succeeded(), http_status: attempt.http_status, steps: steps.collect() }
     }
 }

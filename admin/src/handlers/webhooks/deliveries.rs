@@ -60,10 +60,7 @@ fn parse_status(name: &str) -> Result<DeliveryStatus, AdminError> {
 }
 
 /// Parses the cursor: `next_time` and `next_id` of a page.
-fn parse_cursor(
-    time: Option<&str>,
-    id: Option<&str>,
-) -> Result<Option<(Timestamp, DeliveryId)>, AdminError> {
+fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<(Timestamp, DeliveryId)>, AdminError> {
     let invalid = AdminError::InvalidEventCursor;
     match (time, id) {
         (None, None) => Ok(None),

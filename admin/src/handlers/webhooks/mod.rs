@@ -12,7 +12,7 @@ use cairn_webhooks::{
     NewWebhook, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Webhook, WebhookChange, WebhookId, Webhooks,
 };
 use http::StatusCode;
-use serde::de::{Deserialize as _, Deserializer};
+use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -148,7 +148,9 @@ fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<O
 }
 
 /// Reads a member that may be absent, or null to remove the value.
-fn removable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<Option<T>>, D::Error> {
+fn removable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    value: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(value).map(Some)
 }
 
