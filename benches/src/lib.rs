@@ -8,7 +8,7 @@ use cairn_engine::{
     Attributes, Bucket, BucketSettings, Engine, EngineError, ObjectLock, Origin, PutObject, StagedPayload,
     Store, StoreOptions, WriteCondition, block_check,
 };
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock};
+use cairn_model::{BucketName, Clock, Etag, ObjectKey, SystemClock};
 use glommio::{LocalExecutor, LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::path::Path;
@@ -29,8 +29,17 @@ impl Bench {
     /// # Panics
     /// If the machine cannot run the engine.
     #[must_use]
-    #[expect(clippy::expect_used, reason = "a benchmark that cannot start has nothing to report")]
     pub fn new(cache_bytes: u64) -> Self {
+        Self::with_clock(cache_bytes, Arc::new(SystemClock))
+    }
+
+    /// Does the same as [`Bench::new`], with another clock.
+    ///
+    /// # Panics
+    /// If the machine cannot run the engine.
+    #[must_use]
+    #[expect(clippy::expect_used, reason = "a benchmark that cannot start has nothing to report")]
+    pub fn with_clock(cache_bytes: u64, clock: Arc<dyn Clock>) -> Self {
         let folder = tempfile::tempdir_in(Path::new(env!("CARGO_MANIFEST_DIR"))).expect("a folder");
         let options = StoreOptions {
             data_dir: folder.path().to_owned(),
@@ -42,7 +51,7 @@ impl Bench {
             reclaim_after: None,
             encryption_at_rest: false,
             events: true,
-            clock: Arc::new(SystemClock),
+            clock,
         };
         let store = Store::open(options).expect("the store opens");
         let executor =
@@ -136,7 +145,11 @@ impl Bench {
     }
 }
 
-async fn put(
+/// Puts the object with this number.
+///
+/// # Errors
+/// Those of [`Engine::put_object`].
+pub async fn put(
     engine: &Rc<Engine>,
     bucket: &Arc<Bucket>,
     number: u64,

@@ -1,6 +1,6 @@
 //! Lifecycle rules: due index, removals in all states of a bucket, locks, status, previews, restarts.
 
-use crate::support::{folder, get, key, name, options, put, with_engine_on};
+use crate::support::{folder, get, key, name, options, put, until, with_engine_on};
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DayLength, DeleteOptions, Engine, EngineError, EventQuery,
     EventType, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions, Origin, PlannedAction,
@@ -391,5 +391,49 @@ fn days_of_a_test_begin_when_the_object_is_written() {
         assert_eq!(versions(&engine, &bucket), []);
         let object: ObjectKey = key("a");
         assert_eq!(get(&engine, &bucket, &object, 0..1).await.err(), Some(EngineError::NoSuchKey));
+    });
+}
+
+/// A wrong date makes everything due. Nothing may be removed until an operator says that it is right, also after a restart.
+#[test]
+fn nothing_is_removed_after_a_jump_of_the_clock_until_it_is_resumed() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let options = LifecycleOptions { interval: Duration::from_secs(1), batch_size: 10 };
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Unversioned).await;
+        write(&engine, &bucket, "a", 1).await;
+        let rule = expired(1);
+        add(&engine, &bucket, &rule).await;
+        let (stopping, worker) = (Arc::new(AtomicU64::new(0)), Rc::clone(&engine));
+        let stop = Arc::clone(&stopping);
+        let running = glommio::spawn_local(async move {
+            worker.run_lifecycle(options, move || stop.load(Ordering::SeqCst) > 0).await;
+        });
+        let status = || engine.store().lifecycle_status();
+        until("no run", || status().last_run_finished_at.is_some()).await;
+        time.pass_days(3);
+        until("not paused", || status().paused.is_some()).await;
+        let counts = engine.store().lifecycle_rule_status(rule.id).counts;
+        assert_eq!((counts.examined, versions(&engine, &bucket).len()), (0, 1));
+        stopping.store(1, Ordering::SeqCst);
+        running.await;
+    });
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = engine.store().bucket(&name("bucket")).expect("there");
+        let (stopping, worker) = (Arc::new(AtomicU64::new(0)), Rc::clone(&engine));
+        let stop = Arc::clone(&stopping);
+        let running = glommio::spawn_local(async move {
+            worker.run_lifecycle(options, move || stop.load(Ordering::SeqCst) > 0).await;
+        });
+        let status = || engine.store().lifecycle_status();
+        until("not paused after the restart", || status().paused.is_some()).await;
+        assert_eq!(versions(&engine, &bucket).len(), 1);
+        engine.store().resume_lifecycle();
+        until("not resumed", || versions(&engine, &bucket).is_empty()).await;
+        assert_eq!(status().paused, None);
+        stopping.store(1, Ordering::SeqCst);
+        running.await;
     });
 }

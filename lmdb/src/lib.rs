@@ -28,6 +28,7 @@ mod totals;
 
 mod changed_keys;
 mod generation;
+mod iterators;
 
 mod current;
 
@@ -47,8 +48,9 @@ pub use compact::{CompactOptions, Compaction, compact};
 pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
+pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;
 pub use totals::Totals;
-pub use txn::{Entries, Entry, Keys, ReadTxn, ReverseScan, Scan, WriteTxn};
+pub use txn::{ReadTxn, WriteTxn};

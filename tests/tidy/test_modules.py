@@ -21,7 +21,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "lmdb": [
         {"error", "limits", "readers", "record", "table"},
-        {"changed_keys", "generation", "totals"},
+        {"changed_keys", "generation", "iterators", "totals"},
         {"current"},
         {"environment"},
         {"txn"},

@@ -70,6 +70,8 @@ pub enum Flaw {
     ReleasePartsDespiteReaders,
     /// The sequence of a null version that is not the newest version is not recorded.
     ForgetNullVersions,
+    /// Versions that become non-current keep their entry in the due index.
+    KeepDueEntries,
     /// Object locks do not prevent the removal of a version.
     RemoveLocked,
     /// Deletions of versions write no event.

@@ -7,6 +7,7 @@
 mod due_page;
 mod preview;
 mod run;
+mod schedule;
 mod upcoming;
 mod worker;
 

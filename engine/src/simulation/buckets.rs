@@ -5,6 +5,7 @@ use crate::simulation::violation::{Violation, ViolationKind};
 use crate::store::Store;
 use crate::types::bucket::{Bucket, BucketSettings, Versioning};
 use crate::types::event::Origin;
+use crate::types::lifecycle::{LifecycleRule, LifecycleRules, RuleId};
 use crate::types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 use cairn_model::{BucketName, Clock, Timestamp};
 use std::sync::Arc;
@@ -48,6 +49,20 @@ impl Clock for StoppedClock {
     }
 }
 
+/// Returns the lifecycle rule of each bucket. It matches the keys of the tasks.
+fn rule() -> LifecycleRule {
+    LifecycleRule {
+        id: RuleId([7; 16]),
+        prefix: "task".to_owned(),
+        expiration_days: Some(1),
+        noncurrent_days: Some(1),
+        newer_noncurrent_versions: 0,
+        expired_delete_markers: true,
+        is_enabled: true,
+        created_at: StoppedClock::NOW,
+    }
+}
+
 /// Returns the lock that a new version gets when it is written with `lock`.
 pub(crate) fn lock_of_new_version(bucket: usize, lock: ObjectLock) -> ObjectLock {
     if bucket != LOCKED || lock.retention.is_some() {
@@ -81,6 +96,7 @@ pub(crate) async fn existing_or_new(store: &Arc<Store>) -> Result<Vec<Arc<Bucket
             versioning: *versioning,
             object_lock: *object_lock,
             default_retention: object_lock.then_some(DEFAULT_RETENTION),
+            lifecycle: Some(Arc::new(LifecycleRules(vec![rule()]))),
             ..BucketSettings::default()
         };
         let name = BucketName::parse(name).expect("the names of the campaign's buckets are valid");

@@ -3,8 +3,9 @@
 //! Each task owns keys, which it changes one at a time. All tasks share a few keys that are only put. What they do depends on
 //! the seed: every future is polled at each turn of the executor, so that nothing depends on when another thread wakes it.
 //! This file has what all operations share. Puts, copies, deletes and reads are in `workload/objects.rs`, versions and locks
-//! in `workload/versions.rs`, uploads in `workload/uploads.rs`.
+//! in `workload/versions.rs`, uploads in `workload/uploads.rs`, lifecycle rules in `workload/lifecycle.rs`.
 
+mod lifecycle;
 mod objects;
 mod uploads;
 mod versions;
@@ -156,6 +157,11 @@ impl Workload {
         }
         let own = key_of(number, random);
         let shared = BucketKey { bucket, key: format!("shared/{}", random.below(SHARED_KEYS)) };
+        match random.below(16) {
+            0 => return self.step_due_index(&own, random).await,
+            1 => return self.expire(&own, &shared, random).await,
+            _ => {}
+        }
         match (bucket, random.below(8)) {
             (LOCKED, _) => self.change_locked(&own, random).await,
             (_, 0) | (PLAIN, 1) => self.upload(&own, random).await,

@@ -29,9 +29,9 @@ use crate::slice::Slice;
 use crate::slice::command::{Command, Reply};
 use crate::slice::event_source::EventSource;
 use crate::slice::tables::last_tick;
-use crate::store::lifecycle_records::SavedLifecycle;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, BucketState, Versioning};
 use crate::types::event::{EventType, Origin, Tick};
+use crate::types::lifecycle_status::SavedLifecycle;
 use cairn_lmdb::{Environment, EnvironmentOptions, Table};
 use cairn_model::{BucketName, Clock, Timestamp};
 use futures_channel::oneshot;
@@ -256,6 +256,9 @@ impl BucketCatalog {
         let now = clock.now();
         let bucket = Arc::new(Bucket::new(id, name.clone(), now, settings));
         self.write_event(&mut txn, EventType::BucketCreated, &bucket, origin, now)?;
+        if let Some(rules) = &bucket.settings().lifecycle {
+            self.put_rules(&mut txn, &bucket, Some(rules))?;
+        }
         self.put_bucket(txn, &bucket, &bucket.settings())?;
         buckets.write().unwrap_or_else(PoisonError::into_inner).insert(name, Arc::clone(&bucket));
         Ok(bucket)

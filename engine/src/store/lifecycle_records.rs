@@ -8,7 +8,7 @@ use crate::format::lifecycle_record::{
 use crate::store::bucket_catalog::{BucketCatalog, Buckets};
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{LifecycleRules, RuleId};
-use crate::types::lifecycle_status::RuleCounts;
+use crate::types::lifecycle_status::{RuleCounts, SavedLifecycle};
 use cairn_lmdb::{ReadTxn, WriteTxn};
 use cairn_model::Timestamp;
 use std::collections::HashMap;
@@ -16,15 +16,6 @@ use std::sync::PoisonError;
 
 /// The time up to which the clock was trusted, in table `control`: u64 milliseconds since the Unix epoch.
 const TRUSTED_TIME_KEY: &[u8] = b"lifecycle_trusted_time";
-
-/// What the lifecycle worker saves.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SavedLifecycle {
-    /// The clock was trusted at this time.
-    pub(crate) trusted_time: Option<Timestamp>,
-    /// What rules have done, as totals. Rules that do not exist any more are left out.
-    pub(crate) counts: Vec<(RuleId, RuleCounts)>,
-}
 
 impl BucketCatalog {
     /// Reads the rules of a bucket while the store is being opened.

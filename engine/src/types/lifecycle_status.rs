@@ -1,6 +1,6 @@
 //! What the lifecycle worker has done, and what it will do.
 
-use crate::types::lifecycle::VersionRole;
+use crate::types::lifecycle::{RuleId, VersionRole};
 use cairn_model::{Timestamp, VersionName};
 
 /// What a rule has done since it was created.
@@ -173,4 +173,13 @@ pub struct LifecyclePreview {
     pub next_due_at: Option<Timestamp>,
     /// Some of the versions.
     pub sample: Vec<PlannedRemoval>,
+}
+
+/// What the lifecycle worker saves.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SavedLifecycle {
+    /// The clock was trusted at this time.
+    pub(crate) trusted_time: Option<Timestamp>,
+    /// What rules have done, as totals. Rules that do not exist any more are left out.
+    pub(crate) counts: Vec<(RuleId, RuleCounts)>,
 }

@@ -118,6 +118,11 @@ fn unrecorded_null_version_is_found() {
 }
 
 #[test]
+fn surplus_entry_of_a_due_index_is_found() {
+    must_find(Some(Flaw::KeepDueEntries), &[], &[InspectionMismatch]);
+}
+
+#[test]
 fn missing_event_of_a_deletion_is_found() {
     must_find(Some(Flaw::ForgetEvents), &[], &[EventMismatch]);
 }

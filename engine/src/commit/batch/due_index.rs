@@ -1,4 +1,6 @@
-//! Keeps the due index of buckets with lifecycle rules, and builds and removes it in steps.
+//! Keeps the due index of buckets with lifecycle rules.
+//!
+//! Builds and removes it in steps, too.
 //!
 //! A change of a version changes at most its own entry and those of its neighbours. Each change is idempotent and concerns only
 //! versions that the index has already, so that a build can proceed between any two changes.
@@ -7,6 +9,7 @@ use super::lookup::{FoundVersion, TargetKey};
 use super::records::{Accounting, RecordBytes, broken};
 use super::{Batch, Failure};
 use crate::error::EngineError;
+use crate::fault::Flaw;
 use crate::format::due_record::{DUE_STATE_VERSION, DueKey, DueState};
 use crate::format::keys;
 use crate::slice::change_log::{Change, ChangeKind, FollowedTable};
@@ -141,7 +144,7 @@ impl Batch<'_> {
             return Ok(());
         }
         let entry = |(role, since)| DueKey { bucket, role, since, version: version.version };
-        if let Some(before) = *before {
+        if let Some(before) = before.filter(|_| !self.slice.faults.has(Flaw::KeepDueEntries)) {
             self.remove_due(bucket, &entry(before).encode())?;
         }
         // The key of the target was checked when it was encoded.

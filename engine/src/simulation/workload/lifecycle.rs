@@ -1,0 +1,130 @@
+//! Lifecycle rules in a campaign: steps of the due index, and removals of what is due.
+//!
+//! The days of the campaign have no length, so that everything that a rule matches is due at once. The rule of each bucket
+//! matches the keys of the tasks, and not the shared ones.
+
+use super::{Workload, object_key};
+use crate::error::EngineError;
+use crate::fault::Random;
+use crate::simulation::buckets::{PLAIN, StoppedClock};
+use crate::simulation::history::BucketKey;
+use crate::simulation::key_state::{Change, KeyState};
+use crate::simulation::violation::{Violation, ViolationKind};
+use crate::slice::command::{Command, DueVersion, ExpireDue, ExpireOutcome, IndexDue};
+use crate::types::event::Origin;
+use crate::types::lifecycle::{DayLength, VersionRole};
+use crate::types::object::ListVersions;
+use cairn_model::{VersionId, VersionName};
+use futures_channel::oneshot;
+use std::sync::Arc;
+
+impl Workload {
+    /// Builds a part of the due index of a bucket in some slice.
+    pub(super) async fn step_due_index(&self, own: &BucketKey, random: &mut Random) {
+        let slices = &self.engine.store().slices;
+        let slice = &slices[random.index(slices.len())];
+        let bucket = self.bucket(own);
+        let entries_max = 1 + random.index(4);
+        let step = IndexDue { id: bucket.id, bucket: Some(Arc::clone(bucket)), entries_max };
+        let (reply, answer) = oneshot::channel();
+        let stepped = match slice.queue.push(Command::IndexDue(step, reply)) {
+            Ok(()) => answer.await.unwrap_or(Err(EngineError::ShuttingDown)).map(drop),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = stepped {
+            self.check_refusal(own, &error);
+        }
+    }
+
+    /// Expires some version of the task's own key, and a version of a shared key, which no rule matches.
+    pub(super) async fn expire(&self, own: &BucketKey, shared: &BucketKey, random: &mut Random) {
+        let Some(state) = self.history.borrow().known_state(own) else { return };
+        let Some((sequence, role)) = some_due(&state, random) else { return };
+        let change = match role {
+            VersionRole::Current => Change::Delete,
+            VersionRole::Noncurrent | VersionRole::LoneMarker => Change::DeleteVersion(sequence),
+        };
+        let is_locked = state.versions.get(&sequence).is_some_and(|version| {
+            role != VersionRole::Current && version.lock.forbids_removal(StoppedClock::NOW, false)
+        });
+        if is_locked {
+            match self.send_expire(own, sequence, role).await {
+                Ok(outcome) if outcome.counts.iter().all(|(_, counts)| counts.skipped_locked == 1) => {}
+                Err(error) => self.check_refusal(own, &error),
+                Ok(outcome) => {
+                    let detail = format!("locked version {sequence} of {own} expired: {outcome:?}");
+                    self.report(Violation::new(ViolationKind::LockIgnored, detail));
+                }
+            }
+            return;
+        }
+        let created = |outcome: &ExpireOutcome| {
+            if outcome.counts.len() != 1 {
+                self.report_mismatch(format!(
+                    "version {sequence} of {own} is due and did not expire: {outcome:?}"
+                ));
+            }
+            self.marker_of(own, role)
+        };
+        drop(self.change(own, change, self.send_expire(own, sequence, role), created).await);
+        self.expire_shared(shared).await;
+    }
+
+    /// Sends a version that no rule matches. Nothing may happen to it.
+    async fn expire_shared(&self, shared: &BucketKey) {
+        let Ok(info) = self.engine.head_object(self.bucket(shared), &object_key(shared), None) else {
+            return;
+        };
+        match self.send_expire(shared, info.version.0, VersionRole::Current).await {
+            Ok(outcome) if outcome.counts.is_empty() => {}
+            Ok(outcome) => self.report_mismatch(format!("{shared} is not due and expired: {outcome:?}")),
+            Err(error) => self.check_refusal(shared, &error),
+        }
+    }
+
+    /// Returns the sequence of the marker that an expiration wrote, and whether it is a null version.
+    fn marker_of(&self, key: &BucketKey, role: VersionRole) -> (u64, bool) {
+        if role != VersionRole::Current || key.bucket == PLAIN {
+            return (0, true);
+        }
+        let list = ListVersions { prefix: key.key.as_bytes(), delimiter: None, after: None, max: 1 };
+        let newest = self.engine.list_versions(self.bucket(key), &list).ok();
+        newest
+            .and_then(|page| page.versions.into_iter().next())
+            .map_or((0, true), |version| (version.object.version.0, version.name == VersionName::Null))
+    }
+
+    async fn send_expire(
+        &self,
+        key: &BucketKey,
+        sequence: u64,
+        role: VersionRole,
+    ) -> Result<ExpireOutcome, EngineError> {
+        let (bucket, object) = (self.bucket(key), object_key(key));
+        let since = StoppedClock::NOW;
+        let version = VersionId(sequence);
+        let command = ExpireDue {
+            bucket: Arc::clone(bucket),
+            now: since,
+            day: DayLength(0),
+            origin: Origin::default(),
+            candidates: vec![DueVersion { role, since, version, key: object.clone() }],
+        };
+        let outcome =
+            self.engine.commit(bucket, &object, |reply| Command::Expire(Box::new(command), reply)).await?;
+        outcome.failure.clone().map_or(Ok(outcome), Err)
+    }
+}
+
+/// Returns a version with a role. All of them are due.
+fn some_due(state: &KeyState, random: &mut Random) -> Option<(u64, VersionRole)> {
+    let newest = *state.versions.keys().next_back()?;
+    let sequence = *state.versions.keys().nth(random.index(state.versions.len()))?;
+    if sequence != newest {
+        return Some((sequence, VersionRole::Noncurrent));
+    }
+    let is_object = state.current().is_some();
+    let is_alone = state.versions.len() == 1;
+    (is_object || is_alone)
+        .then_some((sequence, if is_object { VersionRole::Current } else { VersionRole::LoneMarker }))
+}
