@@ -3,9 +3,11 @@
 //! `fuzz/` runs them under libFuzzer; `cargo test` runs them on the saved corpora and on mutations of these.
 
 use crate::format::bucket_record::{self, BUCKET_RECORD_VERSION};
+use crate::format::due_record::{DueKey, DueState};
 use crate::format::extent::{Extent, push_extent};
 use crate::format::free_map::{CHUNK_UNITS, runs_of_record};
 use crate::format::keys;
+use crate::format::lifecycle_record::{self, LIFECYCLE_RECORD_VERSION};
 use crate::format::object_record::{OBJECT_RECORD_VERSION, ObjectRecord, RecordHead};
 use crate::format::part_record::{PART_RECORD_VERSION, PartRecord};
 use crate::format::upload_record::{self, UPLOAD_RECORD_VERSION};
@@ -43,7 +45,7 @@ pub fn object_record(data: &[u8]) {
     assert!(again == record);
 }
 
-/// Upload, part and bucket records: a first byte is the version, the rest is the body.
+/// Upload, part, bucket and lifecycle records, and the due index: a first byte is the version, the rest is the body.
 ///
 /// A record that decodes must encode to a record that decodes to the same.
 ///
@@ -61,6 +63,16 @@ pub fn upload_records(data: &[u8]) {
         let mut encoded = Vec::new();
         part.encode(&mut encoded).expect("it was decoded");
         assert!(PartRecord::decode(PART_RECORD_VERSION, &encoded, 7).expect("decodes") == part);
+    }
+    if let Ok(rules) = lifecycle_record::decode(version, body) {
+        let encoded = lifecycle_record::encode(&rules).expect("it was decoded");
+        assert!(lifecycle_record::decode(LIFECYCLE_RECORD_VERSION, &encoded) == Ok(rules));
+    }
+    if let Some(state) = DueState::decode(version, body) {
+        assert_eq!(state.encode(), body);
+    }
+    if let Some(key) = DueKey::decode(body) {
+        assert_eq!(key.encode(), body);
     }
     let record = Record { version, body, tail: &[] };
     if let Some(bucket) = bucket_record::decode(b"bucket", &record) {

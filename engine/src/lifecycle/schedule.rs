@@ -13,10 +13,11 @@ use crate::limits::{
 use crate::slice::Slice;
 use crate::slice::command::{Command, DueProgress, IndexDue};
 use crate::types::bucket::Bucket;
+use crate::types::lifecycle::RuleId;
 use crate::types::lifecycle_status::RuleCounts;
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -98,10 +99,13 @@ impl Worker {
     }
 
     fn note_error(&self, error: &EngineError) {
-        if *error != EngineError::ShuttingDown {
+        let worker = &mut self.store.lifecycle.lock().worker;
+        let text = error.to_string();
+        // Once, although the worker tries again every second.
+        if *error != EngineError::ShuttingDown && worker.last_error.as_ref() != Some(&text) {
             tracing::error!(target: "service::engine", %error, "lifecycle rules could not be applied");
         }
-        self.store.lifecycle.lock().worker.last_error = Some(error.to_string());
+        worker.last_error = Some(text);
     }
 
     async fn save(&self, trusted_time: Option<Timestamp>) {
@@ -124,14 +128,26 @@ impl Worker {
                 continue;
             }
             if let Err(error) = run.bucket_guarded(&bucket, started).await {
+                if error == EngineError::ShuttingDown {
+                    return Err(error);
+                }
                 let bucket = bucket.name.as_str();
                 tracing::error!(target: "service::engine", bucket, %error, "the lifecycle rules of a bucket could not be applied");
                 first_error.get_or_insert(error);
             }
         }
         let oldest = run.oldest_due();
+        let rules: HashSet<RuleId> = self
+            .store
+            .buckets()
+            .iter()
+            .filter_map(|bucket| bucket.settings().lifecycle.clone())
+            .flat_map(|rules| rules.iter().map(|rule| rule.id).collect::<Vec<_>>())
+            .collect();
         {
-            let worker = &mut self.store.lifecycle.lock().worker;
+            let state = &mut *self.store.lifecycle.lock();
+            state.rules.retain(|rule, _| rules.contains(rule));
+            let worker = &mut state.worker;
             worker.last_run_finished_at = Some(self.store.clock.now());
             worker.oldest_due_at = oldest;
             worker.last_error = first_error.as_ref().map(ToString::to_string);

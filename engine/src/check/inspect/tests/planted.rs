@@ -6,6 +6,7 @@ use crate::EngineError;
 use crate::EventQuery;
 use crate::check::inspect::FindingKind;
 use crate::format::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
+use crate::format::due_record::{DUE_RECORD_VERSION, DUE_STATE_VERSION, DueKey, DueState};
 use crate::format::event_record::EVENT_RECORD_VERSION;
 use crate::format::extent::Extent;
 use crate::format::keys;
@@ -13,6 +14,8 @@ use crate::format::object_record::{Content, OBJECT_RECORD_VERSION, ObjectRecord}
 use crate::limits::FINDINGS_MAX;
 use crate::slice::tables::{IDENTITY_KEY, SEQUENCE_KEY};
 use crate::store::bucket_catalog::NEXT_ID_KEY;
+use crate::types::lifecycle::VersionRole;
+use crate::types::object::ObjectInfo;
 use cairn_model::{BucketName, ObjectKey, VersionId};
 use std::os::unix::fs::FileExt as _;
 
@@ -361,4 +364,36 @@ fn objects_of_the_first_format_can_be_overwritten_and_deleted() {
         assert_eq!((bucket.usage().objects, bucket.usage().versions), (1, 1));
     });
     assert_eq!(planted.kinds(), [""; 0]);
+}
+
+/// The planted store has no rules, so the state of a complete index is planted, too.
+#[test]
+fn missing_and_surplus_entries_of_a_due_index_are_found() {
+    let planted = store();
+    let entries: Vec<(DueKey, &str)> = [SMALL, LARGE, TABLED]
+        .map(|key| {
+            let (_, record, _) = planted.record(key);
+            let ObjectInfo { last_modified: since, version, .. } = record.info;
+            (DueKey { bucket: 1, role: VersionRole::Current, since, version }, key)
+        })
+        .to_vec();
+    let put_entries = |count: usize, role: VersionRole| {
+        planted.edit(|txn, tables| {
+            let state = DueState::Complete.encode();
+            let key = 1u64.to_be_bytes();
+            txn.put(tables.due_state, &key, DUE_STATE_VERSION, &state, &[]).expect("puts");
+            for (entry, key) in &entries[..count] {
+                let entry = DueKey { role, ..*entry };
+                txn.put(tables.due, &entry.encode(), DUE_RECORD_VERSION, key.as_bytes(), &[]).expect("puts");
+            }
+        });
+    };
+    put_entries(2, VersionRole::Current);
+    assert_eq!(planted.kinds(), ["due_index_mismatch"], "one version has no entry");
+    let finding = planted.finding(FindingKind::DueIndexMismatch);
+    assert_eq!((finding.bucket.as_deref(), finding.key.as_deref()), (Some(BUCKET), Some(TABLED)));
+    put_entries(3, VersionRole::Current);
+    assert_eq!(planted.kinds(), [""; 0]);
+    put_entries(1, VersionRole::Noncurrent);
+    assert_eq!(planted.kinds(), ["due_index_mismatch"], "an entry with another role");
 }
