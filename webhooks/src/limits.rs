@@ -117,7 +117,7 @@ pub(crate) const FAN_OUT_EVENTS_MAX: usize = 1000;
 /// How long delivery waits before it tries again after a failure to read or write.
 pub(crate) const FAILURE_WAIT: Duration = Duration::from_secs(2);
 /// Longest wait of the loader while something is due later: the clock may be set meanwhile.
-pub(crate) const TIMER_WAIT_MAX: Duration = Duration::from_millis(500);
+pub(crate) const TIMER_WAIT_MAX: Duration = Duration::from_millis(100);
 /// How often connections that are not in use are closed.
 pub(crate) const IDLE_CONNECTIONS_INTERVAL: Duration = Duration::from_secs(60);
 /// How long the end of the service waits for attempts that were interrupted.

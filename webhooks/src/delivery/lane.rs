@@ -271,3 +271,117 @@ impl Lane {
         dues.into_iter().flatten().filter(|due| *due > now).min()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Item, Lane, Sign};
+    use crate::id::{DeliveryId, WebhookId};
+    use crate::store::Waiting;
+    use cairn_engine::{EventType, Tick};
+    use cairn_model::Timestamp;
+
+    const CONCURRENCY: usize = 8;
+
+    fn item(number: u8, begun: bool) -> Item {
+        let waiting = Waiting {
+            id: DeliveryId::new(Tick(1 << 50), [number; 8]),
+            webhook: WebhookId([1; 16]),
+            kind: EventType::ObjectCreated,
+            queued_at: Timestamp(1),
+            due: Timestamp(1),
+            begun,
+            attempts: u8::from(begun),
+            redelivery: false,
+        };
+        Item { waiting, event: None }
+    }
+
+    fn lane(first: u8) -> Lane {
+        let mut lane = Lane::new(0, Timestamp(0));
+        (0..first).for_each(|number| assert!(lane.add(item(number, false))));
+        lane
+    }
+
+    /// Makes one attempt. Returns whether there was something to send.
+    fn attempt(lane: &mut Lane, sign: Sign, now: Timestamp) -> bool {
+        let Some(taken) = lane.take(now, CONCURRENCY) else { return false };
+        lane.finish(taken.waiting.id, Some(sign), now, CONCURRENCY);
+        true
+    }
+
+    #[test]
+    fn requests_at_a_time_double_with_each_success() {
+        let mut lane = lane(100);
+        let at_a_time = |lane: &mut Lane| {
+            let taken: Vec<_> = std::iter::from_fn(|| lane.take(Timestamp(0), CONCURRENCY)).collect();
+            taken.iter().for_each(|item| lane.finish(item.waiting.id, None, Timestamp(0), CONCURRENCY));
+            taken.len()
+        };
+        let mut seen = vec![at_a_time(&mut lane)];
+        for _ in 0..3 {
+            assert!(attempt(&mut lane, Sign::Success, Timestamp(0)));
+            seen.push(at_a_time(&mut lane));
+        }
+        assert!(attempt(&mut lane, Sign::Away, Timestamp(0)));
+        seen.push(at_a_time(&mut lane));
+        assert_eq!(seen, [2, 4, 8, 8, 4]);
+    }
+
+    #[test]
+    fn probes_of_a_target_that_is_away_come_at_growing_intervals() {
+        let mut lane = lane(100);
+        let mut now = 0;
+        while !lane.is_held() {
+            assert!(attempt(&mut lane, Sign::Away, Timestamp(now)));
+        }
+        let mut waits = Vec::new();
+        for _ in 0..8 {
+            let begin = now;
+            while !attempt(&mut lane, Sign::Away, Timestamp(now)) {
+                now += 1000;
+            }
+            waits.push((now - begin) / 1000);
+        }
+        assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
+        assert_eq!(lane.timer(Timestamp(now)), Some(Timestamp(now + 300_000)));
+        while !attempt(&mut lane, Sign::Success, Timestamp(now)) {
+            now += 1000;
+        }
+        assert!(!lane.is_held() && attempt(&mut lane, Sign::Success, Timestamp(now)));
+    }
+
+    #[test]
+    fn only_one_probe_is_made_at_a_time_and_deliveries_that_have_begun_are_not_held_back() {
+        let mut lane = lane(100);
+        while attempt(&mut lane, Sign::Away, Timestamp(0)) {}
+        assert!(lane.is_held());
+        let now = Timestamp(5000);
+        let probe = lane.take(now, CONCURRENCY).expect("a probe");
+        assert!(lane.take(now, CONCURRENCY).is_none());
+        lane.add(item(200, true));
+        lane.add(item(201, true));
+        let begun = lane.take(now, CONCURRENCY).expect("it has begun");
+        assert!(begun.waiting.begun);
+        // Its failure says what the probe would say, and does not lengthen the interval.
+        lane.finish(begun.waiting.id, Some(Sign::Away), now, CONCURRENCY);
+        lane.finish(probe.waiting.id, None, now, CONCURRENCY);
+        let begun = lane.take(now, CONCURRENCY).expect("it has begun");
+        assert!(lane.take(now, CONCURRENCY).is_none(), "the next probe comes later");
+        lane.finish(begun.waiting.id, Some(Sign::Success), now, CONCURRENCY);
+        assert!(!lane.is_held() && lane.take(now, CONCURRENCY).is_some());
+    }
+
+    /// The loader had read a delivery from disk, and added it after its outcome had become durable. It was sent twice.
+    #[test]
+    fn a_delivery_that_ends_while_the_loader_reads_is_not_added_again() {
+        let mut lane = lane(1);
+        let taken = lane.take(Timestamp(0), CONCURRENCY).expect("a delivery");
+        assert!(!lane.add(taken.clone()), "it is in memory");
+        lane.begin_load();
+        lane.finish(taken.waiting.id, Some(Sign::Success), Timestamp(0), CONCURRENCY);
+        lane.release(taken.waiting.id);
+        assert!(!lane.add(taken.clone()), "the loader has read it before");
+        lane.end_load();
+        assert!(lane.add(taken), "a later load sees what is on disk then");
+    }
+}

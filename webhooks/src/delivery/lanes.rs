@@ -123,9 +123,7 @@ impl Lanes {
     /// Returns whether another delivery thread is needed, and counts it.
     pub(super) fn needs_thread(&self) -> bool {
         let mut state = self.lock();
-        let is_needed =
-            !state.ring.is_empty() && state.idle_threads == 0 && state.threads < DELIVERY_THREADS_MAX;
-        let is_needed = is_needed && !state.is_closed;
+        let is_needed = state.lacks_thread() && !state.is_closed;
         state.threads += usize::from(is_needed);
         is_needed
     }
@@ -223,7 +221,7 @@ impl Lanes {
         self.lock().in_flight
     }
 
-    /// Waits until something is to be loaded, and returns it. Returns `None` at the end.
+    /// Waits until something is to be loaded, and returns it, or until a thread is needed. Returns `None` at the end.
     pub(super) fn next_loads(&self) -> Option<Vec<Load>> {
         let mut state = self.lock();
         loop {
@@ -231,10 +229,11 @@ impl Lanes {
                 return None;
             }
             let now = self.now();
-            state.wants_load = false;
             let loads = state.loads(now, self.concurrency);
+            // Everything that could be loaded has just been looked at.
+            state.wants_load = false;
             self.wake(&state);
-            if !loads.is_empty() {
+            if !loads.is_empty() || state.lacks_thread() {
                 return Some(loads);
             }
             let timer = state.lanes.values().filter_map(|lane| lane.timer(now)).min();
@@ -297,6 +296,11 @@ fn after(now: Timestamp, wait: Duration) -> Timestamp {
 }
 
 impl State {
+    /// Returns whether there is something to send and no thread for it.
+    fn lacks_thread(&self) -> bool {
+        !self.ring.is_empty() && self.idle_threads == 0 && self.threads < DELIVERY_THREADS_MAX
+    }
+
     /// Puts a lane into the ring if it can send something, and lets the loader look if it wants more or waits for a time.
     fn refresh(&mut self, webhook: WebhookId, now: Timestamp, concurrency: usize) {
         let Some(lane) = self.lanes.get_mut(&webhook) else { return };

@@ -62,6 +62,7 @@ pub(super) fn start_if_needed(context: &Arc<Context>) {
     if let Err(error) = started {
         context.lanes.thread_ended();
         tracing::error!(target: "service::webhooks", %error, "a delivery thread could not be started");
+        context.wait_for_end(FAILURE_WAIT);
     }
 }
 
