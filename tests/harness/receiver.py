@@ -3,12 +3,14 @@
 import base64
 import hashlib
 import hmac
+import ssl
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from .certificates import Pair
 from .server import LOOPBACK
 
 PATIENCE_SECONDS = 30.0
@@ -37,7 +39,7 @@ OK: Answer = (204, {}, 0.0)
 class Receiver:
     """An HTTP server on a port of its own that remembers what it receives."""
 
-    def __init__(self, answer: Callable[[Delivery], Answer] | None = None, port: int = 0):
+    def __init__(self, answer: Callable[[Delivery], Answer] | None = None, port: int = 0, pair: Pair | None = None):
         self.answer = answer or (lambda _: OK)
         self.received: list[Delivery] = []
         self.changed = threading.Condition()
@@ -79,12 +81,22 @@ class Receiver:
 
         self.server = Server((LOOPBACK, port), Handler)
         self.port = self.server.server_address[1]
+        self.scheme = "https" if pair else "http"
+        if pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(pair.certificate, pair.key)
+            # The handshake is left to the connection's thread.
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     @property
     def url(self) -> str:
         """Returns the address of the receiver."""
-        return f"http://{LOOPBACK}:{self.port}/hook"
+        return self.url_at(LOOPBACK)
+
+    def url_at(self, host: str) -> str:
+        """Returns the address of the receiver under another name of this host."""
+        return f"{self.scheme}://{host}:{self.port}/hook"
 
     def take(self, delivery: Delivery) -> Answer:
         """Remembers a request and chooses its answer."""
