@@ -311,8 +311,11 @@ pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Match<'p> {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     let mut pattern = "";
     let mut allow = Vec::new();
-    let matching = ROUTES.iter().filter_map(|route| Some((route, match_path(route.operation.path, path)?)));
-    for (route, segments) in matching {
+    let matching =
+        || ROUTES.iter().filter_map(|route| Some((route, match_path(route.operation.path, path)?)));
+    // Fixed segments take precedence: `preview` is not the id of a rule.
+    let fewest = matching().map(|(_, segments)| segments.iter().count()).min();
+    for (route, segments) in matching().filter(|(_, segments)| Some(segments.iter().count()) == fewest) {
         pattern = route.operation.path;
         if route.operation.method == *method {
             return Match { pattern, route: Ok((route, segments)) };
@@ -359,6 +362,17 @@ mod tests {
             let may_change = operation.access.admits(Role::Auditor) && operation.method != Method::GET;
             assert!(!may_change, "{}", operation.name);
         }
+    }
+
+    /// A DELETE of the preview was answered with the methods of a rule, too.
+    #[test]
+    fn fixed_segments_take_precedence_over_variable_ones() {
+        let allowed = |path| match find(&Method::DELETE, path).route {
+            Err(AdminError::MethodNotAllowed(allow)) => allow,
+            _ => String::new(),
+        };
+        assert_eq!(allowed("/api/v1/buckets/b/lifecycle/preview"), "POST");
+        assert_eq!(allowed("/api/v1/buckets/b/lifecycle/other"), "PUT");
     }
 
     #[test]
