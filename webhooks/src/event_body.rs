@@ -1,4 +1,4 @@
-//! The JSON form of a storage event, in `GET /api/v1/events` and in deliveries.
+//! The JSON form of a storage event, in lists and deliveries.
 //!
 //! Members have a fixed order, and members of `metadata` that do not apply are absent. So an event has the same bytes in every
 //! attempt to deliver it.

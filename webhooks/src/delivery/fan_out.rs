@@ -3,9 +3,10 @@
 //! It follows the events from a durable position. The deliveries of a page of events and the new position are one transaction,
 //! so no event is left out and none is queued twice.
 
+use super::context::Context;
+use super::event_bytes::EventBytes;
 use super::lane::Item;
-use super::threads::Context;
-use super::worker::{EventBytes, start_if_needed};
+use super::worker::start_if_needed;
 use crate::error::WebhookError;
 use crate::id::DeliveryId;
 use crate::limits::{BATCH_DELIVERIES_MAX, FAILURE_WAIT, FAN_OUT_EVENTS_MAX};

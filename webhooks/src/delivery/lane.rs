@@ -1,4 +1,4 @@
-//! The lane of one webhook: its due deliveries, and how many of them may be sent at a time.
+//! The lane of one webhook: its deliveries, and how many are sent.
 //!
 //! **Hold-back.** After [`TARGET_FAILURES_MAX`] attempts in a row without a sign of life from the target, first attempts are held
 //! back: they stay in the queue and use up none of their attempts. Deliveries that have begun keep their schedule, and show
@@ -8,7 +8,7 @@
 //! **Ramp.** First attempts at a time: [`CONCURRENCY_START`] at the beginning, twice as many after each success, half as many
 //! after each attempt without a sign of life.
 
-use super::worker::EventBytes;
+use super::event_bytes::EventBytes;
 use crate::id::DeliveryId;
 use crate::limits::{
     CONCURRENCY_START, LANE_DELIVERIES_LOW, PROBE_INTERVAL_MAX, PROBE_INTERVAL_MIN, TARGET_FAILURES_MAX,

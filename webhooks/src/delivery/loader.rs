@@ -1,7 +1,7 @@
-//! The loader thread: reads deliveries that are due from disk, and starts delivery threads.
+//! The loader thread: reads due deliveries, and starts delivery threads.
 
+use super::context::Context;
 use super::lanes::Load;
-use super::threads::Context;
 use super::worker;
 use crate::limits::{FAILURE_WAIT, LANE_DELIVERIES_MAX};
 use crate::store::Waiting;

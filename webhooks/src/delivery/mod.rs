@@ -12,6 +12,8 @@
 //! Nothing here knows how requests are made ([`crate::client`]) or how records look ([`crate::store`]).
 
 mod backoff;
+mod context;
+mod event_bytes;
 mod fan_out;
 mod lane;
 mod lanes;
@@ -19,10 +21,12 @@ mod loader;
 mod redelivery;
 mod source;
 mod target_client;
+mod tasks;
 mod threads;
 mod worker;
 
+pub(crate) use context::Context;
 pub use redelivery::Redeliver;
 pub use source::EventSource;
 pub use target_client::TargetClient;
-pub(crate) use threads::{Context, Threads};
+pub(crate) use threads::Threads;

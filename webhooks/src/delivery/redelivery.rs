@@ -1,9 +1,10 @@
 //! Redelivery: of one delivery, or of many events to one webhook.
 
+use super::context::Context;
+use super::event_bytes::EventBytes;
 use super::fan_out::{EventBatch, new_id};
 use super::lane::Item;
-use super::threads::Context;
-use super::worker::{read_event, start_if_needed};
+use super::worker::start_if_needed;
 use crate::error::WebhookError;
 use crate::id::{DeliveryId, ID_BYTES, WebhookId};
 use crate::limits::{BATCH_DELIVERIES_MAX, FAN_OUT_EVENTS_MAX};
@@ -52,7 +53,8 @@ pub(super) fn redeliver_one(context: &Arc<Context>, id: DeliveryId) -> Result<Wa
     let (webhook, kind) = context.shared().delivery(id)?.ok_or(WebhookError::DeliveryNotFound)?;
     let webhook = enabled(context, webhook)?.id;
     let tick = id.event();
-    let event = read_event(context, tick).map_err(engine_error)?.ok_or(WebhookError::EventNotFound)?;
+    let event =
+        EventBytes::read(&*context.source, tick).map_err(engine_error)?.ok_or(WebhookError::EventNotFound)?;
     let new = NewDelivery { webhook, id: new_id(tick)?, kind, redelivery: true, begun: true };
     let queued = context.writer.queue(NewDeliveries { deliveries: vec![new], position: None })?;
     let waiting = queued.first().copied().ok_or(WebhookError::Disabled)?;

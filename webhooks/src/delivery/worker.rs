@@ -1,56 +1,16 @@
 //! A delivery thread: makes attempts, and says what becomes of the deliveries.
 
 use super::backoff::wait_after;
+use super::context::Context;
+use super::event_bytes::EventBytes;
 use super::lane::Sign;
 use super::lanes::Job;
-use super::threads::Context;
-use crate::client::{Attempt, Delivery};
-use crate::event_body::EventBody;
+use crate::client::Attempt;
 use crate::limits::FAILURE_WAIT;
-use crate::store::{EVENT_GONE, Outcome, Verdict, Waiting, WebhookRecord};
-use cairn_engine::{EngineError, EventQuery, StorageEvent, Tick};
-use cairn_http1::iso8601_millis;
+use crate::store::{EVENT_GONE, Outcome, Verdict, Waiting};
 use cairn_model::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// An event as it is sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct EventBytes {
-    id: String,
-    kind: &'static str,
-    time: String,
-    body: Vec<u8>,
-}
-
-impl EventBytes {
-    pub(super) fn new(event: &StorageEvent) -> Self {
-        Self::with_body(event, EventBody::new(event).to_json())
-    }
-
-    /// Returns the form of an event that only tests a webhook.
-    pub(super) fn of_test(event: &StorageEvent) -> Self {
-        Self::with_body(event, EventBody::of_test(event).to_json())
-    }
-
-    fn with_body(event: &StorageEvent, body: Vec<u8>) -> Self {
-        let (id, time) = (event.id.to_string(), iso8601_millis(event.time().0));
-        Self { id, kind: event.kind.name(), time, body }
-    }
-
-    /// Returns the request to a webhook at a time.
-    pub(super) fn request<'r>(&'r self, webhook: &'r WebhookRecord, at: Timestamp) -> Delivery<'r> {
-        Delivery {
-            target: &webhook.target,
-            event_id: &self.id,
-            event_type: self.kind,
-            event_time: &self.time,
-            attempted_at: at,
-            body: &self.body,
-            secrets: webhook.secrets(at),
-        }
-    }
-}
 
 /// Starts a delivery thread if there is work and no idle thread.
 pub(super) fn start_if_needed(context: &Arc<Context>) {
@@ -95,7 +55,7 @@ fn attempt(context: &Context, job: &Job) -> Option<Sign> {
         .item
         .event
         .clone()
-        .map_or_else(|| read_event(context, waiting.id.event()), |event| Ok(Some(event)))
+        .map_or_else(|| EventBytes::read(&*context.source, waiting.id.event()), |event| Ok(Some(event)))
     {
         Ok(Some(event)) => event,
         Ok(None) => {
@@ -126,13 +86,6 @@ fn attempt(context: &Context, job: &Job) -> Option<Sign> {
         is_target_away: sign == Sign::Away,
     });
     Some(sign)
-}
-
-/// Reads an event. Returns `None` if it is no longer stored.
-pub(super) fn read_event(context: &Context, tick: Tick) -> Result<Option<Arc<EventBytes>>, EngineError> {
-    let query = EventQuery { from: tick, until: tick.next(), limit: 1, ..EventQuery::default() };
-    let page = context.source.events(&query)?;
-    Ok(page.events.first().map(|event| Arc::new(EventBytes::new(event))))
 }
 
 fn dropped(delivery: Waiting, at: Timestamp) -> Outcome {

@@ -2,6 +2,7 @@
 
 use super::delivery_record::{DeliveryStatus, LogEntry, Summary, Waiting, time_key};
 use super::environment::{POSITION_KEY, WebhookStore, readable};
+use super::observer::Recorded;
 use super::state::Shared;
 use super::webhook_record::{Health, WebhookRecord};
 use crate::id::{DeliveryId, WebhookId};
@@ -55,15 +56,6 @@ pub(crate) struct Outcome {
     pub(crate) error: String,
     /// Whether the failure says that the target is away: no answer, 429 or 5xx.
     pub(crate) is_target_away: bool,
-}
-
-/// An outcome that is durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Recorded {
-    pub(crate) webhook: WebhookId,
-    pub(crate) id: DeliveryId,
-    /// When its next attempt is due, if there is one.
-    pub(crate) next: Option<Timestamp>,
 }
 
 /// Counts of a transaction, which are added to the counters when it has been committed.

@@ -1,6 +1,6 @@
-//! Removal of what is no longer wanted, in steps of one small transaction each.
+//! Removal of what is no longer wanted.
 //!
-//! Three things are removed: waiting deliveries of disabled webhooks and those whose events are gone, which leave an entry
+//! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events are gone, which leave an entry
 //! `dropped` in the log; everything of deleted webhooks; and log entries that are older than the events.
 
 use super::apply::{Batch, Outcome, Verdict};

@@ -1,6 +1,6 @@
-//! Webhooks, waiting deliveries and the log of deliveries on disk: an LMDB environment in `<data-dir>/webhooks/`.
+//! Webhooks, waiting deliveries and the delivery log on disk.
 //!
-//! One thread writes (`writer.rs`), in few large transactions: everything that waits is one batch with one commit. A reader
+//! They are in an LMDB environment in `<data-dir>/webhooks/`. One thread writes (`writer.rs`), in few large transactions: everything that waits is one batch with one commit. A reader
 //! thread answers queries. All webhooks and their health are in memory as well (`state.rs`).
 //!
 //! `webhook_record.rs` and `delivery_record.rs` define the records. Table `position` has one record: the key `fanout`, and as
@@ -15,6 +15,8 @@ mod changes;
 mod cleanup;
 mod delivery_record;
 mod environment;
+mod load;
+mod observer;
 mod pages;
 mod query;
 mod queue;
@@ -23,11 +25,12 @@ mod state;
 mod webhook_record;
 mod writer;
 
-pub(crate) use apply::{NewDeliveries, NewDelivery, Outcome, Recorded, Verdict};
+pub(crate) use apply::{NewDeliveries, NewDelivery, Outcome, Verdict};
 pub(crate) use cleanup::EVENT_GONE;
 pub use delivery_record::DeliveryStatus;
 pub(crate) use delivery_record::Waiting;
+pub(crate) use observer::{Observer, Recorded};
 pub use query::{DeliveryEntry, DeliveryPage, DeliveryQuery};
-pub(crate) use state::{Observer, Shared, WebhookState};
+pub(crate) use state::{Shared, WebhookState};
 pub(crate) use webhook_record::{Settings, WebhookRecord};
 pub(crate) use writer::{Writer, WriterThread};

@@ -1,7 +1,7 @@
-//! Webhooks and their health in memory, shared by the writer, the delivery threads and the callers.
+//! Webhooks and their health in memory, shared by all threads.
 
-use super::apply::Recorded;
 use super::environment::WebhookStore;
+use super::observer::Observer;
 use super::seal::SealingKey;
 use super::webhook_record::{Health, WebhookRecord};
 use crate::error::WebhookError;
@@ -40,14 +40,6 @@ pub(crate) struct ResultCounters {
     pub(crate) dropped: Counter,
     /// Failed attempts of deliveries that went on.
     pub(crate) retried: Counter,
-}
-
-/// Learns what became durable. Its methods are called on the writer's thread and must not wait for it.
-pub(crate) trait Observer: Send + Sync {
-    /// Outcomes of attempts were recorded.
-    fn recorded(&self, outcomes: &[Recorded]);
-    /// A webhook was created, changed or deleted, or its waiting deliveries were dropped.
-    fn changed(&self, webhook: WebhookId);
 }
 
 /// What the threads of the store share.

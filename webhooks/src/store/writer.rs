@@ -4,11 +4,12 @@
 //! until there is space, and new deliveries and changes are refused. After a device failure nothing is written until the next
 //! start, because the contents of the device are then unknown; deliveries whose outcomes are lost are made again.
 
-use super::apply::{Batch, NewDeliveries, Outcome, Recorded};
+use super::apply::{Batch, NewDeliveries, Outcome};
 use super::changes::Changes;
 use super::cleanup::{self, Retention, Step};
 use super::delivery_record::Waiting;
 use super::environment::WebhookStore;
+use super::observer::Recorded;
 use super::queue::{NewWork, Queue};
 use super::seal::SealingKey;
 use super::state::Shared;

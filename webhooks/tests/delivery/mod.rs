@@ -1,7 +1,10 @@
-//! Delivery through the public handle, with a source of events and a client that tests control.
+//! Delivery through the public handle.
+//!
+//! The source of events, the client and the clock are doubles that tests control.
 
 mod durability;
 mod fairness;
+mod full_disk;
 mod log;
 mod management;
 mod redelivery;

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use zeroize::Zeroizing;
 
 /// How long a test waits for what must happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) const STORE: [u8; 16] = [9; 16];
 
 /// A clock that moves only when a test says so. It begins in 2026.

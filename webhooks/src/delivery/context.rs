@@ -1,0 +1,95 @@
+//! What the threads of delivery share.
+
+use super::lanes::Lanes;
+use super::source::EventSource;
+use super::target_client::TargetClient;
+use crate::id::WebhookId;
+use crate::store::{Observer, Shared, Writer};
+use cairn_model::{DurationHistogram, Timestamp};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+/// What the threads share.
+pub(crate) struct Context {
+    pub(crate) writer: Writer,
+    pub(super) lanes: Arc<Lanes>,
+    pub(crate) source: Arc<dyn EventSource>,
+    pub(super) client: Arc<dyn TargetClient>,
+    /// Attempts after which a delivery has failed.
+    pub(super) attempts_max: u8,
+    pub(super) poll_interval: Duration,
+    /// How long attempts took.
+    pub(crate) durations: DurationHistogram,
+    is_closing: AtomicBool,
+    /// Locked and notified for the end of the service.
+    end: (Mutex<()>, Condvar),
+    pub(super) tasks: AtomicUsize,
+}
+
+impl Context {
+    pub(crate) fn new(
+        writer: Writer,
+        source: Arc<dyn EventSource>,
+        client: Arc<dyn TargetClient>,
+        attempts_max: u8,
+        poll_interval: Duration,
+        concurrency: usize,
+    ) -> Arc<Self> {
+        let lanes = Arc::new(Lanes::new(&writer.shared, concurrency));
+        writer.shared.observe(Arc::clone(&lanes) as Arc<dyn Observer>);
+        Arc::new(Self {
+            writer,
+            lanes,
+            source,
+            client,
+            attempts_max,
+            poll_interval,
+            durations: DurationHistogram::default(),
+            is_closing: AtomicBool::new(false),
+            end: (Mutex::new(()), Condvar::new()),
+            tasks: AtomicUsize::new(0),
+        })
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.writer.shared
+    }
+
+    /// Returns whether the service ends.
+    pub(super) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    /// Returns the time after a wait that begins now.
+    pub(super) fn after(&self, wait: Duration) -> Timestamp {
+        let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        Timestamp(self.shared().clock.now().0.saturating_add(millis))
+    }
+
+    /// Waits for the end of the service, at most for `limit`.
+    pub(super) fn wait_for_end(&self, limit: Duration) {
+        let (lock, ended) = &self.end;
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = ended.wait_timeout_while(guard, limit, |()| !self.is_closing());
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Returns whether first attempts of a webhook are held back.
+    pub(crate) fn is_held(&self, webhook: WebhookId) -> bool {
+        self.lanes.is_held(webhook)
+    }
+
+    /// Returns the number of attempts that are being made.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.lanes.in_flight()
+    }
+
+    /// Notes that the service ends, and wakes who waits for that.
+    pub(super) fn begin_closing(&self) {
+        self.is_closing.store(true, Ordering::Release);
+        let (lock, ended) = &self.end;
+        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
+        ended.notify_all();
+    }
+}

@@ -1,0 +1,76 @@
+//! What callers wait for and what blocks: tests and redeliveries.
+
+use super::context::Context;
+use super::event_bytes::EventBytes;
+use super::redelivery::{self, Redeliver};
+use crate::client::Probe;
+use crate::error::WebhookError;
+use crate::id::{DeliveryId, WebhookId};
+use crate::limits::TASKS_MAX;
+use crate::store::Waiting;
+use cairn_engine::StorageEvent;
+use cairn_model::Timestamp;
+use futures_channel::oneshot;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+impl Context {
+    /// Does something that blocks on a thread of its own. At most [`TASKS_MAX`] run at a time.
+    async fn task<T: Send + 'static>(
+        self: &Arc<Self>,
+        task: impl FnOnce(&Arc<Self>) -> Result<T, WebhookError> + Send + 'static,
+    ) -> Result<T, WebhookError> {
+        if self.is_closing() {
+            return Err(WebhookError::ShuttingDown);
+        }
+        if self.tasks.fetch_add(1, Ordering::AcqRel) >= TASKS_MAX {
+            self.tasks.fetch_sub(1, Ordering::AcqRel);
+            return Err(WebhookError::Overloaded);
+        }
+        let (reply, answer) = oneshot::channel();
+        let context = Arc::clone(self);
+        let run = move || {
+            let done = catch_unwind(AssertUnwindSafe(|| task(&context)));
+            context.tasks.fetch_sub(1, Ordering::AcqRel);
+            let failed = || Err(WebhookError::Failed("a thread panicked".to_owned()));
+            // The caller may have gone.
+            let _ = reply.send(done.unwrap_or_else(|_| failed()));
+        };
+        if let Err(error) = std::thread::Builder::new().name("webhook-task".to_owned()).spawn(run) {
+            self.tasks.fetch_sub(1, Ordering::AcqRel);
+            return Err(error.into());
+        }
+        answer.await.map_err(|_| WebhookError::ShuttingDown)?
+    }
+
+    /// Sends an event that only tests a webhook, outside the queue.
+    pub(crate) async fn test(
+        self: &Arc<Self>,
+        webhook: WebhookId,
+        event: StorageEvent,
+    ) -> Result<Probe, WebhookError> {
+        self.task(move |context| {
+            let found = context.shared().webhook(webhook).ok_or(WebhookError::WebhookNotFound)?;
+            let event = EventBytes::of_test(&event);
+            Ok(context.client.probe(&event.request(&found.record, context.shared().clock.now())))
+        })
+        .await
+    }
+
+    /// Delivers one event again.
+    pub(crate) async fn redeliver_one(self: &Arc<Self>, id: DeliveryId) -> Result<Waiting, WebhookError> {
+        self.task(move |context| redelivery::redeliver_one(context, id)).await
+    }
+
+    /// Delivers many events to a webhook again.
+    pub(crate) async fn redeliver(
+        self: &Arc<Self>,
+        webhook: WebhookId,
+        since: Timestamp,
+        until: Option<Timestamp>,
+        which: Redeliver,
+    ) -> Result<u64, WebhookError> {
+        self.task(move |context| redelivery::redeliver(context, webhook, since, until, which)).await
+    }
+}

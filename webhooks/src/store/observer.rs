@@ -1,0 +1,21 @@
+//! Who learns what became durable.
+
+use crate::id::{DeliveryId, WebhookId};
+use cairn_model::Timestamp;
+
+/// An outcome that is durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Recorded {
+    pub(crate) webhook: WebhookId,
+    pub(crate) id: DeliveryId,
+    /// When its next attempt is due, if there is one.
+    pub(crate) next: Option<Timestamp>,
+}
+
+/// Learns what became durable. Its methods are called on the writer's thread and must not wait for it.
+pub(crate) trait Observer: Send + Sync {
+    /// Outcomes of attempts were recorded.
+    fn recorded(&self, outcomes: &[Recorded]);
+    /// A webhook was created, changed or deleted, or its waiting deliveries were dropped.
+    fn changed(&self, webhook: WebhookId);
+}
