@@ -6,7 +6,7 @@ import pytest
 
 SLOW_FILES = (
     "test_openapi", "test_accounts", "test_aws_cli", "test_compact", "test_dev", "test_boto3", "test_histories", "test_over_tls",
-    "test_large_file", "test_integrity", "test_kill_and_resume", "test_verify", "test_tls",
+    "test_webhooks", "test_large_file", "test_integrity", "test_kill_and_resume", "test_verify", "test_tls",
 )
 RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 

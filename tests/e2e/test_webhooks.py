@@ -264,6 +264,22 @@ def test_kill_loses_no_delivery(make_store: Callable[..., Cairn], make_receiver:
     assert store.stop() == 0
 
 
+def test_shutdown_waits_for_running_attempts(make_store: Callable[..., Cairn], make_receiver: Callable[..., Receiver]):
+    """An attempt that has begun ends within the grace period and is recorded, so it is not repeated after the next start."""
+    store = make_store(**RELAXED).start()
+    receiver = make_receiver(lambda _: (204, {}, 1.0))
+    store.s3.create_bucket("drained")
+    webhook, _ = create(store.admin, receiver.url, "drained")
+    store.s3.put("drained", "k", b"1")
+    receiver.wait(1)
+    begun = time.monotonic()
+    assert store.stop() == 0
+    assert time.monotonic() - begun < 10
+    store.start()
+    assert statuses(log(store.admin, webhook)) == [(1, "succeeded", 204)]
+    assert len(receiver.received) == 1
+
+
 # Targets
 
 

@@ -1,4 +1,4 @@
-//! The records of lifecycle rules and of what they have done (environment `control`).
+//! The records of lifecycle rules and of what they did (`control`).
 //!
 //! ```text
 //! table             key                            body, version 1 (integers little-endian)

@@ -1,4 +1,4 @@
-//! Reads from a due index what is due in one role, one page from one snapshot.
+//! Reads what is due in one role: a page from a snapshot.
 
 use crate::error::EngineError;
 use crate::format::due_record::DueKey;

@@ -1,4 +1,4 @@
-//! The versions of a key in their order, and the role of each, as a transaction sees them.
+//! The versions of a key in order, as a transaction sees them.
 
 use crate::error::EngineError;
 use crate::format::keys;
