@@ -91,11 +91,17 @@ impl Batch<'_> {
     }
 
     /// Changes the index for a version that is about to be written as the newest. Replaced versions are already removed.
-    pub(super) fn index_version(&mut self, target: &TargetKey, new: ChainedVersion) -> Result<(), Failure> {
+    /// `is_first`: the key had no version before.
+    pub(super) fn index_version(
+        &mut self,
+        target: &TargetKey,
+        new: ChainedVersion,
+        is_first: bool,
+    ) -> Result<(), Failure> {
         if !self.keeps_due_index(target) {
             return Ok(());
         }
-        let changes = self.changes_of_write(target, new);
+        let changes = self.changes_of_write(target, new, is_first);
         self.apply_role_changes(target, changes)
     }
 
@@ -103,9 +109,11 @@ impl Batch<'_> {
         &self,
         target: &TargetKey,
         new: ChainedVersion,
+        is_first: bool,
     ) -> Result<Vec<RoleChange>, EngineError> {
         let chain = self.chain(target);
-        let below = chain.newest()?;
+        // New keys are the most frequent case, and need no look at the table.
+        let below = if is_first { None } else { chain.newest()? };
         let role = match (&below, new.is_delete_marker) {
             (_, false) => Some((VersionRole::Current, new.last_modified)),
             (None, true) => Some((VersionRole::LoneMarker, new.last_modified)),
@@ -149,16 +157,22 @@ impl Batch<'_> {
         }
         // The key of the target was checked when it was encoded.
         if let Some((after, (_, key, _))) = after.zip(keys::decode(&version.key)) {
-            self.insert_due(&target.bucket, &(entry(after), key))?;
+            let entry = (entry(after), key);
+            // A version that is just written has no entry yet.
+            let is_new = version.version.0 == self.sequence && before.is_none();
+            if is_new || !self.has_due(&entry)? {
+                self.insert_due(&target.bucket, &entry)?;
+            }
         }
         Ok(())
     }
 
+    fn has_due(&self, (entry, _): &NewEntry) -> Result<bool, Failure> {
+        Ok(self.txn.get(self.tables.due, &entry.encode()).map_err(broken)?.is_some())
+    }
+
     fn insert_due(&mut self, bucket: &Arc<Bucket>, (entry, key): &NewEntry) -> Result<(), Failure> {
         let encoded = entry.encode();
-        if self.txn.get(self.tables.due, &encoded).map_err(broken)?.is_some() {
-            return Ok(());
-        }
         let bytes = RecordBytes::of_body(key);
         self.insert_record(bucket, FollowedTable::Due, &encoded, bytes, Accounting::NOTHING)
     }
@@ -200,7 +214,9 @@ impl Batch<'_> {
     ) -> Result<DueProgress, Failure> {
         let (entries, last) = self.missing_entries(bucket.id, &last, entries_max)?;
         for entry in &entries {
-            self.insert_due(bucket, entry)?;
+            if !self.has_due(entry)? {
+                self.insert_due(bucket, entry)?;
+            }
         }
         let (state, progress) = match last {
             Some(last) => (DueState::Building(last), DueProgress::Unfinished),

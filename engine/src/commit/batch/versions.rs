@@ -149,7 +149,7 @@ impl Batch<'_> {
         let key = keys::with_sequence(&target.versions, record.info.version.0);
         let (version, is_delete_marker) = (record.info.version, record.is_delete_marker());
         let chained = ChainedVersion { key: key.clone(), version, last_modified: now, is_delete_marker };
-        self.index_version(target, chained)?;
+        self.index_version(target, chained, newest.is_none())?;
         let bytes = RecordBytes { body: &body, tail: inline };
         let accounting = Accounting::of_version(&record);
         self.insert_record(&target.bucket, FollowedTable::Objects, &key, bytes, accounting)?;
