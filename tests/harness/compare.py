@@ -35,6 +35,7 @@ class Report:
     compared_bytes: int = 0
     offline_checks: int = 0
     events: int = 0
+    deliveries: int = 0
     seconds: float = 0.0
     # Follows the storage events over all cycles.
     replay: EventReplay = field(default_factory=EventReplay, repr=False)
@@ -45,6 +46,7 @@ class Report:
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
             f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads, "
             f"{self.versions} versions, {self.compared_bytes >> 20} MiB and {self.events} events compared, "
+            f"{self.deliveries} deliveries received, "
             f"{self.offline_checks} offline checks, no difference"
         )
 
@@ -78,7 +80,7 @@ def compare(store: Cairn, model: Model, report: Report) -> None:
     report.uploads += multipart_load.compare(s3, BUCKET, model)
     report.versions += version_load.compare(s3, model)
     report.replay.compare(store, BUCKET, version_load.BUCKET)
-    report.events = report.replay.events
+    report.events = len(report.replay.ids)
     for key, state in states.items():
         report.unanswered += len(state.pending)
         report.landed += model.settle(state, found[key])

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import version_load
+from . import deliveries, version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
@@ -44,10 +44,12 @@ def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> N
 
 def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable[[str], None] = print) -> Report:
     """Runs all cycles on one store. Raises Broken with the seed and cycle at the first difference."""
-    store, report = Cairn(folder), Report()
+    store, report = Cairn(folder, deliveries.ENVIRONMENT), Report()
+    webhook = deliveries.Deliveries(seed)
     model = Model(seed, WRITERS, KEYS_PER_WRITER)
     rng = random.Random(f"{seed}-cycles")
     store.start()
+    webhook.subscribe(store)
     store.s3.create_bucket(BUCKET)
     version_load.create(store.s3)
     load, began = Load(model), time.monotonic()
@@ -57,6 +59,9 @@ def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable
             report.seconds = time.monotonic() - began
             say(f"cycle {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged")
         empty_and_check(store, model)
+        report.replay.follow(store)
+        webhook.check(store, report.replay)
+        report.deliveries = webhook.requests
         if store.stop() != 0:
             raise Broken("the server did not stop cleanly at the end")
         check_offline(store, report)
@@ -64,4 +69,5 @@ def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable
         raise Broken(f"seed {seed}, after cycle {report.cycles}, store in {folder}: {error}") from error
     finally:
         store.kill()
+        webhook.close()
     return report

@@ -22,7 +22,7 @@ class EventReplay:
 
     def __init__(self) -> None:
         self.cursor: dict[str, str] = {}
-        self.events = 0
+        self.ids: set[str] = set()
         # Entity tag by version id, for each bucket and key.
         self.versions: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
 
@@ -42,7 +42,7 @@ class EventReplay:
 
     def apply(self, event: dict) -> None:
         """Applies one event."""
-        self.events += 1
+        self.ids.add(event["id"])
         if "object" not in event:
             return
         versions = self.versions[event["bucket"], event["object"]]

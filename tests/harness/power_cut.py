@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import version_load
+from . import deliveries, version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .disks import ForgetfulDisk, SnapshotDisk
@@ -110,11 +110,13 @@ def run(
     """Runs all cycles on one store. Raises Broken with the seed and cycle at the first difference."""
     disk.mount()
     model = Model(seed, WRITERS, KEYS_PER_WRITER)
-    going = Run(disk, Cairn(folder / "server"), random.Random(f"{seed}-cuts"))
+    going = Run(disk, Cairn(folder / "server", deliveries.ENVIRONMENT), random.Random(f"{seed}-cuts"))
+    webhook = deliveries.Deliveries(seed)
     going.store.data = disk.folder / "data"
     load, report, began = Load(model), going.report, time.monotonic()
     try:
         going.store.start()
+        webhook.subscribe(going.store)
         going.store.s3.create_bucket(BUCKET)
         version_load.create(going.store.s3)
         while not enough(report):
@@ -122,6 +124,9 @@ def run(
             report.seconds = time.monotonic() - began
             say(f"cut {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged, {going.last_cut}")
         empty_and_check(going.store, model)
+        report.replay.follow(going.store)
+        webhook.check(going.store, report.replay)
+        report.deliveries = webhook.requests
         if going.store.stop() != 0:
             raise Broken("the server did not stop cleanly at the end")
         check_offline(going.store, report)
@@ -131,4 +136,5 @@ def run(
         ) from error
     finally:
         going.store.kill()
+        webhook.close()
     return going
