@@ -4,7 +4,9 @@
 //!
 //! First the rate with all events at once, then the latency from the announcement of an event to its request, one at a time.
 
-use cairn_engine::{EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick};
+use cairn_engine::{
+    EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
+};
 use cairn_model::{Clock, SystemClock, VersionName};
 use cairn_webhooks::target::TargetPolicy;
 use cairn_webhooks::{EventSource, NewWebhook, WebhookOptions, Webhooks};
@@ -169,7 +171,9 @@ fn receive(mut stream: TcpStream, received: &Sender<()>) {
     stream.set_nodelay(true).expect("a socket");
     while let Ok(count @ 1..) = stream.read(&mut buffer[filled..]) {
         filled += count;
-        let Some(head) = buffer[..filled].windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let Some(head) = buffer[..filled].windows(4).position(|window| window == b"\r\n\r\n") else {
+            continue;
+        };
         if filled >= head + 4 + body_length(&buffer[..head]) {
             filled = 0;
             let is_over = received.send(()).is_err();
