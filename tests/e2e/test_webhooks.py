@@ -2,15 +2,18 @@
 
 import itertools
 import json
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.receiver import OK, PATIENCE_SECONDS, Answer, Delivery, Receiver, service_signature, standard_signature
-from harness.server import LOOPBACK, Cairn
+from harness.server import LOOPBACK, Cairn, free_ports
 
 WEBHOOK = {
     "id", "target_url", "event_types", "bucket_filter", "object_prefix_filter", "enabled", "created_at", "health",
@@ -26,6 +29,7 @@ RELAXED = {
     "SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "2", "SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS": str(ATTEMPTS),
     "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN,
 }
+EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/webhooks/receiver.py"
 ID = "01890000-0000-7000-8000-000000000000"
 _numbers = itertools.count(1)
 
@@ -480,3 +484,30 @@ def test_metrics_count_deliveries(make_store: Callable[..., Cairn], make_receive
     expect(store.admin.put(f"/webhooks/{webhook['id']}/status", {"enabled": False}), 200)
     seen = once(lambda: (seen := scrape(store)).sum(name, result="dropped") == 5 and seen)
     assert seen.sum("service_webhook_pending") == 0 and seen.sum("service_webhook_oldest_pending_seconds") == 0
+
+
+# The example
+
+
+def test_example_receiver_prints_each_key_once_although_it_was_away(hooks: Cairn, name: str, tmp_path: Path):
+    """The receiver of the guide checks signatures with an unmodified library. It misses nothing while it is stopped."""
+    (port,) = free_ports(1)
+    webhook, secret = create(hooks.admin, f"http://{LOOPBACK}:{port}/", name)
+    output = tmp_path / "output"
+
+    def run(*keys: str) -> None:
+        with output.open("ab") as out:
+            process = subprocess.Popen([sys.executable, EXAMPLE, secret, str(port)], stdout=out)
+        try:
+            for key in keys:
+                hooks.s3.put(name, key, b"x")
+            once(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
+        finally:
+            process.kill()
+            process.wait()
+
+    run("a", "b")
+    hooks.s3.put(name, "while it was away", b"x")
+    run("c")
+    printed = output.read_text().splitlines()
+    assert sorted(printed) == sorted(f"object.created {name} {key}" for key in ("a", "b", "while it was away", "c"))

@@ -7,7 +7,7 @@
 import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from standardwebhooks.webhooks import Webhook, WebhookVerificationError
+from standardwebhooks import Webhook, WebhookVerificationError
 
 verifier = Webhook(sys.argv[1])
 # A real receiver keeps the ids of handled events in its database.
