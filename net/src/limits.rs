@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cairn_http1::HeadLimits;
 
-/// How often each executor wakes up at least. Work whose wake-up was lost is delayed by this much.
+/// How often each executor is woken at least. Work whose wake-up was lost is delayed by this much.
 pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How often timeouts and the drain are checked. A connection may exceed its timeout by this much.

@@ -1,8 +1,7 @@
 //! Starts the executors: one glommio executor per core, each pinned and on a thread of its own.
 //!
-//! Invariant: no executor sleeps without a timer. On a very busy machine, one that had just started was seen asleep
-//! although its work could go on: its wake-up was lost in glommio or in the kernel. Each wake-up, of a timer too,
-//! processes all completions and wakes of other threads.
+//! Invariant: no executor sleeps for long. On a very busy machine, one was seen asleep although its work could go on; see
+//! `heartbeat.rs`.
 //!
 //! Invariant: an executor that panics is reported at once, because all its connections and tasks are lost. The caller
 //! of [`Executors::join`] then ends the process.
@@ -16,10 +15,10 @@ use std::thread;
 use cairn_model::{u64_of, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};
 
+use super::heartbeat::Heartbeats;
 use crate::host::check::{StartError, check_host, memlock_limit};
 use crate::limits::{
-    HEARTBEAT_INTERVAL, IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH,
-    RINGS_PER_EXECUTOR,
+    IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH, RINGS_PER_EXECUTOR,
 };
 
 const STATUS: &str = "/proc/self/status";
@@ -91,15 +90,21 @@ where
     }
     let cores = allowed_cores();
     let io_memory = io_memory(count, memlock_limit());
+    let heartbeats =
+        Heartbeats::start().map_err(|error| StartError::Executor { index: 0, reason: error.to_string() })?;
     let (ready_sender, ready) = channel();
     let (ended_sender, ended) = channel();
     for index in 0..count {
         // With more executors than cores, the kernel places them.
         let core = if count <= cores.len() { cores.get(index).copied() } else { None };
         let (ready_sender, ended_sender, work) = (ready_sender.clone(), ended_sender.clone(), work.clone());
+        let heartbeats = heartbeats.clone();
         thread::Builder::new()
             .name(format!("executor-{index}"))
-            .spawn(move || run(ExecutorIndex(index), core, io_memory, work, ready_sender, &ended_sender))
+            .spawn(move || {
+                let placed = Placed { executor: ExecutorIndex(index), core, io_memory };
+                run(placed, work, heartbeats, ready_sender, &ended_sender)
+            })
             .map_err(|error| StartError::Executor { index, reason: error.to_string() })?;
     }
     drop(ready_sender);
@@ -112,18 +117,21 @@ where
 type Ready = Sender<(usize, Result<(), String>)>;
 type Ended = Sender<(ExecutorIndex, Result<(), String>)>;
 
-/// Runs one executor on its thread.
-fn run<W, F>(
+/// An executor's number, core and registered memory.
+struct Placed {
     executor: ExecutorIndex,
+    /// `None`: the kernel places it.
     core: Option<usize>,
     io_memory: usize,
-    work: W,
-    ready: Ready,
-    ended: &Ended,
-) where
+}
+
+/// Runs one executor on its thread.
+fn run<W, F>(placed: Placed, work: W, heartbeats: Heartbeats, ready: Ready, ended: &Ended)
+where
     W: Fn(ExecutorIndex) -> F,
     F: Future<Output = ()> + 'static,
 {
+    let Placed { executor, core, io_memory } = placed;
     let builder = |placement| {
         LocalExecutorBuilder::new(placement)
             .io_memory(io_memory)
@@ -150,19 +158,8 @@ fn run<W, F>(
     // `start` waits for this. If it has failed meanwhile, the process is about to end.
     let _ = ready.send((executor.0, Ok(())));
     drop(ready);
-    let outcome = catch_unwind(AssertUnwindSafe(|| local.run(with_heartbeat(work(executor)))));
+    let outcome = catch_unwind(AssertUnwindSafe(|| local.run(heartbeats.during(work(executor)))));
     let _ = ended.send((executor, outcome.map_err(|panic| panic_text(panic.as_ref()))));
-}
-
-/// Runs `work` and wakes the executor at least every [`HEARTBEAT_INTERVAL`] meanwhile.
-async fn with_heartbeat(work: impl Future<Output = ()>) {
-    let heartbeat = glommio::spawn_local(async {
-        loop {
-            glommio::timer::sleep(HEARTBEAT_INTERVAL).await;
-        }
-    });
-    work.await;
-    heartbeat.cancel().await;
 }
 
 fn panic_text(panic: &(dyn Any + Send)) -> String {
@@ -204,6 +201,7 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::HEARTBEAT_INTERVAL;
 
     #[test]
     fn registered_memory_is_at_most_half_the_limit() {
@@ -241,7 +239,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test's own thread, not an executor")]
-    fn an_executor_whose_work_waits_without_a_timer_wakes_up_regularly() {
+    fn an_executor_whose_work_waits_for_nothing_wakes_up_regularly() {
         let (sender, receiver) = channel();
         let work = move |_| {
             sender.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
