@@ -4,6 +4,7 @@ A disabled, expired or deleted credential is refused by the next request on ever
 a crash loses nothing that was acknowledged.
 """
 
+import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -256,16 +257,14 @@ def test_missing_or_damaged_directory_refuses_the_start(own_store: Cairn):
 
 
 def test_store_of_format_2_is_upgraded_once(own_store: Cairn):
-    """The first start creates the directory of accounts and writes format 3 into the superblock."""
+    """The first start creates the directory of accounts and that of webhooks, and writes format 4 into the superblock."""
     assert own_store.stop() == 0
     superblock = own_store.data / "superblock.json"
-    superblock.write_text(superblock.read_text().replace('"format_version": 3', '"format_version": 2'))
-    folder = own_store.data / "identity"
-    for file in folder.iterdir():
-        file.unlink()
-    folder.rmdir()
+    superblock.write_text(superblock.read_text().replace('"format_version": 4', '"format_version": 2'))
+    for added in ("identity", "webhooks"):
+        shutil.rmtree(own_store.data / added)
     own_store.start()
     account = create_account(own_store)
     own_store.restart()
     assert account.show()["name"] == account.name
-    assert '"format_version": 3' in superblock.read_text()
+    assert '"format_version": 4' in superblock.read_text()

@@ -1,7 +1,9 @@
 """`cairn event` and `cairn webhook` against a real server."""
 
+import itertools
 import json
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -90,14 +92,20 @@ def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
     """Only those since the start of the command, each as soon as it occurs, one per line."""
     hooks.s3.put("photos", "follow/old", b"1")
     with running(hooks, tmp_path, "event", "list", "--follow", "--json", "--prefix", "follow/") as (process, _):
+        lines: list[str] = []
+
+        def read() -> None:
+            for _ in range(3):
+                lines.append(process.stdout.readline())
+
+        threading.Thread(target=read, daemon=True).start()
         # The command has no other sign that it waits. What it misses is repeated.
-        for number in range(100):
-            time.sleep(0.2)
-            hooks.s3.put("photos", f"follow/{number}", b"1")
-            if number >= 5:
-                break
-        events = [json.loads(process.stdout.readline()) for _ in range(3)]
-    names = [event["object"] for event in events]
+        numbers, give_up = itertools.count(), time.monotonic() + PATIENCE_SECONDS
+        while len(lines) < 3:
+            assert time.monotonic() < give_up, lines
+            hooks.s3.put("photos", f"follow/{next(numbers):04}", b"1")
+            time.sleep(0.1)
+    names = [json.loads(line)["object"] for line in lines]
     assert "follow/old" not in names and names == sorted(names) and len(set(names)) == 3
 
 

@@ -44,6 +44,12 @@ impl<'c> EventFeed<'c> {
         Ok(body)
     }
 
+    /// Passes over all events that there are, so that only new ones follow.
+    pub(crate) fn skip_to_end(&mut self) -> Result<(), Failure> {
+        while next_position(&self.page(Some(PAGE_EVENTS_MAX))?).is_some() {}
+        Ok(())
+    }
+
     /// Returns the next events. Waits for the first of them, and returns none if none came for a while.
     pub(crate) fn wait(&mut self) -> Result<Vec<Value>, Failure> {
         let mut body =

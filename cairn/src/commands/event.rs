@@ -117,10 +117,14 @@ impl List {
             return Err(Failure::WrongUsage(message.to_owned()));
         }
         let mut filter = self.filter();
-        if filter.since.is_none() && after.is_none() {
+        let only_new = filter.since.is_none() && after.is_none();
+        if only_new {
             filter.since = Some(client.server_now()?);
         }
         let mut feed = EventFeed::new(client, filter, after);
+        if only_new {
+            feed.skip_to_end()?;
+        }
         loop {
             for event in feed.wait()? {
                 let line = if self.json { json_line(&event) } else { event_line(&event) + "\n" };

@@ -12,7 +12,7 @@ use cairn_engine::simulation::campaign::{CampaignOptions, CampaignReport, run};
 use cairn_engine::simulation::{Effect, Fault, Flaw, Operation};
 
 /// Power cuts within which every mistake must be found.
-const CUTS_TO_FIND_A_FLAW: u64 = 4000;
+const CUTS_TO_FIND_A_FLAW: u64 = 12_000;
 const EIO: i32 = 5;
 
 fn campaign(cuts: u64, seed: u64, flaw: Option<Flaw>, faults: &[Fault]) -> CampaignReport {

@@ -31,6 +31,13 @@ pub(crate) struct State {
     pub(crate) position: Tick,
 }
 
+impl State {
+    /// Returns whether there is no webhook, and nothing of a deleted one. Then there are no deliveries and no log either.
+    pub(super) fn is_unused(&self) -> bool {
+        self.webhooks.is_empty() && self.removals.is_empty()
+    }
+}
+
 /// What became of deliveries and attempts since the start.
 #[derive(Default, Debug)]
 pub(crate) struct ResultCounters {

@@ -186,7 +186,7 @@ impl<'w> Loop<'w> {
 
     fn clean_up(&mut self) -> Step {
         let is_due = self.retention_checked.is_none_or(|time| time.elapsed() >= RETENTION_CHECK_INTERVAL);
-        if self.shared.check_running().is_err() {
+        if self.shared.check_running().is_err() || self.shared.state().is_unused() {
             return Step::Idle;
         }
         let retention = if is_due { Retention::Due } else { Retention::NotDue };

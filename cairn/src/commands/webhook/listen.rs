@@ -62,6 +62,7 @@ impl Listen {
             prefix: self.prefix.clone(),
         };
         let mut feed = EventFeed::new(&client, filter, None);
+        feed.skip_to_end()?;
         print_error(&format!("forwarding new events to {}; Ctrl-C ends it\n", plain(&self.forward)));
         if self.secret_file.is_none() {
             print_error(&format!("signing secret: {}\n", secret.expose()));
