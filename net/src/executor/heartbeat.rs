@@ -1,4 +1,4 @@
-//! Wakes each executor regularly from a thread of its own, through a socket.
+//! Wakes each executor regularly from another thread, through a socket.
 //!
 //! An executor sleeps in its main ring. Timers and wakes of other threads arrive in another ring of it (its latency ring). While
 //! it sleeps, a poll of that ring wakes the main ring. On a very busy machine that poll was seen to wake nothing: the executor
