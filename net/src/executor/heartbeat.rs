@@ -1,9 +1,10 @@
 //! Wakes each executor regularly from another thread, through a socket.
 //!
 //! An executor sleeps in its main ring. Timers and wakes of other threads arrive in another ring of it (its latency ring). While
-//! it sleeps, a poll of that ring wakes the main ring. On a very busy machine that poll was seen to wake nothing: the executor
-//! slept until the next request, although timers had expired and commits had been answered. The read of a socket is in the main
-//! ring itself, so it does not depend on the poll. Each wake-up processes all rings and all wakes of other threads.
+//! it sleeps, a poll of that ring wakes the main ring. On a very busy machine, executors were seen asleep until the next request
+//! although timers had expired and commits had been answered. A poll that wakes nothing would explain it; it was not caught in
+//! the act. The read of a socket is in the main ring itself, so it does not depend on the poll. Each wake-up processes all rings
+//! and all wakes of other threads.
 
 use std::future::Future;
 use std::io::{self, Write};
