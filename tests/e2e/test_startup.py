@@ -216,6 +216,8 @@ def test_port_in_use_is_refused_immediately_with_a_fix(make_store: MakeStore, ha
         store.start()
         assert store.stop() == 0
         store.log.unlink()
+        # The kernel may still be closing the old ones.
+        store.take_ports()
     with socket.socket() as data, socket.socket() as management:
         for taken, port in ((data, store.s3_port), (management, store.api_port)):
             taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
