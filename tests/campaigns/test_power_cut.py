@@ -14,6 +14,7 @@ import pytest
 from harness import power_cut, version_load
 from harness.compare import Report, compare
 from harness.crash_model import Model
+from harness.deliveries import Deliveries
 from harness.load import BUCKET, WRITERS, Broken, Load
 from harness.server import Cairn
 
@@ -43,7 +44,8 @@ def test_power_cut_test_detects_a_disk_that_ignores_flushes(make_disk: MakeDisk,
     store = Cairn(run_folder / "power-cut" / "server")
     store.data = disk.folder / "data"
     model = Model(SEED, WRITERS, power_cut.KEYS_PER_WRITER)
-    run, load = power_cut.Run(disk, store, random.Random(SEED)), Load(model)
+    webhook = Deliveries(SEED)
+    run, load = power_cut.Run(disk, store, random.Random(SEED), webhook), Load(model)
     try:
         store.start()
         store.s3.create_bucket(BUCKET)
@@ -60,3 +62,4 @@ def test_power_cut_test_detects_a_disk_that_ignores_flushes(make_disk: MakeDisk,
             compare(store, model, Report())
     finally:
         store.kill()
+        webhook.close()

@@ -38,6 +38,7 @@ class Run:
     disk: Disk
     store: Cairn
     rng: random.Random
+    webhook: deliveries.Deliveries
     report: Report = field(default_factory=Report)
     cuts: dict[str, int] = field(default_factory=dict)
     last_cut: str = ""
@@ -50,8 +51,9 @@ class Run:
         self.cuts[name] = self.cuts.get(name, 0) + 1
 
     def strike(self, model: Model, mode: str | None = None) -> None:
-        """Freezes the model, cuts the power, and kills the process."""
+        """Freezes the model, cuts the power, and kills the process, which still works for a moment."""
         model.freeze()
+        self.webhook.is_cut = True
         self.cut(mode)
         self.store.kill()
 
@@ -60,6 +62,7 @@ class Run:
         while self.rng.random() < START_CUT_SHARE:
             self.interrupted(self.store, self.rng.uniform(*START_SECONDS))
         vary_start(self.store, self.rng)
+        self.webhook.is_cut = False
         self.store.start()
 
     def interrupted(self, store: Cairn, seconds: float) -> None:
@@ -110,8 +113,8 @@ def run(
     """Runs all cycles on one store. Raises Broken with the seed and cycle at the first difference."""
     disk.mount()
     model = Model(seed, WRITERS, KEYS_PER_WRITER)
-    going = Run(disk, Cairn(folder / "server", deliveries.ENVIRONMENT), random.Random(f"{seed}-cuts"))
     webhook = deliveries.Deliveries(seed)
+    going = Run(disk, Cairn(folder / "server", deliveries.ENVIRONMENT), random.Random(f"{seed}-cuts"), webhook)
     going.store.data = disk.folder / "data"
     load, report, began = Load(model), going.report, time.monotonic()
     try:
