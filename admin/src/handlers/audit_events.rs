@@ -1,6 +1,6 @@
 //! The route that queries the audit trail.
 
-use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+use cairn_http1::iso8601_millis;
 use cairn_model::{u64_of, usize_of};
 use cairn_observe::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditQuery,
@@ -124,7 +124,7 @@ fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
         result: query.text("result").map(parse_result).transpose()?,
         source_ip: source_ip.transpose()?,
         request_id: text("request_id"),
-        after: parse_cursor(query.text("after_time"), query.text("after_id"))?,
+        after: query.cursor(AuditId::parse, |id| id.time(), AdminError::InvalidAuditCursor)?,
         limit: limit.map_or(AUDIT_PAGE_EVENTS_DEFAULT, usize_of),
     })
 }
@@ -132,22 +132,6 @@ fn parse_query(query: Option<&str>) -> Result<AuditQuery, AdminError> {
 fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
     let known = AuditResult::ALL.into_iter().find(|result| result.name() == value);
     known.ok_or_else(|| AdminError::invalid("result must be allowed, denied or failed"))
-}
-
-/// Parses the cursor: `next_time` and `next_id` of a page. Both belong to the same event, so they must agree.
-fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<AuditId>, AdminError> {
-    let invalid = AdminError::InvalidAuditCursor;
-    let (time, id) = match (time, id) {
-        (None, None) => return Ok(None),
-        (Some(time), Some(id)) => (time, id),
-        _ => return Err(invalid("after_time and after_id must be given together")),
-    };
-    let id = AuditId::parse(id).ok_or(invalid("after_id is not the id of an event"))?;
-    match parse_rfc3339_millis(time) {
-        None => Err(invalid("after_time must be a time such as 2026-11-21T05:00:00.000Z")),
-        Some(time) if time != id.time().0 => Err(invalid("after_time is not the time of the event after_id")),
-        Some(_) => Ok(Some(id)),
-    }
 }
 
 #[cfg(test)]

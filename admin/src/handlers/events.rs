@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use cairn_engine::limits::EVENT_PAGE_EVENTS_MAX;
 use cairn_engine::{EventId, EventPage, EventQuery, EventType, EventTypes, Store, Tick};
-use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+use cairn_http1::iso8601_millis;
 use cairn_model::{u64_of, usize_of};
 use cairn_net::timeout;
 use cairn_webhooks::EventBody;
@@ -130,7 +130,7 @@ fn parse_query(query: Option<&str>) -> Result<Request, AdminError> {
     let wait = query.number("wait_seconds", 0..=EVENT_WAIT_SECONDS_MAX)?.unwrap_or_default();
     let types = query.texts("type").map(parse_type).collect::<Result<EventTypes, _>>()?;
     let since = query.time("since")?.map_or_else(Tick::default, Tick::first_at);
-    let after = parse_cursor(query.text("after_time"), query.text("after_id"))?;
+    let after = query.cursor(EventId::parse, |id| id.tick().time(), AdminError::InvalidEventCursor)?;
     let text = |name| query.text(name).map(str::to_owned);
     let query = EventQuery {
         from: after.map_or(since, |id| since.max(id.tick().next())),
@@ -152,24 +152,6 @@ pub(crate) fn parse_type(name: &str) -> Result<EventType, AdminError> {
         let names = EventType::ALL.map(EventType::name).join(", ");
         AdminError::invalid(format!("an event type must be one of {names}"))
     })
-}
-
-/// Parses the cursor: time and id of an event, or of a page. Both belong to the same position, so they must agree.
-fn parse_cursor(time: Option<&str>, id: Option<&str>) -> Result<Option<EventId>, AdminError> {
-    let invalid = AdminError::InvalidEventCursor;
-    let (time, id) = match (time, id) {
-        (None, None) => return Ok(None),
-        (Some(time), Some(id)) => (time, id),
-        _ => return Err(invalid("after_time and after_id must be given together")),
-    };
-    let id = EventId::parse(id).ok_or(invalid("after_id is not the id of an event"))?;
-    match parse_rfc3339_millis(time) {
-        None => Err(invalid("after_time must be a time such as 2026-11-21T05:00:00.000Z")),
-        Some(time) if time != id.tick().time().0 => {
-            Err(invalid("after_time is not the time of the event after_id"))
-        }
-        Some(_) => Ok(Some(id)),
-    }
 }
 
 #[cfg(test)]

@@ -89,6 +89,31 @@ impl Parameters {
         })?;
         Ok(Some(time))
     }
+
+    /// Parses the cursor of a list: `after_time` and `after_id`, which belong to one entry and so must agree.
+    ///
+    /// # Errors
+    /// `invalid`, with what is wrong.
+    pub(crate) fn cursor<I>(
+        &self,
+        parse_id: impl Fn(&str) -> Option<I>,
+        time_of: impl Fn(&I) -> Timestamp,
+        invalid: impl Fn(&'static str) -> AdminError,
+    ) -> Result<Option<I>, AdminError> {
+        let (time, id) = match (self.text("after_time"), self.text("after_id")) {
+            (None, None) => return Ok(None),
+            (Some(time), Some(id)) => (time, id),
+            _ => return Err(invalid("after_time and after_id must be given together")),
+        };
+        let id = parse_id(id).ok_or_else(|| invalid("after_id is not the id of an event"))?;
+        match parse_rfc3339_millis(time) {
+            None => Err(invalid("after_time must be a time such as 2026-11-21T05:00:00.000Z")),
+            Some(time) if time != time_of(&id).0 => {
+                Err(invalid("after_time is not the time of the event after_id"))
+            }
+            Some(_) => Ok(Some(id)),
+        }
+    }
 }
 
 #[cfg(test)]
