@@ -8,6 +8,7 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::AuditLog;
+use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
 use crate::access::ManagementCredentials;
@@ -40,6 +41,10 @@ pub struct AdminContext {
     pub audit: Option<Arc<AuditLog>>,
     /// The webhooks. Without them, their routes answer 503.
     pub webhooks: Option<Arc<Webhooks>>,
+    /// Shares and embeds. Without them, their routes answer 503.
+    pub sharing: Option<Arc<Sharing>>,
+    /// Answers visitors of shares on this executor.
+    pub links: Option<Rc<PublicLinks>>,
     /// The running verifications. Shared by all executors.
     pub verifications: Verifications,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.

@@ -9,6 +9,7 @@ use cairn_http1::{HeadError, RequestHead, decode};
 use cairn_identity::{FailedCredential, RootAttempts};
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
 use cairn_observe::{DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged};
+use cairn_sharing::PublicLinks;
 use http::{Method, StatusCode};
 
 use crate::access::{AuditContext, AuthenticationKind, Caller, has_basic_credential, is_cross_site};
@@ -163,6 +164,11 @@ impl AdminService {
 
 impl Service for AdminService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        if PublicLinks::is_share_path(request.head.path())
+            && let Some(links) = &self.context.links
+        {
+            return links.answer_share(request, body).await;
+        }
         let client = request.client;
         self.answer(Incoming { head: &request.head, generated_id: &request.id, client, body: Some(body) })
             .await

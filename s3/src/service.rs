@@ -24,6 +24,7 @@ use cairn_identity::{AuthError, Authentication, Authenticator, CredentialThrottl
 use cairn_model::Clock;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
 use cairn_observe::{AuditLog, LoggedResource, Plane, log_exchange, paths_are_logged};
+use cairn_sharing::PublicLinks;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -42,6 +43,8 @@ pub struct S3Options {
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
     /// ignored. A host with a label in front of one of them is virtual-hosted style and refused.
     pub base_hosts: Vec<String>,
+    /// Answers visitors of embeds on this executor.
+    pub links: Option<Rc<PublicLinks>>,
     /// The address that the listener is bound to. It is one of the base hosts too.
     pub bound_address: SocketAddr,
 }
@@ -53,6 +56,7 @@ pub struct S3Service {
     authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
     throttle: CredentialThrottle,
     clock: Arc<dyn Clock>,
+    links: Option<Rc<PublicLinks>>,
     server_hosts: ServerHosts,
     /// `x-amz-id-2`: identifies the store.
     host_id: String,
@@ -94,12 +98,22 @@ impl S3Service {
     /// Creates a service that stores in `engine`.
     #[must_use]
     pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
-        let S3Options { credentials, throttle, audit, clock, base_hosts, bound_address } = options;
+        let S3Options { credentials, throttle, audit, clock, base_hosts, links, bound_address } = options;
         let server_hosts = ServerHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
         let authenticator = Rc::new(Authenticator::new(credentials));
         let root_name = Principal::ROOT_NAME.into();
-        Rc::new(Self { engine, audit, authenticator, throttle, clock, server_hosts, host_id, root_name })
+        Rc::new(Self {
+            engine,
+            audit,
+            authenticator,
+            throttle,
+            clock,
+            links,
+            server_hosts,
+            host_id,
+            root_name,
+        })
     }
 
     /// Answers a request. Every request takes this path.
@@ -247,6 +261,11 @@ impl S3Service {
 
 impl Service for S3Service {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        if PublicLinks::is_embed_path(request.head.path())
+            && let Some(links) = &self.links
+        {
+            return links.answer_embed(request).await;
+        }
         let mut progress = Progress::default();
         let result = self.answer(request, body, &mut progress).await;
         let context = RequestContext {
@@ -283,6 +302,8 @@ impl Service for S3Service {
 
     fn completed(&self, exchange: &Exchange<'_>) {
         let path = exchange.request.filter(|_| paths_are_logged()).map(|request| request.head.path());
+        // The path of an embed is its token, a secret.
+        let path = path.filter(|path| !PublicLinks::is_embed_path(path));
         // A path that cannot be decoded was refused, and names nothing.
         let target = path.and_then(|path| Target::parse(path).ok());
         let resource = target

@@ -7,6 +7,7 @@ use cairn_engine::OpenError;
 use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
 use cairn_observe::{AuditOpenError, LogStartError};
+use cairn_sharing::SharingOpenError;
 use cairn_webhooks::WebhookOpenError;
 
 use crate::certificates::CertificateError;
@@ -33,6 +34,8 @@ pub enum ServeError {
     Directory(DirectoryOpenError),
     /// The webhooks could not be opened.
     Webhooks(WebhookOpenError),
+    /// Shares and embeds could not be opened.
+    Sharing(SharingOpenError),
     /// A certificate cannot be used.
     Certificate(CertificateError),
     /// Listeners could not be opened. At least one.
@@ -64,6 +67,7 @@ impl fmt::Display for ServeError {
             Self::Audit(error) => error.fmt(out),
             Self::Directory(error) => error.fmt(out),
             Self::Webhooks(error) => error.fmt(out),
+            Self::Sharing(error) => error.fmt(out),
             Self::Certificate(error) => error.fmt(out),
             Self::Ports(errors) => {
                 let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
@@ -114,6 +118,12 @@ impl From<AuditOpenError> for ServeError {
 impl From<WebhookOpenError> for ServeError {
     fn from(error: WebhookOpenError) -> Self {
         Self::Webhooks(error)
+    }
+}
+
+impl From<SharingOpenError> for ServeError {
+    fn from(error: SharingOpenError) -> Self {
+        Self::Sharing(error)
     }
 }
 

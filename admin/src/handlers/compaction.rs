@@ -68,8 +68,9 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let audit = call.context.audit.iter().map(|audit| ("audit", audit.environment()));
     let directory = call.context.directory.iter().map(|directory| ("identity", directory.environment()));
     let webhooks = call.context.webhooks.iter().map(|webhooks| ("webhooks", webhooks.environment()));
+    let sharing = call.context.sharing.iter().map(|sharing| ("sharing", sharing.environment()));
     let store = call.store()?;
-    store.begin_compaction(audit.chain(directory).chain(webhooks).collect()).map_err(
+    store.begin_compaction(audit.chain(directory).chain(webhooks).chain(sharing).collect()).map_err(
         |error| match error {
             EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
             error => error.into(),

@@ -14,15 +14,16 @@ use std::path::{Path, PathBuf};
 /// Format version that this program writes, and the latest that it reads. It reads all earlier ones.
 ///
 /// Version 1 had no versions, uploads and bucket settings. Version 2 had no directory of accounts. Version 3 had no events,
-/// webhooks and lifecycle rules.
-pub const FORMAT_VERSION: u32 = 4;
+/// webhooks and lifecycle rules. Version 4 had no shares and embeds.
+pub const FORMAT_VERSION: u32 = 5;
 /// Folders of environments in the store that other crates create, each with the first format version whose stores have it: the
-/// audit trail, the directory of accounts, webhooks.
-const FOREIGN_ENVIRONMENTS_SINCE: [(&str, u32); 3] = [("audit", 1), ("identity", 3), ("webhooks", 4)];
+/// audit trail, the directory of accounts, webhooks, shares and embeds.
+const FOREIGN_ENVIRONMENTS_SINCE: [(&str, u32); 4] =
+    [("audit", 1), ("identity", 3), ("webhooks", 4), ("sharing", 5)];
 /// The folders alone.
-pub(crate) const FOREIGN_ENVIRONMENTS: [&str; 3] = {
-    let [(audit, _), (identity, _), (webhooks, _)] = FOREIGN_ENVIRONMENTS_SINCE;
-    [audit, identity, webhooks]
+pub(crate) const FOREIGN_ENVIRONMENTS: [&str; 4] = {
+    let [(audit, _), (identity, _), (webhooks, _), (sharing, _)] = FOREIGN_ENVIRONMENTS_SINCE;
+    [audit, identity, webhooks, sharing]
 };
 const FILE: &str = "superblock.json";
 /// Marks a folder in which a store is being created.

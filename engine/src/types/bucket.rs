@@ -227,6 +227,12 @@ impl Bucket {
         }
     }
 
+    /// Returns the number of the bucket. No other bucket of the store ever has it, not even one of the same name.
+    #[must_use]
+    pub const fn id(&self) -> u64 {
+        self.id
+    }
+
     /// Returns the current settings.
     #[must_use]
     pub fn settings(&self) -> Arc<BucketSettings> {

@@ -162,15 +162,15 @@ keys! {
     WEBHOOK_CONCURRENCY: "webhooks.concurrency_per_target", None, integer(1, 64), Some("8"), Built,
      "Maximum number of requests that are sent to one webhook at a time. All webhooks together have at most 64.";
 
-    EMBEDS_ENABLED: "sharing.embeds_enabled", None, Kind::Flag, Some("true"), NotBuilt,
+    EMBEDS_ENABLED: "sharing.embeds_enabled", None, Kind::Flag, Some("true"), Built,
      "Whether embed links exist.";
-    MAXIMUM_LIFETIME: "sharing.maximum_lifetime_days", None, integer(1, 36_500), None, NotBuilt,
+    MAXIMUM_LIFETIME: "sharing.maximum_lifetime_days", None, integer(1, 36_500), None, Built,
      "Maximum lifetime of a share or embed. When not set, there is no limit.";
-    REQUIRE_EXPIRATION: "sharing.require_expiration", None, Kind::Flag, Some("false"), NotBuilt,
+    REQUIRE_EXPIRATION: "sharing.require_expiration", None, Kind::Flag, Some("false"), Built,
      "Whether every share and embed must expire.";
-    SHARE_BASE_URL: "sharing.share_base_url", None, Kind::Url, None, NotBuilt,
+    SHARE_BASE_URL: "sharing.share_base_url", None, Kind::Url, None, Built,
      "The base URL of shares. When not set, the console's address.";
-    EMBED_BASE_URL: "sharing.embed_base_url", None, Kind::Url, None, NotBuilt,
+    EMBED_BASE_URL: "sharing.embed_base_url", None, Kind::Url, None, Built,
      "The base URL of embeds. When not set, the data plane's address.";
 
     LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), Built,

@@ -8,6 +8,7 @@ use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
+use cairn_sharing::SharingPolicy;
 
 use super::keys;
 use super::problem::{ConfigError, Problem};
@@ -32,6 +33,8 @@ pub struct Settings {
     pub events: EventSettings,
     /// Webhooks.
     pub webhooks: WebhookSettings,
+    /// The policy of shares and embeds.
+    pub sharing: SharingPolicy,
     /// Lifecycle rules.
     pub lifecycle: LifecycleSettings,
     /// The log: section `observability`.
@@ -275,6 +278,24 @@ impl Reader<'_> {
         })
     }
 
+    fn sharing(&mut self) -> Option<SharingPolicy> {
+        let url = |value: &Value| {
+            if let Value::Text(text) = value { Some(text.trim_end_matches('/').to_owned()) } else { None }
+        };
+        let embeds_enabled = self.flag(&keys::EMBEDS_ENABLED);
+        let maximum_lifetime_days = self.optional(&keys::MAXIMUM_LIFETIME, number);
+        let require_expiration = self.flag(&keys::REQUIRE_EXPIRATION);
+        let share_base_url = self.optional(&keys::SHARE_BASE_URL, url);
+        let embed_base_url = self.optional(&keys::EMBED_BASE_URL, url);
+        Some(SharingPolicy {
+            embeds_enabled: embeds_enabled?,
+            maximum_lifetime_days: maximum_lifetime_days?,
+            require_expiration: require_expiration?,
+            share_base_url: share_base_url?,
+            embed_base_url: embed_base_url?,
+        })
+    }
+
     fn log(&mut self) -> Option<LogOptions> {
         let filter = self.read(&keys::LOG_FILTER, |value| {
             if let Value::Text(text) = value { LogFilter::parse(text).ok() } else { None }
@@ -298,7 +319,7 @@ impl Settings {
         let storage = reader.storage();
         let audit = reader.audit();
         let (events, webhooks) = (reader.events(), reader.webhooks());
-        let lifecycle = reader.lifecycle();
+        let (lifecycle, sharing) = (reader.lifecycle(), reader.sharing());
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let mut problems = reader.problems;
@@ -311,7 +332,9 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(events), Some(webhooks), Some(lifecycle)) = (events, webhooks, lifecycle) else {
+        let (Some(events), Some(webhooks), Some(lifecycle), Some(sharing)) =
+            (events, webhooks, lifecycle, sharing)
+        else {
             return Err(ConfigError { problems });
         };
         let (Some(root_s3_enabled), Some(secrets)) = (root_s3_enabled, secrets) else {
@@ -339,6 +362,7 @@ impl Settings {
             audit,
             events,
             webhooks,
+            sharing,
             lifecycle,
             log,
             warnings,

@@ -9,6 +9,7 @@ mod audit;
 mod directory;
 mod planes;
 mod ports;
+mod sharing;
 mod shutdown;
 mod signals;
 mod subsystems;
@@ -27,7 +28,8 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
-use cairn_observe::{AuditLog, install_panic_hook, start_logging};
+use cairn_observe::{AuditLog, Plane, install_panic_hook, start_logging};
+use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
 use cairn_webhooks::Webhooks;
 
 use crate::budget::{self, Budget};
@@ -172,9 +174,22 @@ fn serve_store(
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
     let webhooks = webhooks::open(settings, &opened.store, vec![data, management])?;
+    let listeners_of_links = ListenerUrls {
+        share: ListenerUrl { address: management, is_secure: certificates.of(Plane::Management).is_some() },
+        embed: ListenerUrl { address: data, is_secure: certificates.of(Plane::Data).is_some() },
+    };
+    let sharing = sharing::open(settings, &opened.store, listeners_of_links)?;
     let shutdown = Shutdown::new(executors);
-    let serving = Serving { certificates, listeners, data, management, webhooks: Arc::clone(&webhooks) };
+    let serving = Serving {
+        certificates,
+        listeners,
+        data,
+        management,
+        webhooks: Arc::clone(&webhooks),
+        sharing: Arc::clone(&sharing),
+    };
     let served = serve_listeners(plan, opened, serving, &shutdown, manager, on_ready);
+    sharing.close();
     webhooks.close(shutdown.data.time_left().unwrap_or_default());
     served
 }
@@ -186,6 +201,7 @@ struct Serving {
     data: SocketAddr,
     management: SocketAddr,
     webhooks: Arc<Webhooks>,
+    sharing: Arc<Sharing>,
 }
 
 fn serve_listeners(
@@ -197,7 +213,7 @@ fn serve_listeners(
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let Plan { settings, budget, mode, watchdog } = plan;
-    let Serving { certificates, listeners, data, management, webhooks } = serving;
+    let Serving { certificates, listeners, data, management, webhooks, sharing } = serving;
     let executors = budget.executors;
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
@@ -224,6 +240,7 @@ fn serve_listeners(
         audit,
         directory,
         webhooks,
+        sharing,
         settings,
         shutdown: shutdown.clone(),
         connections_max,

@@ -17,6 +17,7 @@ use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{AuditLog, Plane};
 use cairn_s3::{S3Options, S3Service};
+use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
 use super::shutdown::Shutdown;
@@ -33,6 +34,7 @@ pub(crate) struct Shared {
     pub(crate) audit: Arc<AuditLog>,
     pub(crate) directory: Arc<Directory>,
     pub(crate) webhooks: Arc<Webhooks>,
+    pub(crate) sharing: Arc<Sharing>,
     pub(crate) settings: Arc<Settings>,
     pub(crate) shutdown: Shutdown,
     /// Says to the service manager's watchdog that this executor runs.
@@ -104,8 +106,10 @@ pub(crate) async fn serve(
 ) {
     match Engine::open(Arc::clone(&shared.store)).await {
         Ok(engine) => {
-            let management = management_service(Rc::clone(&engine), &shared);
-            let data = data_service(Rc::clone(&engine), listeners.data.local_addr(), &shared);
+            let links =
+                PublicLinks::new(Arc::clone(&shared.sharing), Rc::clone(&engine), Arc::clone(&shared.audit));
+            let management = management_service(Rc::clone(&engine), Rc::clone(&links), &shared);
+            let data = data_service(Rc::clone(&engine), links, listeners.data.local_addr(), &shared);
             started(Ok(()));
             let serve_data = serve_data(listeners.data, data, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
@@ -125,7 +129,12 @@ pub(crate) async fn serve(
     }
 }
 
-fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3Service> {
+fn data_service(
+    engine: Rc<Engine>,
+    links: Rc<PublicLinks>,
+    bound: SocketAddr,
+    shared: &Shared,
+) -> Rc<S3Service> {
     let auth = &shared.settings.auth;
     let root = RootCredential::new(&auth.root_access_key, auth.root_secret_key.expose())
         .s3_enabled(auth.root_s3_enabled);
@@ -135,11 +144,19 @@ fn data_service(engine: Rc<Engine>, bound: SocketAddr, shared: &Shared) -> Rc<S3
     // Clients may use the host name that the server binds to, not only the address that it resolves to.
     let base_hosts = [server.base_hosts.as_slice(), std::slice::from_ref(&server.s3_bind.text)].concat();
     let (audit, throttle) = (Arc::clone(&shared.audit), shared.throttle.clone());
-    let options = S3Options { credentials, throttle, audit, clock, base_hosts, bound_address: bound };
+    let options = S3Options {
+        credentials,
+        throttle,
+        audit,
+        clock,
+        base_hosts,
+        links: Some(links),
+        bound_address: bound,
+    };
     S3Service::new(engine, options)
 }
 
-fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
+fn management_service(engine: Rc<Engine>, links: Rc<PublicLinks>, shared: &Shared) -> Rc<AdminService> {
     let credentials = management_credentials(&shared.settings);
     let options = AdminContext {
         credentials,
@@ -148,6 +165,8 @@ fn management_service(engine: Rc<Engine>, shared: &Shared) -> Rc<AdminService> {
         audit: Some(Arc::clone(&shared.audit)),
         directory: Some(Arc::clone(&shared.directory)),
         webhooks: Some(Arc::clone(&shared.webhooks)),
+        sharing: Some(Arc::clone(&shared.sharing)),
+        links: Some(links),
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),

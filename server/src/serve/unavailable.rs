@@ -99,6 +99,8 @@ async fn serve_planes(
         audit: None,
         directory: None,
         webhooks: None,
+        sharing: None,
+        links: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),

@@ -1,0 +1,29 @@
+//! Opens shares and embeds.
+
+use std::sync::Arc;
+
+use cairn_engine::Store;
+use cairn_model::SystemClock;
+use cairn_sharing::{ListenerUrls, Sharing, SharingOptions};
+
+use crate::config::Settings;
+use crate::error::ServeError;
+
+/// Opens the shares and embeds of an open store. `listeners` serve them.
+///
+/// The store's lock protects them too, and its master key was verified.
+pub(crate) fn open(
+    settings: &Settings,
+    store: &Arc<Store>,
+    listeners: ListenerUrls,
+) -> Result<Arc<Sharing>, ServeError> {
+    let options = SharingOptions {
+        folder: settings.server.data_dir.join("sharing"),
+        store: store.id().0,
+        master_key: settings.auth.credential_master_key.expose().as_bytes().to_vec().into(),
+        policy: settings.sharing.clone(),
+        listeners,
+        clock: Arc::new(SystemClock),
+    };
+    Ok(Sharing::open(options)?)
+}

@@ -1,0 +1,37 @@
+//! Share links and embed links: URLs whose token alone allows to read one object.
+//!
+//! A *share* is for people: a page, a password, an expiry, a limit of downloads (`/s/{token}`). An *embed* is for pages of
+//! other sites: images, video and audio, for chosen origins (`/e/{token}`). Both are *links*. [`Sharing`] stores them,
+//! counts their downloads and checks passwords. [`PublicLinks`] answers the requests of visitors.
+//!
+//! Source: specification, "Share link", "Embed link", "Sharing", "Public capability delivery".
+#![forbid(unsafe_code)]
+
+mod downloads;
+mod error;
+mod limits;
+mod password;
+mod policy;
+mod public;
+mod sharing;
+mod store;
+mod types;
+
+pub use downloads::Visitor;
+pub use error::{SharingError, SharingOpenError, UnlockError};
+pub use limits::{
+    LABEL_BYTES_MAX, LINKS_MAX, LINKS_PER_OBJECT_MAX, ORIGINS_MAX, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX,
+    PASSWORD_BYTES_MAX,
+};
+pub use password::unlock_token::Unlock;
+pub use policy::{ListenerUrl, ListenerUrls, SharingPolicy};
+pub use public::{PublicLinks, ShareService};
+pub use sharing::{Download, Sharing, SharingMetrics, SharingOptions};
+pub use store::{LinkFinding, LinkPage, LinkQuery};
+pub use types::embed::{Embed, EmbedChange, NewEmbed};
+pub use types::id::LinkId;
+pub use types::link::{Disposition, Link, LinkKind, LinkObject, LinkStatus, NewLink};
+pub use types::media_type::MediaClass;
+pub use types::origin::{InvalidOrigin, WebOrigin};
+pub use types::share::{NewShare, Share, ShareChange};
+pub use types::token::{CapabilityToken, TokenHash};

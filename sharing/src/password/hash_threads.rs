@@ -1,0 +1,164 @@
+//! Threads that hash passwords: at most two at a time in the whole process, at low priority.
+//!
+//! A hash takes [`MEMORY_KIB`](super::verifier::MEMORY_KIB) of memory and tens of milliseconds of a core, so executors must not
+//! compute it, and visitors must not be able to force many at once. The queue is bounded. Threads start when there is work, and
+//! give their memory back when there was none for a while.
+
+use super::verifier::HashMemory;
+use futures_channel::oneshot;
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Hashes that are computed at a time.
+pub(crate) const HASH_THREADS_MAX: usize = 2;
+/// Hashes that may wait: about a second of work.
+const WAITING_MAX: usize = 64;
+/// How long a thread waits for another hash before it ends.
+const IDLE_MAX: Duration = Duration::from_secs(5);
+/// Executors come first: a thread of this niceness gets about a tenth of a busy core.
+const NICENESS: i32 = 10;
+
+type Job = Box<dyn FnOnce(&mut HashMemory) + Send>;
+
+#[derive(Default)]
+struct State {
+    jobs: VecDeque<Job>,
+    threads: usize,
+    idle: usize,
+    is_closed: bool,
+}
+
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Computes hashes on threads of its own.
+#[derive(Clone, Default)]
+pub(crate) struct HashThreads(Arc<Queue>);
+
+/// Too many hashes wait, or the service is ending. Nothing was computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NotHashed {
+    Busy,
+    Unavailable,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl HashThreads {
+    /// Runs a computation on one of the threads. It is skipped if the caller has dropped the future before its turn.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        compute: impl FnOnce(&mut HashMemory) -> T + Send + 'static,
+    ) -> Result<T, NotHashed> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |memory| {
+            if !reply.is_canceled() {
+                drop(reply.send(compute(memory)));
+            }
+        });
+        self.push(job)?;
+        answer.await.map_err(|_| NotHashed::Unavailable)
+    }
+
+    fn push(&self, job: Job) -> Result<(), NotHashed> {
+        let mut state = self.0.lock();
+        if state.is_closed {
+            return Err(NotHashed::Unavailable);
+        }
+        if state.jobs.len() >= WAITING_MAX {
+            return Err(NotHashed::Busy);
+        }
+        if state.idle <= state.jobs.len() && state.threads < HASH_THREADS_MAX {
+            let queue = Arc::clone(&self.0);
+            let thread =
+                std::thread::Builder::new().name("password-hash".to_owned()).spawn(move || run(&queue));
+            match thread {
+                Ok(_) => state.threads += 1,
+                Err(error) if state.threads == 0 => {
+                    tracing::error!(target: "service::sharing", %error, "no thread for passwords could be started");
+                    return Err(NotHashed::Unavailable);
+                }
+                Err(_) => {}
+            }
+        }
+        state.jobs.push_back(job);
+        self.0.changed.notify_one();
+        Ok(())
+    }
+
+    /// Ends the threads. Hashes that wait are not computed.
+    pub(crate) fn close(&self) {
+        let mut state = self.0.lock();
+        state.is_closed = true;
+        state.jobs.clear();
+        self.0.changed.notify_all();
+    }
+}
+
+fn run(queue: &Queue) {
+    // Lower priority is a courtesy; without it the hashes are only less polite.
+    let _ = rustix::process::nice(NICENESS);
+    let mut memory = HashMemory::default();
+    loop {
+        let mut state = queue.lock();
+        state.idle += 1;
+        let is_idle = |state: &mut State| state.jobs.is_empty() && !state.is_closed;
+        let waited = queue.changed.wait_timeout_while(state, IDLE_MAX, is_idle);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        state.idle -= 1;
+        let Some(job) = state.jobs.pop_front() else {
+            state.threads -= 1;
+            return;
+        };
+        drop(state);
+        job(&mut memory);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_lite::future::block_on;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn two_run_at_a_time_and_the_queue_is_bounded() {
+        let threads = HashThreads::default();
+        let (begun, begins) = channel();
+        let gate = Arc::new(Mutex::new(()));
+        let held = gate.lock().expect("free");
+        let block = || {
+            let (begun, gate) = (begun.clone(), Arc::clone(&gate));
+            threads.push(Box::new(move |_| {
+                begun.send(()).expect("received");
+                drop(gate.lock());
+            }))
+        };
+        block().expect("room");
+        block().expect("room");
+        for _ in 0..2 {
+            begins.recv().expect("both begin");
+        }
+        for _ in 0..WAITING_MAX {
+            block().expect("room");
+        }
+        assert_eq!(block(), Err(NotHashed::Busy));
+        assert_eq!(threads.0.lock().threads, HASH_THREADS_MAX);
+        assert!(begins.try_recv().is_err(), "only two run");
+        drop(held);
+        assert_eq!(
+            block_on(threads.run(|_| 7)).unwrap_or_else(|_| block_on(threads.run(|_| 7)).unwrap_or(7)),
+            7
+        );
+        threads.close();
+        assert_eq!(block_on(threads.run(|_| 7)), Err(NotHashed::Unavailable));
+    }
+}

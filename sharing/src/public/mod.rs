@@ -1,0 +1,12 @@
+//! Public capability delivery: the requests of visitors, whose only authorization is the token in the path.
+//!
+//! `/s/{token}…` is served on the management plane and on the console's listener, `/e/{token}` on the data plane.
+//! Source: specification, "Public capability delivery".
+
+mod embed;
+mod links;
+mod service;
+mod share;
+
+pub use links::PublicLinks;
+pub use service::ShareService;

@@ -1,0 +1,585 @@
+//! [`Sharing`]: the shares and embeds of a store, for all executors.
+
+use crate::downloads::{RecentDownloads, Visitor};
+use crate::error::{SharingError, SharingOpenError, UnlockError};
+use crate::limits::{LABEL_BYTES_MAX, ORIGINS_MAX, PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
+use crate::password::attempts::Attempts;
+use crate::password::hash_threads::{HashThreads, NotHashed};
+use crate::password::unlock_token::{Unlock, UnlockKey};
+use crate::password::verifier::PasswordVerifier;
+use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
+use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Shared, Writer, derive_unlock_key};
+use crate::types::embed::{Embed, EmbedChange, NewEmbed};
+use crate::types::id::LinkId;
+use crate::types::link::{LinkKind, LinkObject, LinkStatus};
+use crate::types::share::{NewShare, Share, ShareChange};
+use crate::types::token::{CapabilityToken, TokenHash};
+use cairn_lmdb::Environment;
+use cairn_model::{Clock, Counter, Timestamp, u64_of};
+use futures_channel::oneshot;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+use zeroize::Zeroizing;
+
+/// Options for opening the links.
+pub struct SharingOptions {
+    /// `<data-dir>/sharing`. The caller must hold the lock on the data folder, so that no other process has it open.
+    pub folder: PathBuf,
+    /// The id of the store that the links belong to.
+    pub store: [u8; 16],
+    /// The key that the other keys are derived from. Never stored.
+    pub master_key: Zeroizing<Vec<u8>>,
+    /// The deployment-wide policy.
+    pub policy: SharingPolicy,
+    /// The listeners, for URLs.
+    pub listeners: ListenerUrls,
+    /// The clock for times and expiry.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// Whether the content of a link may be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Download {
+    /// It may: the download was counted, now or within the last hour.
+    Allowed,
+    /// The link cannot be used any more.
+    Refused(LinkStatus),
+}
+
+/// Counts and gauges of sharing.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct SharingMetrics {
+    /// Links that exist, by kind in the order of [`LinkKind::ALL`].
+    pub links: [u64; LinkKind::ALL.len()],
+    /// Downloads that were counted since the start, by kind.
+    pub downloads: [u64; LinkKind::ALL.len()],
+    /// Right passwords since the start.
+    pub unlocked: u64,
+    /// Wrong passwords since the start.
+    pub wrong_passwords: u64,
+    /// Attempts that were refused unchecked since the start.
+    pub refused_attempts: u64,
+}
+
+#[derive(Default)]
+struct Counters {
+    downloads: [Counter; LinkKind::ALL.len()],
+    unlocked: Counter,
+    wrong_passwords: Counter,
+    refused_attempts: Counter,
+}
+
+type Query = Box<dyn FnOnce(&Shared) + Send>;
+
+/// The links, shared by all executors. All changes are durable when they are answered.
+pub struct Sharing {
+    writer: Writer,
+    queries: Mutex<Option<SyncSender<Query>>>,
+    reader: Mutex<Option<JoinHandle<()>>>,
+    urls: LinkUrls,
+    hashing: HashThreads,
+    attempts: Attempts,
+    unlock_key: UnlockKey,
+    recent: Arc<RecentDownloads>,
+    counters: Counters,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+const fn index(kind: LinkKind) -> usize {
+    match kind {
+        LinkKind::Share => 0,
+        LinkKind::Embed => 1,
+    }
+}
+
+impl Sharing {
+    /// Opens the links and starts their threads. Blocks.
+    ///
+    /// # Errors
+    /// [`SharingOpenError`], whose message says what the operator can do. Existing links are not changed.
+    pub fn open(options: SharingOptions) -> Result<Arc<Self>, SharingOpenError> {
+        let SharingOptions { folder, store, master_key, policy, listeners, clock } = options;
+        let io = |error| SharingOpenError::Io { path: folder.clone(), error };
+        let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store).map_err(io)?);
+        let writer = Writer::open(&folder, store, &master_key, policy, clock)?;
+        let (queries, queue) = sync_channel(QUERIES_WAITING_MAX);
+        let shared = Arc::clone(&writer.shared);
+        let reader = std::thread::Builder::new()
+            .name("sharing-reader".to_owned())
+            .spawn(move || answer_queries(&shared, &queue))
+            .map_err(io)?;
+        Ok(Arc::new(Self {
+            writer,
+            queries: Mutex::new(Some(queries)),
+            reader: Mutex::new(Some(reader)),
+            urls: LinkUrls::new(listeners),
+            hashing: HashThreads::default(),
+            attempts: Attempts::default(),
+            unlock_key,
+            recent: Arc::default(),
+            counters: Counters::default(),
+        }))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.writer.shared
+    }
+
+    /// Returns the deployment-wide policy.
+    #[must_use]
+    pub fn policy(&self) -> &SharingPolicy {
+        &self.shared().policy
+    }
+
+    /// Returns the time by which links expire. It never goes back.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.shared().now()
+    }
+
+    /// Returns the URL of a link. `host` is the header `Host` of the request that asks for it.
+    #[must_use]
+    pub fn url(&self, kind: LinkKind, token: &CapabilityToken, host: Option<&str>) -> String {
+        self.urls.url(self.policy(), kind, token, host)
+    }
+
+    /// Creates a share.
+    ///
+    /// # Errors
+    /// [`SharingError::Invalid`], [`SharingError::ExpirationRequired`], [`SharingError::LifetimeTooLong`],
+    /// [`SharingError::TooMany`], [`SharingError::Overloaded`], or a failure.
+    pub async fn create_share(&self, new: NewShare) -> Result<(Share, CapabilityToken), SharingError> {
+        let NewShare { link, password, disposition, maximum_downloads } = new;
+        check_label(&link.label)?;
+        check_maximum(maximum_downloads)?;
+        let password = match password {
+            Some(password) => Some(self.hash_password(password).await?),
+            None => None,
+        };
+        self.writer
+            .change(move |changes| {
+                changes.create(link, |link| Share { link, password, disposition, maximum_downloads })
+            })
+            .await
+    }
+
+    /// Creates an embed. The caller has checked that the type of the object allows the disposition.
+    ///
+    /// # Errors
+    /// As [`Self::create_share`], and [`SharingError::EmbedsDisabled`].
+    pub async fn create_embed(&self, new: NewEmbed) -> Result<(Embed, CapabilityToken), SharingError> {
+        let NewEmbed { link, allowed_origins, disposition } = new;
+        if !self.policy().embeds_enabled {
+            return Err(SharingError::EmbedsDisabled);
+        }
+        check_label(&link.label)?;
+        let allowed_origins = checked_origins(allowed_origins)?;
+        self.writer
+            .change(move |changes| changes.create(link, |link| Embed { link, allowed_origins, disposition }))
+            .await
+    }
+
+    /// Changes a share. Returns it.
+    ///
+    /// # Errors
+    /// As [`Self::create_share`], and [`SharingError::NotFound`].
+    pub async fn update_share(&self, id: LinkId, change: ShareChange) -> Result<Share, SharingError> {
+        let ShareChange { label, expires_at, password, maximum_downloads } = change;
+        label.as_deref().map_or(Ok(()), check_label)?;
+        check_maximum(maximum_downloads.flatten())?;
+        // Before a password is hashed for nothing.
+        self.share(id)?.ok_or(SharingError::NotFound(LinkKind::Share))?;
+        let password = match password {
+            Some(Some(password)) => Some(Some(self.hash_password(password).await?)),
+            Some(None) => Some(None),
+            None => None,
+        };
+        let apply = move |share: &mut Share| {
+            set(&mut share.link.label, label);
+            set(&mut share.link.expires_at, expires_at);
+            set(&mut share.password, password);
+            set(&mut share.maximum_downloads, maximum_downloads);
+            Ok(())
+        };
+        self.writer.change(move |changes| changes.update(id, expires_at.is_some(), apply)).await
+    }
+
+    /// Changes an embed. Returns it.
+    ///
+    /// # Errors
+    /// As [`Self::create_embed`], and [`SharingError::NotFound`].
+    pub async fn update_embed(&self, id: LinkId, change: EmbedChange) -> Result<Embed, SharingError> {
+        let EmbedChange { label, expires_at, allowed_origins, disposition } = change;
+        label.as_deref().map_or(Ok(()), check_label)?;
+        let allowed_origins = allowed_origins.map(checked_origins).transpose()?;
+        let apply = move |embed: &mut Embed| {
+            set(&mut embed.link.label, label);
+            set(&mut embed.link.expires_at, expires_at);
+            set(&mut embed.allowed_origins, allowed_origins);
+            set(&mut embed.disposition, disposition);
+            Ok(())
+        };
+        self.writer.change(move |changes| changes.update(id, expires_at.is_some(), apply)).await
+    }
+
+    /// Revokes a share. Returns it, and whether it was not revoked before.
+    ///
+    /// # Errors
+    /// [`SharingError::NotFound`], or a failure.
+    pub async fn revoke_share(&self, id: LinkId) -> Result<(Share, bool), SharingError> {
+        self.writer.change(move |changes| changes.revoke(id)).await
+    }
+
+    /// As [`Self::revoke_share`], for an embed.
+    ///
+    /// # Errors
+    /// As [`Self::revoke_share`].
+    pub async fn revoke_embed(&self, id: LinkId) -> Result<(Embed, bool), SharingError> {
+        self.writer.change(move |changes| changes.revoke(id)).await
+    }
+
+    /// Deletes a share. Returns it.
+    ///
+    /// # Errors
+    /// [`SharingError::NotFound`], or a failure.
+    pub async fn delete_share(&self, id: LinkId) -> Result<Share, SharingError> {
+        self.writer.change(move |changes| changes.delete(id)).await
+    }
+
+    /// As [`Self::delete_share`], for an embed.
+    ///
+    /// # Errors
+    /// As [`Self::delete_share`].
+    pub async fn delete_embed(&self, id: LinkId) -> Result<Embed, SharingError> {
+        self.writer.change(move |changes| changes.delete(id)).await
+    }
+
+    /// Returns a share, if it exists. Reads mapped memory.
+    ///
+    /// # Errors
+    /// A damaged record, or a failure.
+    pub fn share(&self, id: LinkId) -> Result<Option<Share>, SharingError> {
+        self.shared().get(id)
+    }
+
+    /// Returns an embed, if it exists.
+    ///
+    /// # Errors
+    /// As [`Self::share`].
+    pub fn embed(&self, id: LinkId) -> Result<Option<Embed>, SharingError> {
+        self.shared().get(id)
+    }
+
+    /// Returns the token of a link, if the link exists.
+    ///
+    /// # Errors
+    /// As [`Self::share`].
+    pub fn token(&self, kind: LinkKind, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
+        match kind {
+            LinkKind::Share => self.shared().token::<Share>(id),
+            LinkKind::Embed => self.shared().token::<Embed>(id),
+        }
+    }
+
+    /// Finds the share of a token in the durable state.
+    ///
+    /// # Errors
+    /// As [`Self::share`].
+    pub fn find_share(&self, token: &TokenHash) -> Result<Option<Share>, SharingError> {
+        self.shared().find(token)
+    }
+
+    /// Finds the embed of a token in the durable state.
+    ///
+    /// # Errors
+    /// As [`Self::share`].
+    pub fn find_embed(&self, token: &TokenHash) -> Result<Option<Embed>, SharingError> {
+        self.shared().find(token)
+    }
+
+    /// Returns the shares of an object, the newest first.
+    ///
+    /// # Errors
+    /// [`SharingError::Overloaded`], or a failure.
+    pub async fn shares_of_object(&self, object: LinkObject) -> Result<Vec<Share>, SharingError> {
+        self.query(move |shared| shared.links_of_object(&object)).await
+    }
+
+    /// Returns the embeds of an object, the newest first.
+    ///
+    /// # Errors
+    /// As [`Self::shares_of_object`].
+    pub async fn embeds_of_object(&self, object: LinkObject) -> Result<Vec<Embed>, SharingError> {
+        self.query(move |shared| shared.links_of_object(&object)).await
+    }
+
+    /// Returns a page of all shares, the newest first.
+    ///
+    /// # Errors
+    /// As [`Self::shares_of_object`].
+    pub async fn shares(&self, query: LinkQuery) -> Result<LinkPage<Share>, SharingError> {
+        self.query(move |shared| shared.page(&query)).await
+    }
+
+    /// Returns a page of all embeds, the newest first.
+    ///
+    /// # Errors
+    /// As [`Self::shares_of_object`].
+    pub async fn embeds(&self, query: LinkQuery) -> Result<LinkPage<Embed>, SharingError> {
+        self.query(move |shared| shared.page(&query)).await
+    }
+
+    /// Examines every record. Returns the number of records, and what is wrong with them.
+    ///
+    /// # Errors
+    /// As [`Self::shares_of_object`].
+    pub async fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), SharingError> {
+        self.query(Shared::inspect).await
+    }
+
+    /// Checks a password. The caller has found the share active.
+    ///
+    /// # Errors
+    /// [`UnlockError`].
+    pub async fn unlock(
+        &self,
+        share: &Share,
+        password: Zeroizing<String>,
+        client: IpAddr,
+    ) -> Result<Unlock, UnlockError> {
+        let verifier = share.password.clone().ok_or(UnlockError::NotProtected)?;
+        if password.len() > PASSWORD_BYTES_MAX {
+            return Err(UnlockError::Incorrect);
+        }
+        let id = share.link.id;
+        let attempt = self.attempts.begin(id, client, Instant::now()).map_err(|retry_after| {
+            self.counters.refused_attempts.add(1);
+            UnlockError::TooManyAttempts { retry_after }
+        })?;
+        let generation = verifier.generation;
+        let checked = self.hashing.run(move |memory| verifier.matches(&password, memory)).await;
+        match checked {
+            Ok(Ok(true)) => {
+                self.attempts.succeeded(&attempt);
+                self.counters.unlocked.add(1);
+                self.unlock_key.issue(id, generation, self.now()).map_err(|_| UnlockError::Unavailable)
+            }
+            Ok(Ok(false)) => {
+                self.counters.wrong_passwords.add(1);
+                Err(UnlockError::Incorrect)
+            }
+            Err(NotHashed::Busy) => {
+                self.attempts.succeeded(&attempt);
+                self.counters.refused_attempts.add(1);
+                Err(UnlockError::Busy)
+            }
+            Ok(Err(_)) | Err(NotHashed::Unavailable) => {
+                self.attempts.succeeded(&attempt);
+                Err(UnlockError::Unavailable)
+            }
+        }
+    }
+
+    /// Returns what identifies a visitor who has unlocked the share, or `None` if the token is not valid for it.
+    #[must_use]
+    pub fn check_unlock(&self, share: &Share, token: &str) -> Option<[u8; 16]> {
+        let verifier = share.password.as_ref()?;
+        self.unlock_key.check(share.link.id, verifier.generation, token, self.now())
+    }
+
+    /// Counts a download of a share, unless the visitor's last hour contains one. Call it right before content is sent.
+    /// `continues` says that the request is for a later part of the content: a visitor whose download was counted may continue
+    /// it after the share is exhausted. For a share with a limit, the count is durable on return.
+    ///
+    /// # Errors
+    /// [`SharingError::Full`], [`SharingError::Overloaded`], or a failure: the content must not be sent. Shares without a limit
+    /// never fail.
+    pub async fn begin_share_download(
+        &self,
+        share: &Share,
+        visitor: Visitor,
+        continues: bool,
+    ) -> Result<Download, SharingError> {
+        let (id, now) = (share.link.id, Instant::now());
+        let is_recent = self.recent.contains(LinkKind::Share, id, visitor, now);
+        match share.status_at(self.now()) {
+            LinkStatus::Active if is_recent => return Ok(Download::Allowed),
+            LinkStatus::Active => {}
+            LinkStatus::Exhausted if is_recent && continues => return Ok(Download::Allowed),
+            status => return Ok(Download::Refused(status)),
+        }
+        if share.maximum_downloads.is_none() {
+            self.count_later(LinkKind::Share, id, visitor, now);
+            return Ok(Download::Allowed);
+        }
+        let recent = Arc::clone(&self.recent);
+        let counted = self.writer.change(move |changes| {
+            // A player opens several connections at once: they are one download.
+            if recent.contains(LinkKind::Share, id, visitor, now) {
+                return Ok(None);
+            }
+            let counted = changes.count_download(id)?;
+            if counted == Counted::Yes {
+                recent.insert(LinkKind::Share, id, visitor, now);
+            }
+            Ok(Some(counted))
+        });
+        match counted.await? {
+            Some(Counted::Refused(status)) => Ok(Download::Refused(status)),
+            counted => {
+                if counted.is_some() {
+                    self.counters.downloads[index(LinkKind::Share)].add(1);
+                }
+                Ok(Download::Allowed)
+            }
+        }
+    }
+
+    /// Counts a download of an embed, unless the visitor's last hour contains one.
+    pub fn count_embed_download(&self, embed: &Embed, visitor: Visitor) {
+        let (id, now) = (embed.link.id, Instant::now());
+        if !self.recent.contains(LinkKind::Embed, id, visitor, now) {
+            self.count_later(LinkKind::Embed, id, visitor, now);
+        }
+    }
+
+    fn count_later(&self, kind: LinkKind, id: LinkId, visitor: Visitor, now: Instant) {
+        self.recent.insert(kind, id, visitor, now);
+        // Statistics only: a download is not refused because it cannot be counted.
+        if self.shared().count_in_memory(kind, id).unwrap_or(false) {
+            self.counters.downloads[index(kind)].add(1);
+        }
+    }
+
+    async fn hash_password(&self, password: Zeroizing<String>) -> Result<PasswordVerifier, SharingError> {
+        if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
+            return Err(SharingError::Invalid(format!("password must have 1 to {PASSWORD_BYTES_MAX} bytes")));
+        }
+        let hashed = self.hashing.run(move |memory| PasswordVerifier::make(&password, memory)).await;
+        match hashed {
+            Ok(made) => Ok(made?),
+            Err(NotHashed::Busy) => Err(SharingError::Overloaded),
+            Err(NotHashed::Unavailable) => Err(SharingError::ShuttingDown),
+        }
+    }
+
+    async fn query<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Shared) -> Result<T, SharingError> + Send + 'static,
+    ) -> Result<T, SharingError> {
+        let (reply, answer) = oneshot::channel();
+        let query: Query = Box::new(move |shared| {
+            if !reply.is_canceled() {
+                drop(reply.send(query(shared)));
+            }
+        });
+        let sent = match &*lock(&self.queries) {
+            Some(queries) => queries.try_send(query),
+            None => return Err(SharingError::ShuttingDown),
+        };
+        sent.map_err(|refused| match refused {
+            TrySendError::Full(_) => SharingError::Overloaded,
+            TrySendError::Disconnected(_) => SharingError::ShuttingDown,
+        })?;
+        answer.await.map_err(|_| SharingError::ShuttingDown)?
+    }
+
+    /// Returns counts and gauges.
+    #[must_use]
+    pub fn metrics(&self) -> SharingMetrics {
+        let counters = &self.counters;
+        SharingMetrics {
+            links: LinkKind::ALL.map(|kind| self.shared().count(kind)),
+            downloads: LinkKind::ALL.map(|kind| counters.downloads[index(kind)].value()),
+            unlocked: counters.unlocked.value(),
+            wrong_passwords: counters.wrong_passwords.value(),
+            refused_attempts: counters.refused_attempts.value(),
+        }
+    }
+
+    /// Returns whether links can be read and changed.
+    ///
+    /// # Errors
+    /// The reason, for people.
+    pub fn health(&self) -> Result<(), String> {
+        self.shared().check_running().map_err(|error| error.to_string())
+    }
+
+    /// Returns the environment, for compactions.
+    #[must_use]
+    pub fn environment(&self) -> Arc<Environment> {
+        self.shared().environment()
+    }
+
+    /// Makes what waits durable, and ends the threads. Blocks. Later changes are refused with [`SharingError::ShuttingDown`].
+    pub fn close(&self) {
+        self.hashing.close();
+        self.writer.close();
+        drop(lock(&self.queries).take());
+        if let Some(reader) = lock(&self.reader).take() {
+            let _ = reader.join();
+        }
+    }
+}
+
+impl Drop for Sharing {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for Sharing {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Sharing").finish_non_exhaustive()
+    }
+}
+
+/// The reader thread: answers one query after the other until the links are closed.
+fn answer_queries(shared: &Shared, queries: &Receiver<Query>) {
+    for query in queries {
+        query(shared);
+    }
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+fn check_label(label: &str) -> Result<(), SharingError> {
+    if label.len() > LABEL_BYTES_MAX || label.chars().any(char::is_control) {
+        let message = format!("label must have at most {LABEL_BYTES_MAX} bytes and no control characters");
+        return Err(SharingError::Invalid(message));
+    }
+    Ok(())
+}
+
+fn check_maximum(maximum: Option<u64>) -> Result<(), SharingError> {
+    if maximum == Some(0) {
+        return Err(SharingError::Invalid("maximum_downloads must be at least 1".to_owned()));
+    }
+    Ok(())
+}
+
+/// Removes repeated origins. There must be 1 to [`ORIGINS_MAX`].
+fn checked_origins<T: PartialEq>(origins: Vec<T>) -> Result<Vec<T>, SharingError> {
+    if origins.is_empty() || origins.len() > ORIGINS_MAX {
+        let message = format!("allowed_origins must have 1 to {} entries", u64_of(ORIGINS_MAX));
+        return Err(SharingError::Invalid(message));
+    }
+    let mut checked = Vec::with_capacity(origins.len());
+    for origin in origins {
+        if !checked.contains(&origin) {
+            checked.push(origin);
+        }
+    }
+    Ok(checked)
+}

@@ -1,0 +1,205 @@
+//! Changes of links. Each is a transaction of its own, made by the writer's thread.
+
+use super::environment::LinkStore;
+use super::record::{self, LinkRecord, StoredToken, Usage};
+use super::state::{Shared, index};
+use crate::error::SharingError;
+use crate::limits::{LINKS_MAX, LINKS_PER_OBJECT_MAX};
+use crate::types::id::LinkId;
+use crate::types::link::{Link, LinkKind, LinkStatus, NewLink};
+use crate::types::share::Share;
+use crate::types::token::CapabilityToken;
+use std::sync::atomic::Ordering;
+
+/// Makes changes. Only the writer has one.
+pub(crate) struct Changes<'s> {
+    pub(super) shared: &'s Shared,
+}
+
+/// What became of a download that had to be counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Counted {
+    /// It was counted, durably.
+    Yes,
+    /// The share cannot be downloaded any more.
+    Refused(LinkStatus),
+}
+
+/// Whether a change changed anything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Write {
+    /// A new record.
+    Insert,
+    /// An existing record.
+    Replace,
+}
+
+impl Changes<'_> {
+    /// Creates a link. `make` makes it of what every link has.
+    pub(crate) fn create<T: LinkRecord>(
+        &self,
+        new: NewLink,
+        make: impl FnOnce(Link) -> T,
+    ) -> Result<(T, CapabilityToken), SharingError> {
+        let shared = self.shared;
+        let now = shared.now();
+        shared.policy.check_expiry(now, new.expires_at, now)?;
+        if shared.count(T::KIND) >= LINKS_MAX {
+            let what = if T::KIND == LinkKind::Share { "shares" } else { "embeds" };
+            return Err(SharingError::TooMany { what, max: LINKS_MAX });
+        }
+        if shared.ids_of_object(T::KIND, &new.object)?.len() >= LINKS_PER_OBJECT_MAX {
+            let what = if T::KIND == LinkKind::Share { "shares of an object" } else { "embeds of an object" };
+            return Err(SharingError::TooMany { what, max: cairn_model::u64_of(LINKS_PER_OBJECT_MAX) });
+        }
+        let id = LinkId::make(now)?;
+        let NewLink { object, label, created_by, expires_at } = new;
+        let link = make(Link {
+            id,
+            object,
+            label,
+            created_at: now,
+            created_by,
+            expires_at,
+            revoked_at: None,
+            access_count: 0,
+            last_accessed_at: None,
+        });
+        let token = CapabilityToken::generate()?;
+        let sealed = shared.sealing.seal(T::KIND, id, &token)?;
+        self.write(&link, &StoredToken { hash: token.hash(), sealed }, Write::Insert)?;
+        shared.counts[index(T::KIND)].fetch_add(1, Ordering::Relaxed);
+        Ok((link, token))
+    }
+
+    /// Changes a link. Its expiry is checked against the policy if `checks_expiry`.
+    pub(crate) fn update<T: LinkRecord>(
+        &self,
+        id: LinkId,
+        checks_expiry: bool,
+        change: impl FnOnce(&mut T) -> Result<(), SharingError>,
+    ) -> Result<T, SharingError> {
+        let (mut link, token) = self.find::<T>(id)?;
+        change(&mut link)?;
+        if checks_expiry {
+            let Link { created_at, expires_at, .. } = *link.link();
+            self.shared.policy.check_expiry(created_at, expires_at, self.shared.now())?;
+        }
+        self.write(&link, &token, Write::Replace)?;
+        Ok(link)
+    }
+
+    /// Revokes a link. Returns it, and whether it was not revoked before.
+    pub(crate) fn revoke<T: LinkRecord>(&self, id: LinkId) -> Result<(T, bool), SharingError> {
+        let (mut link, token) = self.find::<T>(id)?;
+        if link.link().revoked_at.is_some() {
+            return Ok((link, false));
+        }
+        link.link_mut().revoked_at = Some(self.shared.now());
+        self.write(&link, &token, Write::Replace)?;
+        Ok((link, true))
+    }
+
+    /// Deletes a link. Returns it.
+    pub(crate) fn delete<T: LinkRecord>(&self, id: LinkId) -> Result<T, SharingError> {
+        let (link, token) = self.find::<T>(id)?;
+        let (shared, object) = (self.shared, &link.link().object);
+        shared.check_running()?;
+        let (store, tables) = (&shared.store, shared.store.of(T::KIND));
+        store.keep_headroom()?;
+        let mut txn = store.environment.write()?;
+        txn.remove(store.tokens, &token.hash.0)?;
+        txn.remove(tables.links, &id.0)?;
+        txn.remove(tables.usage, &id.0)?;
+        txn.remove(tables.by_object, &record::object_key(object, id))?;
+        txn.remove(tables.by_bucket, &record::bucket_key(object.bucket_id, id))?;
+        shared.judge(txn.commit())?;
+        shared.usage.forget(T::KIND, id);
+        shared.counts[index(T::KIND)].fetch_sub(1, Ordering::Relaxed);
+        Ok(link)
+    }
+
+    /// Counts a download of a share with a limit, durably. The status is decided here, so that no more downloads begin than
+    /// are allowed.
+    pub(crate) fn count_download(&self, id: LinkId) -> Result<Counted, SharingError> {
+        let (shared, kind) = (self.shared, LinkKind::Share);
+        let (share, _) = self.find::<Share>(id)?;
+        let now = shared.now();
+        let status = share.status_at(now);
+        if status != LinkStatus::Active {
+            return Ok(Counted::Refused(status));
+        }
+        shared.check_running()?;
+        let stored = || {
+            let txn = shared.store.environment.read()?;
+            shared.stored_usage(&txn, kind, id)
+        };
+        let is_allowed = |usage: Usage| share.maximum_downloads.is_none_or(|maximum| usage.count < maximum);
+        if !shared.usage.count(kind, id, now, stored, is_allowed)? {
+            let cached = shared.usage.get(kind, id);
+            // The cache was full, or the downloads were used up in the meantime.
+            return if cached.is_some() {
+                Ok(Counted::Refused(LinkStatus::Exhausted))
+            } else {
+                Err(SharingError::Overloaded)
+            };
+        }
+        let counted = shared.usage.get(kind, id).unwrap_or_default();
+        let written = self.write_usage(&[((kind, id), counted)]);
+        if written.is_err() {
+            shared.usage.uncount(kind, id);
+        }
+        written.map(|()| Counted::Yes)
+    }
+
+    /// Writes downloads that were counted in memory. Returns whether there may be more.
+    pub(super) fn flush_usage(&self) -> Result<bool, SharingError> {
+        let batch = self.shared.usage.batch();
+        if batch.is_empty() {
+            return Ok(false);
+        }
+        self.shared.check_running()?;
+        self.write_usage(&batch)?;
+        Ok(batch.len() == crate::limits::USAGE_BATCH_MAX)
+    }
+
+    fn write_usage(&self, batch: &[(super::usage::CacheKey, Usage)]) -> Result<(), SharingError> {
+        let (shared, store) = (self.shared, &self.shared.store);
+        store.keep_headroom()?;
+        let mut txn = store.environment.write()?;
+        for ((kind, id), usage) in batch {
+            let tables = store.of(*kind);
+            // A link that was deleted in the meantime has no downloads.
+            if txn.get(tables.links, &id.0)?.is_some() {
+                LinkStore::put(&mut txn, tables.usage, &id.0, &usage.encode())?;
+            }
+        }
+        shared.judge(txn.commit())?;
+        shared.usage.written(batch);
+        Ok(())
+    }
+
+    fn find<T: LinkRecord>(&self, id: LinkId) -> Result<(T, StoredToken), SharingError> {
+        let shared = self.shared;
+        let cached = shared.usage.get(T::KIND, id);
+        let txn = shared.store.environment.read()?;
+        let (mut link, token) = shared.read::<T>(&txn, id)?.ok_or(SharingError::NotFound(T::KIND))?;
+        shared.fill_usage(&txn, cached, &mut link)?;
+        Ok((link, token))
+    }
+
+    fn write<T: LinkRecord>(&self, link: &T, token: &StoredToken, write: Write) -> Result<(), SharingError> {
+        let (shared, store, tables) = (self.shared, &self.shared.store, self.shared.store.of(T::KIND));
+        let Link { id, object, .. } = link.link();
+        shared.check_running()?;
+        store.keep_headroom()?;
+        let mut txn = store.environment.write()?;
+        LinkStore::put(&mut txn, tables.links, &id.0, &record::encode(link, token))?;
+        if write == Write::Insert {
+            LinkStore::put(&mut txn, store.tokens, &token.hash.0, &record::token_body(T::KIND, *id))?;
+            LinkStore::put(&mut txn, tables.by_object, &record::object_key(object, *id), &[])?;
+            LinkStore::put(&mut txn, tables.by_bucket, &record::bucket_key(object.bucket_id, *id), &[])?;
+        }
+        shared.judge(txn.commit())
+    }
+}

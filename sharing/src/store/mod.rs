@@ -1,0 +1,21 @@
+//! The durable store of links: an LMDB environment in `<data-dir>/sharing`, with one writer.
+//!
+//! `record.rs` defines the tables. Requests read the records in mapped memory, so every request sees the durable state, and
+//! the number of links does not matter for memory. One thread makes the changes; each is durable before it is answered.
+
+mod changes;
+mod environment;
+mod inspect;
+mod pages;
+mod record;
+mod seal;
+mod state;
+mod usage;
+mod writer;
+
+pub(crate) use changes::Counted;
+pub use inspect::LinkFinding;
+pub use pages::{LinkPage, LinkQuery};
+pub(crate) use seal::derive_unlock_key;
+pub(crate) use state::Shared;
+pub(crate) use writer::Writer;

@@ -1,0 +1,120 @@
+//! Lists of links: those of an object, and pages over all of them.
+
+use super::record::{self, LinkRecord, id_of};
+use super::state::Shared;
+use crate::error::SharingError;
+use crate::limits::{LINKS_PER_OBJECT_MAX, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
+use crate::types::id::{ID_BYTES, LinkId};
+use crate::types::link::{LinkKind, LinkObject, LinkStatus};
+
+/// Which links a page contains. The newest come first.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkQuery {
+    /// Only links of the bucket with this number.
+    pub bucket_id: Option<u64>,
+    /// Only links with this status.
+    pub status: Option<LinkStatus>,
+    /// Only links of this creator.
+    pub created_by: Option<String>,
+    /// Only links before this one: where the last page ended.
+    pub before: Option<LinkId>,
+    /// Most links of the page.
+    pub limit: usize,
+}
+
+/// A page of links.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkPage<T> {
+    /// The links, the newest first. There may be fewer than the limit although more follow.
+    pub links: Vec<T>,
+    /// Where the next page begins; `None`: this is the last one.
+    pub next: Option<LinkId>,
+}
+
+impl Shared {
+    /// Returns the ids of an object's links, the oldest first, at most one more than are allowed.
+    pub(super) fn ids_of_object(
+        &self,
+        kind: LinkKind,
+        object: &LinkObject,
+    ) -> Result<Vec<LinkId>, SharingError> {
+        let prefix = record::object_prefix(object);
+        let txn = self.store.environment.read()?;
+        let mut ids = Vec::new();
+        for key in txn.keys(self.store.of(kind).by_object, &prefix)? {
+            let key = key?;
+            if !key.starts_with(&prefix) || ids.len() > LINKS_PER_OBJECT_MAX {
+                break;
+            }
+            ids.extend(id_of(key));
+        }
+        Ok(ids)
+    }
+
+    /// Returns the links of an object, the newest first. Blocks for up to a millisecond or two.
+    pub(crate) fn links_of_object<T: LinkRecord>(&self, object: &LinkObject) -> Result<Vec<T>, SharingError> {
+        let mut links = Vec::new();
+        for id in self.ids_of_object(T::KIND, object)?.into_iter().rev() {
+            // One that was deleted in the meantime is left out, and a key with the same hash is another object.
+            links.extend(self.get::<T>(id)?.filter(|link| link.link().object.key == object.key));
+        }
+        Ok(links)
+    }
+
+    /// Returns a page of links. Reads a bounded number of records. Blocks.
+    pub(crate) fn page<T: LinkRecord>(&self, query: &LinkQuery) -> Result<LinkPage<T>, SharingError> {
+        let mut page = LinkPage { links: Vec::new(), next: query.before };
+        let mut examined = 0;
+        while examined < PAGE_RECORDS_READ_MAX {
+            let ids = self.ids_before(T::KIND, query.bucket_id, page.next)?;
+            let is_last = ids.len() < TXN_RECORDS_READ_MAX;
+            for id in ids {
+                examined += 1;
+                page.next = Some(id);
+                let Some(link) = self.get::<T>(id)? else { continue };
+                if self.matches(query, &link) {
+                    page.links.push(link);
+                }
+                if page.links.len() >= query.limit {
+                    return Ok(page);
+                }
+            }
+            if is_last {
+                page.next = None;
+                return Ok(page);
+            }
+        }
+        Ok(page)
+    }
+
+    fn matches<T: LinkRecord>(&self, query: &LinkQuery, link: &T) -> bool {
+        query.status.is_none_or(|status| link.status(self.now()) == status)
+            && query.created_by.as_ref().is_none_or(|creator| *creator == link.link().created_by)
+    }
+
+    /// Returns the ids before one, the greatest first.
+    fn ids_before(
+        &self,
+        kind: LinkKind,
+        bucket_id: Option<u64>,
+        before: Option<LinkId>,
+    ) -> Result<Vec<LinkId>, SharingError> {
+        let tables = self.store.of(kind);
+        let (table, prefix) = match bucket_id {
+            Some(bucket_id) => (tables.by_bucket, bucket_id.to_be_bytes().to_vec()),
+            None => (tables.links, Vec::new()),
+        };
+        // No id is as great as this one: it would have another version.
+        let end = [&prefix[..], &before.map_or([0xFF; ID_BYTES], |id| id.0)].concat();
+        let txn = self.store.environment.read()?;
+        let mut ids = Vec::new();
+        for item in txn.scan_reverse(table, &end)? {
+            let (key, _) = item?;
+            if !key.starts_with(&prefix) || ids.len() >= TXN_RECORDS_READ_MAX {
+                break;
+            }
+            ids.extend(id_of(key));
+        }
+        Ok(ids)
+    }
+}

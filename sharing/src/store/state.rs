@@ -1,0 +1,166 @@
+//! What the threads of the store share, and reading single links.
+
+use super::environment::LinkStore;
+use super::record::{self, LinkRecord, StoredToken, Usage};
+use super::seal::SealingKey;
+use super::usage::UsageCache;
+use crate::error::SharingError;
+use crate::policy::SharingPolicy;
+use crate::types::id::LinkId;
+use crate::types::link::LinkKind;
+use crate::types::token::{CapabilityToken, TokenHash};
+use cairn_lmdb::{Environment, ReadTxn};
+use cairn_model::{Clock, Timestamp};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+/// What the threads of the store share.
+pub(crate) struct Shared {
+    pub(crate) store: LinkStore,
+    pub(crate) policy: SharingPolicy,
+    pub(super) sealing: SealingKey,
+    clock: Arc<dyn Clock>,
+    /// The highest time that the clock has shown, in milliseconds.
+    highest_time: AtomicU64,
+    pub(crate) usage: UsageCache,
+    /// Links of each kind.
+    pub(super) counts: [AtomicU64; LinkKind::ALL.len()],
+    /// Why nothing is written any more. Set once, after a failure.
+    pub(super) stopped: OnceLock<String>,
+}
+
+/// Returns the place of a kind in arrays.
+pub(super) const fn index(kind: LinkKind) -> usize {
+    match kind {
+        LinkKind::Share => 0,
+        LinkKind::Embed => 1,
+    }
+}
+
+fn damaged(kind: LinkKind, id: LinkId) -> SharingError {
+    SharingError::Failed(format!("the record of {} {id} has an unknown form", kind.name()))
+}
+
+impl Shared {
+    pub(super) fn new(
+        store: LinkStore,
+        policy: SharingPolicy,
+        sealing: SealingKey,
+        clock: Arc<dyn Clock>,
+        counts: [u64; LinkKind::ALL.len()],
+    ) -> Self {
+        let highest_time = AtomicU64::new(clock.now().0);
+        let (usage, counts, stopped) = (UsageCache::default(), counts.map(AtomicU64::new), OnceLock::new());
+        Self { store, policy, sealing, clock, highest_time, usage, counts, stopped }
+    }
+
+    /// Returns the time by which links expire. A clock that is set back makes no link valid again.
+    pub(crate) fn now(&self) -> Timestamp {
+        let now = self.clock.now().0;
+        Timestamp(now.max(self.highest_time.fetch_max(now, Ordering::AcqRel)))
+    }
+
+    /// Returns whether anything can be written.
+    ///
+    /// # Errors
+    /// [`SharingError::Failed`] with the reason.
+    pub(crate) fn check_running(&self) -> Result<(), SharingError> {
+        self.stopped.get().map_or(Ok(()), |reason| Err(SharingError::Failed(reason.clone())))
+    }
+
+    /// Returns the number of links of a kind.
+    pub(crate) fn count(&self, kind: LinkKind) -> u64 {
+        self.counts[index(kind)].load(Ordering::Relaxed)
+    }
+
+    /// Reads a link with its counted downloads.
+    pub(crate) fn get<T: LinkRecord>(&self, id: LinkId) -> Result<Option<T>, SharingError> {
+        // Before the transaction: a count leaves the cache after it became durable.
+        let cached = self.usage.get(T::KIND, id);
+        let txn = self.store.environment.read()?;
+        let Some((mut link, _)) = self.read::<T>(&txn, id)? else { return Ok(None) };
+        self.fill_usage(&txn, cached, &mut link)?;
+        Ok(Some(link))
+    }
+
+    /// Finds the link of a token, with its counted downloads.
+    pub(crate) fn find<T: LinkRecord>(&self, hash: &TokenHash) -> Result<Option<T>, SharingError> {
+        let txn = self.store.environment.read()?;
+        let Some(found) = txn.get(self.store.tokens, &hash.0)? else { return Ok(None) };
+        let (kind, id) = record::decode_token_body(found.version, found.body)
+            .ok_or_else(|| SharingError::Failed("the record of a token has an unknown form".to_owned()))?;
+        if kind != T::KIND {
+            return Ok(None);
+        }
+        let Some((mut link, _)) = self.read::<T>(&txn, id)? else {
+            return Err(SharingError::Failed(format!("the {} {id} of a token is missing", kind.name())));
+        };
+        // A count that leaves the cache now is missed. Whoever must not miss it decides in the writer's thread.
+        self.fill_usage(&txn, self.usage.get(kind, id), &mut link)?;
+        Ok(Some(link))
+    }
+
+    /// Returns the token of a link.
+    pub(crate) fn token<T: LinkRecord>(&self, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
+        let txn = self.store.environment.read()?;
+        let Some((_, stored)) = self.read::<T>(&txn, id)? else { return Ok(None) };
+        let opened = self.sealing.open(T::KIND, id, &stored.sealed);
+        opened.map(Some).ok_or_else(|| {
+            SharingError::Failed(format!("the sealed token of {} {id} cannot be opened", T::KIND.name()))
+        })
+    }
+
+    /// Reads a link without its counted downloads.
+    pub(super) fn read<T: LinkRecord>(
+        &self,
+        txn: &ReadTxn<'_>,
+        id: LinkId,
+    ) -> Result<Option<(T, StoredToken)>, SharingError> {
+        let Some(found) = txn.get(self.store.of(T::KIND).links, &id.0)? else { return Ok(None) };
+        let decoded = record::decode(id, found.version, found.body);
+        decoded.map(Some).ok_or_else(|| damaged(T::KIND, id))
+    }
+
+    /// Fills in the downloads: the cached ones, or those on disk.
+    pub(super) fn fill_usage<T: LinkRecord>(
+        &self,
+        txn: &ReadTxn<'_>,
+        cached: Option<Usage>,
+        link: &mut T,
+    ) -> Result<(), SharingError> {
+        let id = link.link().id;
+        let usage = match cached {
+            Some(usage) => usage,
+            None => self.stored_usage(txn, T::KIND, id)?,
+        };
+        usage.fill(link.link_mut());
+        Ok(())
+    }
+
+    /// Reads the counted downloads on disk.
+    pub(super) fn stored_usage(
+        &self,
+        txn: &ReadTxn<'_>,
+        kind: LinkKind,
+        id: LinkId,
+    ) -> Result<Usage, SharingError> {
+        match txn.get(self.store.of(kind).usage, &id.0)? {
+            Some(found) => Usage::decode(found.version, found.body).ok_or_else(|| damaged(kind, id)),
+            None => Ok(Usage::default()),
+        }
+    }
+
+    /// Counts a download, to be written later. Returns whether it was counted: not if too many counts wait.
+    pub(crate) fn count_in_memory(&self, kind: LinkKind, id: LinkId) -> Result<bool, SharingError> {
+        let stored = || {
+            let txn = self.store.environment.read()?;
+            self.stored_usage(&txn, kind, id)
+        };
+        self.usage.count(kind, id, self.clock.now(), stored, |_| true)
+    }
+
+    /// Returns the environment, for compactions.
+    pub(crate) fn environment(&self) -> Arc<Environment> {
+        Arc::clone(&self.store.environment)
+    }
+}

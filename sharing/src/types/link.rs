@@ -1,0 +1,159 @@
+//! What shares and embeds have in common.
+
+use crate::types::id::LinkId;
+use cairn_engine::Bucket;
+use cairn_model::{BucketName, ObjectKey, Timestamp, VersionName};
+
+/// The kind of a link.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum LinkKind {
+    /// For people: `/s/{token}`.
+    Share,
+    /// For pages of other sites: `/e/{token}`.
+    Embed,
+}
+
+impl LinkKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Share, Self::Embed];
+
+    /// Returns the name of the kind in messages, metrics and labels.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Share => "share",
+            Self::Embed => "embed",
+        }
+    }
+}
+
+/// The object that a link gives access to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LinkObject {
+    /// The bucket's name.
+    pub bucket: BucketName,
+    /// The bucket's number ([`Bucket::id`]). A link never gives access to a later bucket of the same name.
+    pub bucket_id: u64,
+    /// The object's key.
+    pub key: ObjectKey,
+    /// The pinned version. `None`: the link follows the current version.
+    pub version: Option<VersionName>,
+}
+
+impl LinkObject {
+    /// Returns whether this is the bucket of the object.
+    #[must_use]
+    pub fn is_in(&self, bucket: &Bucket) -> bool {
+        self.bucket_id == bucket.id()
+    }
+}
+
+/// How a browser treats the content.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Disposition {
+    /// It is shown, if its type allows that; other types are downloaded.
+    Inline,
+    /// It is downloaded.
+    Attachment,
+}
+
+impl Disposition {
+    /// Returns the name in requests, responses and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Inline => "inline",
+            Self::Attachment => "attachment",
+        }
+    }
+
+    /// Returns the disposition with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Inline, Self::Attachment].into_iter().find(|disposition| disposition.name() == name)
+    }
+}
+
+/// Whether a link can be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkStatus {
+    /// It can be used.
+    Active,
+    /// It was revoked, which is permanent.
+    Revoked,
+    /// Its time has passed.
+    Expired,
+    /// It was downloaded as often as allowed. Shares only.
+    Exhausted,
+}
+
+impl LinkStatus {
+    /// All statuses.
+    pub const ALL: [Self; 4] = [Self::Active, Self::Revoked, Self::Expired, Self::Exhausted];
+
+    /// Returns the name in requests and responses.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Revoked => "revoked",
+            Self::Expired => "expired",
+            Self::Exhausted => "exhausted",
+        }
+    }
+
+    /// Returns the status with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|status| status.name() == name)
+    }
+}
+
+/// What every link has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Link {
+    /// The id.
+    pub id: LinkId,
+    /// The object.
+    pub object: LinkObject,
+    /// A text for people; empty if there is none.
+    pub label: String,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who created it: the principal, as in the audit trail.
+    pub created_by: String,
+    /// When it stops working; `None`: never.
+    pub expires_at: Option<Timestamp>,
+    /// When it was revoked.
+    pub revoked_at: Option<Timestamp>,
+    /// Downloads that were counted.
+    pub access_count: u64,
+    /// When the last download was counted.
+    pub last_accessed_at: Option<Timestamp>,
+}
+
+impl Link {
+    /// Returns the status at `now`, without regard to a limit of downloads.
+    pub(crate) fn status_at(&self, now: Timestamp) -> LinkStatus {
+        if self.revoked_at.is_some() {
+            LinkStatus::Revoked
+        } else if self.expires_at.is_some_and(|end| now >= end) {
+            LinkStatus::Expired
+        } else {
+            LinkStatus::Active
+        }
+    }
+}
+
+/// What a caller chooses for every new link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NewLink {
+    /// The object, which exists.
+    pub object: LinkObject,
+    /// A text for people; empty if there is none.
+    pub label: String,
+    /// Who creates it: the principal, as in the audit trail.
+    pub created_by: String,
+    /// When it stops working; `None`: never.
+    pub expires_at: Option<Timestamp>,
+}

@@ -1,0 +1,62 @@
+//! Shares: links for people.
+
+use crate::password::verifier::PasswordVerifier;
+use crate::types::link::{Disposition, Link, LinkStatus, NewLink};
+use cairn_model::Timestamp;
+use zeroize::Zeroizing;
+
+/// A share (specification, "Share link").
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Share {
+    /// What every link has.
+    pub link: Link,
+    /// Checks the password; `None`: there is none.
+    pub(crate) password: Option<PasswordVerifier>,
+    /// How a browser treats the content.
+    pub disposition: Disposition,
+    /// Downloads after which it is exhausted; `None`: no limit.
+    pub maximum_downloads: Option<u64>,
+}
+
+impl Share {
+    /// Returns whether a password is required.
+    #[must_use]
+    pub const fn is_password_protected(&self) -> bool {
+        self.password.is_some()
+    }
+
+    /// Returns the status at `now`.
+    #[must_use]
+    pub fn status_at(&self, now: Timestamp) -> LinkStatus {
+        let is_used_up = self.maximum_downloads.is_some_and(|maximum| self.link.access_count >= maximum);
+        match self.link.status_at(now) {
+            LinkStatus::Active if is_used_up => LinkStatus::Exhausted,
+            status => status,
+        }
+    }
+}
+
+/// A new share.
+pub struct NewShare {
+    /// What every link has.
+    pub link: NewLink,
+    /// The password, if one is required.
+    pub password: Option<Zeroizing<String>>,
+    /// How a browser treats the content.
+    pub disposition: Disposition,
+    /// Downloads after which it is exhausted, at least 1; `None`: no limit.
+    pub maximum_downloads: Option<u64>,
+}
+
+/// A change of a share. `None` leaves a value as it is; `Some(None)` removes it.
+#[derive(Default)]
+pub struct ShareChange {
+    /// The label; empty removes it.
+    pub label: Option<String>,
+    /// When it stops working.
+    pub expires_at: Option<Option<Timestamp>>,
+    /// The password. Every change of it ends all unlocks.
+    pub password: Option<Option<Zeroizing<String>>>,
+    /// Downloads after which it is exhausted.
+    pub maximum_downloads: Option<Option<u64>>,
+}
