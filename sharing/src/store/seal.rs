@@ -95,7 +95,11 @@ mod tests {
 
     const LINK: LinkId = LinkId([1; 16]);
     /// A change here would make the tokens of existing stores unreadable.
-    const GOLDEN: &str = concat!("000102030405060708090a0b", "GOLDEN");
+    const GOLDEN: &str = concat!(
+        "000102030405060708090a0b",
+        "259a4256b8720dbe2e3a94d0df1662fe4865c93e962d2cda35282efcec91e7142b4c7893efd3b18d396de3",
+        "544c31e2c2cbd7fcf535f56c58cab369"
+    );
 
     #[test]
     fn tokens_open_only_with_their_key_and_link() {

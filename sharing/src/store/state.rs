@@ -14,13 +14,16 @@ use cairn_model::{Clock, Timestamp};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
+/// Resolution of the highest time that the clock has shown.
+const HIGHEST_TIME_STEP_MILLIS: u64 = 1000;
+
 /// What the threads of the store share.
 pub(crate) struct Shared {
     pub(crate) store: LinkStore,
     pub(crate) policy: SharingPolicy,
     pub(super) sealing: SealingKey,
     clock: Arc<dyn Clock>,
-    /// The highest time that the clock has shown, in milliseconds.
+    /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
     highest_time: AtomicU64,
     pub(crate) usage: UsageCache,
     /// Links of each kind.
@@ -57,7 +60,12 @@ impl Shared {
     /// Returns the time by which links expire. A clock that is set back makes no link valid again.
     pub(crate) fn now(&self) -> Timestamp {
         let now = self.clock.now().0;
-        Timestamp(now.max(self.highest_time.fetch_max(now, Ordering::AcqRel)))
+        let highest = self.highest_time.load(Ordering::Acquire);
+        // In steps, because all cores read it for every request.
+        if now >= highest.saturating_add(HIGHEST_TIME_STEP_MILLIS) {
+            self.highest_time.fetch_max(now, Ordering::AcqRel);
+        }
+        Timestamp(now.max(highest))
     }
 
     /// Returns whether anything can be written.

@@ -1,0 +1,111 @@
+//! Links in a temporary folder, with a clock that tests set.
+
+use cairn_model::{BucketName, Clock, ObjectKey, Timestamp};
+use cairn_sharing::{
+    CapabilityToken, Disposition, Embed, LinkObject, ListenerUrl, ListenerUrls, NewEmbed, NewLink, NewShare,
+    Share, Sharing, SharingOptions, SharingPolicy, Visitor, WebOrigin,
+};
+use futures_lite::future::block_on;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const STORE: [u8; 16] = [7; 16];
+const MASTER_KEY: &[u8] = b"a master key of the tests, long enough";
+pub(crate) const NOW: u64 = 1_795_237_200_000;
+pub(crate) const DAY: u64 = 86_400_000;
+
+#[derive(Debug)]
+pub(crate) struct TestClock(AtomicU64);
+
+impl Clock for TestClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The folder of links, and their clock and policy.
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    clock: Arc<TestClock>,
+    pub(crate) policy: SharingPolicy,
+}
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("unmade"), b"").unwrap();
+        let policy = SharingPolicy { embeds_enabled: true, ..SharingPolicy::default() };
+        Self { folder, clock: Arc::new(TestClock(AtomicU64::new(NOW))), policy }
+    }
+
+    pub(crate) fn options(&self) -> SharingOptions {
+        let listener = |port| ListenerUrl { address: ([127, 0, 0, 1], port).into(), is_secure: false };
+        SharingOptions {
+            folder: self.folder.path().to_owned(),
+            store: STORE,
+            master_key: MASTER_KEY.to_vec().into(),
+            policy: self.policy.clone(),
+            listeners: ListenerUrls { share: listener(7602), embed: listener(7600) },
+            clock: self.clock.clone(),
+        }
+    }
+
+    pub(crate) fn open(&self) -> Arc<Sharing> {
+        Sharing::open(self.options()).unwrap()
+    }
+
+    pub(crate) fn open_error(&self, change: impl FnOnce(&mut SharingOptions)) -> String {
+        let mut options = self.options();
+        change(&mut options);
+        Sharing::open(options).map(drop).unwrap_err().to_string()
+    }
+
+    pub(crate) fn data(&self) -> PathBuf {
+        self.folder.path().join("data.mdb")
+    }
+
+    pub(crate) fn set_time(&self, millis: u64) {
+        self.clock.0.store(millis, Ordering::Relaxed);
+    }
+}
+
+pub(crate) fn object(key: &str) -> LinkObject {
+    LinkObject {
+        bucket: BucketName::parse("photos").unwrap(),
+        bucket_id: 3,
+        key: ObjectKey::parse(key).unwrap(),
+        version: None,
+    }
+}
+
+pub(crate) fn new_link(key: &str) -> NewLink {
+    NewLink { object: object(key), label: String::new(), created_by: "root".to_owned(), expires_at: None }
+}
+
+pub(crate) fn new_share(key: &str) -> NewShare {
+    NewShare {
+        link: new_link(key),
+        password: None,
+        disposition: Disposition::Inline,
+        maximum_downloads: None,
+    }
+}
+
+pub(crate) fn new_embed(key: &str, origins: &[&str]) -> NewEmbed {
+    let allowed_origins = origins.iter().map(|origin| WebOrigin::parse(origin).unwrap()).collect();
+    NewEmbed { link: new_link(key), allowed_origins, disposition: Disposition::Inline }
+}
+
+pub(crate) fn share(sharing: &Sharing, new: NewShare) -> (Share, CapabilityToken) {
+    block_on(sharing.create_share(new)).unwrap()
+}
+
+pub(crate) fn embed(sharing: &Sharing, key: &str) -> (Embed, CapabilityToken) {
+    block_on(sharing.create_embed(new_embed(key, &["https://a.example"]))).unwrap()
+}
+
+/// A visitor with the address 192.0.2.`number`.
+pub(crate) fn visitor(number: u8) -> Visitor {
+    Visitor::new([192, 0, 2, number].into(), None)
+}
