@@ -1,4 +1,4 @@
-//! Who has downloaded what within the last hour, so that a visitor's requests count as one download.
+//! Recent downloads: the requests of a visitor within an hour count as one.
 
 use crate::limits::{DOWNLOAD_PERIOD, DOWNLOADS_REMEMBERED_MAX};
 use crate::types::id::LinkId;

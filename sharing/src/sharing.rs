@@ -6,12 +6,12 @@ use crate::limits::{LABEL_BYTES_MAX, ORIGINS_MAX, PASSWORD_BYTES_MAX, QUERIES_WA
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
-use crate::password::verifier::PasswordVerifier;
 use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
 use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Shared, Writer, derive_unlock_key};
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
+use crate::types::password::PasswordVerifier;
 use crate::types::share::{NewShare, Share, ShareChange};
 use crate::types::token::{CapabilityToken, TokenHash};
 use cairn_lmdb::Environment;

@@ -13,7 +13,7 @@ LAYERS = [
     {"cairn"},
     {"cairn-server"},
     {"cairn-s3", "cairn-admin"},
-    {"cairn-webhooks"},
+    {"cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-engine", "cairn-net"},
     {"cairn-http1", "cairn-lmdb"},

@@ -55,6 +55,15 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"receive", "send"}],
+    "sharing": [
+        {"limits"},
+        {"types"},
+        {"error"},
+        {"downloads", "password", "policy"},
+        {"store"},
+        {"sharing"},
+        {"public"},
+    ],
     "webhooks": [
         {"error", "event_body", "id", "limits", "signature"},
         {"target"},

@@ -1,8 +1,9 @@
-//! Limits of password attempts, so that guessing is hopeless and hashing cannot be forced.
+//! Rate limits of password attempts, per client and per share.
 //!
-//! A client may fail [`CLIENT_FAILURES_MAX`] times a minute with one share, and a share may fail [`SHARE_FAILURES_MAX`] times an
-//! hour for all clients together. Beyond that, passwords are refused unchecked. An attempt counts as a failure until it has
-//! succeeded, so that many attempts at once are not all checked. Visitors who have unlocked the share do not come here.
+//! They make guessing hopeless, and keep visitors from forcing many hashes. A client may fail [`CLIENT_FAILURES_MAX`]
+//! times a minute with one share, and a share may fail [`SHARE_FAILURES_MAX`] times an hour for all clients together.
+//! Beyond that, passwords are refused unchecked. An attempt counts as a failure until it has succeeded, so that many
+//! attempts at once are not all checked. Visitors who have unlocked the share do not come here.
 //!
 //! Invariant: the tables are bounded. Clients beyond them share one entry, as do shares.
 

@@ -3,4 +3,3 @@
 pub(crate) mod attempts;
 pub(crate) mod hash_threads;
 pub(crate) mod unlock_token;
-pub(crate) mod verifier;

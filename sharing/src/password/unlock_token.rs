@@ -11,8 +11,8 @@
 //! generation. Whether the share was revoked is read from its record at each request.
 
 use crate::limits::UNLOCK_PERIOD;
-use crate::password::verifier::GENERATION_BYTES;
 use crate::types::id::LinkId;
+use crate::types::password::GENERATION_BYTES;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_model::Timestamp;

@@ -16,13 +16,13 @@
 //!  "password":null,"disposition":"inline","maximum_downloads":null}
 //! ```
 //! An embed has `"allowed_origins":["https://…"]` instead of `password` and `maximum_downloads`. `seal.rs` describes sealed
-//! tokens, `password/verifier.rs` the password.
+//! tokens, `types/password.rs` the password.
 
-use crate::password::verifier::{PasswordVerifier, StoredPassword};
 use crate::types::embed::Embed;
 use crate::types::id::{ID_BYTES, LinkId};
 use crate::types::link::{Disposition, Link, LinkKind, LinkObject, LinkStatus};
 use crate::types::origin::WebOrigin;
+use crate::types::password::{PasswordVerifier, StoredPassword};
 use crate::types::share::Share;
 use crate::types::token::TokenHash;
 use cairn_model::{BucketName, ObjectKey, Timestamp, VersionName};

@@ -1,6 +1,6 @@
-//! Encryption of tokens at rest, so that a copy of the data folder opens no link.
+//! Encryption of capability tokens at rest.
 //!
-//! Tokens are sealed with AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 derives the keys from the master key and the store's id.
+//! A copy of the data folder alone opens no link. Tokens are sealed with AES-256-GCM (NIST SP 800-38D). HKDF-SHA-256 derives the keys from the master key and the store's id.
 //!
 //! ```text
 //! sealed token

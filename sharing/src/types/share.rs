@@ -1,7 +1,7 @@
 //! Shares: links for people.
 
-use crate::password::verifier::PasswordVerifier;
 use crate::types::link::{Disposition, Link, LinkStatus, NewLink};
+use crate::types::password::PasswordVerifier;
 use cairn_model::Timestamp;
 use zeroize::Zeroizing;
 
