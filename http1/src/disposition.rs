@@ -1,4 +1,4 @@
-//! Formats `Content-Disposition: attachment` with a file name (RFC 6266, RFC 8187).
+//! Formats `Content-Disposition` with a file name (RFC 6266, RFC 8187).
 //!
 //! The name is chosen by whoever may write the object. It cannot leave the quotes of the plain form, and the extended
 //! form is percent-encoded, so no header can be injected. Invisible characters and marks of text direction, by which a
@@ -13,20 +13,31 @@ const NAME_BYTES_MAX: usize = 255;
 /// Replaces a character that is not allowed.
 const REPLACEMENT: char = '_';
 
-/// Returns the value of the header for an object. The last segment of its key becomes the file name.
+/// Returns the value of the header for an object that is downloaded. The last segment of its key becomes the file name.
 #[must_use]
 pub fn attachment(key: &str) -> String {
+    disposition("attachment", key)
+}
+
+/// As [`attachment`], for an object that a browser may show.
+#[must_use]
+pub fn inline(key: &str) -> String {
+    disposition("inline", key)
+}
+
+fn disposition(kind: &str, key: &str) -> String {
     let name = file_name(key);
     let is_plain = |c: char| c == ' ' || (c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%'));
     let plain: String = name.chars().map(|c| if is_plain(c) { c } else { REPLACEMENT }).collect();
     if plain == name {
-        return format!("attachment; filename=\"{plain}\"");
+        return format!("{kind}; filename=\"{plain}\"");
     }
-    format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{}", encode_strict(&name))
+    format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{}", encode_strict(&name))
 }
 
 /// Returns the last non-empty segment of a key, made safe as a file name.
-fn file_name(key: &str) -> String {
+#[must_use]
+pub fn file_name(key: &str) -> String {
     let segment = key.rsplit(['/', '\\']).find(|segment| !segment.is_empty()).unwrap_or_default();
     let replaced = segment.chars().map(|c| if is_deceptive(c) { REPLACEMENT } else { c });
     let mut name = String::with_capacity(segment.len());
@@ -54,7 +65,7 @@ fn is_deceptive(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::attachment;
+    use super::{attachment, inline};
 
     #[test]
     fn the_last_segment_is_the_file_name() {
@@ -69,6 +80,7 @@ mod tests {
             ("100%.txt", "attachment; filename=\"100_.txt\"; filename*=UTF-8''100%25.txt"),
         ] {
             assert_eq!(attachment(key), expected);
+            assert_eq!(inline(key), expected.replace("attachment", "inline"));
         }
     }
 

@@ -7,6 +7,7 @@
 //! Source: specification, "Share link", "Embed link", "Sharing", "Public capability delivery".
 #![forbid(unsafe_code)]
 
+mod denied;
 mod downloads;
 mod error;
 mod limits;
@@ -17,6 +18,7 @@ mod sharing;
 mod store;
 mod types;
 
+pub use denied::{DeniedCounts, DeniedReason};
 pub use downloads::Visitor;
 pub use error::{SharingError, SharingOpenError, UnlockError};
 pub use limits::{

@@ -1,5 +1,6 @@
 //! [`Sharing`]: the shares and embeds of a store, for all executors.
 
+use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
 use crate::error::{SharingError, SharingOpenError, UnlockError};
 use crate::limits::{LABEL_BYTES_MAX, ORIGINS_MAX, PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
@@ -63,6 +64,8 @@ pub struct SharingMetrics {
     pub wrong_passwords: u64,
     /// Attempts that were refused unchecked since the start.
     pub refused_attempts: u64,
+    /// Refused accesses since the start, by kind and reason.
+    pub denied: DeniedCounts,
 }
 
 #[derive(Default)]
@@ -71,6 +74,7 @@ struct Counters {
     unlocked: Counter,
     wrong_passwords: Counter,
     refused_attempts: Counter,
+    denied: DeniedCounters,
 }
 
 type Query = Box<dyn FnOnce(&Shared) + Send>;
@@ -458,6 +462,11 @@ impl Sharing {
         }
     }
 
+    /// Counts a refused access to a link.
+    pub fn count_denied(&self, kind: LinkKind, reason: DeniedReason) {
+        self.counters.denied.count(kind, reason);
+    }
+
     async fn hash_password(&self, password: Zeroizing<String>) -> Result<PasswordVerifier, SharingError> {
         if password.is_empty() || password.len() > PASSWORD_BYTES_MAX {
             return Err(SharingError::Invalid(format!("password must have 1 to {PASSWORD_BYTES_MAX} bytes")));
@@ -501,6 +510,7 @@ impl Sharing {
             unlocked: counters.unlocked.value(),
             wrong_passwords: counters.wrong_passwords.value(),
             refused_attempts: counters.refused_attempts.value(),
+            denied: counters.denied.values(),
         }
     }
 

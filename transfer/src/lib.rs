@@ -2,12 +2,15 @@
 //!
 //! Both planes use it.
 //!
-//! [`receive_payload`] reads a request body into the engine. [`StartedPayload`] is the body of a response. This crate
-//! knows neither plane: it returns its own errors, and each plane turns them into its responses.
+//! [`receive_payload`] reads a request body into the engine. [`ReadPlan`] decides how an object is answered, and
+//! [`StartedPayload`] is the body of the response. This crate knows neither plane: it returns its own errors, and each
+//! plane turns them into its responses.
 #![forbid(unsafe_code)]
 
+mod plan;
 mod receive;
 mod send;
 
+pub use plan::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
 pub use receive::{ReceiveError, receive_payload};
 pub use send::StartedPayload;

@@ -12,8 +12,6 @@ use crate::limits::STORED_HEADER_BYTES_MAX;
 pub(crate) const CONTENT_TYPE: &str = "content-type";
 /// Prefix of the names of user metadata.
 pub(crate) const METADATA_PREFIX: &str = "x-amz-meta-";
-/// Content type of objects that were uploaded without one.
-const CONTENT_TYPE_DEFAULT: &str = "binary/octet-stream";
 /// Stored headers other than user metadata.
 const STORED: [&str; 6] =
     [CONTENT_TYPE, "cache-control", "content-disposition", "content-encoding", "content-language", "expires"];
@@ -63,21 +61,11 @@ fn validate_sizes(headers: &[(String, Vec<u8>)]) -> Result<(), AdminError> {
     Ok(())
 }
 
-/// Returns the value of a stored header.
-pub(crate) fn stored_header<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a [u8]> {
-    attributes.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_slice())
-}
-
-/// Returns the content type as text.
-pub(crate) fn content_type(attributes: &Attributes) -> String {
-    let sent = stored_header(attributes, CONTENT_TYPE);
-    sent.map_or_else(|| CONTENT_TYPE_DEFAULT.to_owned(), |value| String::from_utf8_lossy(value).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{content_type, from_request, stored_header};
+    use super::from_request;
     use cairn_http1::{HeadLimits, parse_head};
+    use cairn_transfer::{stored_content_type, stored_header};
 
     fn read(fields: &str) -> Result<cairn_engine::Attributes, String> {
         let text = format!("PUT / HTTP/1.1\r\nHost: h\r\n{fields}\r\n");
@@ -94,8 +82,8 @@ mod tests {
         let names: Vec<_> = attributes.headers.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["content-type", "x-amz-meta-a", "expires"]);
         assert_eq!(stored_header(&attributes, "x-amz-meta-a"), Some(&b"1,2"[..]));
-        assert_eq!(content_type(&attributes), "text/plain");
-        assert_eq!(content_type(&read("").expect("none")), "binary/octet-stream");
+        assert_eq!(stored_content_type(&attributes), "text/plain");
+        assert_eq!(stored_content_type(&read("").expect("none")), "binary/octet-stream");
     }
 
     #[test]

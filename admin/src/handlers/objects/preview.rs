@@ -6,10 +6,10 @@
 use std::ops::Range;
 
 use cairn_engine::{Attributes, ObjectInfo};
+use cairn_transfer::{stored_content_type, stored_header};
 use http::StatusCode;
 
 use super::content::SANDBOX;
-use super::headers::{content_type, stored_header};
 use super::object_ref::ObjectRef;
 use super::source::stream;
 use crate::call::Call;
@@ -73,7 +73,7 @@ fn plan_preview(info: &ObjectInfo) -> Result<Preview, AdminError> {
     if !is_plain_encoding(&info.attributes) {
         return Err(AdminError::UnsupportedMediaType("objects with a content encoding have no preview"));
     }
-    let media_type = content_type(&info.attributes).to_ascii_lowercase();
+    let media_type = stored_content_type(&info.attributes).to_ascii_lowercase();
     let essence = media_type.split(';').next().unwrap_or_default().trim();
     if let Some(image) = IMAGES.into_iter().find(|image| *image == essence) {
         if info.size > PREVIEW_IMAGE_BYTES_MAX {

@@ -8,9 +8,10 @@ use cairn_engine::{
     Bucket, ChecksumAlgorithm, ChecksumKind, ObjectInfo, Retention, RetentionMode, Versioning,
 };
 use cairn_http1::iso8601_millis;
+use cairn_transfer::stored_content_type;
 use serde::Serialize;
 
-use super::headers::{CONTENT_TYPE, METADATA_PREFIX, content_type};
+use super::headers::{CONTENT_TYPE, METADATA_PREFIX};
 
 /// An object in a list.
 #[derive(Serialize)]
@@ -33,7 +34,7 @@ impl ObjectBody {
             size: info.size,
             etag: info.etag.to_string(),
             last_modified: iso8601_millis(info.last_modified.0),
-            content_type: content_type(&info.attributes),
+            content_type: stored_content_type(&info.attributes),
             version_id: is_versioned.then(|| info.version_name().to_string()),
         }
     }
