@@ -20,6 +20,7 @@ use cairn_model::{Clock, Counter, Timestamp, u64_of};
 use futures_channel::oneshot;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -77,6 +78,9 @@ struct Counters {
     denied: DeniedCounters,
 }
 
+/// Niceness of the thread of an inspection.
+const INSPECTION_NICENESS: i32 = 10;
+
 type Query = Box<dyn FnOnce(&Shared) + Send>;
 
 /// The links, shared by all executors. All changes are durable when they are answered.
@@ -89,6 +93,7 @@ pub struct Sharing {
     attempts: Attempts,
     unlock_key: UnlockKey,
     recent: Arc<RecentDownloads>,
+    is_inspecting: Arc<AtomicBool>,
     counters: Counters,
 }
 
@@ -128,6 +133,7 @@ impl Sharing {
             attempts: Attempts::default(),
             unlock_key,
             recent: Arc::default(),
+            is_inspecting: Arc::default(),
             counters: Counters::default(),
         }))
     }
@@ -342,10 +348,30 @@ impl Sharing {
 
     /// Examines every record. Returns the number of records, and what is wrong with them.
     ///
+    /// It runs on a thread of its own, and ends early when the future is dropped.
+    ///
     /// # Errors
-    /// As [`Self::shares_of_object`].
+    /// [`SharingError::Overloaded`] while another inspection runs, or a failure.
     pub async fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), SharingError> {
-        self.query(Shared::inspect).await
+        if self.is_inspecting.swap(true, Ordering::AcqRel) {
+            return Err(SharingError::Overloaded);
+        }
+        let (reply, answer) = oneshot::channel();
+        let (shared, is_inspecting) = (Arc::clone(&self.writer.shared), Arc::clone(&self.is_inspecting));
+        let run = move || {
+            // Requests have priority. If it fails, the work is done at normal priority.
+            let _ = rustix::process::nice(INSPECTION_NICENESS);
+            let inspected = shared.inspect(&|| !reply.is_canceled() && !shared.is_closing());
+            is_inspecting.store(false, Ordering::Release);
+            // The caller may be gone.
+            drop(reply.send(inspected));
+        };
+        let thread = std::thread::Builder::new().name("sharing-inspection".to_owned()).spawn(run);
+        if let Err(error) = thread {
+            self.is_inspecting.store(false, Ordering::Release);
+            return Err(error.into());
+        }
+        answer.await.map_err(|_| SharingError::Failed("the inspection failed".to_owned()))?
     }
 
     /// Checks a password. The caller has found the share active.
@@ -530,6 +556,7 @@ impl Sharing {
 
     /// Makes what waits durable, and ends the threads. Blocks. Later changes are refused with [`SharingError::ShuttingDown`].
     pub fn close(&self) {
+        self.shared().begin_closing();
         self.hashing.close();
         self.writer.close();
         drop(lock(&self.queries).take());

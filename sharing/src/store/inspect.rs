@@ -1,14 +1,16 @@
 //! Inspection of the records: every record can be read, and the indexes agree with the links.
 
-use super::record::{self, LinkRecord, Usage, id_of};
+use super::record::{self, LinkRecord, StoredToken, Usage, id_of};
 use super::state::Shared;
 use crate::error::SharingError;
 use crate::limits::FINDINGS_MAX;
 use crate::types::embed::Embed;
-use crate::types::id::LinkId;
-use crate::types::link::LinkKind;
+use crate::types::link::{Link, LinkKind};
 use crate::types::share::Share;
 use cairn_lmdb::{ReadTxn, Table};
+
+/// How often an inspection looks whether somebody still waits for it.
+const RECORDS_BETWEEN_CHECKS: u64 = 1024;
 
 /// Something wrong with a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,155 +23,233 @@ pub struct LinkFinding {
     pub detail: String,
 }
 
-impl LinkFinding {
-    fn new(detail: String) -> Self {
-        Self { bucket: None, key: None, detail }
-    }
-}
-
-impl Shared {
-    /// Examines every record. Returns the number of records, and what is wrong with them, at most [`FINDINGS_MAX`]. Blocks.
-    ///
-    /// # Errors
-    /// Those of LMDB.
-    pub(crate) fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), SharingError> {
-        let txn = self.store.environment.read()?;
-        let mut examination = Examination { shared: self, txn, records: 0, findings: Vec::new() };
-        examination.links::<Share>()?;
-        examination.links::<Embed>()?;
-        examination.tokens()?;
-        for kind in LinkKind::ALL {
-            let tables = self.store.of(kind);
-            examination.index(kind, tables.by_object, "index of objects")?;
-            examination.index(kind, tables.by_bucket, "index of buckets")?;
-            examination.usage(kind)?;
-        }
-        let Examination { records, mut findings, .. } = examination;
-        findings.truncate(FINDINGS_MAX);
-        Ok((records, findings))
-    }
-}
-
-/// An inspection of one snapshot.
-struct Examination<'s> {
-    shared: &'s Shared,
-    txn: ReadTxn<'s>,
+/// What was examined and found so far.
+struct Report<'w> {
+    is_wanted: &'w dyn Fn() -> bool,
     records: u64,
     findings: Vec<LinkFinding>,
 }
 
-impl Examination<'_> {
-    fn report(&mut self, detail: String) {
-        if self.findings.len() < FINDINGS_MAX {
-            self.findings.push(LinkFinding::new(detail));
-        }
+impl Report<'_> {
+    /// Counts a record.
+    fn examined(&mut self) -> Result<(), SharingError> {
+        self.records += 1;
+        let is_wanted = !self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) || (self.is_wanted)();
+        if is_wanted { Ok(()) } else { Err(SharingError::ShuttingDown) }
     }
 
+    fn found(&mut self, link: Option<&Link>, detail: String) {
+        if self.findings.len() < FINDINGS_MAX {
+            let bucket = link.map(|link| link.object.bucket.to_string());
+            let key = link.map(|link| link.object.key.to_string());
+            self.findings.push(LinkFinding { bucket, key, detail });
+        }
+    }
+}
+
+impl Shared {
+    /// Examines every record. Returns the number of records, and what is wrong with them, at most [`FINDINGS_MAX`].
+    /// Blocks.
+    ///
+    /// # Errors
+    /// Those of LMDB, and [`SharingError::ShuttingDown`] when it is no longer wanted.
+    pub(crate) fn inspect(
+        &self,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<(u64, Vec<LinkFinding>), SharingError> {
+        let snapshot = Snapshot { shared: self, txn: self.store.environment.read()? };
+        let mut report = Report { is_wanted, records: 0, findings: Vec::new() };
+        snapshot.links::<Share>(&mut report)?;
+        snapshot.links::<Embed>(&mut report)?;
+        snapshot.tokens(&mut report)?;
+        for kind in LinkKind::ALL {
+            let tables = self.store.of(kind);
+            snapshot.index(&mut report, kind, tables.by_object, "index of objects")?;
+            snapshot.index(&mut report, kind, tables.by_bucket, "index of buckets")?;
+            snapshot.usage(&mut report, kind)?;
+        }
+        Ok((report.records, report.findings))
+    }
+}
+
+/// The state that is inspected.
+struct Snapshot<'s> {
+    shared: &'s Shared,
+    txn: ReadTxn<'s>,
+}
+
+impl Snapshot<'_> {
     fn exists(&self, table: Table, key: &[u8]) -> bool {
         matches!(self.txn.get(table, key), Ok(Some(_)))
     }
 
-    fn links<T: LinkRecord>(&mut self) -> Result<(), SharingError> {
-        let (store, name) = (&self.shared.store, T::KIND.name());
-        let tables = store.of(T::KIND);
-        let mut found = Vec::new();
-        for entry in self.txn.scan(tables.links, &[])? {
-            self.records += 1;
+    fn links<T: LinkRecord>(&self, report: &mut Report<'_>) -> Result<(), SharingError> {
+        let name = T::KIND.name();
+        for entry in self.txn.scan(self.shared.store.of(T::KIND).links, &[])? {
+            report.examined()?;
             let (key, record) = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
-                    found.push(LinkFinding::new(format!("a record of a {name} cannot be read: {error}")));
+                    report.found(None, format!("a record of a {name} cannot be read: {error}"));
                     continue;
                 }
             };
             let decoded = id_of(key).and_then(|id| record::decode::<T>(id, record.version, record.body));
-            let Some((link, token)) = decoded else {
-                let id = hex::encode(key);
-                found.push(LinkFinding::new(format!("the record of {name} {id} has an unknown form")));
-                continue;
-            };
-            let link = link.link();
-            let wrong = [
-                (
-                    self.shared
-                        .sealing
-                        .open(T::KIND, link.id, &token.sealed)
-                        .is_none_or(|open| open.hash() != token.hash),
-                    "its sealed token cannot be opened",
-                ),
-                (!self.exists(store.tokens, &token.hash.0), "its token is not in the index of tokens"),
-                (
-                    !self.exists(tables.by_object, &record::object_key(&link.object, link.id)),
-                    "it is not in the index of objects",
-                ),
-                (
-                    !self.exists(tables.by_bucket, &record::bucket_key(link.object.bucket_id, link.id)),
-                    "it is not in the index of buckets",
-                ),
-            ];
-            for (_, what) in wrong.into_iter().filter(|(is_wrong, _)| *is_wrong) {
-                found.push(LinkFinding {
-                    bucket: Some(link.object.bucket.to_string()),
-                    key: Some(link.object.key.to_string()),
-                    detail: format!("{name} {}: {what}", link.id),
-                });
-            }
-            if found.len() >= FINDINGS_MAX {
-                break;
+            match decoded {
+                Some((link, token)) => {
+                    for what in self.contradictions::<T>(link.link(), &token) {
+                        let id = link.link().id;
+                        report.found(Some(link.link()), format!("{name} {id}: {what}"));
+                    }
+                }
+                None => {
+                    let id = hex::encode(key);
+                    report.found(None, format!("the record of {name} {id} has an unknown form"));
+                }
             }
         }
-        self.findings.append(&mut found);
         Ok(())
     }
 
-    fn tokens(&mut self) -> Result<(), SharingError> {
+    /// Returns how the other records contradict that of a link.
+    fn contradictions<T: LinkRecord>(&self, link: &Link, token: &StoredToken) -> Vec<&'static str> {
+        let Shared { store, sealing, .. } = self.shared;
+        let (tables, object) = (store.of(T::KIND), &link.object);
+        let opened = sealing.open(T::KIND, link.id, &token.sealed);
+        let checks = [
+            (
+                opened.is_some_and(|opened| opened.hash() == token.hash),
+                "its sealed token cannot be opened, or is another one",
+            ),
+            (self.exists(store.tokens, &token.hash.0), "its token is not in the index of tokens"),
+            (
+                self.exists(tables.by_object, &record::object_key(object, link.id)),
+                "it is not in the index of objects",
+            ),
+            (
+                self.exists(tables.by_bucket, &record::bucket_key(object.bucket_id, link.id)),
+                "it is not in the index of buckets",
+            ),
+        ];
+        checks.into_iter().filter(|(is_right, _)| !is_right).map(|(_, what)| what).collect()
+    }
+
+    fn tokens(&self, report: &mut Report<'_>) -> Result<(), SharingError> {
         let store = &self.shared.store;
-        let mut found = Vec::new();
         for entry in self.txn.scan(store.tokens, &[])? {
-            self.records += 1;
+            report.examined()?;
             let target =
                 entry.ok().and_then(|(_, record)| record::decode_token_body(record.version, record.body));
             if !target.is_some_and(|(kind, id)| self.exists(store.of(kind).links, &id.0)) {
-                found.push("an entry of the index of tokens belongs to no link".to_owned());
+                report.found(None, "an entry of the index of tokens belongs to no link".to_owned());
             }
         }
-        found.into_iter().for_each(|detail| self.report(detail));
         Ok(())
     }
 
-    fn index(&mut self, kind: LinkKind, table: Table, name: &str) -> Result<(), SharingError> {
+    fn index(
+        &self,
+        report: &mut Report<'_>,
+        kind: LinkKind,
+        table: Table,
+        name: &str,
+    ) -> Result<(), SharingError> {
         let links = self.shared.store.of(kind).links;
-        let mut lost: Vec<LinkId> = Vec::new();
         for key in self.txn.keys(table, &[])? {
-            self.records += 1;
-            let id = id_of(key?);
-            lost.extend(id.filter(|id| !self.exists(links, &id.0)));
-        }
-        for id in lost {
-            self.report(format!("the {name} of {}s contains {id}, which does not exist", kind.name()));
+            report.examined()?;
+            let key = key?;
+            if !id_of(key).is_some_and(|id| self.exists(links, &id.0)) {
+                report.found(None, format!("an entry of the {name} belongs to no {}", kind.name()));
+            }
         }
         Ok(())
     }
 
-    fn usage(&mut self, kind: LinkKind) -> Result<(), SharingError> {
+    fn usage(&self, report: &mut Report<'_>, kind: LinkKind) -> Result<(), SharingError> {
         let tables = self.shared.store.of(kind);
-        let mut wrong = Vec::new();
         for entry in self.txn.scan(tables.usage, &[])? {
-            self.records += 1;
-            let Ok((key, record)) = entry else {
-                wrong.push("unknown".to_owned());
-                continue;
-            };
-            if Usage::decode(record.version, record.body).is_none() || !self.exists(tables.links, key) {
-                wrong.push(id_of(key).map_or_else(|| hex::encode(key), |id| id.to_string()));
+            report.examined()?;
+            let read = entry.ok().filter(|(_, record)| Usage::decode(record.version, record.body).is_some());
+            if !read.is_some_and(|(key, _)| self.exists(tables.links, key)) {
+                let name = kind.name();
+                report.found(None, format!("counted downloads of a {name} are damaged, or belong to none"));
             }
         }
-        for id in wrong {
-            self.report(format!(
-                "the downloads of {} {id} are damaged, or the link does not exist",
-                kind.name()
-            ));
-        }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::SharingPolicy;
+    use crate::store::Writer;
+    use crate::types::link::{Disposition, LinkObject, NewLink};
+    use cairn_model::{BucketName, ObjectKey, SystemClock};
+    use futures_lite::future::block_on;
+    use std::sync::Arc;
+
+    fn new_link() -> NewLink {
+        let object = LinkObject {
+            bucket: BucketName::parse("abc").expect("a name"),
+            bucket_id: 7,
+            key: ObjectKey::parse("k").expect("a key"),
+            version: None,
+        };
+        NewLink { object, label: String::new(), created_by: "root".to_owned(), expires_at: None }
+    }
+
+    /// Each record of a link is removed in turn.
+    #[test]
+    fn a_missing_record_is_found() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("unmade"), b"").expect("written");
+        let policy = SharingPolicy::default();
+        let writer =
+            Writer::open(folder.path(), [7; 16], b"master", policy, Arc::new(SystemClock)).expect("opens");
+        let create = || {
+            let make = |link| Share {
+                link,
+                password: None,
+                disposition: Disposition::Inline,
+                maximum_downloads: None,
+            };
+            block_on(writer.change(move |changes| changes.create(new_link(), make))).expect("created")
+        };
+        let shared = &writer.shared;
+        let findings = || {
+            let (_, findings) = shared.inspect(&|| true).expect("inspected");
+            findings.into_iter().map(|finding| finding.detail).collect::<Vec<_>>()
+        };
+        let remove = |table: Table, key: &[u8]| {
+            let mut txn = shared.store.environment.write().expect("begins");
+            assert!(txn.remove(table, key).expect("removed"));
+            txn.commit().expect("commits");
+        };
+        let (tables, tokens) = (shared.store.of(LinkKind::Share), shared.store.tokens);
+        for part in 0..4 {
+            let (share, token) = create();
+            let id = share.link.id;
+            assert_eq!(findings(), Vec::<String>::new());
+            let object_key = record::object_key(&share.link.object, id);
+            let bucket_key = record::bucket_key(7, id);
+            let records: [(Table, &[u8], &str); 4] = [
+                (tokens, &token.hash().0, "not in the index of tokens"),
+                (tables.by_object, &object_key, "not in the index of objects"),
+                (tables.by_bucket, &bucket_key, "not in the index of buckets"),
+                (tables.links, &id.0, "belongs to no"),
+            ];
+            let (table, key, expected) = records[part];
+            remove(table, key);
+            let found = findings();
+            assert!(!found.is_empty() && found.iter().all(|detail| detail.contains(expected)), "{found:?}");
+            for (number, (table, key, _)) in records.into_iter().enumerate() {
+                if number != part {
+                    remove(table, key);
+                }
+            }
+        }
+        assert!(shared.inspect(&|| false).is_ok(), "few records are examined without a look");
+        writer.close();
     }
 }

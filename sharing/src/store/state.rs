@@ -11,7 +11,7 @@ use crate::types::link::LinkKind;
 use crate::types::token::{CapabilityToken, TokenHash};
 use cairn_lmdb::{Environment, ReadTxn};
 use cairn_model::{Clock, Timestamp};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Resolution of the highest time that the clock has shown.
@@ -28,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) usage: UsageCache,
     /// Links of each kind.
     pub(super) counts: [AtomicU64; LinkKind::ALL.len()],
+    /// The service is ending: inspections end early.
+    closing: AtomicBool,
     /// Why nothing is written any more. Set once, after a failure.
     pub(super) stopped: OnceLock<String>,
 }
@@ -54,7 +56,8 @@ impl Shared {
     ) -> Self {
         let highest_time = AtomicU64::new(clock.now().0);
         let (usage, counts, stopped) = (UsageCache::default(), counts.map(AtomicU64::new), OnceLock::new());
-        Self { store, policy, sealing, clock, highest_time, usage, counts, stopped }
+        let closing = AtomicBool::new(false);
+        Self { store, policy, sealing, clock, highest_time, usage, counts, closing, stopped }
     }
 
     /// Returns the time by which links expire. A clock that is set back makes no link valid again.
@@ -74,6 +77,16 @@ impl Shared {
     /// [`SharingError::Failed`] with the reason.
     pub(crate) fn check_running(&self) -> Result<(), SharingError> {
         self.stopped.get().map_or(Ok(()), |reason| Err(SharingError::Failed(reason.clone())))
+    }
+
+    /// Asks inspections to end.
+    pub(crate) fn begin_closing(&self) {
+        self.closing.store(true, Ordering::Release);
+    }
+
+    /// Returns whether the service is ending.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
     }
 
     /// Returns the number of links of a kind.
