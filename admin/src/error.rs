@@ -3,6 +3,7 @@
 use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
+use cairn_sharing::{LinkKind, SharingError};
 use cairn_webhooks::WebhookError;
 use http::StatusCode;
 
@@ -39,6 +40,18 @@ pub(crate) enum AdminError {
     WebhookDisabled,
     /// Storage events are off.
     EventsDisabled,
+    /// No link of this kind has this id.
+    LinkNotFound(LinkKind),
+    /// The sharing policy requires an expiry: what to do.
+    ExpirationRequired(String),
+    /// The sharing policy does not allow so long a lifetime: what to do.
+    LifetimeTooLong(String),
+    /// The configuration turns embeds off: which setting.
+    SharingDisabled(String),
+    /// An entry of `allowed_origins` is not an origin: which, and why.
+    InvalidOrigin(String),
+    /// The type of the object does not allow it to be embedded: the type, and what would be allowed.
+    EmbedContentTypeRefused(String),
     /// An invalid bucket name: the rule that it breaks.
     InvalidBucketName(&'static str),
     /// No bucket has this name.
@@ -116,12 +129,19 @@ impl AdminError {
             | Self::TokenNotFound
             | Self::WebhookNotFound
             | Self::DeliveryNotFound
+            | Self::LinkNotFound(_)
             | Self::EventNotKept => StatusCode::NOT_FOUND,
             Self::InvalidBucketName(_)
             | Self::InvalidAuditCursor(_)
             | Self::InvalidEventCursor(_)
-            | Self::InvalidWebhookTarget(_) => StatusCode::BAD_REQUEST,
-            Self::Forbidden | Self::CrossSite | Self::ObjectLocked => StatusCode::FORBIDDEN,
+            | Self::InvalidWebhookTarget(_)
+            | Self::ExpirationRequired(_)
+            | Self::LifetimeTooLong(_)
+            | Self::InvalidOrigin(_)
+            | Self::EmbedContentTypeRefused(_) => StatusCode::BAD_REQUEST,
+            Self::Forbidden | Self::CrossSite | Self::ObjectLocked | Self::SharingDisabled(_) => {
+                StatusCode::FORBIDDEN
+            }
             Self::BucketAlreadyExists
             | Self::EventsDisabled
             | Self::WebhookDisabled
@@ -179,6 +199,13 @@ impl AdminError {
             Self::DeliveryNotFound | Self::EventNotKept => "DELIVERY_NOT_FOUND",
             Self::WebhookDisabled => "WEBHOOK_DISABLED",
             Self::EventsDisabled => "EVENTS_DISABLED",
+            Self::LinkNotFound(LinkKind::Share) => "SHARE_NOT_FOUND",
+            Self::LinkNotFound(LinkKind::Embed) => "EMBED_NOT_FOUND",
+            Self::ExpirationRequired(_) => "EXPIRATION_REQUIRED",
+            Self::LifetimeTooLong(_) => "LIFETIME_TOO_LONG",
+            Self::SharingDisabled(_) => "SHARING_DISABLED",
+            Self::InvalidOrigin(_) => "INVALID_ORIGIN",
+            Self::EmbedContentTypeRefused(_) => "EMBED_CONTENT_TYPE_REFUSED",
             Self::InvalidBucketName(_) => "INVALID_BUCKET_NAME",
             Self::BucketNotFound => "BUCKET_NOT_FOUND",
             Self::ObjectNotFound => "OBJECT_NOT_FOUND",
@@ -230,9 +257,15 @@ impl AdminError {
             Self::TokenNotFound => "the management token does not exist".to_owned(),
             Self::LifecycleRuleNotFound => "the lifecycle rule does not exist".to_owned(),
             Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
-            Self::PolicyInUse(message) | Self::LimitReached(message) | Self::InvalidWebhookTarget(message) => {
-                message.clone()
-            }
+            Self::PolicyInUse(message)
+            | Self::LimitReached(message)
+            | Self::InvalidWebhookTarget(message)
+            | Self::ExpirationRequired(message)
+            | Self::LifetimeTooLong(message)
+            | Self::SharingDisabled(message)
+            | Self::InvalidOrigin(message)
+            | Self::EmbedContentTypeRefused(message) => message.clone(),
+            Self::LinkNotFound(kind) => format!("the {} does not exist", kind.name()),
             Self::BucketNotFound => "the bucket does not exist".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
             Self::VersionNotFound => "the version does not exist".to_owned(),
@@ -313,6 +346,29 @@ impl From<WebhookError> for AdminError {
             WebhookError::Overloaded => Self::NotReady("too many requests about webhooks are waiting"),
             WebhookError::ShuttingDown => Self::NotReady("the service is shutting down"),
             WebhookError::Failed(_) => {
+                tracing::error!(target: "service", %error, "a management request failed");
+                Self::Internal
+            }
+        }
+    }
+}
+
+/// Maps errors of shares and embeds. The cause of an internal error is logged.
+impl From<SharingError> for AdminError {
+    fn from(error: SharingError) -> Self {
+        match error {
+            SharingError::NotFound(kind) => Self::LinkNotFound(kind),
+            SharingError::Invalid(message) => Self::invalid(message),
+            SharingError::ExpirationRequired => Self::ExpirationRequired(error.to_string()),
+            SharingError::LifetimeTooLong { .. } => Self::LifetimeTooLong(error.to_string()),
+            SharingError::EmbedsDisabled => Self::SharingDisabled(error.to_string()),
+            SharingError::TooMany { .. } => Self::LimitReached(error.to_string()),
+            SharingError::Full => Self::StorageFull,
+            SharingError::Overloaded => {
+                Self::TooManyRequests("too many requests about shares and embeds are waiting")
+            }
+            SharingError::ShuttingDown => Self::NotReady("the service is shutting down"),
+            SharingError::Failed(_) => {
                 tracing::error!(target: "service", %error, "a management request failed");
                 Self::Internal
             }

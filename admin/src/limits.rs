@@ -42,3 +42,6 @@ pub(crate) const EVENT_WAIT_SECONDS_MAX: u64 = 30;
 pub(crate) const EVENT_READS_MAX: usize = 64;
 /// Most requests that wait for an event on one executor. Each looks for one forty times a second.
 pub(crate) const EVENT_WAITS_MAX: usize = 64;
+
+/// Shares or embeds of a list that are sent at once. An embed with 100 origins has about 3 KiB.
+pub(crate) const LINKS_AT_ONCE: usize = 64;

@@ -4,13 +4,14 @@ use std::future::Future;
 use std::pin::Pin;
 
 use cairn_identity::Role;
+use cairn_sharing::{Embed, Share};
 use http::Method;
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, metrics, objects, openapi,
-    policies, storage, system, tokens, verify, webhooks,
+    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, links, metrics, objects,
+    openapi, policies, storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -119,6 +120,12 @@ impl Route {
         self
     }
 
+    /// Returns the route with audit records, for a GET that discloses a secret.
+    const fn recorded(mut self) -> Self {
+        self.operation.is_recorded = true;
+        self
+    }
+
     /// Returns the route as one that reads objects or lists them.
     const fn data_read(mut self) -> Self {
         self.operation.is_data_read = true;
@@ -211,6 +218,43 @@ pub(crate) static ROUTES: &[Route] = &[
     ),
     post("/api/v1/buckets/{bucket}/object-copy/{key}", STORAGE, "copy_object", handler!(objects::copy)),
     post("/api/v1/restore/{bucket}/{key}", STORAGE, "restore_object", handler!(objects::restore)),
+    get(
+        "/api/v1/buckets/{bucket}/object-shares/{key}",
+        ALL,
+        "list_object_shares",
+        handler!(links::list_of_object::<Share>),
+    ),
+    post(
+        "/api/v1/buckets/{bucket}/object-shares/{key}",
+        STORAGE,
+        "create_share",
+        handler!(links::shares::create),
+    ),
+    get("/api/v1/shares", ALL, "list_shares", handler!(links::list::<Share>)),
+    get("/api/v1/shares/{id}", ALL, "get_share", handler!(links::get::<Share>)),
+    patch("/api/v1/shares/{id}", STORAGE, "update_share", handler!(links::shares::update)),
+    delete("/api/v1/shares/{id}", STORAGE, "delete_share", handler!(links::delete::<Share>)),
+    get("/api/v1/shares/{id}/url", STORAGE, "get_share_url", handler!(links::url::<Share>)).recorded(),
+    post("/api/v1/shares/{id}/revoke", STORAGE, "revoke_share", handler!(links::revoke::<Share>)),
+    get(
+        "/api/v1/buckets/{bucket}/object-embeds/{key}",
+        ALL,
+        "list_object_embeds",
+        handler!(links::list_of_object::<Embed>),
+    ),
+    post(
+        "/api/v1/buckets/{bucket}/object-embeds/{key}",
+        STORAGE,
+        "create_embed",
+        handler!(links::embeds::create),
+    ),
+    get("/api/v1/embeds", ALL, "list_embeds", handler!(links::list::<Embed>)),
+    get("/api/v1/embeds/{id}", ALL, "get_embed", handler!(links::get::<Embed>)),
+    patch("/api/v1/embeds/{id}", STORAGE, "update_embed", handler!(links::embeds::update)),
+    delete("/api/v1/embeds/{id}", STORAGE, "delete_embed", handler!(links::delete::<Embed>)),
+    get("/api/v1/embeds/{id}/url", STORAGE, "get_embed_url", handler!(links::url::<Embed>)).recorded(),
+    post("/api/v1/embeds/{id}/revoke", STORAGE, "revoke_embed", handler!(links::revoke::<Embed>)),
+    get("/api/v1/sharing/settings", ALL, "get_sharing_settings", handler!(links::settings)),
     get("/api/v1/service-accounts", OVERSIGHT, "list_service_accounts", handler!(accounts::list)),
     post("/api/v1/service-accounts", SYSTEM, "create_service_account", handler!(accounts::create)),
     get("/api/v1/service-accounts/{id}", OVERSIGHT, "get_service_account", handler!(accounts::get)),

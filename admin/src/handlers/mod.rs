@@ -7,6 +7,7 @@ pub(crate) mod compaction;
 pub(crate) mod credentials;
 pub(crate) mod events;
 pub(crate) mod lifecycle;
+pub(crate) mod links;
 pub(crate) mod metrics;
 pub(crate) mod objects;
 pub(crate) mod openapi;

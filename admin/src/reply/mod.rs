@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::AdminError;
 
-pub(crate) use paged_list::{PAGE_PARTS, paged_list};
+pub(crate) use paged_list::{PAGE_PARTS, continued_list, paged_list};
 pub(crate) use response::{BodyWanted, respond};
 
 /// The reply of a handler, with the contents of its audit record.

@@ -7,11 +7,13 @@ use cairn_net::{BodySource, Chunk};
 use futures_lite::future::yield_now;
 use http::StatusCode;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
 use super::{Reply, ReplyBody};
+use crate::error::AdminError;
 
 /// Most parts of a page: entries and what they contain. They are looked up under the directory's lock and serialized
 /// without a pause, which takes about a millisecond. An entry with more parts is a page of its own.
@@ -24,7 +26,26 @@ pub(crate) fn paged_list<T: 'static, B: Serialize>(
     page_after: impl Fn(Option<&T>) -> Vec<T> + 'static,
     body: impl Fn(&T) -> B + 'static,
 ) -> Reply {
-    let pages = Pages { member, page_after, body, next_page: NextPage::First };
+    reply_of(Pages { member, page_after, body, tail: Vec::new(), next_page: NextPage::First })
+}
+
+/// Returns the reply `{member: [entries], "next_continuation_token": token}` for the entries of one page, which is sent
+/// `entries_at_once` at a time.
+pub(crate) fn continued_list<T: 'static, B: Serialize>(
+    member: &'static str,
+    entries: Vec<T>,
+    entries_at_once: usize,
+    body: impl Fn(&T) -> B + 'static,
+    token: Option<&str>,
+) -> Result<Reply, AdminError> {
+    let token = serde_json::to_string(&token).map_err(|_| AdminError::Internal)?;
+    let tail = format!(",\"next_continuation_token\":{token}").into_bytes();
+    let remaining = RefCell::new(entries.into_iter());
+    let page_after = move |_: Option<&T>| remaining.borrow_mut().by_ref().take(entries_at_once).collect();
+    Ok(reply_of(Pages { member, page_after, body, tail, next_page: NextPage::First }))
+}
+
+fn reply_of(pages: impl BodySource + 'static) -> Reply {
     let mut reply = Reply::bytes(StatusCode::OK, "application/json", Vec::new());
     reply.body = ReplyBody::Chunked { source: Box::new(pages) };
     reply
@@ -42,6 +63,8 @@ struct Pages<T, P, W> {
     member: &'static str,
     page_after: P,
     body: W,
+    /// What follows the list, before the closing brace.
+    tail: Vec<u8>,
     next_page: NextPage<T>,
 }
 
@@ -64,7 +87,7 @@ impl<T, P: Fn(Option<&T>) -> Vec<T>, B: Serialize, W: Fn(&T) -> B> Pages<T, P, W
         }
         match page.pop() {
             Some(last) => self.next_page = NextPage::After(last),
-            None => text.extend_from_slice(b"]}"),
+            None => text.extend_from_slice(&[b"]", &self.tail[..], b"}"].concat()),
         }
         Ok(Some(text))
     }
@@ -82,7 +105,7 @@ impl<T, P: Fn(Option<&T>) -> Vec<T>, B: Serialize, W: Fn(&T) -> B> BodySource fo
 
 #[cfg(test)]
 mod tests {
-    use super::{ReplyBody, paged_list};
+    use super::{ReplyBody, continued_list, paged_list};
     use futures_lite::future::block_on;
 
     #[test]
@@ -103,6 +126,21 @@ mod tests {
             let read: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
             assert_eq!(read, serde_json::json!({"numbers": (0..count).collect::<Vec<_>>()}));
             assert!(longest <= "{\"numbers\":[0,1".len(), "a page at a time");
+        }
+    }
+
+    #[test]
+    fn list_with_a_continuation_is_one_object() {
+        for (count, token) in [(0u32, None), (5, Some("a \"quoted\" token"))] {
+            let reply = continued_list("numbers", (0..count).collect(), 2, |number| *number, token);
+            let ReplyBody::Chunked { mut source } = reply.expect("a reply").body else { panic!("pages") };
+            let mut text = Vec::new();
+            while let Some(chunk) = block_on(source.next()).expect("a page") {
+                text.extend_from_slice((*chunk).as_ref());
+            }
+            let read: serde_json::Value = serde_json::from_slice(&text).expect("JSON");
+            let numbers: Vec<_> = (0..count).collect();
+            assert_eq!(read, serde_json::json!({"numbers": numbers, "next_continuation_token": token}));
         }
     }
 }

@@ -100,6 +100,12 @@ const WEBHOOK: (u16, &str) = (404, "WEBHOOK_NOT_FOUND");
 const DISABLED: (u16, &str) = (409, "WEBHOOK_DISABLED");
 const TARGET: (u16, &str) = (400, "INVALID_WEBHOOK_TARGET");
 const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
+const SHARE: (u16, &str) = (404, "SHARE_NOT_FOUND");
+const EMBED: (u16, &str) = (404, "EMBED_NOT_FOUND");
+const EXPIRATION: (u16, &str) = (400, "EXPIRATION_REQUIRED");
+const LIFETIME: (u16, &str) = (400, "LIFETIME_TOO_LONG");
+const ORIGIN: (u16, &str) = (400, "INVALID_ORIGIN");
+const EMBED_TYPE: (u16, &str) = (400, "EMBED_CONTENT_TYPE_REFUSED");
 
 const fn json_body(schema: &'static str) -> Option<RequestBody> {
     Some(RequestBody { content: Content::Json(schema), is_required: true })
@@ -215,6 +221,48 @@ operations! {
     "restore_object", "objects": "Restores an older version by writing a new version with its content.";
     [], json_body("RestoreObject")
         => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];
+    "list_object_shares", "sharing": "Lists the shares of an object, the newest first.";
+    [], None => [ok("ShareList")], [BUCKET_NAME, BUCKET, OBJECT];
+    "create_share", "sharing": "Creates a share: a URL for people, optionally with a password, an expiry and a limit of downloads.";
+    [], optional_json_body("CreateShare") => [created("NewShare")],
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, EXPIRATION, LIFETIME, LIMIT];
+    "list_shares", "sharing": "Lists the shares of all objects, the newest first. A page may have fewer entries although more follow.";
+    [
+        optional("bucket", "BucketName"), optional("status", "ShareStatus"), optional("created_by", "Text"),
+        optional("limit", "PageLimit"), optional("continuation_token", "Text"),
+    ], None => [ok("SharePage")], [BUCKET_NAME, BUCKET];
+    "get_share", "sharing": "Shows one share, without its URL.";
+    [], None => [ok("Share")], [SHARE];
+    "update_share", "sharing": "Changes label, expiry, password or limit of downloads of a share. Null removes a value.";
+    [], json_body("UpdateShare") => [ok("Share")], [SHARE, EXPIRATION, LIFETIME];
+    "delete_share", "sharing": "Deletes a share with its counts.";
+    [], None => [DONE], [SHARE];
+    "get_share_url", "sharing": "Returns the URL of a share, which is all that a visitor needs. Each call is audited.";
+    [], None => [ok("LinkUrl")], [SHARE];
+    "revoke_share", "sharing": "Revokes a share, permanently.";
+    [], optional_json_body("Nothing") => [ok("Share")], [SHARE];
+    "list_object_embeds", "sharing": "Lists the embeds of an object, the newest first.";
+    [], None => [ok("EmbedList")], [BUCKET_NAME, BUCKET, OBJECT];
+    "create_embed", "sharing": "Creates an embed: a URL that pages of the allowed origins can show.";
+    [], json_body("CreateEmbed") => [created("NewEmbed")],
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, EXPIRATION, LIFETIME, ORIGIN, EMBED_TYPE, (403, "SHARING_DISABLED"), LIMIT];
+    "list_embeds", "sharing": "Lists the embeds of all objects, the newest first. A page may have fewer entries although more follow.";
+    [
+        optional("bucket", "BucketName"), optional("status", "EmbedStatus"), optional("created_by", "Text"),
+        optional("limit", "PageLimit"), optional("continuation_token", "Text"),
+    ], None => [ok("EmbedPage")], [BUCKET_NAME, BUCKET];
+    "get_embed", "sharing": "Shows one embed, without its URL.";
+    [], None => [ok("Embed")], [EMBED];
+    "update_embed", "sharing": "Changes label, origins, expiry or disposition of an embed. Null removes label and expiry.";
+    [], json_body("UpdateEmbed") => [ok("Embed")], [EMBED, OBJECT, VERSION, EXPIRATION, LIFETIME, ORIGIN, EMBED_TYPE];
+    "delete_embed", "sharing": "Deletes an embed with its counts.";
+    [], None => [DONE], [EMBED];
+    "get_embed_url", "sharing": "Returns the URL of an embed. Each call is audited.";
+    [], None => [ok("LinkUrl")], [EMBED];
+    "revoke_embed", "sharing": "Revokes an embed, permanently.";
+    [], optional_json_body("Nothing") => [ok("Embed")], [EMBED];
+    "get_sharing_settings", "sharing": "Shows the deployment-wide policy of sharing.";
+    [], None => [ok("SharingSettings")], [];
     "list_service_accounts", "accounts": "Lists all service accounts.";
     [], None => [ok("ServiceAccountList")], [];
     "create_service_account", "accounts": "Creates a service account with one credential. Only this response contains its secret key.";

@@ -12,7 +12,6 @@ use cairn_webhooks::{
     NewWebhook, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Webhook, WebhookChange, WebhookId, Webhooks,
 };
 use http::StatusCode;
-use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
@@ -20,6 +19,7 @@ use crate::error::AdminError;
 use crate::handlers::accounts::StatusRequest;
 use crate::handlers::events::parse_type;
 use crate::reply::Reply;
+use crate::request::json::{present, removable};
 use crate::request::names::bucket_name;
 use body::{TestBody, WebhookBody};
 
@@ -140,18 +140,6 @@ fn event_types(names: &[String]) -> Result<Vec<EventType>, AdminError> {
 /// Checks the name of a bucket, which need not exist.
 fn checked_bucket(name: String) -> Result<String, AdminError> {
     bucket_name(&name).map(|_| name)
-}
-
-/// Reads a member that may be absent but not null.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(value: D) -> Result<Option<T>, D::Error> {
-    T::deserialize(value).map(Some)
-}
-
-/// Reads a member that may be absent, or null to remove the value.
-fn removable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    value: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,121 @@
+//! Creating and changing shares.
+
+use cairn_sharing::{Disposition, LinkKind, NewShare, Share, ShareChange};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+use super::body::ShareBody;
+use super::kind::ManagedLink as _;
+use super::object::{FoundObject, described, disposition, expiry};
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+use crate::request::json::removable;
+use crate::request::names::version_name;
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct CreateRequest {
+    #[serde(default)]
+    label: Option<String>,
+    #[serde(default)]
+    password: Option<String>,
+    #[serde(default)]
+    expires_at: Option<String>,
+    #[serde(default)]
+    version_id: Option<String>,
+    #[serde(default)]
+    disposition: Option<String>,
+    #[serde(default)]
+    maximum_downloads: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Created<'u> {
+    share: ShareBody,
+    url: &'u str,
+}
+
+/// `POST /api/v1/buckets/{bucket}/object-shares/{key}`. All members of the body are optional.
+pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: CreateRequest = call.optional_json().await?;
+    // Zeroed when it is no longer needed.
+    let password = request.password.map(Zeroizing::new);
+    let version = request.version_id.as_deref().map(version_name).transpose()?;
+    let disposition = request.disposition.as_deref().map(disposition).transpose()?;
+    let expires_at = request.expires_at.as_deref().map(expiry).transpose()?;
+    let found = FoundObject::of_path(&call, version)?;
+    let new = NewShare {
+        link: found.new_link(&call, request.label, expires_at)?,
+        password,
+        disposition: disposition.unwrap_or(Disposition::Inline),
+        maximum_downloads: request.maximum_downloads,
+    };
+    let sharing = call.sharing()?;
+    let (share, token) = sharing.create_share(new).await?;
+    let url = sharing.url(LinkKind::Share, &token, call.head.header_str("host"));
+    let detail = format!("the URL of share {} was shown: {}", share.link.id, options(&share));
+    let body = Created { share: share.body(sharing.now()), url: &url };
+    Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
+}
+
+/// Returns the audit detail of a share's options.
+fn options(share: &Share) -> String {
+    let version = share.link.object.version.map(|version| format!("version {version}"));
+    let expiry = share.link.expires_at.map(|end| format!("until {}", cairn_http1::iso8601_millis(end.0)));
+    let maximum = share.maximum_downloads.map(|maximum| format!("{maximum} downloads"));
+    let options = [
+        Some(version.unwrap_or_else(|| "current version".to_owned())),
+        share.is_password_protected().then(|| "with a password".to_owned()),
+        Some(expiry.unwrap_or_else(|| "without expiry".to_owned())),
+        maximum,
+    ];
+    options.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpdateRequest {
+    #[serde(default, deserialize_with = "removable")]
+    label: Option<Option<String>>,
+    #[serde(default, deserialize_with = "removable")]
+    expires_at: Option<Option<String>>,
+    #[serde(default, deserialize_with = "removable")]
+    password: Option<Option<String>>,
+    #[serde(default, deserialize_with = "removable")]
+    maximum_downloads: Option<Option<u64>>,
+}
+
+/// `PATCH /api/v1/shares/{id}`: changes the members that are given. Null removes a value. A change of the password ends all
+/// unlocks.
+pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let id = call.link_id::<Share>()?;
+    let request: UpdateRequest = call.json().await?;
+    let expires_at = request.expires_at.map(|end| end.as_deref().map(expiry).transpose()).transpose()?;
+    let change = ShareChange {
+        label: request.label.map(Option::unwrap_or_default),
+        expires_at,
+        password: request.password.map(|password| password.map(Zeroizing::new)),
+        maximum_downloads: request.maximum_downloads,
+    };
+    let changed: Vec<_> = [
+        ("label", change.label.is_some()),
+        ("expires_at", change.expires_at.is_some()),
+        ("password", change.password.is_some()),
+        ("maximum_downloads", change.maximum_downloads.is_some()),
+    ]
+    .into_iter()
+    .filter_map(|(name, is_changed)| is_changed.then_some(name))
+    .collect();
+    let sharing = call.sharing()?;
+    if changed.is_empty() {
+        let share: Share = call.managed_link()?;
+        return Ok(Reply::json(StatusCode::OK, &share.body(sharing.now()))?.without_change());
+    }
+    let share = sharing.update_share(id, change).await?;
+    let detail = format!("{}: {} changed; {}", described(&share.link), changed.join(", "), options(&share));
+    Ok(Reply::json(StatusCode::OK, &share.body(sharing.now()))?.detail(detail))
+}
