@@ -3,10 +3,11 @@
 use cairn_http1::parse_rfc3339_millis;
 use cairn_model::{Timestamp, VersionName};
 use cairn_sharing::{Disposition, Link, LinkObject, NewLink};
+use cairn_transfer::stored_content_type;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::objects::{ObjectRef, content_type};
+use crate::handlers::objects::ObjectRef;
 
 /// An object that exists.
 pub(super) struct FoundObject {
@@ -39,7 +40,7 @@ impl FoundObject {
         let info = found.map_err(|error| source.source_error(error))?;
         let ObjectRef { bucket, key, version } = source;
         let object = LinkObject { bucket: bucket.name.clone(), bucket_id: bucket.id(), key, version };
-        Ok(Self { object, content_type: content_type(&info.attributes) })
+        Ok(Self { object, content_type: stored_content_type(&info.attributes) })
     }
 
     /// Returns what every new link has.
