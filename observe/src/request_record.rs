@@ -12,11 +12,13 @@ pub enum Plane {
     Data,
     /// The management plane.
     Management,
+    /// The console's listener.
+    Console,
 }
 
 impl Plane {
     /// All planes.
-    pub const ALL: [Self; 2] = [Self::Data, Self::Management];
+    pub const ALL: [Self; 3] = [Self::Data, Self::Management, Self::Console];
 
     /// Returns the name of the plane in the log and in labels.
     #[must_use]
@@ -24,6 +26,7 @@ impl Plane {
         match self {
             Self::Data => "data",
             Self::Management => "management",
+            Self::Console => "console",
         }
     }
 }

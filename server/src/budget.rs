@@ -6,7 +6,8 @@
 //!        ├─ block cache      storage.cache_bytes, or a quarter of the limit
 //!        ├─ upload buffers   two fifths of the rest, at most 128 MiB for each executor
 //!        ├─ read-ahead       a fifth of the rest, at most 64 MiB for each executor
-//!        └─ connections      what is left, for both planes; an eighth of it for the management plane
+//!        ├─ password hash    a second one at a time, if there is room for it
+//!        └─ connections      what is left; an eighth for the management plane, and another for the console
 //! ```
 //!
 //! The engine bounds the upload and read-ahead buffers, and the cache bounds itself. The rest is bounded by the number of
@@ -25,14 +26,18 @@ use crate::config::{Settings, bytes_text, keys};
 use crate::error::ServeError;
 use crate::host::memory::{self, SetBy};
 use crate::memory_sizes::{
-    CONNECTION_BYTES, CONNECTIONS_MIN, MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MIN, MIB,
-    connections_min, fixed, limit_min, without_reserve,
+    CONNECTION_BYTES, CONNECTIONS_MIN, CONSOLE_CONNECTIONS_MAX, CONSOLE_CONNECTIONS_MIN,
+    MANAGEMENT_CONNECTIONS_MAX, MANAGEMENT_CONNECTIONS_MIN, MIB, PASSWORD_HASH_BYTES, connections_min, fixed,
+    limit_min, without_reserve,
 };
 
 /// The default size of the cache is one part in four of the memory limit.
 const CACHE_PART: u64 = 4;
-/// The management plane gets one part in eight of the memory for additional connections, up to its own maximum.
-const MANAGEMENT_PART: u64 = 8;
+/// The management plane and the console each get one part in eight of the memory for additional connections, up to their own
+/// maximum.
+const PLANE_PART: u64 = 8;
+/// Two passwords are hashed at a time if a hash needs at most one part in four of the memory that is left without the cache.
+const HASH_PART: u64 = 4;
 /// Minimum number of slices of a new store, if there is memory for them, so that batches are committed in parallel.
 const SLICES_MIN: usize = 2;
 /// Of five parts of the remaining memory, upload buffers get two and read-ahead buffers get one.
@@ -53,6 +58,8 @@ pub(crate) struct Demand {
     pub(crate) connection_bytes: u64,
     /// Maximum bytes that a connection of the management plane can hold.
     pub(crate) management_connection_bytes: u64,
+    /// Maximum bytes that a connection of the console can hold; `None` without a console.
+    pub(crate) console_connection_bytes: Option<u64>,
     /// `storage.cache_bytes`.
     pub(crate) cache_bytes: Option<u64>,
 }
@@ -77,6 +84,10 @@ pub(crate) struct Budget {
     pub(crate) buffers: BufferLimits,
     pub(crate) connections_max: usize,
     pub(crate) management_connections_max: usize,
+    /// 0 without a console.
+    pub(crate) console_connections_max: usize,
+    /// Passwords that are hashed at a time.
+    pub(crate) password_hashes: usize,
 }
 
 /// Why the memory is insufficient.
@@ -167,6 +178,11 @@ pub(crate) fn of_settings(settings: &Settings) -> Result<Budget, ServeError> {
         connections_max: settings.server.connections_max,
         connection_bytes: connection_bytes(tls.s3.is_some()),
         management_connection_bytes: connection_bytes(tls.api.is_some()),
+        console_connection_bytes: settings
+            .server
+            .console_bind
+            .as_ref()
+            .map(|_| connection_bytes(tls.console.is_some())),
         cache_bytes: settings.storage.cache_bytes,
     });
     let cache_by = settings.values.source(&keys::CACHE_BYTES);
@@ -189,23 +205,24 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
     if cache_bytes > most {
         return Err(BudgetError::CacheTooLarge { limit: demand.limit, cache_bytes, most });
     }
-    let rest =
+    let mut rest =
         without_reserve(demand.limit) - fixed(executors, slices) - cache_bytes - demand.connections_min();
+    let mut password_hashes = 1;
+    let BufferLimits { upload_bytes, read_ahead_bytes } = BufferLimits::MIN;
+    let buffers_min = executors as u64 * (upload_bytes + read_ahead_bytes);
+    if rest.saturating_sub(buffers_min) / HASH_PART >= PASSWORD_HASH_BYTES {
+        password_hashes += 1;
+        rest -= PASSWORD_HASH_BYTES;
+    }
     let (count, highest) = (executors as u64, BufferLimits::default());
     let upload_bytes =
         (rest * 2 / FIFTHS / count).clamp(BufferLimits::MIN.upload_bytes, highest.upload_bytes);
     let read_ahead_bytes =
         (rest / FIFTHS / count).clamp(BufferLimits::MIN.read_ahead_bytes, highest.read_ahead_bytes);
     let left = rest.saturating_sub(count * (upload_bytes + read_ahead_bytes));
-    let (connections_max, management_connections_max) = demand.connections(left);
+    let (connections_max, management_connections_max, console_connections_max) = demand.connections(left);
     let buffers = BufferLimits { upload_bytes, read_ahead_bytes };
-    let used = fixed(executors, slices)
-        + cache_bytes
-        + count * (upload_bytes + read_ahead_bytes)
-        + connections_max as u64 * demand.connection_bytes
-        + management_connections_max as u64 * demand.management_connection_bytes;
-    assert!(used <= without_reserve(demand.limit), "the parts of the budget exceed the limit");
-    Ok(Budget {
+    let budget = Budget {
         limit: demand.limit,
         executors,
         slices,
@@ -213,24 +230,55 @@ pub(crate) fn divide(demand: &Demand) -> Result<Budget, BudgetError> {
         buffers,
         connections_max,
         management_connections_max,
-    })
+        console_connections_max,
+        password_hashes,
+    };
+    assert!(
+        used(&budget, demand) <= without_reserve(demand.limit),
+        "the parts of the budget exceed the limit"
+    );
+    Ok(budget)
+}
+
+/// Memory that can be in use at the same time.
+fn used(budget: &Budget, demand: &Demand) -> u64 {
+    let per_executor = budget.buffers.upload_bytes + budget.buffers.read_ahead_bytes;
+    fixed(budget.executors, budget.slices)
+        + budget.cache_bytes
+        + budget.executors as u64 * per_executor
+        // One is in the fixed part.
+        + (budget.password_hashes as u64 - 1) * PASSWORD_HASH_BYTES
+        + budget.connections_max as u64 * demand.connection_bytes
+        + budget.management_connections_max as u64 * demand.management_connection_bytes
+        + budget.console_connections_max as u64 * demand.console_connection_bytes.unwrap_or_default()
 }
 
 impl Demand {
-    /// Bytes that the minimum number of connections of both planes can hold.
+    /// Bytes that the minimum number of connections of all listeners can hold.
     const fn connections_min(&self) -> u64 {
-        connections_min(self.connection_bytes, self.management_connection_bytes)
+        connections_min(
+            self.connection_bytes,
+            self.management_connection_bytes,
+            self.console_connection_bytes,
+        )
     }
 
-    /// Returns the numbers of connections of the data plane and of the management plane, given this many bytes in addition to
-    /// what the minimum numbers need.
-    fn connections(&self, left: u64) -> (usize, usize) {
-        let most = MANAGEMENT_CONNECTIONS_MAX as u64 - MANAGEMENT_CONNECTIONS_MIN;
-        let management = (left / MANAGEMENT_PART / self.management_connection_bytes).min(most);
-        let data = (left - management * self.management_connection_bytes) / self.connection_bytes;
+    /// Returns the numbers of connections of the data plane, the management plane and the console, given this many bytes in
+    /// addition to what the minimum numbers need.
+    fn connections(&self, left: u64) -> (usize, usize, usize) {
+        let of_plane =
+            |bytes: u64, least: u64, most: usize| (left / PLANE_PART / bytes).min(most as u64 - least);
+        let management_bytes = self.management_connection_bytes;
+        let management = of_plane(management_bytes, MANAGEMENT_CONNECTIONS_MIN, MANAGEMENT_CONNECTIONS_MAX);
+        let console = self
+            .console_connection_bytes
+            .map(|bytes| (of_plane(bytes, CONSOLE_CONNECTIONS_MIN, CONSOLE_CONNECTIONS_MAX), bytes));
+        let beside = management * management_bytes + console.map_or(0, |(number, bytes)| number * bytes);
+        let data = (left - beside) / self.connection_bytes;
         let number = |more: u64, least: u64| cairn_model::usize_of(least + more);
         let data = number(data, CONNECTIONS_MIN).min(self.connections_max);
-        (data, number(management, MANAGEMENT_CONNECTIONS_MIN))
+        let console = console.map_or(0, |(more, _)| number(more, CONSOLE_CONNECTIONS_MIN));
+        (data, number(management, MANAGEMENT_CONNECTIONS_MIN), console)
     }
 }
 
@@ -286,18 +334,9 @@ mod tests {
             connections_max: 16_384,
             connection_bytes: CONNECTION_BYTES,
             management_connection_bytes: CONNECTION_BYTES,
+            console_connection_bytes: Some(CONNECTION_BYTES),
             cache_bytes: None,
         }
-    }
-
-    /// Memory that can be in use at the same time.
-    fn used(budget: &Budget, demand: &Demand) -> u64 {
-        let per_executor = budget.buffers.upload_bytes + budget.buffers.read_ahead_bytes;
-        fixed(budget.executors, budget.slices)
-            + budget.cache_bytes
-            + budget.executors as u64 * per_executor
-            + budget.connections_max as u64 * demand.connection_bytes
-            + budget.management_connections_max as u64 * demand.management_connection_bytes
     }
 
     #[test]
@@ -310,6 +349,7 @@ mod tests {
                     executors: Wanted::AtMost(executors),
                     connection_bytes: CONNECTION_BYTES + tls,
                     management_connection_bytes: CONNECTION_BYTES + management_tls,
+                    console_connection_bytes: (tls == 0).then_some(CONNECTION_BYTES + management_tls),
                     ..demand(mebibytes * MIB)
                 };
                 let Ok(budget) = divide(&demand) else { continue };
@@ -317,6 +357,8 @@ mod tests {
                 assert!(budget.connections_max >= 64 && budget.executors >= 1 && budget.slices >= 1);
                 let management = budget.management_connections_max;
                 assert!((16..=MANAGEMENT_CONNECTIONS_MAX).contains(&management), "{budget:?}");
+                let console = budget.console_connections_max;
+                assert!(if tls == 0 { (6..=4096).contains(&console) } else { console == 0 }, "{budget:?}");
             }
         }
     }
@@ -326,6 +368,7 @@ mod tests {
         let budget = divide(&demand(64 << 30)).unwrap();
         assert_eq!((budget.executors, budget.slices, budget.connections_max), (4, 4, 16_384));
         assert_eq!(budget.management_connections_max, MANAGEMENT_CONNECTIONS_MAX);
+        assert_eq!((budget.console_connections_max, budget.password_hashes), (CONSOLE_CONNECTIONS_MAX, 2));
         assert_eq!((budget.cache_bytes, budget.buffers), (16 << 30, BufferLimits::default()));
     }
 
@@ -388,9 +431,15 @@ mod tests {
             executors: Wanted::Fixed(1),
             slices: Wanted::Fixed(1),
             cache_bytes: Some(0),
+            console_connection_bytes: None,
             ..demand(LIMIT_BYTES_MIN)
         };
-        assert!(divide(&one).is_ok());
+        assert_eq!(divide(&one).unwrap().password_hashes, 1);
+        let console = Demand { console_connection_bytes: Some(CONNECTION_BYTES), ..one };
+        assert!(
+            divide(&Demand { limit: LIMIT_BYTES_MIN + MIB, ..console }).is_ok(),
+            "a console needs little more"
+        );
         let text = divide(&Demand { limit: LIMIT_BYTES_MIN - 1, ..one }).unwrap_err().text("the host", "");
         assert!(text.starts_with("the host: ") && text.contains("1 executor and 1 slice,"), "{text}");
         assert!(!text.contains("fewer"), "{text}");

@@ -7,8 +7,8 @@ pub(crate) const MIB: u64 = 1 << 20;
 
 /// One part in eight is held in reserve: fragmentation of the allocator, and the kernel's socket buffers.
 const RESERVE_PART: u64 = 8;
-/// The program itself, the directory of accounts, the queues of the log and the audit trail, and the responses of the
-/// management plane.
+/// The program itself, the directory of accounts, the queues of the log and the audit trail, the responses of the
+/// management plane, and one password hash.
 const PROCESS_BYTES: u64 = 32 * MIB;
 /// An executor: memory registered for direct I/O, rings, hashers, its stack, and reads whose checks are being computed.
 const EXECUTOR_BYTES: u64 = 8 * MIB;
@@ -23,8 +23,15 @@ pub(crate) const CONNECTIONS_MIN: u64 = 64;
 pub(crate) const MANAGEMENT_CONNECTIONS_MIN: u64 = 16;
 /// Maximum connections of the management plane: a few operators and probes, even while the data plane is flooded.
 pub(crate) const MANAGEMENT_CONNECTIONS_MAX: usize = 1024;
+/// The console's listener, if it is open, always gets at least this many. Few, so that the smallest limit hardly grows.
+pub(crate) const CONSOLE_CONNECTIONS_MIN: u64 = 6;
+/// Maximum connections of the console's listener. It serves visitors, several hundred of them with a browser each.
+pub(crate) const CONSOLE_CONNECTIONS_MAX: usize = 4096;
+/// A password hash, while it is computed, rounded up.
+pub(crate) const PASSWORD_HASH_BYTES: u64 = cairn_sharing::PASSWORD_HASH_BYTES.next_multiple_of(MIB);
 /// The smallest limit that any configuration can run in: one executor and one slice, without TLS.
-pub(crate) const LIMIT_BYTES_MIN: u64 = limit_min(1, 1, connections_min(CONNECTION_BYTES, CONNECTION_BYTES));
+pub(crate) const LIMIT_BYTES_MIN: u64 =
+    limit_min(1, 1, connections_min(CONNECTION_BYTES, CONNECTION_BYTES, None));
 
 /// Bytes that do not depend on the load.
 pub(crate) const fn fixed(executors: usize, slices: usize) -> u64 {
@@ -36,9 +43,17 @@ pub(crate) const fn without_reserve(limit: u64) -> u64 {
     limit - limit / RESERVE_PART
 }
 
-/// Bytes that the minimum number of connections of both planes can hold.
-pub(crate) const fn connections_min(connection_bytes: u64, management_connection_bytes: u64) -> u64 {
-    CONNECTIONS_MIN * connection_bytes + MANAGEMENT_CONNECTIONS_MIN * management_connection_bytes
+/// Bytes that the minimum number of connections of all listeners can hold. Without a console, its connections need none.
+pub(crate) const fn connections_min(
+    connection_bytes: u64,
+    management_connection_bytes: u64,
+    console_connection_bytes: Option<u64>,
+) -> u64 {
+    let console = match console_connection_bytes {
+        Some(bytes) => CONSOLE_CONNECTIONS_MIN * bytes,
+        None => 0,
+    };
+    CONNECTIONS_MIN * connection_bytes + MANAGEMENT_CONNECTIONS_MIN * management_connection_bytes + console
 }
 
 /// The smallest limit to run in, in whole MiB, without a cache and with `connections_min` bytes for connections.

@@ -244,9 +244,9 @@ fn secrets_are_redacted() {
 #[test]
 fn keys_without_effect_bring_a_warning() {
     let environment =
-        production(&[("SERVICE_SHARING_EMBEDS_ENABLED", "true"), ("SERVICE_CONSOLE_BIND", "127.0.0.1:9")]);
+        production(&[("SERVICE_SHARING_EMBEDS_ENABLED", "true"), ("SERVICE_CONSOLE_ADMIN_ENABLED", "true")]);
     let settings = load(&environment).unwrap();
-    assert_eq!(settings.warnings.len(), 2, "{:?}", settings.warnings);
+    assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
 }
 
 #[test]
@@ -280,7 +280,15 @@ fn encryption_at_rest_is_off_by_default() {
 }
 
 #[test]
-fn both_planes_on_one_port_are_refused() {
+fn two_listeners_on_one_port_are_refused() {
+    for (variable, address) in
+        [("SERVICE_CONSOLE_BIND", "127.0.0.1:7600"), ("SERVICE_CONSOLE_BIND", "[::1]:7601")]
+    {
+        let refusal = load(&production(&[(variable, address)])).unwrap_err();
+        assert!(refusal.contains("different ports") && refusal.contains(variable), "{refusal}");
+        let off = load(&production(&[(variable, address), ("SERVICE_CONSOLE_ENABLED", "false")])).unwrap();
+        assert!(off.server.console_bind.is_none(), "the address of a disabled listener does not matter");
+    }
     let refusal = load(&production(&[("SERVICE_API_BIND", "127.0.0.1:7600")])).unwrap_err();
     assert!(refusal.contains("different ports"), "{refusal}");
 }
@@ -364,14 +372,21 @@ fn each_listener_has_its_own_tls_settings() {
     let common = [("SERVICE_TLS_CERTIFICATE", "/all.crt"), ("SERVICE_TLS_KEY", "/all.key")];
     let with = |more: &[(&'static str, &'static str)]| of(&[&common[..], more].concat());
     assert_eq!(of(&[]), Ok(TlsSettings::default()));
-    assert_eq!(with(&[]), Ok(TlsSettings { s3: pair("all"), api: pair("all") }));
-    assert_eq!(with(&[("SERVICE_TLS_API_ENABLED", "false")]), Ok(TlsSettings { s3: pair("all"), api: None }));
+    assert_eq!(with(&[]), Ok(TlsSettings { s3: pair("all"), api: pair("all"), console: pair("all") }));
+    assert_eq!(
+        with(&[("SERVICE_TLS_API_ENABLED", "false")]),
+        Ok(TlsSettings { s3: pair("all"), api: None, console: pair("all") })
+    );
     let own = [("SERVICE_TLS_API_CERTIFICATE", "/api.crt"), ("SERVICE_TLS_API_KEY", "/api.key")];
-    assert_eq!(with(&own), Ok(TlsSettings { s3: pair("all"), api: pair("api") }));
-    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: pair("api") }));
+    assert_eq!(with(&own), Ok(TlsSettings { s3: pair("all"), api: pair("api"), console: pair("all") }));
+    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: pair("api"), console: None }));
+    let own = [("SERVICE_TLS_CONSOLE_CERTIFICATE", "/c.crt"), ("SERVICE_TLS_CONSOLE_KEY", "/c.key")];
+    assert_eq!(of(&own), Ok(TlsSettings { s3: None, api: None, console: pair("c") }));
+    let without_console = [&own[..], &[("SERVICE_CONSOLE_ENABLED", "false")]].concat();
+    assert_eq!(of(&without_console), Ok(TlsSettings::default()));
     let file = "[server.tls]\ncertificate = \"/all.crt\"\nkey = \"/all.key\"\ns3_enabled = false\n";
     let of_file = load_file(file, &production(&[])).unwrap().server.tls;
-    assert_eq!(of_file, TlsSettings { s3: None, api: pair("all") });
+    assert_eq!(of_file, TlsSettings { s3: None, api: pair("all"), console: pair("all") });
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub use downloads::Visitor;
 pub use error::{SharingError, SharingOpenError, UnlockError};
 pub use limits::{
     LABEL_BYTES_MAX, LINKS_MAX, LINKS_PER_OBJECT_MAX, ORIGINS_MAX, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX,
-    PASSWORD_BYTES_MAX,
+    PASSWORD_BYTES_MAX, PASSWORD_HASH_BYTES,
 };
 pub use password::unlock_token::Unlock;
 pub use policy::{ListenerUrl, ListenerUrls, SharingPolicy};

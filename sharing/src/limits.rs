@@ -10,6 +10,8 @@ pub const LINKS_PER_OBJECT_MAX: usize = 1000;
 pub const LABEL_BYTES_MAX: usize = 256;
 /// Longest password, in bytes. Nothing limits what Argon2 accepts.
 pub const PASSWORD_BYTES_MAX: usize = 1024;
+/// Memory of one password hash, in bytes: the first recommendation of the OWASP Password Storage Cheat Sheet.
+pub const PASSWORD_HASH_BYTES: u64 = 19 * 1024 * 1024;
 /// Origins of an embed.
 pub const ORIGINS_MAX: usize = 100;
 /// Longest origin, in bytes: a host name has at most 253.

@@ -554,6 +554,12 @@ impl Sharing {
         self.shared().environment()
     }
 
+    /// Sets how many passwords are hashed at a time: 1 or 2, which is the default. Each takes
+    /// [`PASSWORD_HASH_BYTES`](crate::PASSWORD_HASH_BYTES) of memory.
+    pub fn limit_password_hashes(&self, at_a_time: usize) {
+        self.hashing.limit(at_a_time);
+    }
+
     /// Makes what waits durable, and ends the threads. Blocks. Later changes are refused with [`SharingError::ShuttingDown`].
     pub fn close(&self) {
         self.shared().begin_closing();

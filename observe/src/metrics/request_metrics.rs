@@ -56,7 +56,7 @@ impl std::hash::Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_usize(self.route.0.addr());
         state.write_usize(self.operation.0.addr());
-        state.write_usize(usize::from(self.method) << 1 | usize::from(self.plane == Plane::Data));
+        state.write_usize(usize::from(self.method) << 2 | self.plane as usize);
     }
 }
 

@@ -74,7 +74,11 @@ impl Certificates {
     /// # Errors
     /// [`CertificateError`] if a certificate cannot be used or a thread cannot be started.
     pub(crate) fn load(settings: &TlsSettings, executors: usize) -> Result<Self, CertificateError> {
-        let configured = [(Plane::Data, &settings.s3), (Plane::Management, &settings.api)];
+        let configured = [
+            (Plane::Data, &settings.s3),
+            (Plane::Management, &settings.api),
+            (Plane::Console, &settings.console),
+        ];
         if configured.iter().all(|(_, files)| files.is_none()) {
             return Ok(Self::default());
         }

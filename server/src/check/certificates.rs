@@ -19,6 +19,13 @@ pub(super) fn management(settings: &Settings) -> Finding {
     certificate(settings.server.tls.api.as_ref())
 }
 
+pub(super) fn console(settings: &Settings) -> Finding {
+    match settings.server.console_bind {
+        Some(_) => certificate(settings.server.tls.console.as_ref()),
+        None => Finding::ok("off"),
+    }
+}
+
 fn certificate(files: Option<&PairFiles>) -> Finding {
     let Some(files) = files else { return Finding::ok("plain HTTP") };
     let pair = match load_pair(files) {

@@ -12,6 +12,13 @@ pub(super) fn management(settings: &Settings) -> Finding {
     listener(settings, &keys::API_BIND, &settings.server.api_bind)
 }
 
+pub(super) fn console(settings: &Settings) -> Finding {
+    match &settings.server.console_bind {
+        Some(bind) => listener(settings, &keys::CONSOLE_BIND, bind),
+        None => Finding::ok(format!("off ({})", settings.values.source(&keys::CONSOLE_ENABLED))),
+    }
+}
+
 fn listener(settings: &Settings, key: &Key, bind: &BindAddress) -> Finding {
     let (source, address) = (settings.values.source(key), bind.address);
     let shown = if bind.text == address.to_string() {

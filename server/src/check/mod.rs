@@ -105,8 +105,10 @@ const CONFIGURED_CHECKS: &[Named<OfSettings>] = &[
     ("master key", store::master_key),
     ("data plane", listeners::data),
     ("management plane", listeners::management),
+    ("console", listeners::console),
     ("data plane's TLS", certificates::data),
     ("management's TLS", certificates::management),
+    ("console's TLS", certificates::console),
 ];
 
 /// Checks everything that a start with these options needs. If the configuration is invalid, only the host is checked.

@@ -46,8 +46,8 @@ keys! {
      "The address of the S3 data plane.";
     API_BIND: "server.api_bind", Some("SERVICE_API_BIND"), Kind::Address, Some("127.0.0.1:7601"), Built,
      "The address of the management plane.";
-    CONSOLE_BIND: "server.console_bind", Some("SERVICE_CONSOLE_BIND"), Kind::Address, Some("127.0.0.1:7602"), NotBuilt,
-     "The address of the web console.";
+    CONSOLE_BIND: "server.console_bind", Some("SERVICE_CONSOLE_BIND"), Kind::Address, Some("127.0.0.1:7602"), Built,
+     "The address of the console's listener, which serves share links. There is no web console in this version.";
     DATA_DIR: "server.data_dir", Some("SERVICE_DATA_DIR"), Kind::Path, Some("/var/lib/cairn"), Built,
      "The folder in which everything is stored. With `--dev` the default is `./cairn-data`.";
     EXECUTORS: "server.executors", None, integer(0, 1024), Some("0"), Built,
@@ -105,11 +105,11 @@ keys! {
      "The management plane's own certificate. When not set, `certificate`.";
     TLS_API_KEY: "server.tls.api_key", Some("SERVICE_TLS_API_KEY"), Kind::Path, None, Built,
      "The private key of the management plane's own certificate. Required with that certificate.";
-    TLS_CONSOLE_ENABLED: "server.tls.console_enabled", Some("SERVICE_TLS_CONSOLE_ENABLED"), Kind::Flag, None, NotBuilt,
-     "Whether the web console speaks TLS. When not set, it does if it has a certificate.";
-    TLS_CONSOLE_CERTIFICATE: "server.tls.console_certificate", Some("SERVICE_TLS_CONSOLE_CERTIFICATE"), Kind::Path, None, NotBuilt,
+    TLS_CONSOLE_ENABLED: "server.tls.console_enabled", Some("SERVICE_TLS_CONSOLE_ENABLED"), Kind::Flag, None, Built,
+     "Whether the console's listener speaks TLS. When not set, it does if it has a certificate.";
+    TLS_CONSOLE_CERTIFICATE: "server.tls.console_certificate", Some("SERVICE_TLS_CONSOLE_CERTIFICATE"), Kind::Path, None, Built,
      "The console's own certificate. When not set, `certificate`.";
-    TLS_CONSOLE_KEY: "server.tls.console_key", Some("SERVICE_TLS_CONSOLE_KEY"), Kind::Path, None, NotBuilt,
+    TLS_CONSOLE_KEY: "server.tls.console_key", Some("SERVICE_TLS_CONSOLE_KEY"), Kind::Path, None, Built,
      "The private key of the console's own certificate. Required with that certificate.";
 
     CACHE_BYTES: "storage.cache_bytes", None, bytes(0, 16 * TIB), None, Built,
@@ -169,9 +169,14 @@ keys! {
     REQUIRE_EXPIRATION: "sharing.require_expiration", None, Kind::Flag, Some("false"), Built,
      "Whether every share and embed must expire.";
     SHARE_BASE_URL: "sharing.share_base_url", None, Kind::Url, None, Built,
-     "The base URL of shares. When not set, the console's address.";
+     "The base URL of shares. When not set, the console's address, or the management plane's without a console.";
     EMBED_BASE_URL: "sharing.embed_base_url", None, Kind::Url, None, Built,
      "The base URL of embeds. When not set, the data plane's address.";
+
+    CONSOLE_ENABLED: "console.enabled", None, Kind::Flag, Some("true"), Built,
+     "Whether the console's listener is opened. Without it, share links are served on the management plane only.";
+    CONSOLE_ADMIN_ENABLED: "console.admin_enabled", None, Kind::Flag, Some("true"), NotBuilt,
+     "Whether the console serves administration besides share links. This version has no administration there.";
 
     LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), Built,
      "How often lifecycle rules are applied.";

@@ -10,6 +10,7 @@ use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
 use cairn_sharing::SharingPolicy;
 
+use super::key::Key;
 use super::keys;
 use super::problem::{ConfigError, Problem};
 use super::reader::{Reader, number};
@@ -56,8 +57,8 @@ pub struct ServerSettings {
     pub s3_bind: BindAddress,
     /// The management plane's address.
     pub api_bind: BindAddress,
-    /// The console's address; not used in this build.
-    pub console_bind: BindAddress,
+    /// The console's address; `None` if its listener is disabled.
+    pub console_bind: Option<BindAddress>,
     /// The folder of the store.
     pub data_dir: PathBuf,
     /// Executors; `None`: one per core.
@@ -160,6 +161,7 @@ impl Reader<'_> {
         let s3_bind = self.address(&keys::S3_BIND);
         let api_bind = self.address(&keys::API_BIND);
         let console_bind = self.address(&keys::CONSOLE_BIND);
+        let has_console = self.flag(&keys::CONSOLE_ENABLED);
         let data_dir =
             self.read(
                 &keys::DATA_DIR,
@@ -173,7 +175,7 @@ impl Reader<'_> {
         let trusted_proxies = self.trusted_proxies();
         let executors: Option<usize> = self.number(&keys::EXECUTORS);
         let memory_limit = self.optional(&keys::MEMORY_LIMIT, number);
-        let tls = self.tls();
+        let tls = self.tls(has_console.unwrap_or(true));
         let shutdown_grace_period = self.seconds(&keys::SHUTDOWN_GRACE);
         let connections_max = self.number(&keys::CONNECTIONS_MAX);
         let connections_per_client_max: Option<usize> = self.number(&keys::CONNECTIONS_PER_CLIENT);
@@ -185,7 +187,7 @@ impl Reader<'_> {
         Some(ServerSettings {
             s3_bind: s3_bind?,
             api_bind: api_bind?,
-            console_bind: console_bind?,
+            console_bind: Some(console_bind?).filter(|_| has_console != Some(false)),
             data_dir: data_dir?,
             executors: executors.map(|count| if count == 0 { None } else { Some(count) })?,
             memory_limit: memory_limit?,
@@ -373,14 +375,27 @@ impl Settings {
     }
 }
 
-/// The two planes must have different ports. (Port 0 means any free port.)
+/// The listeners must have different ports. (Port 0 means any free port.)
 fn check_binds(server: &ServerSettings, problems: &mut Vec<Problem>) {
-    let (s3, api) = (server.s3_bind.address, server.api_bind.address);
-    if s3.port() != 0 && s3.port() == api.port() {
-        problems.push(Problem::Inconsistent(format!(
-            "{} and {} must have different ports",
-            keys::S3_BIND.variable(),
-            keys::API_BIND.variable()
-        )));
+    let mut listeners = server.listeners();
+    while let Some((key, bind)) = listeners.pop() {
+        for (other, same) in &listeners {
+            let port = bind.address.port();
+            if port != 0 && port == same.address.port() {
+                let (one, two) = (other.variable(), key.variable());
+                problems.push(Problem::Inconsistent(format!(
+                    "{one} and {two} must have different ports ({port})"
+                )));
+            }
+        }
+    }
+}
+
+impl ServerSettings {
+    /// Returns the keys and the addresses of all listeners.
+    pub(crate) fn listeners(&self) -> Vec<(&'static Key, &BindAddress)> {
+        let always = [(&keys::S3_BIND, &self.s3_bind), (&keys::API_BIND, &self.api_bind)];
+        let console = self.console_bind.iter().map(|bind| (&keys::CONSOLE_BIND, bind));
+        always.into_iter().chain(console).collect()
     }
 }

@@ -24,6 +24,8 @@ pub struct TlsSettings {
     pub s3: Option<PairFiles>,
     /// The management plane.
     pub api: Option<PairFiles>,
+    /// The console's listener.
+    pub console: Option<PairFiles>,
 }
 
 /// The keys of one listener.
@@ -43,13 +45,20 @@ const API: ListenerKeys = ListenerKeys {
     certificate: &keys::TLS_API_CERTIFICATE,
     key: &keys::TLS_API_KEY,
 };
+const CONSOLE: ListenerKeys = ListenerKeys {
+    enabled: &keys::TLS_CONSOLE_ENABLED,
+    certificate: &keys::TLS_CONSOLE_CERTIFICATE,
+    key: &keys::TLS_CONSOLE_KEY,
+};
 
 impl Reader<'_> {
-    pub(super) fn tls(&mut self) -> Option<TlsSettings> {
+    /// Reads the section. Without a console, its keys have no effect.
+    pub(super) fn tls(&mut self, has_console: bool) -> Option<TlsSettings> {
         let common = self.pair(&keys::TLS_CERTIFICATE, &keys::TLS_KEY);
         let s3 = self.listener(&S3, common.as_ref());
         let api = self.listener(&API, common.as_ref());
-        Some(TlsSettings { s3: s3?, api: api? })
+        let console = self.listener(&CONSOLE, common.as_ref());
+        Some(TlsSettings { s3: s3?, api: api?, console: console?.filter(|_| has_console) })
     }
 
     fn listener(&mut self, keys: &ListenerKeys, common: Option<&PairFiles>) -> Option<Option<PairFiles>> {

@@ -12,12 +12,15 @@ use std::path::Path;
 use super::program;
 use super::quote::{python_string, shell_word};
 use crate::config::{Key, Settings, keys};
+use crate::serve::Addresses;
 
 /// The values that the banner shows.
 struct Facts {
     /// The addresses of the planes, as URLs.
     data: String,
     management: String,
+    /// Where shares are served, if not on the management plane only.
+    console: Option<String>,
     access_key: String,
     secret_key: String,
     token: String,
@@ -26,11 +29,13 @@ struct Facts {
 }
 
 /// Returns the text of the banner.
-pub(crate) fn write(settings: &Settings, data: SocketAddr, management: SocketAddr) -> String {
+pub(crate) fn write(settings: &Settings, addresses: Addresses) -> String {
     let auth = &settings.auth;
+    let Addresses { data, management, console } = addresses;
     let facts = Facts {
         data: url(data, settings.server.tls.s3.is_some()),
         management: url(management, settings.server.tls.api.is_some()),
+        console: console.map(|address| url(address, settings.server.tls.console.is_some())),
         access_key: auth.root_access_key.clone(),
         secret_key: auth.root_secret_key.expose().to_owned(),
         token: auth.management_system_token.expose().to_owned(),
@@ -95,6 +100,7 @@ export SERVICE_CA_CERTIFICATE={authority}  # cairn
 /// The addresses, the data folder and the credentials, unquoted.
 fn overview(settings: &Settings, facts: &Facts) -> String {
     let Facts { data, management, access_key, secret_key, token, .. } = facts;
+    let shares = facts.console.as_ref().map(|url| format!("\n  shares      {url}")).unwrap_or_default();
     let mut secrets = String::new();
     if let Some(file) = &settings.dev_secrets {
         // Writing to a string does not fail.
@@ -105,7 +111,7 @@ fn overview(settings: &Settings, facts: &Facts) -> String {
 Cairn is ready. This is a development server, reachable from this machine only.
 
   S3          {data}
-  management  {management}
+  management  {management}{shares}
   data        {folder}{secrets}
 
   access key        {access_key}
@@ -231,7 +237,10 @@ mod tests {
 
     fn guide(settings: &Settings) -> String {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
-        write(settings, address(7600), address(7601))
+        write(
+            settings,
+            Addresses { data: address(7600), management: address(7601), console: Some(address(7602)) },
+        )
     }
 
     /// Secrets were not quoted: a shell expanded parts of them, and a quote ended the program.
@@ -249,6 +258,7 @@ mod tests {
         assert!(text.contains(r#"aws_secret_access_key="a'b\"c$HOME`id`\\!0123","#), "{text}");
         assert!(text.contains(&format!("\nexport SERVICE_MANAGEMENT_TOKEN={}\n", shell_word(TOKEN))));
         assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
+        assert!(text.contains("\n  shares      http://127.0.0.1:7602\n"), "{text}");
     }
 
     #[test]

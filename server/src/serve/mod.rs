@@ -7,6 +7,7 @@
 
 mod audit;
 mod directory;
+mod no_shares;
 mod planes;
 mod ports;
 mod sharing;
@@ -42,6 +43,7 @@ use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{self, Heartbeats, Watchdog};
 use crate::host::{open_files, protection};
 use crate::load::{Mode, ServeOptions, Sources};
+pub(crate) use planes::Addresses;
 use planes::{Listeners, Shared};
 use shutdown::Shutdown;
 
@@ -52,6 +54,8 @@ pub struct Ready {
     pub data: SocketAddr,
     /// The management plane's address.
     pub management: SocketAddr,
+    /// The console's address, which serves shares; `None` if it is disabled.
+    pub console: Option<SocketAddr>,
     /// The banner to print; with `--dev` only.
     pub banner: Option<String>,
 }
@@ -91,7 +95,9 @@ pub fn serve(
     announce(&settings, &warnings);
     let manager = ServiceManager::of(environment);
     let tell_ready = |ready: &Ready| {
-        manager.ready(&format!("Ready: S3 on {}, management on {}", ready.data, ready.management));
+        let Ready { data, management, console, .. } = *ready;
+        let addresses = Addresses { data, management, console };
+        manager.ready(&format!("Ready: {}", addresses.ready_text()));
         on_ready(ready);
     };
     let watchdog = watchdog::limit(environment);
@@ -168,23 +174,18 @@ fn serve_store(
     let certificates =
         Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
     let listeners = planes::bind(settings, executors, &certificates)?;
-    let Some((data, management)) =
-        listeners.first().map(|first| (first.data.local_addr(), first.management.local_addr()))
-    else {
+    let Some(addresses) = listeners.first().map(Listeners::addresses) else {
         return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
     };
-    let webhooks = webhooks::open(settings, &opened.store, vec![data, management])?;
-    let listeners_of_links = ListenerUrls {
-        share: ListenerUrl { address: management, is_secure: certificates.of(Plane::Management).is_some() },
-        embed: ListenerUrl { address: data, is_secure: certificates.of(Plane::Data).is_some() },
-    };
+    let webhooks = webhooks::open(settings, &opened.store, addresses.all().collect())?;
+    let listeners_of_links = listeners_of_links(addresses, &certificates);
     let sharing = sharing::open(settings, &opened.store, listeners_of_links)?;
+    sharing.limit_password_hashes(plan.budget.password_hashes);
     let shutdown = Shutdown::new(executors);
     let serving = Serving {
         certificates,
         listeners,
-        data,
-        management,
+        addresses,
         webhooks: Arc::clone(&webhooks),
         sharing: Arc::clone(&sharing),
     };
@@ -194,12 +195,23 @@ fn serve_store(
     served
 }
 
+/// Returns where visitors find links.
+fn listeners_of_links(addresses: Addresses, certificates: &Certificates) -> ListenerUrls {
+    let url = |address, plane| ListenerUrl { address, is_secure: certificates.of(plane).is_some() };
+    ListenerUrls {
+        share: match addresses.console {
+            Some(console) => url(console, Plane::Console),
+            None => url(addresses.management, Plane::Management),
+        },
+        embed: url(addresses.data, Plane::Data),
+    }
+}
+
 /// What is opened in the end, before the executors are started.
 struct Serving {
     certificates: Certificates,
     listeners: Vec<Listeners>,
-    data: SocketAddr,
-    management: SocketAddr,
+    addresses: Addresses,
     webhooks: Arc<Webhooks>,
     sharing: Arc<Sharing>,
 }
@@ -213,7 +225,7 @@ fn serve_listeners(
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
     let Plan { settings, budget, mode, watchdog } = plan;
-    let Serving { certificates, listeners, data, management, webhooks, sharing } = serving;
+    let Serving { certificates, listeners, addresses, webhooks, sharing } = serving;
     let executors = budget.executors;
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
@@ -245,6 +257,7 @@ fn serve_listeners(
         shutdown: shutdown.clone(),
         connections_max,
         management_connections_max: connections_max.min(budget.management_connections_max),
+        console_connections_max: connections_max.min(budget.console_connections_max),
         verifications,
         throttle: CredentialThrottle::default(),
         readiness,
@@ -252,9 +265,11 @@ fn serve_listeners(
     };
     let running = start_executors(listeners, &shared)?;
     executors_serve.store(true, Ordering::Release);
-    tracing::info!(target: "service", %data, %management, executors, "ready");
-    let banner = (*mode == Mode::Dev).then(|| banner::write(&shared.settings, data, management));
-    on_ready(&Ready { data, management, banner });
+    let Addresses { data, management, console } = addresses;
+    let console_shown = console.map(tracing::field::display);
+    tracing::info!(target: "service", %data, %management, console = console_shown, executors, "ready");
+    let banner = (*mode == Mode::Dev).then(|| banner::write(&shared.settings, addresses));
+    on_ready(&Ready { data, management, console, banner });
     let _watchdog = Watchdog::start(heartbeats, *watchdog, manager.clone()).map_err(ServeError::Threads)?;
     Ok(running.join()?)
 }
@@ -296,7 +311,9 @@ fn all_started(count: usize, reports: &Receiver<Result<(), ServeError>>) -> Resu
 fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
     let budget = budget::of_settings(settings)?;
     let Budget { limit, executors, slices, cache_bytes, buffers, .. } = budget;
-    let Budget { connections_max, management_connections_max, .. } = budget;
+    let Budget {
+        connections_max, management_connections_max, console_connections_max, password_hashes, ..
+    } = budget;
     tracing::info!(
         target: "service",
         limit,
@@ -307,6 +324,8 @@ fn budget_of(settings: &Settings) -> Result<Budget, ServeError> {
         slices,
         connections_max,
         management_connections_max,
+        console_connections_max,
+        password_hashes,
         "memory divided"
     );
     let configured = settings.server.connections_max;

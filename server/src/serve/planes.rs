@@ -1,4 +1,4 @@
-//! Serves the data plane and the management plane on one executor.
+//! Serves the data plane, the management plane and the console on one executor.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +17,7 @@ use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
 use cairn_observe::{AuditLog, Plane};
 use cairn_s3::{S3Options, S3Service};
-use cairn_sharing::{PublicLinks, Sharing};
+use cairn_sharing::{PublicLinks, ShareService, Sharing};
 use cairn_webhooks::Webhooks;
 
 use super::shutdown::Shutdown;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) connections_max: usize,
     /// The limit of the management plane, from the limit on open files and the memory budget.
     pub(crate) management_connections_max: usize,
+    /// The limit of the console, likewise.
+    pub(crate) console_connections_max: usize,
     pub(crate) verifications: Verifications,
     /// Throttles wrong credentials on both planes.
     pub(crate) throttle: CredentialThrottle,
@@ -54,6 +56,40 @@ pub(crate) struct Shared {
 pub(crate) struct Listeners {
     pub(crate) data: Listener,
     pub(crate) management: Listener,
+    /// Serves shares; `None` if it is disabled.
+    pub(crate) console: Option<Listener>,
+}
+
+/// The addresses of the listeners, with the actual ports where port 0 was configured.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Addresses {
+    pub(crate) data: SocketAddr,
+    pub(crate) management: SocketAddr,
+    pub(crate) console: Option<SocketAddr>,
+}
+
+impl Listeners {
+    pub(crate) fn addresses(&self) -> Addresses {
+        Addresses {
+            data: self.data.local_addr(),
+            management: self.management.local_addr(),
+            console: self.console.as_ref().map(Listener::local_addr),
+        }
+    }
+}
+
+impl Addresses {
+    /// Returns all addresses.
+    pub(crate) fn all(self) -> impl Iterator<Item = SocketAddr> {
+        [self.data, self.management].into_iter().chain(self.console)
+    }
+
+    /// Returns how a person would read where the service is ready.
+    pub(crate) fn ready_text(self) -> String {
+        let Self { data, management, console } = self;
+        let console = console.map(|address| format!(", shares on {address}")).unwrap_or_default();
+        format!("S3 on {data}, management on {management}{console}")
+    }
 }
 
 /// Binds every port, once per executor.
@@ -71,6 +107,10 @@ pub(crate) fn bind(
     };
     let data = bind_one(settings.server.s3_bind.address, &keys::S3_BIND)?;
     let management = bind_one(settings.server.api_bind.address, &keys::API_BIND)?;
+    let console: Vec<Option<Listener>> = match &settings.server.console_bind {
+        Some(bind) => bind_one(bind.address, &keys::CONSOLE_BIND)?.into_iter().map(Some).collect(),
+        None => (0..executors).map(|_| None).collect(),
+    };
     let configured = |listener: Listener, plane| {
         let listener = listener.with_trusted_proxies(settings.server.trusted_proxies.clone());
         match certificates.of(plane) {
@@ -78,11 +118,12 @@ pub(crate) fn bind(
             None => listener,
         }
     };
-    let of_executor = |(data, management)| Listeners {
+    let of_executor = |((data, management), console): ((Listener, Listener), Option<Listener>)| Listeners {
         data: configured(data, Plane::Data),
         management: configured(management, Plane::Management),
+        console: console.map(|listener| configured(listener, Plane::Console)),
     };
-    Ok(data.into_iter().zip(management).map(of_executor).collect())
+    Ok(data.into_iter().zip(management).zip(console).map(of_executor).collect())
 }
 
 /// Returns the sources of the ports' metrics. Each listener of a port has the counts of all executors.
@@ -90,13 +131,16 @@ pub(crate) fn metric_sources(
     listeners: &[Listeners],
     certificates: Certificates,
 ) -> io::Result<MetricSources> {
-    let ports = listeners.first().map(|first| {
-        vec![(Plane::Data, first.data.metrics()), (Plane::Management, first.management.metrics())]
-    });
-    MetricSources::start(ports.unwrap_or_default(), Box::new(move || certificates.readings()))
+    let mut ports = Vec::new();
+    if let Some(first) = listeners.first() {
+        ports.push((Plane::Data, first.data.metrics()));
+        ports.push((Plane::Management, first.management.metrics()));
+        ports.extend(first.console.iter().map(|console| (Plane::Console, console.metrics())));
+    }
+    MetricSources::start(ports, Box::new(move || certificates.readings()))
 }
 
-/// Serves both planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could
+/// Serves all planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could
 /// not start.
 pub(crate) async fn serve(
     executor: ExecutorIndex,
@@ -109,11 +153,12 @@ pub(crate) async fn serve(
             let links =
                 PublicLinks::new(Arc::clone(&shared.sharing), Rc::clone(&engine), Arc::clone(&shared.audit));
             let management = management_service(Rc::clone(&engine), Rc::clone(&links), &shared);
+            let console = ShareService::new(Rc::clone(&links));
             let data = data_service(Rc::clone(&engine), links, listeners.data.local_addr(), &shared);
             started(Ok(()));
-            let serve_data = serve_data(listeners.data, data, &shared);
+            let serve_data = serve_visitors(listeners.data, data, listeners.console, console, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
-            let serve_both = async {
+            let serve_all = async {
                 futures_lite::future::zip(serve_data, serve_management).await;
             };
             let beside = async {
@@ -123,7 +168,7 @@ pub(crate) async fn serve(
                 )
                 .await;
             };
-            futures_lite::future::or(serve_both, beside).await;
+            futures_lite::future::or(serve_all, beside).await;
         }
         Err(error) => started(Err(error.into())),
     }
@@ -217,9 +262,23 @@ async fn run_background_tasks(executor: ExecutorIndex, engine: Rc<Engine>, share
     std::future::pending().await
 }
 
-async fn serve_data(listener: Listener, service: Rc<S3Service>, shared: &Shared) {
-    let limits = limits(&shared.settings, shared.connections_max);
-    cairn_net::serve(listener, service, limits, shared.shutdown.data.clone()).await;
+/// Serves the data plane and the console: the users' requests, which end together at a shutdown.
+async fn serve_visitors(
+    data_listener: Listener,
+    data: Rc<S3Service>,
+    console_listener: Option<Listener>,
+    console: Rc<ShareService>,
+    shared: &Shared,
+) {
+    let drain = || shared.shutdown.data.clone();
+    let of_data = limits(&shared.settings, shared.connections_max);
+    let of_console = limits(&shared.settings, shared.console_connections_max);
+    let serve_console = async {
+        if let Some(listener) = console_listener {
+            cairn_net::serve(listener, console, of_console, drain()).await;
+        }
+    };
+    futures_lite::future::zip(cairn_net::serve(data_listener, data, of_data, drain()), serve_console).await;
     shared.shutdown.data_plane_ended();
 }
 

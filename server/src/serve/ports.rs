@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::config::{Settings, keys};
+use crate::config::Settings;
 use crate::error::ServeError;
 use crate::host::port::{self, PortError};
 
@@ -64,9 +64,8 @@ fn wait_until_free(settings: &Settings) -> Result<(), ServeError> {
 }
 
 fn find_taken(settings: &Settings) -> Vec<PortError> {
-    let server = &settings.server;
-    [(&keys::S3_BIND, &server.s3_bind), (&keys::API_BIND, &server.api_bind)]
-        .into_iter()
+    let listeners = settings.server.listeners().into_iter();
+    listeners
         .filter_map(|(key, bind)| {
             let error = port::try_listen(bind.address).err()?;
             Some(PortError::new(bind.address, settings.values.source(key), error))

@@ -1,4 +1,4 @@
-//! The order of a shutdown: the data plane stops first, then the management plane.
+//! The order of a shutdown: the data plane and the console stop first, then the management plane.
 //!
 //! While requests on the data plane finish, the management plane still responds: `/ready` with 503, so that load balancers
 //! send requests elsewhere, and `/health` with 200, so that the process is not killed. Invariant: the management plane stops
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use cairn_net::Drain;
 
-/// The drains of both planes, shared by all executors.
+/// The drains of the planes, shared by all executors.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
-    /// The drain of the data plane. Readiness uses it too.
+    /// The drain of the data plane and of the console. Readiness uses it too.
     pub(crate) data: Drain,
     /// The drain of the management plane. It begins when the data plane has ended on every executor.
     pub(crate) management: Drain,
@@ -21,7 +21,7 @@ pub(crate) struct Shutdown {
 }
 
 impl Shutdown {
-    /// Creates the drains for this number of executors, each of which serves both planes.
+    /// Creates the drains for this number of executors, each of which serves all planes.
     pub(crate) fn new(executors: usize) -> Self {
         Self {
             data: Drain::new(),
@@ -30,7 +30,7 @@ impl Shutdown {
         }
     }
 
-    /// Reports that this executor's data plane has ended. After the last one, the management plane gets the rest of the grace
+    /// Reports that this executor's data plane and console have ended. After the last one, the management plane gets the rest of the grace
     /// period.
     ///
     /// # Panics

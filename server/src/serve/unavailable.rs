@@ -1,8 +1,8 @@
 //! Serves refusals when the store has a newer format.
 //!
 //! The store is neither opened nor locked. If the process ended, a service manager would restart it again and again. Instead,
-//! `/health` responds with 200, `/ready` with 503 and the reason, and the data plane with 503 to every request, until the
-//! process is replaced by a program that supports the format.
+//! `/health` responds with 200, `/ready` with 503 and the reason, and the data plane and the console with 503 to every
+//! request, until the process is replaced by a program that supports the format.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use cairn_engine::OpenError;
 use cairn_identity::CredentialThrottle;
 use cairn_s3::UnavailableService;
 
+use super::no_shares::NoShares;
 use super::planes::{self, Listeners};
 use super::shutdown::Shutdown;
 use super::signals;
@@ -44,7 +45,7 @@ impl Readiness for Closed {
     }
 }
 
-/// Refuses requests on both planes until a signal ends the process.
+/// Refuses requests on all planes until a signal ends the process.
 ///
 /// # Errors
 /// As those of [`crate::serve`].
@@ -109,9 +110,16 @@ async fn serve_planes(
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);
+    let serve_console = async {
+        if let Some(listener) = listeners.console {
+            let limits = planes::limits(settings, connections_max.min(MANAGEMENT_CONNECTIONS_MAX));
+            cairn_net::serve(listener, NoShares::new(), limits, shutdown.data.clone()).await;
+        }
+    };
     let serve_data = async {
         let limits = planes::limits(settings, connections_max);
-        cairn_net::serve(listeners.data, UnavailableService::new(), limits, shutdown.data.clone()).await;
+        let data = cairn_net::serve(listeners.data, UnavailableService::new(), limits, shutdown.data.clone());
+        futures_lite::future::zip(data, serve_console).await;
         shutdown.data_plane_ended();
     };
     let management_max = connections_max.min(MANAGEMENT_CONNECTIONS_MAX);

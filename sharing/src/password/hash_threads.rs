@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Hashes that are computed at a time.
+/// Hashes that are computed at a time, at most.
 pub(crate) const HASH_THREADS_MAX: usize = 2;
 /// Hashes that may wait: about a second of work.
 const WAITING_MAX: usize = 64;
@@ -21,12 +21,18 @@ const NICENESS: i32 = 10;
 
 type Job = Box<dyn FnOnce(&mut HashMemory) + Send>;
 
-#[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
     threads: usize,
+    threads_max: usize,
     idle: usize,
     is_closed: bool,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self { jobs: VecDeque::new(), threads: 0, threads_max: HASH_THREADS_MAX, idle: 0, is_closed: false }
+    }
 }
 
 #[derive(Default)]
@@ -53,6 +59,11 @@ impl Queue {
 }
 
 impl HashThreads {
+    /// Sets how many hashes are computed at a time, from 1 to [`HASH_THREADS_MAX`]. Call it before the first hash.
+    pub(crate) fn limit(&self, threads: usize) {
+        self.0.lock().threads_max = threads.clamp(1, HASH_THREADS_MAX);
+    }
+
     /// Runs a computation on one of the threads. It is skipped if the caller has dropped the future before its turn.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
@@ -76,7 +87,7 @@ impl HashThreads {
         if state.jobs.len() >= WAITING_MAX {
             return Err(NotHashed::Busy);
         }
-        if state.idle <= state.jobs.len() && state.threads < HASH_THREADS_MAX {
+        if state.idle <= state.jobs.len() && state.threads < state.threads_max {
             let queue = Arc::clone(&self.0);
             let thread =
                 std::thread::Builder::new().name("password-hash".to_owned()).spawn(move || run(&queue));

@@ -6,6 +6,7 @@
 //! The parameters are stored, so that later versions can choose others. The generation is random and changes with every change
 //! of the password; unlock tokens contain it.
 
+use crate::limits::PASSWORD_HASH_BYTES;
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use serde::{Deserialize, Serialize};
 use std::io;
@@ -14,6 +15,7 @@ use zeroize::Zeroizing;
 
 /// Memory of one hash in KiB, and passes over it: the first recommendation of the OWASP Password Storage Cheat Sheet.
 pub(crate) const MEMORY_KIB: u32 = 19 * 1024;
+const _: () = assert!(MEMORY_KIB as u64 * 1024 == PASSWORD_HASH_BYTES);
 const ITERATIONS: u32 = 2;
 /// More than any version has used. A damaged record must not claim all memory.
 const MEMORY_KIB_MAX: u32 = 64 * 1024;

@@ -1,0 +1,65 @@
+//! The console's listener while the store is not open: answers every request with 503.
+
+use std::rc::Rc;
+
+use cairn_http1::{Method, ResponseHead, StatusCode};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_observe::{Plane, log_exchange};
+
+const ERROR_CODE: &str = "NOT_READY";
+
+/// Refuses every request and closes its connection, so that the visitor's next request may reach a working server.
+pub(super) struct NoShares(());
+
+impl NoShares {
+    /// Creates the service of this executor.
+    pub(super) fn new() -> Rc<Self> {
+        Rc::new(Self(()))
+    }
+}
+
+/// Builds the response to any visitor. It says nothing about what is stored.
+fn refusal(is_head: bool, request_id: &str) -> Response {
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    let body = format!(
+        r#"{{"error":{{"code":"{ERROR_CODE}","message":"the server does not open its store, which a newer program has made; its operator must start that program","request_id":"{request_id}"}}}}"#
+    );
+    let mut head = ResponseHead::new(status);
+    let fields = [
+        ("content-type", "application/json"),
+        ("cache-control", "no-store"),
+        ("x-content-type-options", "nosniff"),
+        ("x-request-id", request_id),
+    ];
+    for (name, value) in fields {
+        head.header(name, value);
+    }
+    let meta = ResponseMeta {
+        status,
+        route: "",
+        operation: "",
+        request_id: request_id.to_owned(),
+        principal: None,
+        error_code: Some(ERROR_CODE),
+    };
+    let body = if is_head {
+        ResponseBody::Omitted { length: Some(body.len() as u64) }
+    } else {
+        ResponseBody::Full(body.into_bytes())
+    };
+    Response { head, body, meta, close: true }
+}
+
+impl Service for NoShares {
+    async fn call(&self, request: &Request, _body: &mut RequestBody<'_>) -> Response {
+        refusal(*request.head.method() == Method::HEAD, &request.id)
+    }
+
+    fn reject(&self, _reason: Rejection, request_id: &str) -> Response {
+        refusal(false, request_id)
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_exchange(Plane::Console, exchange, None);
+    }
+}
