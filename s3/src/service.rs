@@ -264,7 +264,9 @@ impl Service for S3Service {
         if PublicLinks::is_embed_path(request.head.path())
             && let Some(links) = &self.links
         {
-            return links.answer_embed(request).await;
+            let mut response = links.answer_embed(request).await;
+            reply::write_common(&mut response.head, self.ids(&request.id));
+            return response;
         }
         let mut progress = Progress::default();
         let result = self.answer(request, body, &mut progress).await;

@@ -5,10 +5,13 @@
 //! bytes for complete. The payload stays pinned until its last chunk has been sent.
 
 use cairn_engine::{EngineError, OpenObject, PayloadChunk, PayloadReader};
-use cairn_net::{BodySource, Chunk};
+use cairn_net::{BodySource, Chunk, ResponseBody};
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
+
+/// Bodies of up to this many bytes, which are inline payloads, are sent as one buffer.
+const ONE_BUFFER_BYTES_MAX: u64 = cairn_engine::limits::INLINE_BYTES_MAX;
 
 /// A payload whose first chunk has been read and checked.
 pub struct StartedPayload {
@@ -39,6 +42,17 @@ impl StartedPayload {
     #[must_use]
     pub fn into_first_chunk(self) -> Vec<u8> {
         self.first.into_vec()
+    }
+
+    /// Returns the body of a response with these bytes, which are `length`. Small ones are one buffer: this is cheaper than the
+    /// boxes of a stream, and both are sent together with the head. `report` makes what is told why, if a later chunk of a
+    /// stream cannot be read and the response is cut.
+    #[must_use]
+    pub fn into_body<R: Fn(String) + 'static>(self, length: u64, report: impl FnOnce() -> R) -> ResponseBody {
+        if length <= ONE_BUFFER_BYTES_MAX && self.first_chunk().len() as u64 == length {
+            return ResponseBody::Full(self.into_first_chunk());
+        }
+        ResponseBody::Stream { length, source: self.into_source(report()) }
     }
 
     /// Streams the payload. `report` is told why, if a later chunk cannot be read and the response is cut.

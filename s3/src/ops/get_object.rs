@@ -10,10 +10,6 @@ use crate::reply::Reply;
 use cairn_net::ResponseBody;
 use cairn_transfer::StartedPayload;
 
-/// Bodies of up to this many bytes, which are inline payloads, are sent as one buffer: this is cheaper than the boxes
-/// of a stream. Both are sent together with the head.
-const ONE_BUFFER_BYTES_MAX: u64 = cairn_engine::limits::INLINE_BYTES_MAX;
-
 pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
     let (bucket, key) = call.object()?;
     let version = version::requested(call.query)?;
@@ -37,11 +33,9 @@ pub(crate) async fn get_object(call: &Call<'_>) -> S3Result<Reply> {
         return Ok(Reply { head, body: ResponseBody::Full(Vec::new()) });
     }
     let payload = StartedPayload::start(object).await?;
-    let body = if length <= ONE_BUFFER_BYTES_MAX && payload.first_chunk().len() as u64 == length {
-        ResponseBody::Full(payload.into_first_chunk())
-    } else {
+    let body = payload.into_body(length, || {
         let audit = call.audit_context();
-        ResponseBody::Stream { length, source: payload.into_source(move |cause| audit.failed(&cause)) }
-    };
+        move |cause| audit.failed(&cause)
+    });
     Ok(Reply { head, body })
 }

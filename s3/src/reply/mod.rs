@@ -96,7 +96,8 @@ pub(crate) fn failure(error: &S3Error, request: RequestContext<'_>, ids: Respons
     Response { head, body, meta, close: error.closes() }
 }
 
-fn write_common(head: &mut ResponseHead, ids: ResponseIds<'_>) {
+/// Writes the headers that every response of the data plane has.
+pub(crate) fn write_common(head: &mut ResponseHead, ids: ResponseIds<'_>) {
     head.header("x-amz-request-id", ids.request);
     head.header("x-amz-id-2", ids.host);
     head.header("server", SERVER);

@@ -1,30 +1,226 @@
 //! `/e/{token}`: embeds, for pages of other sites.
+//!
+//! The checks come in this order, and the first that fails decides: method, token, revocation and expiry, the configuration, the
+//! page's origin, the use that the browser wants to make of the content, the object, its type, the request's conditions, its range.
+//! Everything is read from the durable state for every request. So a revocation is in force at once, also for a browser that
+//! revalidates what it has.
+
+mod access;
+mod headers;
+mod refusal;
 
 use super::links::PublicLinks;
-use cairn_http1::{ResponseHead, StatusCode};
+use super::read_audit::ReadAudit;
+use crate::denied::DeniedReason;
+use crate::downloads::Visitor;
+use crate::types::embed::Embed;
+use crate::types::link::{Disposition, LinkKind};
+use crate::types::media_type::MediaClass;
+use crate::types::token::TokenHash;
+use access::{AllowedPage, check_destination, find_page};
+use cairn_engine::{Bucket, EngineError, ObjectInfo, OpenObject};
+use cairn_http1::{Method, ResponseHead, unsatisfied_content_range};
 use cairn_net::{Request, Response, ResponseBody, ResponseMeta};
+use cairn_transfer::{ReadPlan, StartedPayload, stored_content_type};
+use refusal::Refusal;
+use std::sync::Arc;
 
-/// What the paths of embeds begin with. No bucket has a name of one letter, so no object is at such a path.
-const PREFIX: &str = "/e/";
+/// What the paths of embeds begin with. No bucket has a name of one letter, so no object is at such a path. The second form means
+/// the same (RFC 3986, section 6.2.2.2): a token must not become the key of an S3 request, which may be logged.
+const PREFIXES: [&str; 2] = ["/e/", "/%65/"];
+/// The route's pattern.
+const ROUTE: &str = "/e/{token}";
+/// The operation's name.
+const OPERATION: &str = "get_embed";
+/// The methods of embeds.
+const METHODS: &str = "GET, HEAD, OPTIONS";
+
+/// What follows the prefix of embeds.
+fn token_text(path: &str) -> Option<&str> {
+    PREFIXES.iter().find_map(|prefix| path.strip_prefix(prefix))
+}
+
+/// A response, before it gets the facts for the log.
+struct Reply {
+    head: ResponseHead,
+    body: ResponseBody,
+}
 
 impl PublicLinks {
     /// Returns whether a path belongs to embeds.
     #[must_use]
     pub fn is_embed_path(path: &str) -> bool {
-        path.starts_with(PREFIX)
+        token_text(path).is_some()
     }
 
     /// Answers a request whose path belongs to embeds.
     pub async fn answer_embed(&self, request: &Request) -> Response {
-        let status = StatusCode::NOT_FOUND;
+        let (Reply { head, body }, error_code) = match self.embed(request).await {
+            Ok(reply) => (reply, None),
+            Err(refusal) => {
+                if let Some(reason) = refusal.reason {
+                    self.sharing.count_denied(LinkKind::Embed, reason);
+                }
+                let code = refusal.code;
+                (refusal.into_reply(*request.head.method() == Method::HEAD), Some(code))
+            }
+        };
         let meta = ResponseMeta {
-            status,
-            route: "/e/{token}",
-            operation: "",
+            status: head.status,
+            route: ROUTE,
+            operation: OPERATION,
             request_id: request.id.clone(),
             principal: None,
-            error_code: Some("EMBED_NOT_FOUND"),
+            error_code,
         };
-        Response { head: ResponseHead::new(status), body: ResponseBody::Empty, meta, close: false }
+        Response { head, body, meta, close: false }
+    }
+
+    async fn embed(&self, request: &Request) -> Result<Reply, Box<Refusal>> {
+        let head = &request.head;
+        let is_preflight = match *head.method() {
+            Method::GET | Method::HEAD => false,
+            Method::OPTIONS => true,
+            _ => return Err(Refusal::method_not_allowed(METHODS)),
+        };
+        let token = token_text(head.path()).and_then(TokenHash::of).ok_or_else(Refusal::not_found)?;
+        let found = self.sharing.find_embed(&token).map_err(|error| {
+            let request_id = &request.id;
+            tracing::error!(target: "service::sharing", request_id, cause = %error, "an embed could not be read");
+            Refusal::internal()
+        })?;
+        let embed = found.ok_or_else(Refusal::not_found)?;
+        if let Some(reason) = DeniedReason::of(embed.status_at(self.sharing.now())) {
+            return Err(Refusal::gone(reason));
+        }
+        if !self.sharing.policy().embeds_enabled {
+            return Err(Refusal::disabled());
+        }
+        let page = find_page(head, &embed)?;
+        if is_preflight {
+            return Ok(Reply { head: headers::preflight(&page, METHODS), body: ResponseBody::Empty });
+        }
+        check_destination(head)?;
+        let answer = self.embed_content(request, &embed, &page).await;
+        // The page may read why.
+        answer.map_err(|refusal| refusal.for_page(&page))
+    }
+
+    /// Answers with the content, or with what conditions and ranges make of it.
+    async fn embed_content(
+        &self,
+        request: &Request,
+        embed: &Embed,
+        page: &AllowedPage<'_>,
+    ) -> Result<Reply, Box<Refusal>> {
+        let object = &embed.link.object;
+        let bucket = self.engine.store().bucket(&object.bucket).filter(|bucket| object.is_in(bucket));
+        let bucket = bucket.ok_or_else(Refusal::object_not_found)?;
+        let audit = || ReadAudit::new(&self.audit, request, OPERATION, LinkKind::Embed, &embed.link);
+        let mut plan_read = |info: &ObjectInfo| plan(request, embed, page, info);
+        let is_head = *request.head.method() == Method::HEAD;
+        let opened = if is_head {
+            self.embed_head(&bucket, embed, &mut plan_read)
+        } else {
+            let opened = self.engine.open_object(&bucket, &object.key, object.version, |info| {
+                let planned = plan_read(info);
+                (planned.as_ref().map_or(0..0, |(plan, _)| plan.range()), planned)
+            });
+            opened.map(|(open, planned)| (Some(open), planned))
+        };
+        let (open, planned) = opened.map_err(|error| read_refusal(error, audit))?;
+        let (plan, head) = planned?;
+        if self.audit.data_events() >= cairn_observe::DataEvents::All {
+            audit().record_read().await.map_err(|_| Refusal::unavailable())?;
+        }
+        let length = plan.range().end - plan.range().start;
+        let body = match open {
+            _ if plan == ReadPlan::NotModified => ResponseBody::Omitted { length: None },
+            None => ResponseBody::Omitted { length: Some(length) },
+            Some(_) if length == 0 => ResponseBody::Full(Vec::new()),
+            Some(open) => {
+                let payload =
+                    StartedPayload::start(open).await.map_err(|error| read_refusal(error, audit))?;
+                self.sharing.count_embed_download(embed, Visitor::new(request.client, None));
+                payload.into_body(length, || {
+                    let audit = audit();
+                    move |cause| audit.failed(&cause)
+                })
+            }
+        };
+        Ok(Reply { head, body })
+    }
+
+    fn embed_head<T>(
+        &self,
+        bucket: &Arc<Bucket>,
+        embed: &Embed,
+        plan: &mut impl FnMut(&ObjectInfo) -> T,
+    ) -> Result<(Option<OpenObject>, T), EngineError> {
+        let object = &embed.link.object;
+        let info = self.engine.head_object(bucket, &object.key, object.version)?;
+        Ok((None, plan(&info)))
+    }
+}
+
+/// Decides what is sent of a version, and writes the head of the response.
+fn plan(
+    request: &Request,
+    embed: &Embed,
+    page: &AllowedPage<'_>,
+    info: &ObjectInfo,
+) -> Result<(ReadPlan, ResponseHead), Box<Refusal>> {
+    let content_type = stored_content_type(&info.attributes);
+    // It was checked when the embed was created, but the object may be another one since.
+    if embed.disposition == Disposition::Inline && !MediaClass::of(&content_type).is_embeddable() {
+        return Err(Refusal::content_type());
+    }
+    let plan = ReadPlan::of(&request.head, info);
+    match plan {
+        ReadPlan::PreconditionFailed => Err(Refusal::precondition_failed()),
+        ReadPlan::Unsatisfiable { size } => Err(Refusal::range(unsatisfied_content_range(size))),
+        ReadPlan::Whole { .. } | ReadPlan::Part(_) | ReadPlan::NotModified => {
+            let head = headers::content(&plan, embed, page, info, &content_type);
+            Ok((plan, head))
+        }
+    }
+}
+
+/// Returns the answer to a read that failed. Damage and failures of the device are logged and audited.
+fn read_refusal(error: EngineError, audit: impl FnOnce() -> ReadAudit) -> Box<Refusal> {
+    match error {
+        EngineError::NoSuchBucket
+        | EngineError::NoSuchKey
+        | EngineError::NoSuchVersion
+        | EngineError::DeleteMarker { .. } => Refusal::object_not_found(),
+        EngineError::Overloaded | EngineError::ShuttingDown => Refusal::unavailable(),
+        other => {
+            audit().failed(&other.to_string());
+            Refusal::internal()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PublicLinks, token_text};
+
+    #[test]
+    fn embeds_have_paths_that_no_bucket_has() {
+        for (path, token) in [
+            ("/e/abc", Some("abc")),
+            ("/e/", Some("")),
+            ("/%65/abc", Some("abc")),
+            ("/e/abc/d", Some("abc/d")),
+            ("/e", None),
+            ("/e%2Fabc", None),
+            ("/E/abc", None),
+            ("/eee/abc", None),
+            ("//e/abc", None),
+        ] {
+            assert_eq!(token_text(path), token, "{path}");
+            assert_eq!(PublicLinks::is_embed_path(path), token.is_some(), "{path}");
+        }
+        assert!(cairn_model::BucketName::parse("e").is_err());
     }
 }

@@ -5,6 +5,7 @@
 
 mod embed;
 mod links;
+mod read_audit;
 mod service;
 mod share;
 

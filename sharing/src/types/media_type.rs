@@ -20,11 +20,33 @@ pub enum MediaClass {
     Other,
 }
 
+/// Returns a `Content-Type` without parameters, in lower case.
+fn essence(content_type: &str) -> String {
+    content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
+}
+
 impl MediaClass {
     /// Returns the class of a `Content-Type`. Parameters are ignored.
     #[must_use]
     pub fn of(content_type: &str) -> Self {
-        let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+        Self::of_essence(&essence(content_type))
+    }
+
+    /// Returns the `Content-Type` with which content is shown, or `None` for [`MediaClass::Other`].
+    ///
+    /// It has no parameters of the object: browsers take the last type of a list, so `image/png; a, text/html` would be a page.
+    /// All text is plain text in UTF-8.
+    #[must_use]
+    pub fn shown_content_type(content_type: &str) -> Option<String> {
+        let essence = essence(content_type);
+        match Self::of_essence(&essence) {
+            Self::Other => None,
+            Self::Text => Some("text/plain; charset=utf-8".to_owned()),
+            Self::Image | Self::Video | Self::Audio | Self::Pdf => Some(essence),
+        }
+    }
+
+    fn of_essence(essence: &str) -> Self {
         let Some((kind, subtype)) = essence.split_once('/') else { return Self::Other };
         let is_token = |text: &str| {
             !text.is_empty()
@@ -84,6 +106,24 @@ mod tests {
             "",
         ] {
             assert_eq!(MediaClass::of(content_type), MediaClass::Other, "{content_type}");
+        }
+    }
+
+    #[test]
+    fn the_shown_type_has_nothing_that_a_browser_could_take_for_another() {
+        for (content_type, shown) in [
+            ("image/png", Some("image/png")),
+            ("Image/PNG ; a=b", Some("image/png")),
+            ("image/png; a, text/html", Some("image/png")),
+            ("image/png;,text/html", Some("image/png")),
+            ("video/mp4; codecs=\"avc1.42E01E, mp4a.40.2\"", Some("video/mp4")),
+            ("application/pdf;x", Some("application/pdf")),
+            ("text/markdown; charset=utf-7", Some("text/plain; charset=utf-8")),
+            ("text/html", None),
+            ("image/png,text/html", None),
+            ("image/svg+xml", None),
+        ] {
+            assert_eq!(MediaClass::shown_content_type(content_type).as_deref(), shown, "{content_type}");
         }
     }
 }

@@ -68,6 +68,16 @@ impl WebOrigin {
         Self::find(origins, origin_text(value)?)
     }
 
+    /// Returns the origin that a header `Origin` names, if it names one.
+    pub(crate) fn of_origin(value: &[u8]) -> Option<Self> {
+        Self::of_referrer(value).filter(|_| origin_text(value).is_some_and(|text| text.len() == value.len()))
+    }
+
+    /// Returns the origin of the URL in a header `Referer`, if it has one.
+    pub(crate) fn of_referrer(value: &[u8]) -> Option<Self> {
+        Self::parse(origin_text(value)?).ok()
+    }
+
     fn find<'o>(origins: &'o [Self], sent: &str) -> Option<&'o Self> {
         // Browsers send the canonical form, which needs no parser.
         let is_same = |origin: &&Self| *origin.0 == *sent;
