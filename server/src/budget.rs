@@ -36,8 +36,8 @@ const CACHE_PART: u64 = 4;
 /// The management plane and the console each get one part in eight of the memory for additional connections, up to their own
 /// maximum.
 const PLANE_PART: u64 = 8;
-/// Two passwords are hashed at a time if a hash needs at most one part in four of the memory that is left without the cache.
-const HASH_PART: u64 = 4;
+/// Two passwords are hashed at a time if a hash needs at most one part in eight of the memory that is left without the cache.
+const HASH_PART: u64 = 8;
 /// Minimum number of slices of a new store, if there is memory for them, so that batches are committed in parallel.
 const SLICES_MIN: usize = 2;
 /// Of five parts of the remaining memory, upload buffers get two and read-ahead buffers get one.
