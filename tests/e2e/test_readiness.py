@@ -47,7 +47,7 @@ def test_truncated_volume_makes_storage_not_ready(own_store: Cairn):
     # Preallocation may extend the file again.
     while (answer := truncated(volume, own_store)).status_code != 503:
         assert time.monotonic() < give_up, answer.text
-    states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "identity": "ready", "events": "ready", "listeners": "ready"}
+    states = {"storage": "not_ready", "metadata": "ready", "audit": "ready", "identity": "ready", "sharing": "ready", "events": "ready", "listeners": "ready"}
     assert without_disk_notice(answer) == {"status": "not_ready", "subsystems": states}, "the public response must not name files"
     assert requests.get(f"{own_store.management}/health", timeout=TIMEOUT).status_code == 200
     headers = bearer(own_store.secrets.system_token)

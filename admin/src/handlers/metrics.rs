@@ -12,7 +12,8 @@ use crate::reply::Reply;
 async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
     let (store, context) = (call.store()?, call.context);
     let (audit, webhooks) = (context.audit.as_deref(), context.webhooks.as_deref());
-    Ok(metrics::families(store, &context.metrics, audit, webhooks).await)
+    let sharing = context.sharing.as_deref();
+    Ok(metrics::families(store, &context.metrics, audit, webhooks, sharing).await)
 }
 
 /// `GET /metrics`.

@@ -5,12 +5,16 @@
 use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
 use cairn_engine::{EngineError, Finding, RepairMode};
 use cairn_model::u64_of;
+use cairn_sharing::LinkFinding;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
+
+/// The kind of findings about shares and embeds.
+const LINK_RECORD: &str = "link_record";
 
 #[derive(Serialize)]
 struct Status {
@@ -130,6 +134,8 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let begun =
         call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT)).map_err(task_error)?;
     let found = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
+    let findings_of_links = inspect_links(&call).await?;
+    let findings = found.findings.into_iter().map(FindingReply::from).chain(findings_of_links);
     let reply = InspectionReply {
         complete: found.complete,
         entries_examined: found.entries_examined,
@@ -142,10 +148,25 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         physical_bytes: found.usage.physical_bytes(),
         orphaned_payloads: found.orphaned_payloads,
         orphaned_bytes: found.orphaned_bytes,
-        findings: found.findings.into_iter().map(FindingReply::from).collect(),
+        findings: findings.collect(),
         findings_omitted: found.findings_omitted,
     };
     Reply::json(StatusCode::OK, &reply)
+}
+
+/// Inspects the records of shares and embeds. Returns what is wrong with them.
+async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<FindingReply>, AdminError> {
+    let Some(sharing) = &call.context.sharing else { return Ok(Vec::new()) };
+    let inspection = async { sharing.inspect().await.map_err(AdminError::from) };
+    let (_, findings) = call.until_disconnect(inspection).await?;
+    let finding = |LinkFinding { bucket, key, detail }| FindingReply {
+        kind: LINK_RECORD,
+        bucket,
+        key,
+        version_id: None,
+        detail,
+    };
+    Ok(findings.into_iter().map(finding).collect())
 }
 
 /// The body of a repair. All fields are optional.

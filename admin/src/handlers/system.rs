@@ -83,17 +83,19 @@ struct CapabilitiesBody {
     webhooks: bool,
     events: bool,
     lifecycle: bool,
+    sharing: bool,
     object_browser: bool,
     erasure_coding: bool,
 }
 
-impl From<Capabilities> for CapabilitiesBody {
-    fn from(configured: Capabilities) -> Self {
+impl CapabilitiesBody {
+    fn new(configured: Capabilities, has_sharing: bool) -> Self {
         Self {
             versioning: true,
             webhooks: configured.events,
             events: configured.events,
             lifecycle: true,
+            sharing: has_sharing,
             object_browser: false,
             erasure_coding: false,
         }
@@ -108,7 +110,7 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
         name: "cairn",
         version: env!("CARGO_PKG_VERSION"),
         status: status_text(all_ready(&subsystems)),
-        capabilities: call.context.capabilities.into(),
+        capabilities: CapabilitiesBody::new(call.context.capabilities, call.context.sharing.is_some()),
     };
     Reply::json(StatusCode::OK, &info)
 }

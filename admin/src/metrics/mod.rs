@@ -4,6 +4,7 @@
 
 mod exposition;
 mod process;
+mod sharing;
 mod sources;
 mod table;
 

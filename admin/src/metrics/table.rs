@@ -9,9 +9,11 @@ use cairn_net::{HandshakeOutcome, PortSnapshot, TimeoutPhase};
 use cairn_observe::MetricKind::{Counter as COUNTER, Gauge as GAUGE, Histogram as HISTOGRAM};
 use cairn_observe::MetricValue::{self, Counts, Durations, Nanoseconds, Whole};
 use cairn_observe::{AuditLog, Family, MetricKind, MetricName, Plane, Sample, metrics};
+use cairn_sharing::{Sharing, SharingMetrics};
 use cairn_webhooks::{WebhookMetrics, Webhooks};
 
 use super::process::ProcessMetrics;
+use super::sharing;
 use super::sources::{CertificateSnapshot, MetricSources};
 
 /// All values that one scrape needs.
@@ -25,6 +27,7 @@ struct Snapshot<'s> {
     certificates: Vec<CertificateSnapshot>,
     audit_queue: Option<u64>,
     webhooks: Option<WebhookMetrics>,
+    sharing: Option<SharingMetrics>,
     process: Option<ProcessMetrics>,
 }
 
@@ -34,6 +37,7 @@ impl<'s> Snapshot<'s> {
         sources: &MetricSources,
         audit: Option<&AuditLog>,
         webhooks: Option<&Webhooks>,
+        sharing: Option<&Sharing>,
     ) -> Self {
         let process = sources.process().await;
         Self {
@@ -46,6 +50,7 @@ impl<'s> Snapshot<'s> {
             certificates: sources.certificates(),
             audit_queue: audit.map(|log| u64_of(log.queue_length())),
             webhooks: webhooks.map(Webhooks::metrics),
+            sharing: sharing.map(Sharing::metrics),
             process,
         }
     }
@@ -467,6 +472,27 @@ static METRICS: &[Metric] = &[
             now.webhooks.iter().flat_map(|webhooks| plain(age(webhooks))).collect()
         },
     ),
+    by(GAUGE, "service_share_links", "Shares and embeds that exist, in any state.", |now| {
+        now.sharing.iter().flat_map(sharing::links).collect()
+    }),
+    by(
+        COUNTER,
+        "service_share_downloads_total",
+        "Downloads of shares and embeds that were counted since the start: one an hour for each visitor.",
+        |now| now.sharing.iter().flat_map(sharing::downloads).collect(),
+    ),
+    by(
+        COUNTER,
+        "service_share_unlock_attempts_total",
+        "Passwords that visitors of shares sent since the start, by result: unlocked, wrong, refused (not checked).",
+        |now| now.sharing.iter().flat_map(sharing::unlock_attempts).collect(),
+    ),
+    by(
+        COUNTER,
+        "service_share_access_denied_total",
+        "Requests for shares and embeds that were denied since the start, by reason.",
+        |now| now.sharing.iter().flat_map(sharing::denied).collect(),
+    ),
     by(GAUGE, "service_build_info", "1, with the version of the program.", |_| {
         vec![Sample::labelled("version", env!("CARGO_PKG_VERSION"), Whole(1))]
     }),
@@ -514,8 +540,9 @@ pub(crate) async fn families(
     sources: &MetricSources,
     audit: Option<&AuditLog>,
     webhooks: Option<&Webhooks>,
+    sharing: Option<&Sharing>,
 ) -> Vec<Family> {
-    let now = Snapshot::take(store, sources, audit, webhooks).await;
+    let now = Snapshot::take(store, sources, audit, webhooks, sharing).await;
     let own = METRICS.iter().map(|metric| metric.family(&now));
     metrics::families().into_iter().chain(own).filter(|family| !family.samples.is_empty()).collect()
 }

@@ -239,7 +239,7 @@ fn system_info_lists_only_existing_capabilities() {
     for name in ["versioning", "lifecycle"] {
         assert_eq!(capabilities[name], true, "{name}");
     }
-    for name in ["webhooks", "events", "object_browser", "erasure_coding"] {
+    for name in ["webhooks", "events", "sharing", "object_browser", "erasure_coding"] {
         assert_eq!(capabilities[name], false, "{name}");
     }
 }

@@ -239,6 +239,7 @@ fn serve_listeners(
         &audit,
         &directory,
         settings.events.enabled.then(|| Arc::clone(&webhooks)),
+        Arc::clone(&sharing),
         &shutdown.data,
         certificates.clone(),
         &executors_serve,

@@ -8,6 +8,7 @@ use cairn_engine::{DiskState, EventQuery, Store};
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
 use cairn_observe::AuditLog;
+use cairn_sharing::Sharing;
 use cairn_webhooks::Webhooks;
 
 use crate::certificates::Certificates;
@@ -19,6 +20,7 @@ pub(crate) fn watch(
     audit: &Arc<AuditLog>,
     directory: &Arc<Directory>,
     webhooks: Option<Arc<Webhooks>>,
+    sharing: Arc<Sharing>,
     drain: &Drain,
     certificates: Certificates,
     executors_serve: &Arc<AtomicBool>,
@@ -31,7 +33,8 @@ pub(crate) fn watch(
         .with_probe("storage", move || storage.check_storage())
         .with_probe("metadata", move || metadata.check_metadata())
         .with_probe("audit", move || audit.check())
-        .with_probe("identity", move || directory.health());
+        .with_probe("identity", move || directory.health())
+        .with_probe("sharing", move || sharing.health());
     if let Some(webhooks) = webhooks {
         let events = Arc::clone(store);
         subsystems = subsystems.with_probe("events", move || check_events(&events, &webhooks));
