@@ -7,6 +7,9 @@ use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 
 use crate::quantity::Duration;
 
+/// The last millisecond of the year 9999, which RFC 3339 can express.
+const MILLIS_MAX: u64 = 253_402_300_799_999;
+
 /// A point in time, as the API reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Moment(pub(crate) String);
@@ -29,6 +32,49 @@ impl FromStr for Moment {
         let age =
             age.ok_or("expected an age such as 1h, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
         Ok(Self(iso8601_millis(now_millis().saturating_sub(age.seconds.saturating_mul(1000)))))
+    }
+}
+
+/// A point in the future.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Deadline {
+    /// A time, as the API reads it.
+    At(String),
+    /// This many seconds from now.
+    In(u64),
+}
+
+impl Deadline {
+    /// Returns the time, as the API reads it. `now` is the time of the server (RFC 3339).
+    pub(crate) fn from(&self, now: &str) -> String {
+        match self {
+            Self::At(time) => time.clone(),
+            Self::In(seconds) => {
+                let now = parse_rfc3339_millis(now).unwrap_or_else(now_millis);
+                iso8601_millis(now.saturating_add(seconds.saturating_mul(1000)).min(MILLIS_MAX))
+            }
+        }
+    }
+}
+
+impl FromStr for Deadline {
+    type Err = &'static str;
+
+    /// Parses a duration from now, a date, or a time of RFC 3339.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if parse_rfc3339_millis(text).is_some() {
+            return Ok(Self::At(text.to_owned()));
+        }
+        let midnight = format!("{text}T00:00:00Z");
+        if parse_rfc3339_millis(&midnight).is_some() {
+            return Ok(Self::At(midnight));
+        }
+        // A bare number could be seconds or a year.
+        let has_unit = text.ends_with(|last: char| last.is_ascii_alphabetic());
+        let duration = text.parse::<Duration>().ok().filter(|_| has_unit);
+        let duration = duration
+            .ok_or("expected a duration such as 30d, a date such as 2026-11-21, or 2026-11-21T05:00:00Z")?;
+        Ok(Self::In(duration.seconds))
     }
 }
 
@@ -58,6 +104,19 @@ mod tests {
         }
         for wrong in ["", "yesterday", "2026", "3600", "2026-13-01", "2026-11", "1w", "-1h", "05:00"] {
             assert!(wrong.parse::<Moment>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_deadline_counts_from_the_time_of_the_server() {
+        let from = |text: &str| text.parse::<Deadline>().map(|end| end.from("2026-11-21T05:00:00.000Z"));
+        assert_eq!(from("30d").as_deref(), Ok("2026-12-21T05:00:00.000Z"));
+        assert_eq!(from("90s").as_deref(), Ok("2026-11-21T05:01:30.000Z"));
+        assert_eq!(from("2027-01-01").as_deref(), Ok("2027-01-01T00:00:00Z"));
+        assert_eq!(from("2027-01-01T05:00:00+01:00").as_deref(), Ok("2027-01-01T05:00:00+01:00"));
+        assert_eq!(from("200000000d").as_deref(), Ok("9999-12-31T23:59:59.999Z"));
+        for wrong in ["", "tomorrow", "2026", "3600", "1w", "-1h", "never"] {
+            assert!(from(wrong).is_err(), "{wrong}");
         }
     }
 }

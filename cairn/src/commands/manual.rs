@@ -234,7 +234,7 @@ mod tests {
         assert!(page.contains(".BR SERVICE_S3_BIND \" (server.s3_bind)\"\n"), "{page}");
         assert!(page.contains(".B SERVICE_CA_CERTIFICATE\n"), "{page}");
         assert!(page.contains(".BR SERVICE_WEBHOOKS_ALLOW_HTTP "), "{page}");
-        assert!(!page.contains("SERVICE_SHARING_EMBEDS"), "not implemented in this build");
+        assert!(!page.contains("SERVICE_CONSOLE_ADMIN_ENABLED"), "not implemented in this build");
         assert!(page.contains(".SH EXIT STATUS\n.TP\n.B 0\n"));
     }
 }

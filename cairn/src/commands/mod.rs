@@ -10,6 +10,7 @@ mod completions;
 mod config;
 mod event;
 mod lifecycle;
+mod link;
 mod macros;
 mod manual;
 mod object;
@@ -36,6 +37,7 @@ use completions::Completions;
 use config::Config;
 use event::Event;
 use lifecycle::Lifecycle;
+use link::{Embed, Share};
 use manual::Manual;
 use object::Object;
 use policy::Policy;
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Audit(Audit),
     Event(Event),
     Webhook(Webhook),
+    Share(Share),
+    Embed(Embed),
     Storage(Storage),
     Verify(Verify),
     Completions(Completions),
@@ -109,6 +113,8 @@ impl Command {
             Self::Audit(noun) => noun.run(),
             Self::Event(noun) => noun.run(),
             Self::Webhook(noun) => noun.run(),
+            Self::Share(noun) => noun.run(),
+            Self::Embed(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
             Self::Completions(command) => command.run(),
@@ -123,7 +129,7 @@ pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
         Err(output) => return Err(EarlyExit { output, status: Err(()) }),
         Ok(Requested::Version) => return Ok(Cairn { version: true, command: None }),
         Ok(Requested::Help(words)) => words.into_iter().chain([HELP]).collect(),
-        Ok(Requested::Command) => with_dash_last(arguments),
+        Ok(Requested::Command) => with_dash_last(&link::with_password_prompt(arguments)),
     };
     Cairn::from_args(&[PROGRAM], &arguments)
 }

@@ -46,6 +46,7 @@ use crate::load::{Mode, ServeOptions, Sources};
 pub(crate) use planes::Addresses;
 use planes::{Listeners, Shared};
 use shutdown::Shutdown;
+use subsystems::Checked;
 
 /// Passed to the caller when the service accepts requests.
 #[derive(Debug)]
@@ -234,16 +235,14 @@ fn serve_listeners(
     let connections_max = open_files::connections_possible(budget.connections_max);
     let verifications = Verifications::default();
     let executors_serve = Arc::new(AtomicBool::new(false));
-    let readiness = subsystems::watch(
-        &store,
-        &audit,
-        &directory,
-        settings.events.enabled.then(|| Arc::clone(&webhooks)),
-        Arc::clone(&sharing),
-        &shutdown.data,
-        certificates.clone(),
-        &executors_serve,
-    )?;
+    let checked = Checked {
+        store: &store,
+        audit: &audit,
+        directory: &directory,
+        webhooks: settings.events.enabled.then(|| Arc::clone(&webhooks)),
+        sharing: Arc::clone(&sharing),
+    };
+    let readiness = subsystems::watch(checked, &shutdown.data, certificates.clone(), &executors_serve)?;
     let metrics = Arc::new(planes::metric_sources(&listeners, certificates).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let heartbeats = Heartbeats::new(executors, *watchdog);

@@ -14,13 +14,19 @@ use cairn_webhooks::Webhooks;
 use crate::certificates::Certificates;
 use crate::error::ServeError;
 
-/// Starts the threads that check the subsystems. Without `webhooks`, events are off.
+/// What is checked.
+pub(crate) struct Checked<'s> {
+    pub(crate) store: &'s Arc<Store>,
+    pub(crate) audit: &'s Arc<AuditLog>,
+    pub(crate) directory: &'s Arc<Directory>,
+    /// `None` when events are off.
+    pub(crate) webhooks: Option<Arc<Webhooks>>,
+    pub(crate) sharing: Arc<Sharing>,
+}
+
+/// Starts the threads that check the subsystems.
 pub(crate) fn watch(
-    store: &Arc<Store>,
-    audit: &Arc<AuditLog>,
-    directory: &Arc<Directory>,
-    webhooks: Option<Arc<Webhooks>>,
-    sharing: Arc<Sharing>,
+    Checked { store, audit, directory, webhooks, sharing }: Checked<'_>,
     drain: &Drain,
     certificates: Certificates,
     executors_serve: &Arc<AtomicBool>,

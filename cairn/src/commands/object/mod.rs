@@ -4,7 +4,7 @@ mod cp;
 mod get;
 mod glob;
 mod list;
-mod place;
+pub(crate) mod place;
 mod put;
 mod rm;
 mod stat;

@@ -12,10 +12,10 @@ use crate::failure::{Failure, Outcome};
 
 /// A bucket, and a key, a prefix or a pattern in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Place {
-    pub(super) bucket: String,
+pub(crate) struct Place {
+    pub(crate) bucket: String,
     /// As written, with the characters of patterns.
-    pub(super) key: String,
+    pub(crate) key: String,
 }
 
 impl FromStr for Place {
@@ -46,7 +46,7 @@ impl Place {
     }
 
     /// Returns the key, which must not be a pattern or a prefix.
-    pub(super) fn one(&self) -> Result<String, Failure> {
+    pub(crate) fn one(&self) -> Result<String, Failure> {
         match self.selection(false)? {
             Selection::One(key) => Ok(key),
             Selection::Many { .. } => Err(Failure::WrongUsage(format!(
@@ -79,7 +79,7 @@ impl Place {
 }
 
 /// Returns a route of an object.
-pub(super) fn route(bucket: &str, route: &str, key: &str) -> String {
+pub(crate) fn route(bucket: &str, route: &str, key: &str) -> String {
     format!("/api/v1/buckets/{}/{route}/{}", encode_strict(bucket), encode_path(key))
 }
 

@@ -1,0 +1,233 @@
+//! `cairn embed`: URLs that pages of chosen origins can show.
+
+use serde_json::{Value, json};
+
+use super::{LIMIT_DEFAULT, LinkKind, Members, Selection, place_text, version_text};
+use crate::client::Request;
+use crate::commands::macros::{command, noun};
+use crate::commands::object::place::Place;
+use crate::failure::{Failure, Outcome};
+use crate::moment::Deadline;
+use crate::output::table::text;
+use crate::terminal::{lines, word};
+
+noun! {
+    /// Manage embeds: URLs of images, video and audio that pages of chosen origins can show.
+    struct Embed("embed"): EmbedCommand { Create, List, Show, Update, Url, Revoke, Delete }
+}
+
+command! {
+    /// Create an embed. Print its URL, and HTML that shows it in a page.
+    struct Create("create") {
+        /// the object, as <bucket>/<key>
+        #[argh(positional)]
+        place: Place,
+        /// an origin whose pages may use it, such as https://www.example.com; may be repeated
+        #[argh(option, arg_name = "origin")]
+        origin: Vec<String>,
+        /// when it stops working: a duration such as 30d, a date, or a time (default: never)
+        #[argh(option, arg_name = "time")]
+        expires: Option<Deadline>,
+        /// a text to recognize it by
+        #[argh(option, arg_name = "text")]
+        label: Option<String>,
+        /// this version (default: always the current one)
+        #[argh(option, arg_name = "id")]
+        version_id: Option<String>,
+        /// inline (default) or attachment: whether browsers show the object or download it
+        #[argh(option, arg_name = "word")]
+        disposition: Option<String>,
+    }
+}
+
+command! {
+    /// List embeds, the newest first: of an object, of a bucket, or all.
+    struct List("list") {
+        /// a bucket, or an object as <bucket>/<key>
+        #[argh(positional)]
+        place: Option<Place>,
+        /// only active, revoked or expired ones
+        #[argh(option, arg_name = "word")]
+        status: Option<String>,
+        /// only those that this principal created
+        #[argh(option, arg_name = "name")]
+        created_by: Option<String>,
+        /// maximum number of embeds, up to 100000 (default: 1000)
+        #[argh(option, arg_name = "n", default = "LIMIT_DEFAULT")]
+        limit: usize,
+    }
+}
+
+command! {
+    /// Show an embed, without its URL.
+    struct Show("show") {
+        /// the embed's id
+        #[argh(positional)]
+        embed: String,
+    }
+}
+
+command! {
+    /// Change an embed. What is not given stays, and so does the URL.
+    struct Update("update") {
+        /// the embed's id
+        #[argh(positional)]
+        embed: String,
+        /// an origin whose pages may use it; may be repeated; replaces all present origins
+        #[argh(option, arg_name = "origin")]
+        origin: Vec<String>,
+        /// when it stops working: a duration such as 30d, a date, or a time
+        #[argh(option, arg_name = "time")]
+        expires: Option<Deadline>,
+        /// it does not expire any more
+        #[argh(switch)]
+        no_expiry: bool,
+        /// a text to recognize it by
+        #[argh(option, arg_name = "text")]
+        label: Option<String>,
+        /// remove the label
+        #[argh(switch)]
+        no_label: bool,
+        /// inline or attachment: whether browsers show the object or download it
+        #[argh(option, arg_name = "word")]
+        disposition: Option<String>,
+    }
+}
+
+command! {
+    /// Print the URL of an embed. This is recorded in the audit trail.
+    struct Url("url") {
+        /// the embed's id
+        #[argh(positional)]
+        embed: String,
+    }
+}
+
+command! {
+    /// Revoke an embed, permanently. Browsers that show it notice within a minute.
+    struct Revoke("revoke") {
+        /// the embed's id
+        #[argh(positional)]
+        embed: String,
+    }
+}
+
+command! {
+    /// Delete an embed with its counts. Its URL is then unknown.
+    struct Delete("delete") {
+        /// the embed's id
+        #[argh(positional)]
+        embed: String,
+    }
+}
+
+const EMBEDS: LinkKind = LinkKind {
+    noun: "embed",
+    list: "embeds",
+    of_object: "object-embeds",
+    listed: &[
+        ("label", |embed| text(&embed["label"])),
+        ("object", place_text),
+        ("version", |embed| version_text(&embed["version"]["version_id"])),
+        ("status", |embed| text(&embed["status"])),
+        ("origins", origins_text),
+        ("expires", |embed| text(&embed["expires_at"])),
+        ("downloads", |embed| text(&embed["access_count"])),
+        ("created by", |embed| text(&embed["created_by"])),
+        ("id", |embed| text(&embed["id"])),
+    ],
+    shown: &[
+        ("id", |embed| text(&embed["id"])),
+        ("object", place_text),
+        ("version", |embed| version_text(&embed["version"]["version_id"])),
+        ("label", |embed| text(&embed["label"])),
+        ("status", |embed| text(&embed["status"])),
+        ("origins", origins_text),
+        ("disposition", |embed| text(&embed["disposition"])),
+        ("expires", |embed| text(&embed["expires_at"])),
+        ("downloads", |embed| text(&embed["access_count"])),
+        ("last download", |embed| text(&embed["last_accessed_at"])),
+        ("created", |embed| text(&embed["created_at"])),
+        ("created by", |embed| text(&embed["created_by"])),
+    ],
+};
+
+/// Formats the origins of an embed.
+fn origins_text(embed: &Value) -> String {
+    let origins = embed["allowed_origins"].as_array();
+    origins.map_or_else(String::new, |all| all.iter().map(word).collect::<Vec<_>>().join(" "))
+}
+
+impl Create {
+    fn run(&self) -> Outcome {
+        let path = EMBEDS.path_of_object(&self.place)?;
+        if self.origin.is_empty() {
+            let message = "give at least one --origin, such as https://www.example.com";
+            return Err(Failure::WrongUsage(message.to_owned()));
+        }
+        let client = self.client()?;
+        let mut members = Members::new();
+        members.set("allowed_origins", Some(self.origin.clone()));
+        members.expire(&client, self.expires.as_ref())?;
+        members.set("label", self.label.clone());
+        let pinned = self.version_id.as_ref().map(|id| json!({"mode": "pinned", "version_id": id}));
+        members.set("version", pinned);
+        members.set("disposition", self.disposition.clone());
+        let body = client.call(&Request::post(path).json(&members.0.into()))?;
+        let (Some(url), Some(snippet)) = (body["url"].as_str(), body["snippet"].as_str()) else {
+            return Err("the response contains no URL".into());
+        };
+        let text = || lines(&format!("{url}\n\n{snippet}\n\n")) + &EMBEDS.text(&body["embed"]);
+        client.print(&body, text)
+    }
+}
+
+impl List {
+    fn run(&self) -> Outcome {
+        let selection = Selection {
+            place: self.place.as_ref(),
+            status: self.status.as_deref(),
+            created_by: self.created_by.as_deref(),
+            limit: self.limit,
+        };
+        EMBEDS.list(&self.client()?, &selection)
+    }
+}
+
+impl Show {
+    fn run(&self) -> Outcome {
+        EMBEDS.show(&self.client()?, &self.embed)
+    }
+}
+
+impl Update {
+    fn run(&self) -> Outcome {
+        let client = self.client()?;
+        let mut members = Members::new();
+        members.set("allowed_origins", Some(self.origin.clone()).filter(|origins| !origins.is_empty()));
+        members.expire(&client, self.expires.as_ref())?;
+        members.remove("expires_at", self.no_expiry)?;
+        members.set("label", self.label.clone());
+        members.remove("label", self.no_label)?;
+        members.set("disposition", self.disposition.clone());
+        EMBEDS.update(&client, &self.embed, &members.changes()?)
+    }
+}
+
+impl Url {
+    fn run(&self) -> Outcome {
+        EMBEDS.url(&self.client()?, &self.embed)
+    }
+}
+
+impl Revoke {
+    fn run(&self) -> Outcome {
+        EMBEDS.revoke(&self.client()?, &self.embed)
+    }
+}
+
+impl Delete {
+    fn run(&self) -> Outcome {
+        EMBEDS.delete(&self.client()?, &self.embed)
+    }
+}
