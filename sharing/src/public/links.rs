@@ -1,7 +1,8 @@
 //! [`PublicLinks`]: answers visitors on one executor.
 
 use crate::sharing::Sharing;
-use cairn_engine::Engine;
+use crate::types::link::LinkObject;
+use cairn_engine::{Bucket, Engine, EngineError};
 use cairn_observe::AuditLog;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,5 +19,14 @@ impl PublicLinks {
     #[must_use]
     pub fn new(sharing: Arc<Sharing>, engine: Rc<Engine>, audit: Arc<AuditLog>) -> Rc<Self> {
         Rc::new(Self { sharing, engine, audit })
+    }
+
+    /// Returns the bucket of a link's object.
+    ///
+    /// # Errors
+    /// [`EngineError::NoSuchBucket`], also if the bucket is a later one of the same name.
+    pub(super) fn bucket_of(&self, object: &LinkObject) -> Result<Arc<Bucket>, EngineError> {
+        let bucket = self.engine.store().bucket(&object.bucket);
+        bucket.filter(|bucket| object.is_in(bucket)).ok_or(EngineError::NoSuchBucket)
     }
 }

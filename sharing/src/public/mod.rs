@@ -5,6 +5,8 @@
 
 mod embed;
 mod links;
+mod negotiation;
+mod page;
 mod read_audit;
 mod service;
 mod share;

@@ -39,6 +39,11 @@ impl ReadAudit {
         }
     }
 
+    /// Sets the id of the request, if its client chose it.
+    pub(super) fn with_request_id(self, request_id: &str) -> Self {
+        Self { request_id: request_id.to_owned(), ..self }
+    }
+
     /// Records a read that is about to be answered (`observability.audit_data_events`).
     ///
     /// # Errors

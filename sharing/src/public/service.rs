@@ -1,11 +1,18 @@
 //! [`ShareService`]: the listener for shares alone.
 
 use super::links::PublicLinks;
-use cairn_http1::{ResponseHead, StatusCode};
+use super::share::error_body;
+use cairn_http1::{HeadError, Method, ResponseHead, StatusCode};
+use cairn_model::u64_of;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_observe::{Plane, log_exchange};
 use std::rc::Rc;
 
-/// Serves `/s/*` on one executor, and nothing else.
+/// What crawlers may read. Shares are not excluded here: a crawler that may not read them would not see that they must not be
+/// indexed (`X-Robots-Tag`).
+const ROBOTS: &str = "User-agent: *\nAllow: /s/\nDisallow: /\n";
+
+/// Serves `/s/*` and `/robots.txt` on one executor, and nothing else.
 pub struct ShareService {
     links: Rc<PublicLinks>,
 }
@@ -18,23 +25,96 @@ impl ShareService {
     }
 }
 
-impl Service for ShareService {
-    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
-        self.links.answer_share(request, body).await
+/// The parts of a response that is not one of a share.
+struct Plain<'a> {
+    status: StatusCode,
+    route: &'static str,
+    content_type: &'a str,
+    body: Vec<u8>,
+    error_code: Option<&'static str>,
+}
+
+impl Plain<'_> {
+    fn error(status: StatusCode, code: &'static str, message: &str, request_id: &str) -> Self {
+        let body = error_body(code, message, request_id);
+        Self { status, route: "", content_type: "application/json", body, error_code: Some(code) }
     }
 
-    fn reject(&self, _reason: Rejection, request_id: &str) -> Response {
-        let status = StatusCode::BAD_REQUEST;
+    fn into_response(self, request_id: &str, is_head: bool) -> Response {
+        let mut head = ResponseHead::new(self.status);
+        head.header("content-type", self.content_type)
+            .header("cache-control", "no-store")
+            .header("x-content-type-options", "nosniff")
+            .header("x-request-id", request_id);
         let meta = ResponseMeta {
-            status,
-            route: "",
+            status: self.status,
+            route: self.route,
             operation: "",
             request_id: request_id.to_owned(),
             principal: None,
-            error_code: None,
+            error_code: self.error_code,
         };
-        Response { head: ResponseHead::new(status), body: ResponseBody::Empty, meta, close: true }
+        let body = if is_head {
+            ResponseBody::Omitted { length: Some(u64_of(self.body.len())) }
+        } else {
+            ResponseBody::Full(self.body)
+        };
+        Response { head, body, meta, close: false }
+    }
+}
+
+impl Service for ShareService {
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        let (method, path, id) = (request.head.method(), request.head.path(), &request.id);
+        if PublicLinks::is_share_path(path) {
+            return self.links.answer_share(request, body).await;
+        }
+        let is_read = *method == Method::GET || *method == Method::HEAD;
+        let plain = if path == "/robots.txt" && is_read {
+            Plain {
+                status: StatusCode::OK,
+                route: "/robots.txt",
+                content_type: "text/plain; charset=utf-8",
+                body: ROBOTS.as_bytes().to_vec(),
+                error_code: None,
+            }
+        } else {
+            Plain::error(StatusCode::NOT_FOUND, "NOT_FOUND", "the route does not exist", id)
+        };
+        plain.into_response(id, *method == Method::HEAD)
     }
 
-    fn completed(&self, _exchange: &Exchange<'_>) {}
+    fn reject(&self, reason: Rejection, request_id: &str) -> Response {
+        let (status, code, message) = rejection_error(reason);
+        let mut response = Plain::error(status, code, &message, request_id).into_response(request_id, false);
+        response.close = true;
+        response
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_exchange(Plane::Console, exchange, None);
+    }
+}
+
+/// Returns status, code and message for a connection without a valid request.
+fn rejection_error(reason: Rejection) -> (StatusCode, &'static str, String) {
+    let invalid = |status, message: &str| (status, "INVALID_REQUEST", message.to_owned());
+    match reason {
+        Rejection::Head(HeadError::BadRequest(what)) => {
+            invalid(StatusCode::BAD_REQUEST, &format!("the request is malformed: {what}"))
+        }
+        Rejection::Head(error) => invalid(error.status(), &error.to_string()),
+        Rejection::HeadTimeout | Rejection::BodyTimeout => {
+            invalid(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time")
+        }
+        Rejection::PlainHttp => {
+            invalid(StatusCode::BAD_REQUEST, "this port requires TLS: the URL must begin with https")
+        }
+        Rejection::Panic => {
+            (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", "the request failed".to_owned())
+        }
+        Rejection::TooManyConnections => {
+            (StatusCode::SERVICE_UNAVAILABLE, "NOT_READY", "too many connections are open".to_owned())
+        }
+    }
 }

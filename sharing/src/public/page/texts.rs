@@ -1,0 +1,188 @@
+//! The words of the pages, in English and German.
+
+use crate::public::negotiation::Language;
+use crate::types::link::LinkStatus;
+use crate::types::media_type::MediaClass;
+
+/// Fixed words of the pages.
+pub(crate) struct Texts {
+    pub(crate) protected_title: &'static str,
+    pub(crate) protected: &'static str,
+    pub(crate) password: &'static str,
+    pub(crate) unlock: &'static str,
+    pub(crate) wrong_password: &'static str,
+    pub(crate) error: &'static str,
+    pub(crate) download: &'static str,
+    pub(crate) open: &'static str,
+    pub(crate) preview: &'static str,
+    pub(crate) size: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) modified: &'static str,
+    pub(crate) expires: &'static str,
+    pub(crate) downloads_left: &'static str,
+    pub(crate) no_preview: &'static str,
+    pub(crate) sha256: &'static str,
+    pub(crate) etag: &'static str,
+    pub(crate) pinned: &'static str,
+}
+
+const ENGLISH: Texts = Texts {
+    protected_title: "Protected file",
+    protected: "This file is protected. Enter the password that you were given.",
+    password: "Password",
+    unlock: "Unlock",
+    wrong_password: "The password is wrong. Check it and try again.",
+    error: "Error",
+    download: "Download",
+    open: "Open in a new tab",
+    preview: "Preview",
+    size: "Size",
+    kind: "Type",
+    modified: "Last modified",
+    expires: "Link expires",
+    downloads_left: "Downloads left",
+    no_preview: "There is no preview, because it would count as a download.",
+    sha256: "SHA-256",
+    etag: "ETag",
+    pinned: "This link always gives this version of the file.",
+};
+
+const GERMAN: Texts = Texts {
+    protected_title: "Geschützte Datei",
+    protected: "Diese Datei ist geschützt. Geben Sie das Passwort ein, das Sie erhalten haben.",
+    password: "Passwort",
+    unlock: "Entsperren",
+    wrong_password: "Das Passwort ist falsch. Prüfen Sie es, und versuchen Sie es noch einmal.",
+    error: "Fehler",
+    download: "Herunterladen",
+    open: "In neuem Tab öffnen",
+    preview: "Vorschau",
+    size: "Größe",
+    kind: "Typ",
+    modified: "Zuletzt geändert",
+    expires: "Link gültig bis",
+    downloads_left: "Verbleibende Downloads",
+    no_preview: "Es gibt keine Vorschau, weil sie als Download zählen würde.",
+    sha256: "SHA-256",
+    etag: "ETag",
+    pinned: "Dieser Link liefert immer diese Version der Datei.",
+};
+
+/// Returns the words of a language.
+pub(crate) const fn texts(language: Language) -> &'static Texts {
+    match language {
+        Language::English => &ENGLISH,
+        Language::German => &GERMAN,
+    }
+}
+
+/// Returns the name of a class of media types; `None` for files of other types.
+pub(crate) const fn class_name(class: MediaClass, language: Language) -> Option<&'static str> {
+    let (english, german) = match class {
+        MediaClass::Image => ("Image", "Bild"),
+        MediaClass::Video => ("Video", "Video"),
+        MediaClass::Audio => ("Audio", "Audio"),
+        MediaClass::Pdf => ("PDF document", "PDF-Dokument"),
+        MediaClass::Text => ("Text", "Text"),
+        MediaClass::Other => return None,
+    };
+    Some(match language {
+        Language::English => english,
+        Language::German => german,
+    })
+}
+
+/// Says that another password may be tried after some seconds.
+pub(crate) fn too_many_attempts(seconds: u64, language: Language) -> String {
+    let minutes = seconds.div_ceil(60);
+    match (language, seconds <= 90) {
+        (Language::English, true) => format!("Too many attempts. Try again in {seconds} seconds."),
+        (Language::English, false) => format!("Too many attempts. Try again in {minutes} minutes."),
+        (Language::German, true) => {
+            format!("Zu viele Versuche. Versuchen Sie es in {seconds} Sekunden noch einmal.")
+        }
+        (Language::German, false) => {
+            format!("Zu viele Versuche. Versuchen Sie es in {minutes} Minuten noch einmal.")
+        }
+    }
+}
+
+/// Why there is no file to show.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Message {
+    /// No share has this URL.
+    NotFound,
+    /// The share cannot be used any more.
+    Gone(LinkStatus),
+    /// The object does not exist any more.
+    ObjectMissing,
+    /// The service cannot answer now.
+    Unavailable,
+    /// The request is not one that the page makes.
+    Unusable,
+}
+
+impl Message {
+    /// Returns the title, and what it means for the visitor.
+    pub(crate) const fn words(self, language: Language) -> (&'static str, &'static str) {
+        let (english, german) = match self {
+            Self::NotFound => (
+                (
+                    "Link not found",
+                    "Check that you have the whole address. The link may also have been deleted.",
+                ),
+                (
+                    "Link nicht gefunden",
+                    "Prüfen Sie, ob die Adresse vollständig ist. Vielleicht wurde der Link auch gelöscht.",
+                ),
+            ),
+            Self::Gone(LinkStatus::Revoked) => (
+                ("Link revoked", "The link was revoked. Ask the person who sent it for a new one."),
+                (
+                    "Link widerrufen",
+                    "Der Link wurde widerrufen. Bitten Sie die Person, die ihn geschickt hat, um einen neuen.",
+                ),
+            ),
+            Self::Gone(LinkStatus::Exhausted) => (
+                (
+                    "Download limit reached",
+                    "The file was downloaded as often as allowed. Ask the person who sent the link for a new one.",
+                ),
+                (
+                    "Download-Limit erreicht",
+                    "Die Datei wurde so oft heruntergeladen wie erlaubt. Bitten Sie die Person, die den Link geschickt \
+                     hat, um einen neuen.",
+                ),
+            ),
+            Self::Gone(_) => (
+                ("Link expired", "The link has expired. Ask the person who sent it for a new one."),
+                (
+                    "Link abgelaufen",
+                    "Der Link ist abgelaufen. Bitten Sie die Person, die ihn geschickt hat, um einen neuen.",
+                ),
+            ),
+            Self::ObjectMissing => (
+                ("File not available", "The file of this link does not exist any more."),
+                ("Datei nicht verfügbar", "Die Datei zu diesem Link gibt es nicht mehr."),
+            ),
+            Self::Unavailable => (
+                ("Not available now", "The service cannot answer at the moment. Try again in a few minutes."),
+                (
+                    "Zurzeit nicht verfügbar",
+                    "Der Dienst kann gerade nicht antworten. Versuchen Sie es in einigen Minuten noch einmal.",
+                ),
+            ),
+            Self::Unusable => (
+                ("Request not possible", "This request cannot be answered. Open the link again."),
+                (
+                    "Anfrage nicht möglich",
+                    "Diese Anfrage kann nicht beantwortet werden. Öffnen Sie den Link noch einmal.",
+                ),
+            ),
+        };
+        match language {
+            Language::English => english,
+            Language::German => german,
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! `GET /s/{token}/content`: the content of a share.
+//!
+//! The content is untrusted, and the console has the same origin. So a browser runs nothing in it: only images of pixels,
+//! video, audio, PDF and plain text are shown, everything else is downloaded, and types are never guessed.
+
+use super::refusal::Refusal;
+use super::reply::ShareReply;
+use super::visit::Visit;
+use crate::public::read_audit::ReadAudit;
+use crate::sharing::Download;
+use crate::types::link::{Disposition, LinkKind, LinkStatus};
+use crate::types::media_type::MediaClass;
+use cairn_engine::{Attributes, EngineError, ObjectInfo};
+use cairn_http1::{attachment, inline};
+use cairn_net::ResponseBody;
+use cairn_observe::DataEvents;
+use cairn_transfer::{ReadPlan, StartedPayload, ValidatorHeaders, stored_content_type, stored_header};
+
+/// What a browser may do with content other than PDF: nothing but to show it.
+const SANDBOX: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; \
+                       frame-ancestors 'self'";
+/// What a browser may do with PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process.
+const PDF: &str = "script-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'self'";
+/// Uses of the content as part of a program (Fetch Metadata, `Sec-Fetch-Dest`).
+const PROGRAMS: [&str; 11] = [
+    "script",
+    "style",
+    "object",
+    "embed",
+    "worker",
+    "sharedworker",
+    "serviceworker",
+    "audioworklet",
+    "paintworklet",
+    "xslt",
+    "manifest",
+];
+
+/// Returns whether a request may be answered although the share is exhausted: its visitor continues a download that was
+/// counted. [`crate::Sharing::begin_share_download`] decides.
+pub(crate) fn may_continue(visit: &Visit<'_>) -> bool {
+    !visit.is_head() && visit.request.head.header("range").is_some()
+}
+
+/// Answers a request for the content. The share is active, or exhausted and [`may_continue`].
+pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
+    let head = &visit.request.head;
+    if head.header_str("sec-fetch-dest").is_some_and(|used| PROGRAMS.contains(&used)) {
+        return Err(Refusal::Destination);
+    }
+    let visitor = visit.visitor()?;
+    let (share, links) = (visit.share, visit.links);
+    let object = &share.link.object;
+    let bucket = links.bucket_of(object)?;
+    let is_exhausted = share.status_at(links.sharing.now()) == LinkStatus::Exhausted;
+    let opened = links.engine.open_object(&bucket, &object.key, object.version, |info| {
+        let plan = ReadPlan::of(head, info);
+        let planned = if is_exhausted && !matches!(plan, ReadPlan::Part(_)) {
+            Err(Refusal::Gone(LinkStatus::Exhausted))
+        } else {
+            response_headers(visit, &plan, info)
+        };
+        let range = if visit.is_head() || planned.is_err() { 0..0 } else { plan.range() };
+        (range, (plan, planned))
+    });
+    let (opened, (plan, headers)) = opened.map_err(|error| refuse_read(visit, error))?;
+    let headers = headers?;
+    let (status, range) = (plan.status(), plan.range());
+    let length = range.end - range.start;
+    let body = if plan == ReadPlan::NotModified {
+        ResponseBody::Omitted { length: None }
+    } else if visit.is_head() {
+        ResponseBody::Omitted { length: Some(length) }
+    } else if length == 0 {
+        ResponseBody::Full(Vec::new())
+    } else {
+        let payload = StartedPayload::start(opened).await.map_err(|error| refuse_read(visit, error))?;
+        match links.sharing.begin_share_download(share, visitor, range.start > 0).await? {
+            Download::Allowed => {}
+            Download::Refused(status) => return Err(Refusal::Gone(status)),
+        }
+        if links.audit.data_events() >= DataEvents::All {
+            let recorded = read_audit(visit).record_read().await;
+            recorded.map_err(|_| Refusal::NotReady("the audit trail cannot record the download"))?;
+        }
+        payload.into_body(length, || {
+            let audit = read_audit(visit);
+            move |cause| audit.failed(&cause)
+        })
+    };
+    Ok(ShareReply { status, headers, body })
+}
+
+fn response_headers(
+    visit: &Visit<'_>,
+    plan: &ReadPlan,
+    info: &ObjectInfo,
+) -> Result<Vec<(&'static str, String)>, Refusal> {
+    let ValidatorHeaders { etag, last_modified } = ValidatorHeaders::of(info);
+    let mut headers = vec![("etag", etag), ("last-modified", last_modified)];
+    match plan {
+        ReadPlan::PreconditionFailed => return Err(Refusal::PreconditionFailed),
+        ReadPlan::Unsatisfiable { size } => return Err(Refusal::RangeNotSatisfiable(*size)),
+        ReadPlan::NotModified => return Ok(headers),
+        ReadPlan::Whole { .. } => {}
+        ReadPlan::Part(part) => headers.push(("content-range", part.content_range())),
+    }
+    let share = visit.share;
+    let (content_type, class) = sent_type(&info.attributes);
+    let key = share.link.object.key.to_string();
+    let is_inline = share.disposition == Disposition::Inline && class != MediaClass::Other;
+    headers.extend([
+        ("content-type", content_type),
+        ("content-disposition", if is_inline { inline(&key) } else { attachment(&key) }),
+        ("accept-ranges", "bytes".to_owned()),
+        ("content-security-policy", if class == MediaClass::Pdf { PDF } else { SANDBOX }.to_owned()),
+    ]);
+    // Without these headers, clients would misinterpret the bytes.
+    for name in ["content-encoding", "content-language"] {
+        if let Some(value) = stored_header(&info.attributes, name) {
+            headers.push((name, String::from_utf8_lossy(value).into_owned()));
+        }
+    }
+    Ok(headers)
+}
+
+/// Returns the type that is sent, and its class.
+fn sent_type(attributes: &Attributes) -> (String, MediaClass) {
+    let stored = stored_content_type(attributes);
+    let class = MediaClass::of(&stored);
+    (MediaClass::shown_content_type(&stored).unwrap_or(stored), class)
+}
+
+fn read_audit(visit: &Visit<'_>) -> ReadAudit {
+    let (audit, operation) = (&visit.links.audit, visit.page.operation());
+    ReadAudit::new(audit, visit.request, operation, LinkKind::Share, &visit.share.link)
+        .with_request_id(visit.id)
+}
+
+/// Maps an error of a read. Damaged data and failures of the device are logged and audited.
+fn refuse_read(visit: &Visit<'_>, error: EngineError) -> Refusal {
+    if let EngineError::Corrupt(_) | EngineError::Io(_) = error {
+        read_audit(visit).failed(&error.to_string());
+        return Refusal::Internal;
+    }
+    error.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Attributes, MediaClass, sent_type};
+
+    #[test]
+    fn types_that_are_shown_have_no_parameters() {
+        for (stored, sent, class) in [
+            ("image/png;x, text/html", "image/png", MediaClass::Image),
+            ("text/markdown; charset=latin1", "text/plain; charset=utf-8", MediaClass::Text),
+            ("Application/PDF;x", "application/pdf", MediaClass::Pdf),
+            ("text/html; charset=utf-8", "text/html; charset=utf-8", MediaClass::Other),
+        ] {
+            let headers = vec![("content-type".to_owned(), stored.as_bytes().to_vec())];
+            let attributes = Attributes { headers, ..Attributes::default() };
+            assert_eq!(sent_type(&attributes), (sent.to_owned(), class), "{stored}");
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `POST /s/{token}/unlock`: checks the password of a share.
+//!
+//! Programs send JSON and get a token. The form of the page gets a cookie and returns to the page. The token never is part
+//! of a URL.
+
+use super::cookie;
+use super::path::SharePage;
+use super::refusal::Refusal;
+use super::reply::ShareReply;
+use super::visit::Visit;
+use crate::password::unlock_token::Unlock;
+use cairn_http1::{RequestHead, StatusCode, iso8601_millis, query_pairs};
+use cairn_model::{u64_of, usize_of};
+use cairn_net::{BodyError, RequestBody};
+use cairn_observe::{AuditResult, Source};
+use serde::{Deserialize, Serialize};
+use zeroize::Zeroizing;
+
+/// Longest body: an encoded password of the greatest length, and some names.
+const BODY_BYTES_MAX: usize = 4096;
+/// The type of the bodies of forms.
+const FORM: &str = "application/x-www-form-urlencoded";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UnlockBody {
+    password: String,
+}
+
+#[derive(Serialize)]
+struct UnlockedBody<'a> {
+    unlocked: bool,
+    unlock_token: &'a str,
+    expires_at: String,
+}
+
+/// Returns whether the body of a request is a form.
+pub(crate) fn is_form(head: &RequestHead) -> bool {
+    let essence = head.header_str("content-type").and_then(|value| value.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case(FORM))
+}
+
+/// Answers an unlock of a usable share.
+pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Result<ShareReply, Refusal> {
+    let head = &visit.request.head;
+    // Other sites could otherwise use up the attempts of their visitors.
+    if head.header_str("sec-fetch-site").is_some_and(|site| !matches!(site, "same-origin" | "none")) {
+        return Err(Refusal::CrossSite);
+    }
+    let is_form = is_form(head);
+    let bytes = read_body(body).await?;
+    let password = if is_form { form_password(&bytes)? } else { json_password(&bytes)? };
+    let (share, client) = (visit.share, visit.request.client);
+    let Unlock { token, expires_at } = match visit.links.sharing.unlock(share, password, client).await {
+        Ok(unlock) => unlock,
+        Err(error) => {
+            let refusal = Refusal::from(error);
+            if refusal.reason().is_some() {
+                let detail = refusal.code().to_owned();
+                let id = share.link.id.to_string();
+                visit.audit(Source::Client(client), AuditResult::Denied, id, detail);
+            }
+            return Err(refusal);
+        }
+    };
+    let base_url = visit.links.sharing.policy().share_base_url.as_deref();
+    let (prefix, is_secure) = cookie::place(base_url, head.header_str("host"), visit.request.is_secure);
+    let path = format!("{prefix}/s/{}", visit.token.expose());
+    let set_cookie = cookie::set(share.link.id, &token, &path, is_secure);
+    let reply = if is_form {
+        ShareReply::see_other(visit.relative_url(SharePage::Descriptor))
+    } else {
+        let expires_at = iso8601_millis(expires_at.0);
+        ShareReply::json(&UnlockedBody { unlocked: true, unlock_token: &token, expires_at })?
+    };
+    Ok(reply.header("set-cookie", set_cookie))
+}
+
+async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    if body.remaining() > u64_of(BODY_BYTES_MAX) {
+        return Err(Refusal::Invalid(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the body of an unlock has at most 4096 bytes",
+        ));
+    }
+    let mut bytes = Zeroizing::new(vec![0; usize_of(body.remaining())]);
+    let mut read = 0;
+    while read < bytes.len() {
+        read += body.read(&mut bytes[read..]).await.map_err(|error| match error {
+            BodyError::TimedOut => {
+                Refusal::Invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
+            }
+            _ => Refusal::Invalid(StatusCode::BAD_REQUEST, "the body is incomplete"),
+        })?;
+    }
+    // A body without a declared length shows when it is read.
+    if bytes.is_empty() && body.read(&mut [0]).await.is_err() {
+        return Err(Refusal::Invalid(StatusCode::LENGTH_REQUIRED, "the request must have a Content-Length"));
+    }
+    Ok(bytes)
+}
+
+/// Reads the password of a JSON body. The error does not repeat the body, which may contain a password.
+fn json_password(body: &[u8]) -> Result<Zeroizing<String>, Refusal> {
+    // serde would also accept an array of the values.
+    let is_object = body.trim_ascii_start().starts_with(b"{");
+    let read = serde_json::from_slice::<UnlockBody>(body).ok().filter(|_| is_object);
+    read.map(|body| Zeroizing::new(body.password)).ok_or(Refusal::Invalid(
+        StatusCode::BAD_REQUEST,
+        "the body must be a JSON object with the member password, which is a string, and no other member",
+    ))
+}
+
+/// Reads the password of a form.
+fn form_password(body: &[u8]) -> Result<Zeroizing<String>, Refusal> {
+    let invalid = Refusal::Invalid(
+        StatusCode::BAD_REQUEST,
+        "the form must have the field password, and no other field",
+    );
+    let text = std::str::from_utf8(body).map_err(|_| invalid.clone())?;
+    let mut password = None;
+    for pair in query_pairs(text) {
+        let (name, value) = pair.map_err(|_| invalid.clone())?;
+        if name != "password" || password.is_some() {
+            return Err(invalid);
+        }
+        password = Some(Zeroizing::new(value.into_owned()));
+    }
+    password.ok_or(invalid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{form_password, json_password};
+
+    #[test]
+    fn a_password_is_the_only_member() {
+        let json = |text: &str| json_password(text.as_bytes()).ok().map(|password| password.to_string());
+        assert_eq!(json(r#" {"password": "a\u00e9b"}"#), Some("aéb".to_owned()));
+        for wrong in [
+            "",
+            "{}",
+            r#"["a"]"#,
+            r#""a""#,
+            r#"{"password": 1}"#,
+            r#"{"password": null}"#,
+            r#"{"password": "a", "b": 1}"#,
+            r#"{"password": "a", "password": "a"}"#,
+            r#"{"password": "a"} x"#,
+        ] {
+            assert_eq!(json(wrong), None, "{wrong}");
+        }
+        let form = |text: &str| form_password(text.as_bytes()).ok().map(|password| password.to_string());
+        assert_eq!(form("password=a+b%26%C3%A9"), Some("a b&é".to_owned()));
+        assert_eq!(form("password="), Some(String::new()));
+        for wrong in ["", "a=b", "password=a&password=b", "password=a&b=c", "password=%f", "password=%ff"] {
+            assert_eq!(form(wrong), None, "{wrong}");
+        }
+    }
+}
