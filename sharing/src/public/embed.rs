@@ -47,10 +47,12 @@ struct Reply {
 }
 
 impl PublicLinks {
-    /// Returns whether a path belongs to embeds.
+    /// Returns whether a path belongs to embeds. That it begins with several slashes does not make a key of the token: it then
+    /// belongs to no embed, but no bucket has an empty name either.
     #[must_use]
     pub fn is_embed_path(path: &str) -> bool {
-        token_text(path).is_some()
+        let slashes = path.bytes().take_while(|byte| *byte == b'/').count();
+        token_text(&path[slashes.saturating_sub(1)..]).is_some()
     }
 
     /// Answers a request whose path belongs to embeds.
@@ -90,19 +92,24 @@ impl PublicLinks {
             Refusal::internal()
         })?;
         let embed = found.ok_or_else(Refusal::not_found)?;
-        if let Some(reason) = DeniedReason::of(embed.status_at(self.sharing.now())) {
-            return Err(Refusal::gone(reason));
+        let stopped = match DeniedReason::of(embed.status_at(self.sharing.now())) {
+            Some(reason) => Some(Refusal::gone(reason)),
+            None if !self.sharing.policy().embeds_enabled => Some(Refusal::disabled()),
+            None => None,
+        };
+        let found = find_page(head, &embed);
+        if let Some(refusal) = stopped {
+            return Err(match found {
+                Ok(page) => refusal.for_page(&page),
+                Err(_) => refusal,
+            });
         }
-        if !self.sharing.policy().embeds_enabled {
-            return Err(Refusal::disabled());
-        }
-        let page = find_page(head, &embed)?;
+        let page = found?;
         if is_preflight {
             return Ok(Reply { head: headers::preflight(&page, METHODS), body: ResponseBody::Empty });
         }
-        check_destination(head)?;
+        check_destination(head).map_err(|refusal| refusal.for_page(&page))?;
         let answer = self.embed_content(request, &embed, &page).await;
-        // The page may read why.
         answer.map_err(|refusal| refusal.for_page(&page))
     }
 
@@ -216,11 +223,11 @@ mod tests {
             ("/e%2Fabc", None),
             ("/E/abc", None),
             ("/eee/abc", None),
-            ("//e/abc", None),
         ] {
             assert_eq!(token_text(path), token, "{path}");
             assert_eq!(PublicLinks::is_embed_path(path), token.is_some(), "{path}");
         }
+        assert!(PublicLinks::is_embed_path("///e/abc") && token_text("///e/abc").is_none());
         assert!(cairn_model::BucketName::parse("e").is_err());
     }
 }
