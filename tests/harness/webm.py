@@ -24,9 +24,14 @@ SECOND_MILLIS = 1000
 def vp8_frame(browser: Browser) -> bytes:
     """Returns a key frame. The browser must show a page."""
     webp = base64.b64decode(browser.run(DRAW, WIDTH, HEIGHT))
-    assert webp[:4] == b"RIFF" and webp[8:16] == b"WEBPVP8 ", webp[:16]
-    (length,) = struct.unpack("<I", webp[16:20])
-    return webp[20 : 20 + length]
+    assert webp[:4] == b"RIFF" and webp[8:12] == b"WEBP", webp[:12]
+    at = 12
+    while at < len(webp):
+        name, length = struct.unpack_from("<4sI", webp, at)
+        if name == b"VP8 ":
+            return webp[at + 8 : at + 8 + length]
+        at += 8 + length + length % 2
+    raise ValueError("the picture is not lossy")
 
 
 def element(identifier: int, body: bytes) -> bytes:
