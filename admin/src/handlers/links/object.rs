@@ -1,4 +1,4 @@
-//! The object of a link, and members of requests that both kinds of links have.
+//! The object of a link, and other parts of requests.
 
 use cairn_http1::parse_rfc3339_millis;
 use cairn_model::{Timestamp, VersionName};
