@@ -36,6 +36,8 @@ class Report:
     offline_checks: int = 0
     events: int = 0
     deliveries: int = 0
+    link_changes: int = 0
+    downloads: int = 0
     seconds: float = 0.0
     # Follows the storage events over all cycles.
     replay: EventReplay = field(default_factory=EventReplay, repr=False)
@@ -46,7 +48,7 @@ class Report:
             f"{self.cycles} cycles in {self.seconds:.0f} s, {self.acknowledged} acknowledged changes, "
             f"{self.unanswered} unanswered ({self.landed} of them found done), {self.uploads} unfinished uploads, "
             f"{self.versions} versions, {self.compared_bytes >> 20} MiB and {self.events} events compared, "
-            f"{self.deliveries} deliveries received, "
+            f"{self.deliveries} deliveries received, {self.link_changes} changes of links, {self.downloads} downloads through them, "
             f"{self.offline_checks} offline checks, no difference"
         )
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import deliveries, version_load
+from . import deliveries, link_load, version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .load import BUCKET, WRITERS, Broken, Load, ends_within, vary_start
@@ -23,7 +23,7 @@ START_KILLED_SHARE = 0.25
 START_SECONDS = (0.0, 0.2)
 
 
-def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> None:
+def one_cycle(store: Cairn, load: Load, links: link_load.Links, rng: random.Random, report: Report) -> None:
     """Runs one cycle: load, kill, check the files, start (sometimes killed during that), compare."""
     before = load.acknowledged()
     load.run(store, rng, store.kill)
@@ -38,6 +38,7 @@ def one_cycle(store: Cairn, load: Load, rng: random.Random, report: Report) -> N
     vary_start(store, rng)
     store.start()
     compare(store, load.model, report)
+    report.link_changes, report.downloads = links.compare(store)
     check_space(store, load.model)
     report.cycles += 1
 
@@ -52,13 +53,15 @@ def run(folder: Path, seed: int, enough: Callable[[Report], bool], say: Callable
     webhook.subscribe(store)
     store.s3.create_bucket(BUCKET)
     version_load.create(store.s3)
-    load, began = Load(model), time.monotonic()
+    links = link_load.Links.create(store, model)
+    load, began = Load(model, links), time.monotonic()
     try:
         while not enough(report):
-            one_cycle(store, load, rng, report)
+            one_cycle(store, load, links, rng, report)
             report.seconds = time.monotonic() - began
             say(f"cycle {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged")
         empty_and_check(store, model)
+        links.inspect(store)
         report.replay.follow(store)
         webhook.check(store, report.replay)
         report.deliveries = webhook.requests

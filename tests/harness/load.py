@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from . import multipart_load, version_load
 from .crash_model import KeyState, Model, Version, composite_etag
 from .expect import Broken
+from .link_load import Links, Owner
 from .s3 import S3, object_target, parse_listing, xml
 from .server import Cairn
 from .wire import Connection, WireError
@@ -194,8 +195,9 @@ class Reader(Client):
 class Load:
     """All clients of a run. They continue through all its cycles."""
 
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, links: Links | None = None):
         self.model = model
+        self.owners = links.owners if links else []
         self.writers = [Writer(model, number) for number in range(WRITERS)]
         self.readers = [Reader(model, f"reader-{number}") for number in range(READERS)]
 
@@ -216,11 +218,11 @@ class Load:
             reached = self.acknowledged() >= target or time.monotonic() > give_up
             return reached and not ends_within(store, between)
 
-        run_clients(store, [*self.writers, *self.readers], enough, strike)
+        run_clients(store, [*self.writers, *self.readers, *self.owners], enough, strike)
 
 
 def run_clients(
-    store: Cairn, clients: list[Client], enough: Callable[[], bool], strike: Callable[[], None] = lambda: None
+    store: Cairn, clients: list[Client | Owner], enough: Callable[[], bool], strike: Callable[[], None] = lambda: None
 ) -> None:
     """Runs clients until `enough` or until one fails, injects the fault, and raises the error of any client.
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from . import deliveries, version_load
+from . import deliveries, link_load, version_load
 from .compare import Report, check_offline, check_space, compare, empty_and_check
 from .crash_model import Model
 from .disks import ForgetfulDisk, SnapshotDisk
@@ -92,7 +92,7 @@ class Run:
         shutil.rmtree(other.data)
 
 
-def one_cycle(run: Run, load: Load) -> None:
+def one_cycle(run: Run, load: Load, links: link_load.Links) -> None:
     """Runs one cycle: load, cut, mount, check the files, start, compare."""
     before, model = load.acknowledged(), load.model
     load.run(run.store, run.rng, lambda: run.strike(model))
@@ -103,6 +103,7 @@ def one_cycle(run: Run, load: Load) -> None:
         run.create_another()
     run.start()
     compare(run.store, model, run.report)
+    run.report.link_changes, run.report.downloads = links.compare(run.store)
     check_space(run.store, model)
     run.report.cycles += 1
 
@@ -116,17 +117,20 @@ def run(
     webhook = deliveries.Deliveries(seed)
     going = Run(disk, Cairn(folder / "server", deliveries.ENVIRONMENT), random.Random(f"{seed}-cuts"), webhook)
     going.store.data = disk.folder / "data"
-    load, report, began = Load(model), going.report, time.monotonic()
+    report, began = going.report, time.monotonic()
     try:
         going.store.start()
         webhook.subscribe(going.store)
         going.store.s3.create_bucket(BUCKET)
         version_load.create(going.store.s3)
+        links = link_load.Links.create(going.store, model)
+        load = Load(model, links)
         while not enough(report):
-            one_cycle(going, load)
+            one_cycle(going, load, links)
             report.seconds = time.monotonic() - began
             say(f"cut {report.cycles}, {report.seconds:.0f} s: {report.acknowledged} acknowledged, {going.last_cut}")
         empty_and_check(going.store, model)
+        links.inspect(going.store)
         report.replay.follow(going.store)
         webhook.check(going.store, report.replay)
         report.deliveries = webhook.requests

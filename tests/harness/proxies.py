@@ -6,8 +6,8 @@ import socket
 import ssl
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,18 +81,32 @@ class SecureConnection(Connection):
         self.closing = False
 
 
-def configured(kind: str, folder: Path, ports: tuple[int, int], upstream: tuple[int, int]) -> str:
-    """Returns the configuration with the addresses and paths of this run."""
-    text = (CONFIGURATIONS / PROXIES[kind]).read_text()
+def configured(kind: str, folder: Path, ports: tuple[int, ...], upstream: tuple[int, int]) -> str:
+    """Returns the configuration of all planes with the addresses and paths of this run."""
     replaced = {
         "127.0.0.1:7600": f"{LOOPBACK}:{upstream[0]}", "127.0.0.1:7601": f"{LOOPBACK}:{upstream[1]}",
         "10.0.0.5:7443": f"{LOOPBACK}:{ports[1]}", "/etc/ssl/cairn": str(folder), "s3.example.com:443": f"{NAME}:{ports[0]}",
         "s3.example.com:7443": f"{NAME}:{ports[1]}", "bind 10.0.0.5\n": f"bind {LOOPBACK}\n", "listen 443 ": f"listen {LOOPBACK}:{ports[0]} ",
         "bind :443 ": f"bind {LOOPBACK}:{ports[0]} ",
     }
+    return replaced_in((CONFIGURATIONS / PROXIES[kind]).read_text(), replaced)
+
+
+def configured_for_links(kind: str, folder: Path, ports: tuple[int, ...], upstream: tuple[int, int]) -> str:
+    """Returns the configuration that publishes links alone. `upstream` are the ports of the data plane and the console."""
+    replaced = {
+        "127.0.0.1:7600": f"{LOOPBACK}:{upstream[0]}", "127.0.0.1:7602": f"{LOOPBACK}:{upstream[1]}",
+        "/etc/ssl/cairn/share.example.com": str(folder / "s3.example.com"), "share.example.com:443": f"{NAME}:{ports[0]}",
+        "listen 443 ": f"listen {LOOPBACK}:{ports[0]} ", "bind :443 ": f"bind {LOOPBACK}:{ports[0]} ",
+    }
+    return replaced_in((CONFIGURATIONS / "links" / PROXIES[kind]).read_text(), replaced)
+
+
+def replaced_in(text: str, replaced: dict[str, str]) -> str:
+    """Returns a configuration with other addresses and paths. Fails if one of a real installation is left."""
     for theirs, ours in replaced.items():
         text = text.replace(theirs, ours)
-    assert not re.search(r"\b(760[01]|443|7443)\b|10\.0\.0\.5|/etc/", "\n".join(line for line in text.splitlines() if "#" not in line))
+    assert not re.search(r"\b(760[012]|443|7443)\b|10\.0\.0\.5|/etc/", "\n".join(line for line in text.splitlines() if "#" not in line))
     return text
 
 
@@ -113,21 +127,32 @@ def command(kind: str, folder: Path, text: str) -> list[str]:
     return ["haproxy", "-db", "-f", str(configuration)]
 
 
-@contextmanager
-def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]:
+def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> AbstractContextManager[Proxy]:
     """Runs a proxy for the data plane and management plane on these ports of this host."""
+    return running(kind, folder, tuple(free_ports(2)), upstream, configured)
+
+
+def links_proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> AbstractContextManager[Proxy]:
+    """Runs a proxy that publishes shares and embeds alone, of the data plane and the console on these ports of this host."""
+    return running(kind, folder, tuple(free_ports(1)), upstream, configured_for_links)
+
+
+@contextmanager
+def running(
+    kind: str, folder: Path, ports: tuple[int, ...], upstream: tuple[int, int], configuration: Callable[..., str]
+) -> Iterator[Proxy]:
+    """Runs a proxy on these ports."""
     authority = Authority(folder)
     pair = authority.issue("s3.example.com")
     (folder / "s3.example.com.pem").write_text(pair.certificate.read_text() + pair.key.read_text())
-    ports = tuple(free_ports(2))
-    arguments = command(kind, folder, configured(kind, folder, ports, upstream))
+    arguments = command(kind, folder, configuration(kind, folder, ports, upstream))
     environment = clean_environment() | {"PATH": f"/usr/sbin:/sbin:{os.environ['PATH']}", "HOME": str(folder)}
     log = folder / "proxy.log"
     with log.open("wb") as output:
         process = subprocess.Popen(arguments, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
     try:
         wait_listening(process, ports, log)
-        yield Proxy(kind, *ports, authority.certificate, process.pid)
+        yield Proxy(kind, ports[0], ports[-1], authority.certificate, process.pid)
     finally:
         # Caddy would wait until clients close their connections.
         process.kill()
@@ -135,7 +160,7 @@ def proxy(kind: str, folder: Path, upstream: tuple[int, int]) -> Iterator[Proxy]
 
 
 def wait_listening(process: subprocess.Popen, ports: tuple[int, ...], log: Path) -> None:
-    """Waits until both ports accept connections."""
+    """Waits until all ports accept connections."""
     give_up = time.monotonic() + START_SECONDS
     for port in ports:
         while True:
