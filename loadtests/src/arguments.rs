@@ -84,6 +84,8 @@ pub struct Particular {
     pub ratio: Option<Ratio>,
     pub touch: bool,
     pub part_size: Option<ByteCount>,
+    pub urls: Option<PathBuf>,
+    pub origin: Option<String>,
 }
 
 macro_rules! workload_command {
@@ -219,6 +221,12 @@ workload_command!(GetCommand, "get", "Download whole objects that `prepare` wrot
     /// sequential or random keys (default random)
     #[argh(option)]
     order: [Option<Order>],
+    /// file with a URL for each key, one a line, such as those of embeds and shares; with --auth none
+    #[argh(option)]
+    urls: [Option<PathBuf>],
+    /// header Origin of requests for --urls
+    #[argh(option)]
+    origin: [Option<String>],
 });
 workload_command!(RangeGetCommand, "range-get", "Download ranges at random offsets; --size is the size of the objects." {
     /// sequential or random keys (default random)
@@ -227,6 +235,12 @@ workload_command!(RangeGetCommand, "range-get", "Download ranges at random offse
     /// bytes per range (default 64KiB)
     #[argh(option)]
     range_size: [Option<ByteCount>],
+    /// file with a URL for each key, one a line, such as those of embeds and shares; with --auth none
+    #[argh(option)]
+    urls: [Option<PathBuf>],
+    /// header Origin of requests for --urls
+    #[argh(option)]
+    origin: [Option<String>],
 });
 workload_command!(ListCommand, "list", "List pages that begin at random keys (ListObjectsV2 with start-after)." {
     /// keys per page (default 1000)

@@ -1,11 +1,12 @@
 //! The plan of a run: its options with defaults, checked for contradictions.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::arguments::{Common, Particular};
 use crate::failure::{LoadError, while_doing};
-use crate::http::request::{Auth, Secret, Target};
+use crate::http::request::{Auth, Secret, Target, Urls};
 use crate::http::server::Server;
 use crate::objects::key_space::KeySpace;
 use crate::objects::sizes::Sizes;
@@ -78,6 +79,8 @@ pub struct Plan {
     pub server_pid: Option<u32>,
     /// `idle`: send a request on each connection first.
     pub touch: bool,
+    /// URLs to request in place of objects, one for each key.
+    pub urls: Option<Urls>,
 }
 
 /// Maximum number of connections.
@@ -98,6 +101,8 @@ impl Plan {
         (common, own): (Common, Particular),
     ) -> Result<Self, LoadError> {
         check(&common, &own, workload)?;
+        let urls = own.urls.map(|file| read_urls(&file, own.origin)).transpose()?;
+        let count = urls.as_ref().map_or(common.keys, |urls| urls.paths.len() as u64);
         let (host, server) = server(&common)?;
         let credentials = credentials(&common)?;
         let order_default = match workload {
@@ -128,7 +133,7 @@ impl Plan {
             },
             keys: KeySpace {
                 prefix: common.prefix,
-                count: common.keys,
+                count,
                 folder_keys: common.folder_keys,
                 seed: common.seed,
                 sizes,
@@ -156,8 +161,14 @@ impl Plan {
             seed: common.seed,
             server_pid: common.server_pid,
             touch: own.touch,
+            urls,
         })
     }
+}
+
+fn read_urls(file: &Path, origin: Option<String>) -> Result<Urls, LoadError> {
+    let text = std::fs::read_to_string(file).map_err(while_doing(format!("reading {}", file.display())))?;
+    Urls::parse(&text, origin).map_err(|reason| LoadError::Usage(format!("--urls: {reason}")))
 }
 
 /// Returns whether requests and responses fit the sockets' buffers, so that connections can share threads. Lists do not.
@@ -204,6 +215,12 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
     }
     if common.verify && (own.delimiter.is_some() || own.walk) {
         return usage("list --verify cannot be combined with --delimiter or --walk");
+    }
+    if own.urls.is_some() && common.auth != Auth::None {
+        return usage("--urls: URLs are requested unsigned, with --auth none");
+    }
+    if own.origin.is_some() && own.urls.is_none() {
+        return usage("--origin: only with --urls");
     }
     if common.auth == Auth::None && common.payload_digest == Digest::Sha256 {
         return usage("--payload-digest sha256 cannot be combined with --auth none");

@@ -51,5 +51,6 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         send_buffer: ByteCount(0),
         server_pid: None,
         touch: false,
+        urls: None,
     }
 }

@@ -10,6 +10,8 @@
 mod denied;
 mod downloads;
 mod error;
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzz;
 mod limits;
 mod password;
 mod policy;

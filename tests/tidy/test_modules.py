@@ -63,6 +63,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"store"},
         {"sharing"},
         {"public"},
+        {"fuzz"},
     ],
     "webhooks": [
         {"error", "event_body", "id", "limits", "signature"},

@@ -1,7 +1,7 @@
 //! Builds request heads: signed, presigned or unsigned.
 //!
 //! Each connection has its own [`Requests`], which builds heads in a reused buffer. If there are few keys, presigned GETs are
-//! built once, before the measurement ([`PresignedHeads`]).
+//! built once, before the measurement ([`PreparedHeads`]).
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -221,17 +221,53 @@ fn push_range((first, last): (u64, u64), head: &mut String) {
     write!(head, "Range: bytes={first}-{last}\r\n").expect("writing to a string does not fail");
 }
 
+/// URLs that are requested as they are, one for each key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Urls {
+    /// Paths with their queries.
+    pub paths: Vec<String>,
+    /// The header `Origin`.
+    pub origin: Option<String>,
+}
+
+impl Urls {
+    /// Reads URLs, one a line. Scheme and host are ignored: requests go to the endpoint.
+    ///
+    /// # Errors
+    /// What is wrong with a line, or that there is none.
+    pub fn parse(text: &str, origin: Option<String>) -> Result<Self, String> {
+        let mut paths = Vec::new();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let path = match line.split_once("://") {
+                Some((_, rest)) => rest.find('/').map_or("", |at| &rest[at..]),
+                None => line,
+            };
+            if !path.starts_with('/') || !path.bytes().all(|byte| byte.is_ascii_graphic()) {
+                return Err(format!("'{line}' is not a URL with a path"));
+            }
+            paths.push(path.to_owned());
+        }
+        if paths.is_empty() {
+            return Err("there is no URL".to_owned());
+        }
+        if origin.as_deref().is_some_and(|origin| !origin.bytes().all(|byte| byte.is_ascii_graphic())) {
+            return Err("--origin has characters that no origin has".to_owned());
+        }
+        Ok(Self { paths, origin })
+    }
+}
+
 /// With more keys than this, presigned GETs are signed as they are sent. The heads of this many keys take about 25 MB.
 pub const PREPARED_KEYS_MAX: u64 = 50_000;
 
-/// The heads of presigned GETs of all keys, without the empty line at their end.
+/// The heads of GETs of all keys, presigned or of URLs that need no signature, without the empty line at their end.
 #[derive(Debug)]
-pub struct PresignedHeads {
+pub struct PreparedHeads {
     text: String,
     ends: Vec<usize>,
 }
 
-impl PresignedHeads {
+impl PreparedHeads {
     /// Signs a GET of every key.
     #[must_use]
     pub fn of(target: &Target, keys: &KeySpace) -> Self {
@@ -242,6 +278,20 @@ impl PresignedHeads {
             requests.set_path(Some(&name));
             requests.begin("GET", &[], EMPTY_SHA256);
             text.push_str(&requests.head);
+            ends.push(text.len());
+        }
+        Self { text, ends }
+    }
+
+    /// A GET of each URL, without authentication.
+    #[must_use]
+    pub fn of_urls(target: &Target, urls: &Urls) -> Self {
+        let origin = urls.origin.as_ref().map(|origin| format!("Origin: {origin}\r\n")).unwrap_or_default();
+        let (mut text, mut ends) = (String::new(), Vec::new());
+        for path in &urls.paths {
+            for piece in ["GET ", path, " HTTP/1.1\r\nHost: ", &target.host, "\r\n", &origin] {
+                text.push_str(piece);
+            }
             ends.push(text.len());
         }
         Self { text, ends }
@@ -297,6 +347,21 @@ mod tests {
     }
 
     #[test]
+    fn urls_are_requested_as_they_are() {
+        let text = "https://h.example/e/abc?x=1\n\n/s/def/content\n";
+        let urls = Urls::parse(text, Some("https://a.example".to_owned())).expect("URLs");
+        assert_eq!(urls.paths, ["/e/abc?x=1", "/s/def/content"]);
+        let heads = PreparedHeads::of_urls(&target(Auth::None), &urls);
+        let rest = "HTTP/1.1\r\nHost: localhost:9000\r\nOrigin: https://a.example\r\n";
+        assert_eq!(heads.head(0), format!("GET /e/abc?x=1 {rest}"));
+        assert_eq!(heads.head(1), format!("GET /s/def/content {rest}"));
+        for wrong in ["", "\n", "abc", "https://h.example", "/a b", "/a\r\nX: y\u{7f}"] {
+            assert!(Urls::parse(wrong, None).is_err(), "{wrong:?}");
+        }
+        assert!(Urls::parse("/a", Some("x\r\ny".to_owned())).is_err());
+    }
+
+    #[test]
     fn prepared_heads_are_presigned_requests() {
         let target = target(Auth::Presigned);
         let keys = KeySpace {
@@ -307,7 +372,7 @@ mod tests {
             sizes: Sizes::Fixed(ByteCount(1)),
             listed: None,
         };
-        let prepared = PresignedHeads::of(&target, &keys);
+        let prepared = PreparedHeads::of(&target, &keys);
         for number in 0..3 {
             let head = prepared.head(number);
             assert!(head.starts_with(&format!("GET /b/p/000000000{number}?X-Amz-Algorithm=")));

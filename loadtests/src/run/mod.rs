@@ -13,7 +13,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::failure::{LoadError, while_doing};
-use crate::http::request::{Auth, PREPARED_KEYS_MAX, PresignedHeads};
+use crate::http::request::{Auth, PREPARED_KEYS_MAX, PreparedHeads};
 use crate::measure::process::{Memory, cpu_seconds, machine_cpu_seconds, resident_kib};
 use crate::measure::statistics::{Live, Statistics, Window};
 use crate::objects::content::Content;
@@ -39,7 +39,10 @@ const SAMPLE_INTERVAL: Duration = Duration::from_millis(200);
 /// If a thread of the run has panicked.
 pub fn run(plan: Plan) -> Result<Report, LoadError> {
     let content = Content::new(plan.seed);
-    let prepared = uses_prepared_heads(&plan).then(|| PresignedHeads::of(&plan.target, &plan.keys));
+    let prepared = match &plan.urls {
+        Some(urls) => Some(PreparedHeads::of_urls(&plan.target, urls)),
+        None => uses_prepared_heads(&plan).then(|| PreparedHeads::of(&plan.target, &plan.keys)),
+    };
     let connections = plan.connections;
     let shared = Arc::new(Shared {
         content,

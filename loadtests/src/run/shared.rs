@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Barrier, OnceLock};
 
-use crate::http::request::PresignedHeads;
+use crate::http::request::PreparedHeads;
 use crate::measure::statistics::{Live, Window};
 use crate::objects::content::Content;
 use crate::plan::Plan;
@@ -13,7 +13,7 @@ use crate::plan::Plan;
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) content: Content,
-    pub(crate) prepared: Option<PresignedHeads>,
+    pub(crate) prepared: Option<PreparedHeads>,
     /// The next key number of the whole run.
     pub(crate) tickets: AtomicU64,
     /// The number of requests of the whole run, for `--requests`.

@@ -16,6 +16,8 @@ mod writer;
 pub(crate) use changes::Counted;
 pub use inspect::LinkFinding;
 pub use pages::{LinkPage, LinkQuery};
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) use record::check_fuzzed as check_fuzzed_record;
 pub(crate) use seal::derive_unlock_key;
 pub(crate) use state::Shared;
 pub(crate) use writer::Writer;

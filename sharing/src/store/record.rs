@@ -220,6 +220,32 @@ pub(super) fn decode<T: LinkRecord>(id: LinkId, version: u8, body: &[u8]) -> Opt
     Some((T::from_parts(link, body.own)?, token))
 }
 
+/// For the fuzz target: takes a byte for the kind of the record, its version and its body. What is read is written as the same
+/// record.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn check_fuzzed(kind: u8, version: u8, body: &[u8]) {
+    fn check<T: LinkRecord + PartialEq + std::fmt::Debug>(version: u8, body: &[u8]) {
+        let id = LinkId([1; ID_BYTES]);
+        let Some((link, token)) = decode::<T>(id, version, body) else { return };
+        let written = encode(&link, &token);
+        assert_eq!(decode::<T>(id, RECORD_VERSION, &written), Some((link, token)));
+    }
+    match kind % 4 {
+        0 => check::<Share>(version, body),
+        1 => check::<Embed>(version, body),
+        2 => {
+            if let Some((kind, id)) = decode_token_body(version, body) {
+                assert_eq!(token_body(kind, id), body);
+            }
+        }
+        _ => {
+            if let Some(usage) = Usage::decode(version, body) {
+                assert_eq!(usage.encode(), body);
+            }
+        }
+    }
+}
+
 /// Counted downloads of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Usage {
