@@ -325,6 +325,8 @@ def test_pages_contain_every_link_once(store: Cairn, photos: str, kind: str):
 
     for limit in (1, 2, 1000):
         assert pages(bucket=photos, limit=limit) == made[4::-1], limit
+    exact = expect(store.admin.get(f"/{kind}s", params={"bucket": photos, "limit": 5}), 200)
+    assert exact["next_continuation_token"] is None, "no page follows the last link"
     newest_first = made[::-1]
     assert [link for link in pages() if link["bucket"] in (photos, other)] == newest_first
     assert pages(bucket=photos, status="revoked") == [made[2]]

@@ -70,14 +70,14 @@ impl Shared {
             let is_last = ids.len() < TXN_RECORDS_READ_MAX;
             for id in ids {
                 examined += 1;
-                page.next = Some(id);
-                let Some(link) = self.get::<T>(id)? else { continue };
-                if self.matches(query, &link) {
+                if let Some(link) = self.get::<T>(id)?.filter(|link| self.matches(query, link)) {
+                    if page.links.len() >= query.limit {
+                        // It is the first one of the next page. Without it, there would be none.
+                        return Ok(page);
+                    }
                     page.links.push(link);
                 }
-                if page.links.len() >= query.limit {
-                    return Ok(page);
-                }
+                page.next = Some(id);
             }
             if is_last {
                 page.next = None;
