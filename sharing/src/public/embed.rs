@@ -16,8 +16,9 @@ use crate::downloads::Visitor;
 use crate::types::embed::Embed;
 use crate::types::link::{Disposition, LinkKind};
 use crate::types::media_type::MediaClass;
+use crate::types::origin::WebOrigin;
 use crate::types::token::TokenHash;
-use access::{AllowedPage, check_destination, find_page};
+use access::{check_destination, check_page};
 use cairn_engine::{Bucket, EngineError, ObjectInfo, OpenObject};
 use cairn_http1::{Method, ResponseHead, unsatisfied_content_range};
 use cairn_net::{Request, Response, ResponseBody, ResponseMeta};
@@ -97,20 +98,20 @@ impl PublicLinks {
             None if !self.sharing.policy().embeds_enabled => Some(Refusal::disabled()),
             None => None,
         };
-        let found = find_page(head, &embed);
+        let found = check_page(head, &embed);
         if let Some(refusal) = stopped {
             return Err(match found {
-                Ok(page) => refusal.for_page(&page),
+                Ok(reader) => refusal.readable_by(reader),
                 Err(_) => refusal,
             });
         }
-        let page = found?;
+        let reader = found?;
         if is_preflight {
-            return Ok(Reply { head: headers::preflight(&page, METHODS), body: ResponseBody::Empty });
+            return Ok(Reply { head: headers::preflight(reader, METHODS), body: ResponseBody::Empty });
         }
-        check_destination(head).map_err(|refusal| refusal.for_page(&page))?;
-        let answer = self.embed_content(request, &embed, &page).await;
-        answer.map_err(|refusal| refusal.for_page(&page))
+        check_destination(head).map_err(|refusal| refusal.readable_by(reader))?;
+        let answer = self.embed_content(request, &embed, reader).await;
+        answer.map_err(|refusal| refusal.readable_by(reader))
     }
 
     /// Answers with the content, or with what conditions and ranges make of it.
@@ -118,13 +119,13 @@ impl PublicLinks {
         &self,
         request: &Request,
         embed: &Embed,
-        page: &AllowedPage<'_>,
+        reader: Option<&WebOrigin>,
     ) -> Result<Reply, Box<Refusal>> {
         let object = &embed.link.object;
         let bucket = self.engine.store().bucket(&object.bucket).filter(|bucket| object.is_in(bucket));
         let bucket = bucket.ok_or_else(Refusal::object_not_found)?;
         let audit = || ReadAudit::new(&self.audit, request, OPERATION, LinkKind::Embed, &embed.link);
-        let mut plan_read = |info: &ObjectInfo| plan(request, embed, page, info);
+        let mut plan_read = |info: &ObjectInfo| plan(request, embed, reader, info);
         let is_head = *request.head.method() == Method::HEAD;
         let opened = if is_head {
             self.embed_head(&bucket, embed, &mut plan_read)
@@ -174,7 +175,7 @@ impl PublicLinks {
 fn plan(
     request: &Request,
     embed: &Embed,
-    page: &AllowedPage<'_>,
+    reader: Option<&WebOrigin>,
     info: &ObjectInfo,
 ) -> Result<(ReadPlan, ResponseHead), Box<Refusal>> {
     let content_type = stored_content_type(&info.attributes);
@@ -187,7 +188,7 @@ fn plan(
         ReadPlan::PreconditionFailed => Err(Refusal::precondition_failed()),
         ReadPlan::Unsatisfiable { size } => Err(Refusal::range(unsatisfied_content_range(size))),
         ReadPlan::Whole { .. } | ReadPlan::Part(_) | ReadPlan::NotModified => {
-            let head = headers::content(&plan, embed, page, info, &content_type);
+            let head = headers::content(&plan, embed, reader, info, &content_type);
             Ok((plan, head))
         }
     }

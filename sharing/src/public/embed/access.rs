@@ -23,17 +23,15 @@ const REFUSED_DESTINATIONS: [&[u8]; 10] = [
     b"xslt",
 ];
 
-/// The page that a request comes from. Its origin is allowed.
-pub(super) struct AllowedPage<'e> {
-    /// Its origin, if the browser asks for a permission to let scripts of the page read the response (CORS).
-    pub(super) cross_origin: Option<&'e WebOrigin>,
-}
-
-/// Returns the page that a request comes from.
+/// Checks that a request comes from a page of an allowed origin. Returns that origin if the browser asks for a permission to let
+/// scripts of the page read the response (CORS).
 ///
 /// # Errors
 /// A refusal that says what the page's author can do.
-pub(super) fn find_page<'e>(head: &RequestHead, embed: &'e Embed) -> Result<AllowedPage<'e>, Box<Refusal>> {
+pub(super) fn check_page<'e>(
+    head: &RequestHead,
+    embed: &'e Embed,
+) -> Result<Option<&'e WebOrigin>, Box<Refusal>> {
     let allowed = &embed.allowed_origins;
     let mut origins = head.header_values("origin");
     if let Some(origin) = origins.next() {
@@ -43,7 +41,7 @@ pub(super) fn find_page<'e>(head: &RequestHead, embed: &'e Embed) -> Result<Allo
         }
         let found = WebOrigin::find_in_origin(allowed, origin);
         return match found {
-            Some(found) => Ok(AllowedPage { cross_origin: Some(found) }),
+            Some(found) => Ok(Some(found)),
             None if origin == b"null" => Err(refused(
                 "The page has no origin (Origin: null), like local files and sandboxed frames. Use the embed in a page of a \
                  web site that the embed allows."
@@ -62,7 +60,7 @@ pub(super) fn find_page<'e>(head: &RequestHead, embed: &'e Embed) -> Result<Allo
         )),
         (Some(_), Some(_)) => Err(refused("The request has more than one header Referer.".to_owned())),
         (Some(referrer), None) => match WebOrigin::find_in_referrer(allowed, referrer) {
-            Some(_) => Ok(AllowedPage { cross_origin: None }),
+            Some(_) => Ok(None),
             None => Err(refused(not_allowed(WebOrigin::of_referrer(referrer)))),
         },
     }

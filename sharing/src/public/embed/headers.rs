@@ -1,9 +1,9 @@
 //! Headers of the responses of embeds.
 
-use super::access::AllowedPage;
 use crate::types::embed::Embed;
 use crate::types::link::Disposition;
 use crate::types::media_type::MediaClass;
+use crate::types::origin::WebOrigin;
 use cairn_engine::ObjectInfo;
 use cairn_http1::{ResponseHead, StatusCode, attachment, inline};
 use cairn_transfer::{ReadPlan, ValidatorHeaders, stored_header};
@@ -24,11 +24,11 @@ const ALLOWED_HEADERS: &str = "range, if-none-match, if-range, if-modified-since
 /// Seconds for which a browser may keep the answer to a preflight. It grants nothing: every request is checked.
 const PREFLIGHT_SECONDS: &str = "600";
 
-/// Returns the head of a response with content, or of a 304.
+/// Returns the head of a response with content, or of a 304. `reader` is the origin whose scripts may read it.
 pub(super) fn content(
     plan: &ReadPlan,
     embed: &Embed,
-    page: &AllowedPage<'_>,
+    reader: Option<&WebOrigin>,
     info: &ObjectInfo,
     content_type: &str,
 ) -> ResponseHead {
@@ -37,7 +37,7 @@ pub(super) fn content(
     let ValidatorHeaders { etag, last_modified } = ValidatorHeaders::of(info);
     head.header("etag", etag).header("last-modified", last_modified);
     write_protection(&mut head);
-    if let Some(origin) = page.cross_origin {
+    if let Some(origin) = reader {
         write_cors(&mut head, origin.as_str());
     }
     if *plan == ReadPlan::NotModified {
@@ -64,11 +64,11 @@ pub(super) fn content(
 }
 
 /// Returns the head of the answer to a preflight of an allowed page. A page whose browser sent no `Origin` gets no permission.
-pub(super) fn preflight(page: &AllowedPage<'_>, methods: &str) -> ResponseHead {
+pub(super) fn preflight(reader: Option<&WebOrigin>, methods: &str) -> ResponseHead {
     let mut head = ResponseHead::new(StatusCode::NO_CONTENT);
     head.header("allow", methods).header("cache-control", "no-store");
     write_protection(&mut head);
-    if let Some(origin) = page.cross_origin {
+    if let Some(origin) = reader {
         head.header("access-control-allow-origin", origin.as_str())
             .header("access-control-allow-methods", "GET, HEAD")
             .header("access-control-allow-headers", ALLOWED_HEADERS)

@@ -1,9 +1,9 @@
 //! Refused requests for embeds: a status, and one line of text that says what to do.
 
 use super::Reply;
-use super::access::AllowedPage;
 use super::headers;
 use crate::denied::DeniedReason;
+use crate::types::origin::WebOrigin;
 use cairn_http1::{ResponseHead, StatusCode};
 use cairn_net::ResponseBody;
 use std::borrow::Cow;
@@ -106,9 +106,9 @@ impl Refusal {
             .with_header("retry-after", RETRY_SECONDS)
     }
 
-    /// Lets the scripts of an allowed page read it.
-    pub(super) fn for_page(mut self: Box<Self>, page: &AllowedPage<'_>) -> Box<Self> {
-        self.readable_by = page.cross_origin.map(ToString::to_string);
+    /// Lets the scripts of pages of an allowed origin read it.
+    pub(super) fn readable_by(mut self: Box<Self>, reader: Option<&WebOrigin>) -> Box<Self> {
+        self.readable_by = reader.map(ToString::to_string);
         self
     }
 
