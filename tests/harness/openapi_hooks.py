@@ -1,5 +1,7 @@
 """schemathesis hooks for values that only the server can issue, such as continuation tokens."""
 
+import re
+
 import schemathesis
 
 # Positions in lists. An invented one is refused with 400, which the tests of these routes cover.
@@ -7,6 +9,10 @@ HANDED_OUT = ("continuation_token", "after_id", "after_time", "key_marker", "ver
 
 # An accepted target of a webhook. Its name has no address.
 TARGET = "https://receiver.invalid/hook"
+
+# An accepted origin of an embed, for those that are valid by the description: it cannot say which host names exist.
+ORIGIN = "https://www.example.com"
+DESCRIBED_ORIGIN = re.compile(r"https?://[^/?#@\x00-\x20\x7f-\xa0]{1,272}")
 
 
 def has_invented(fields: object) -> bool:
@@ -25,16 +31,29 @@ def has_unusable_target(body: object) -> bool:
     return isinstance(body, dict) and isinstance(body.get("target_url"), str) and body["target_url"] != TARGET
 
 
+def is_described(origin: object) -> bool:
+    """Returns whether an origin is valid by the description."""
+    return isinstance(origin, str) and bool(DESCRIBED_ORIGIN.fullmatch(origin))
+
+
+def has_unusable_origin(body: object) -> bool:
+    """Returns whether an embed has another such origin than `map_body` gives it."""
+    origins = body.get("allowed_origins") if isinstance(body, dict) else None
+    return isinstance(origins, list) and any(is_described(origin) and origin != ORIGIN for origin in origins)
+
+
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
-    return not unusable
+    return not unusable and not has_unusable_origin(case.body)
 
 
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
-    """Gives webhooks a target that the server accepts."""
+    """Gives webhooks a target, and embeds origins, that the server accepts."""
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):
         body["target_url"] = TARGET
+    if isinstance(body, dict) and isinstance(body.get("allowed_origins"), list):
+        body["allowed_origins"] = [ORIGIN if is_described(origin) else origin for origin in body["allowed_origins"]]
     return body
