@@ -22,7 +22,7 @@ from .server import LOOPBACK, Cairn
 
 BUCKET, KEY, PAGE = "crash-links", "picture.png", "http://page.example"
 BODY = hashlib.shake_128(b"the content of all links").digest(200_000)
-OWNERS = 2
+OWNERS = 4
 LINKS_MAX = 10
 # The actions of an owner, with their shares.
 ACTIONS = {"create": 16, "change": 12, "revoke": 7, "delete": 7, "unlock": 12, "wrong": 3, "download": 43}
