@@ -22,7 +22,7 @@ BUCKET = "kept"
 # Inline objects, so that the metadata is longer than the size it is truncated to, and objects in volumes.
 SIZES = [12_000] * 60 + [200_000] * 20 + [3_000_000]
 SLICE_META, SLICE_VOLUME = "slices/00/meta/data.mdb", "slices/00/volumes/000000.vol"
-CONTROL = "control/data.mdb"
+CONTROL, SHARING = "control/data.mdb", "sharing/data.mdb"
 # Files that an open for reading may change: the lock of the data folder, and LMDB's reader table.
 NOT_STORED = {"lock", "lock.mdb"}
 
@@ -147,13 +147,13 @@ def take_that_of_the_other_slice(path: Path, _foreign: Path) -> None:
 
 DAMAGES = [
     (part, damage)
-    for part in (SLICE_META, SLICE_VOLUME, CONTROL)
+    for part in (SLICE_META, SLICE_VOLUME, CONTROL, SHARING)
     for damage in (
         remove, empty, cut_short, cut_within_the_first_page, overwrite_the_start, zero_the_start, take_the_foreign_one,
         take_that_of_the_other_slice,
     )
-    if not (part == CONTROL and damage in (take_that_of_the_other_slice, cut_short))
-] + [("slices/01", remove), ("slices/00/meta", remove), ("slices/00/volumes", remove), ("control", remove)]
+    if not (part in (CONTROL, SHARING) and damage in (take_that_of_the_other_slice, cut_short))
+] + [("slices/01", remove), ("slices/00/meta", remove), ("slices/00/volumes", remove), ("control", remove), ("sharing", remove)]
 
 
 @pytest.mark.parametrize(("part", "damage"), DAMAGES, ids=lambda value: getattr(value, "__name__", value))

@@ -296,6 +296,8 @@ def test_store_of_a_newer_format_is_not_opened(make_store: MakeStore):
     assert requests.get(f"{store.management}/health", timeout=END_SECONDS).status_code == 200
     for answer in (store.s3.get("kept", "k"), store.s3.request("PUT", "/kept/new", body=b"1"), store.s3.list_page("kept")):
         assert (answer.status, error_code(answer)) == (503, "ServiceUnavailable")
+    link = requests.get(f"{store.console}/s/x", timeout=END_SECONDS)
+    assert (link.status_code, link.json()["error"]["code"]) == (503, "NOT_READY") and link.json()["error"]["request_id"] == link.headers["x-request-id"]
     shown = run("status", "--endpoint", store.management)
     assert shown.returncode == 1 and f"version {FUTURE_VERSION}," in shown.stdout, shown
     assert store.stop() == 0

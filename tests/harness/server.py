@@ -125,8 +125,13 @@ class Cairn:
         """Returns the URL of the management plane."""
         return f"{'https' if self.has_tls('API') else 'http'}://{LOOPBACK}:{self.api_port}"
 
+    @property
+    def console(self) -> str:
+        """Returns the URL of the console's listener."""
+        return f"{'https' if self.has_tls('CONSOLE') else 'http'}://{LOOPBACK}:{self.console_port}"
+
     def has_tls(self, listener: str) -> bool:
-        """Returns whether TLS is configured for a listener, `S3` or `API`."""
+        """Returns whether TLS is configured for a listener, `S3`, `API` or `CONSOLE`."""
         configured = {"SERVICE_TLS_CERTIFICATE", f"SERVICE_TLS_{listener}_CERTIFICATE"} & self.extra.keys()
         return bool(configured) and self.extra.get(f"SERVICE_TLS_{listener}_ENABLED") != "false"
 
