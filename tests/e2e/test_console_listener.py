@@ -321,3 +321,22 @@ def test_simultaneous_visitors_never_exceed_the_limit(open_store: Cairn):
     with ThreadPoolExecutor(60) as pool:
         statuses = list(pool.map(download, range(60)))
     assert sorted(statuses) == [200] * 7 + [410] * 53
+
+
+def test_the_advice_for_damaged_links_works(make_store: MakeStore):
+    """Without a backup of the links, the objects can be had again without them, as the error says."""
+    store = filled(make_store().start())
+    url = share(store)
+    assert store.stop() == 0
+    folder = store.data / "sharing"
+    (folder / "data.mdb").write_bytes(b"")
+    assert store.spawn().wait(END_SECONDS) == 1
+    assert str(folder / "unmade") in store.output()
+    folder.rename(store.data.parent / "sharing.damaged")
+    folder.mkdir()
+    (folder / "unmade").touch()
+    store.take_ports()
+    store.start()
+    assert store.s3.get(BUCKET, KEY).body == BODY
+    assert get(store.console + urlsplit(url).path, headers={"Accept": "application/json"}).status_code == 404
+    assert get(share(store) + "/content").content == BODY

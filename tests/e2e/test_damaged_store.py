@@ -147,13 +147,13 @@ def take_that_of_the_other_slice(path: Path, _foreign: Path) -> None:
 
 DAMAGES = [
     (part, damage)
-    for part in (SLICE_META, SLICE_VOLUME, CONTROL, SHARING)
+    for part in (SLICE_META, SLICE_VOLUME, CONTROL)
     for damage in (
         remove, empty, cut_short, cut_within_the_first_page, overwrite_the_start, zero_the_start, take_the_foreign_one,
         take_that_of_the_other_slice,
     )
-    if not (part in (CONTROL, SHARING) and damage in (take_that_of_the_other_slice, cut_short))
-] + [("slices/01", remove), ("slices/00/meta", remove), ("slices/00/volumes", remove), ("control", remove), ("sharing", remove)]
+    if not (part == CONTROL and damage in (take_that_of_the_other_slice, cut_short))
+] + [("slices/01", remove), ("slices/00/meta", remove), ("slices/00/volumes", remove), ("control", remove)]
 
 
 @pytest.mark.parametrize(("part", "damage"), DAMAGES, ids=lambda value: getattr(value, "__name__", value))
@@ -170,6 +170,31 @@ def test_damaged_files_refuse_the_start(
         assert fingerprint(store.data) == before, "the start rewrote a damaged store"
         named = part.removesuffix("/data.mdb").removesuffix("/000000.vol")
         assert str(store.data / named) in output, output
+
+
+LINK_DAMAGES = [
+    (SHARING, remove), (SHARING, empty), (SHARING, cut_within_the_first_page), (SHARING, overwrite_the_start),
+    (SHARING, zero_the_start), (SHARING, take_the_foreign_one), ("sharing", remove),
+]
+
+
+@pytest.mark.parametrize(("part", "damage"), LINK_DAMAGES, ids=lambda value: getattr(value, "__name__", value))
+def test_damaged_links_refuse_the_start(
+    stores: tuple[Cairn, Cairn], part: str, damage: Callable[[Path, Path], None]
+):
+    """The error names the folder and says what to do. Only the audit trail, which records the start, is changed."""
+    store, foreign = stores
+
+    def stored() -> dict[str, str]:
+        return {name: digest for name, digest in fingerprint(store.data).items() if not name.startswith("audit/")}
+
+    with put_aside(store.data / part):
+        damage(store.data / part, foreign.data / part)
+        before = stored()
+        output = refused(store)
+        assert stored() == before, "the start rewrote a damaged store"
+        error = next(line for line in output.splitlines() if line.startswith("cairn:"))
+        assert str(store.data / "sharing") in error and "Restore the folder" in error, error
 
 
 def lose_a_slice(content: dict) -> None:

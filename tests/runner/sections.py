@@ -25,7 +25,7 @@ DEBIAN = {
     "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
 }
 # What measures times or the memory of the whole machine has it to itself.
-ALONE = tuple(f"tests/e2e/test_{name}.py" for name in ("deadlines", "hostile", "memory_limit", "operating", "shutdown"))
+ALONE = tuple(f"tests/e2e/test_{name}.py" for name in ("deadlines", "hostile", "memory_limit", "operating", "shutdown", "unlock_flood"))
 POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing_disk.py")
 # The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
