@@ -1,9 +1,10 @@
 """A headless Chromium, driven through chromedriver by the WebDriver protocol, and a web server for its pages.
 
-Both programs come from Debian. The protocol is JSON over HTTP (W3C WebDriver), of which four requests are enough here.
+Both programs come from Debian. The protocol is JSON over HTTP (W3C WebDriver), of which a few requests are enough here.
 """
 
 import http.server
+import json
 import os
 import shutil
 import socketserver
@@ -42,9 +43,43 @@ class Browser:
             raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
         return answer.json()["value"]
 
+    def read(self, path: str) -> object:
+        """Reads a value of the session."""
+        answer = requests.get(f"{self.session}/{path}", timeout=SCRIPT_SECONDS + 10)
+        if answer.status_code != 200:
+            raise BrowserError(f"{path}: {answer.status_code} {answer.text[:500]}")
+        return answer.json()["value"]
+
     def open(self, url: str) -> None:
         """Loads a page."""
         self.call("url", url=url)
+
+    def url(self) -> str:
+        """Returns the address of the page."""
+        return str(self.read("url"))
+
+    def type_keys(self, text: str) -> None:
+        """Presses keys, as a person does who has no mouse. They go to the element that has the focus."""
+        keys = [{"type": kind, "value": key} for key in text for kind in ("keyDown", "keyUp")]
+        self.call("actions", actions=[{"type": "key", "id": "keyboard", "actions": keys}])
+
+    def devtools(self, command: str, **parameters: object) -> object:
+        """Sends a command of the DevTools protocol."""
+        return self.call("goog/cdp/execute", cmd=command, params=parameters)
+
+    def log(self, kind: str) -> list[dict]:
+        """Returns and forgets the entries of a log: `browser` is the console, `performance` are events of DevTools."""
+        return list(self.call("se/log", type=kind))
+
+    def network_events(self, method: str) -> list[dict]:
+        """Returns and forgets what happened on the network, as parameters of the events with this name."""
+        messages = [json.loads(entry["message"])["message"] for entry in self.log("performance")]
+        return [message["params"] for message in messages if message["method"] == method]
+
+    def requested_urls(self) -> list[str]:
+        """Returns and forgets the URLs that pages have requested, without those within the page."""
+        urls = [event["request"]["url"] for event in self.network_events("Network.requestWillBeSent")]
+        return [url for url in urls if not url.startswith(("data:", "blob:"))]
 
     def run(self, function: str, *arguments: object) -> object:
         """Calls an async JavaScript function in the page and returns its result."""
@@ -90,7 +125,8 @@ def chromium(folder: Path) -> Iterator[Browser]:
     try:
         wait_for(driver, process)
         options = {"binary": program("chromium"), "args": [*ARGUMENTS, f"--user-data-dir={folder / 'profile'}"]}
-        wanted = {"browserName": "chrome", "goog:chromeOptions": options, "timeouts": {"script": int(SCRIPT_SECONDS * 1000)}}
+        logs = {"browser": "ALL", "performance": "ALL"}
+        wanted = {"goog:loggingPrefs": logs, "browserName": "chrome", "goog:chromeOptions": options, "timeouts": {"script": int(SCRIPT_SECONDS * 1000)}}
         answer = requests.post(f"{driver}/session", json={"capabilities": {"alwaysMatch": wanted}}, timeout=60).json()["value"]
         if "sessionId" not in answer:
             raise BrowserError(f"no session: {answer.get('message', answer)}")

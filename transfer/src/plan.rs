@@ -1,4 +1,4 @@
-//! Decides how a GET or HEAD of an object is answered, before any byte is read.
+//! Decides how a GET or HEAD of an object is answered.
 //!
 //! Source: RFC 9110, sections 13 (conditional requests) and 14 (range requests).
 

@@ -19,6 +19,10 @@ use cairn_transfer::{ReadPlan, StartedPayload, ValidatorHeaders, stored_content_
 /// What a browser may do with content other than PDF: nothing but to show it.
 const SANDBOX: &str = "sandbox; default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; \
                        frame-ancestors 'self'";
+/// The same for video and audio, with its own origin: the browser's player requests further parts by itself, and would get
+/// neither an answer nor the cookie for an origin of its own. No script runs that could use the origin.
+const PLAYER: &str = "sandbox allow-same-origin; default-src 'none'; media-src 'self'; style-src 'unsafe-inline'; \
+                      frame-ancestors 'self'";
 /// What a browser may do with PDF. Chromium's viewer does not work in a sandbox; it is isolated in its own process.
 const PDF: &str = "script-src 'none'; object-src 'self'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'self'";
@@ -114,7 +118,7 @@ fn response_headers(
         ("content-type", content_type),
         ("content-disposition", if is_inline { inline(&key) } else { attachment(&key) }),
         ("accept-ranges", "bytes".to_owned()),
-        ("content-security-policy", if class == MediaClass::Pdf { PDF } else { SANDBOX }.to_owned()),
+        ("content-security-policy", security_policy(class).to_owned()),
     ]);
     // Without these headers, clients would misinterpret the bytes.
     for name in ["content-encoding", "content-language"] {
@@ -123,6 +127,14 @@ fn response_headers(
         }
     }
     Ok(headers)
+}
+
+const fn security_policy(class: MediaClass) -> &'static str {
+    match class {
+        MediaClass::Video | MediaClass::Audio => PLAYER,
+        MediaClass::Pdf => PDF,
+        MediaClass::Image | MediaClass::Text | MediaClass::Other => SANDBOX,
+    }
 }
 
 /// Returns the type that is sent, and its class.
