@@ -1,4 +1,4 @@
-//! Why a visitor of a share is refused, with status, code and message.
+//! Why a visitor of a share is refused.
 
 use crate::denied::DeniedReason;
 use crate::error::{SharingError, UnlockError};
