@@ -4,6 +4,7 @@
 //! runs the preflight checks.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod budget;
 mod certificates;
 mod check;

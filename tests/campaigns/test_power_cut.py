@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness import power_cut, version_load
+from harness import link_load, power_cut, version_load
 from harness.compare import Report, compare
 from harness.crash_model import Model
 from harness.deliveries import Deliveries
@@ -45,11 +45,13 @@ def test_power_cut_test_detects_a_disk_that_ignores_flushes(make_disk: MakeDisk,
     store.data = disk.folder / "data"
     model = Model(SEED, WRITERS, power_cut.KEYS_PER_WRITER)
     webhook = Deliveries(SEED)
-    run, load = power_cut.Run(disk, store, random.Random(SEED), webhook), Load(model)
+    run = power_cut.Run(disk, store, random.Random(SEED), webhook)
     try:
         store.start()
         store.s3.create_bucket(BUCKET)
         version_load.create(store.s3)
+        links = link_load.Links.create(store, model)
+        load = Load(model, links)
         assert store.stop() == 0
         disk.tell("ignore flushes")
         store.start()
@@ -60,6 +62,8 @@ def test_power_cut_test_detects_a_disk_that_ignores_flushes(make_disk: MakeDisk,
         store.start()
         with pytest.raises(Broken, match="the list shows"):
             compare(store, model, Report())
+        with pytest.raises(Broken, match="the record is 404"):
+            links.compare(store)
     finally:
         store.kill()
         webhook.close()

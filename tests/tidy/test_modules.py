@@ -100,7 +100,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"service"},
     ],
     "server": [
-        {"memory_sizes", "small_file"},
+        {"addresses", "memory_sizes", "small_file"},
         {"config"},
         {"certificates", "host"},
         {"dev"},

@@ -11,8 +11,8 @@ use std::path::Path;
 
 use super::program;
 use super::quote::{python_string, shell_word};
+use crate::addresses::Addresses;
 use crate::config::{Key, Settings, keys};
-use crate::serve::Addresses;
 
 /// The values that the banner shows.
 struct Facts {

@@ -33,6 +33,7 @@ use cairn_observe::{AuditLog, Plane, install_panic_hook, start_logging};
 use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
 use cairn_webhooks::Webhooks;
 
+use crate::addresses::Addresses;
 use crate::budget::{self, Budget};
 use crate::certificates::Certificates;
 use crate::config::{Environment, Settings, keys};
@@ -43,7 +44,6 @@ use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{self, Heartbeats, Watchdog};
 use crate::host::{open_files, protection};
 use crate::load::{Mode, ServeOptions, Sources};
-pub(crate) use planes::Addresses;
 use planes::{Listeners, Shared};
 use shutdown::Shutdown;
 use subsystems::Checked;

@@ -1,4 +1,4 @@
-//! Serves the data plane, the management plane and the console on one executor.
+//! Serves data plane, management plane and console on one executor.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,6 +21,7 @@ use cairn_sharing::{PublicLinks, ShareService, Sharing};
 use cairn_webhooks::Webhooks;
 
 use super::shutdown::Shutdown;
+use crate::addresses::Addresses;
 use crate::certificates::Certificates;
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
@@ -60,14 +61,6 @@ pub(crate) struct Listeners {
     pub(crate) console: Option<Listener>,
 }
 
-/// The addresses of the listeners, with the actual ports where port 0 was configured.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Addresses {
-    pub(crate) data: SocketAddr,
-    pub(crate) management: SocketAddr,
-    pub(crate) console: Option<SocketAddr>,
-}
-
 impl Listeners {
     pub(crate) fn addresses(&self) -> Addresses {
         Addresses {
@@ -75,20 +68,6 @@ impl Listeners {
             management: self.management.local_addr(),
             console: self.console.as_ref().map(Listener::local_addr),
         }
-    }
-}
-
-impl Addresses {
-    /// Returns all addresses.
-    pub(crate) fn all(self) -> impl Iterator<Item = SocketAddr> {
-        [self.data, self.management].into_iter().chain(self.console)
-    }
-
-    /// Returns how a person would read where the service is ready.
-    pub(crate) fn ready_text(self) -> String {
-        let Self { data, management, console } = self;
-        let console = console.map(|address| format!(", shares on {address}")).unwrap_or_default();
-        format!("S3 on {data}, management on {management}{console}")
     }
 }
 
