@@ -17,6 +17,7 @@ import pytest
 from harness.boto import random_bytes
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.management import Management, expect, segment
+from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.s3 import S3, md5_etag
 from harness.server import LOOPBACK, Cairn
 from harness.wire import Connection, Response, encode_head
@@ -410,6 +411,28 @@ def test_token_is_in_no_log_and_no_audit_record(make_store: Callable[..., Cairn]
     assert embed.token not in json.dumps(page) and embed.token not in own.output()
     stored = [path for path in own.data.rglob("*") if path.is_file() and embed.token.encode() in path.read_bytes()]
     assert stored == []
+
+
+def test_requests_and_refusals_are_counted(make_store: Callable[..., Cairn]) -> None:
+    own = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
+    own.s3.create_bucket("pictures")
+    embed, revoked = make_embed(own, "pictures"), make_embed(own, "pictures")
+    expect(own.admin.post(f"/embeds/{revoked.record['id']}/revoke"), 200)
+    assert [embed.request().status, embed.request("HEAD").status, revoked.request().status] == [200, 200, 410]
+    assert embed.request(path="/e/x").status == 404
+    for _ in range(2):
+        assert embed.request(Origin="null").status == 403
+    assert embed.request(Sec_Fetch_Dest="script").status == 403
+    assert own.s3.put("pictures", embed.key, b"<p>", [("Content-Type", "text/html")]).status == 200
+    assert embed.request().status == 415
+    assert own.s3.delete("pictures", embed.key).status == 204
+    assert embed.request().status == 404
+    found = scrape(own)
+    expected = {"not_found": 1, "revoked": 1, "origin": 2, "destination": 1, "content_type": 1, "object_missing": 1, "expired": 0}
+    denied = {reason: found.sum("service_share_access_denied_total", kind="embed", reason=reason) for reason in expected}
+    assert denied == expected
+    assert found.sum("service_requests_total", plane="data", route="/e/{token}", operation="get_embed", method="GET") == 8
+    assert embed.token not in found.text
 
 
 def test_embeds_stop_while_they_are_turned_off(make_store: Callable[..., Cairn]) -> None:
