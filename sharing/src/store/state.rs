@@ -113,7 +113,7 @@ impl Shared {
         if kind != T::KIND {
             return Ok(None);
         }
-        let Some((mut link, _)) = self.read::<T>(&txn, id)? else {
+        let Some(mut link) = self.read_link::<T>(&txn, id)? else {
             return Err(SharingError::Failed(format!("the {} {id} of a token is missing", kind.name())));
         };
         // A count that leaves the cache now is missed. Whoever must not miss it decides in the writer's thread.
@@ -139,6 +139,13 @@ impl Shared {
     ) -> Result<Option<(T, StoredToken)>, SharingError> {
         let Some(found) = txn.get(self.store.of(T::KIND).links, &id.0)? else { return Ok(None) };
         let decoded = record::decode(id, found.version, found.body);
+        decoded.map(Some).ok_or_else(|| damaged(T::KIND, id))
+    }
+
+    /// As [`Self::read`], without the token.
+    fn read_link<T: LinkRecord>(&self, txn: &ReadTxn<'_>, id: LinkId) -> Result<Option<T>, SharingError> {
+        let Some(found) = txn.get(self.store.of(T::KIND).links, &id.0)? else { return Ok(None) };
+        let decoded = record::decode_link(id, found.version, found.body);
         decoded.map(Some).ok_or_else(|| damaged(T::KIND, id))
     }
 
