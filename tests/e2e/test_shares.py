@@ -7,11 +7,13 @@ import itertools
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import requests
 
 from harness.boto import random_bytes
+from harness.certificates import Authority
 from harness.damage import find_bytes, flip_bit, volumes
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
@@ -442,6 +444,8 @@ def test_unknown_tokens_and_odd_paths_find_nothing(make: Make) -> None:
         assert json.loads(share.raw("GET", path).body)["error"]["code"] == "SHARE_NOT_FOUND", path
     for path in ("/", "/e/x", "/api/v1/system/info", "/health", "/metrics", f"/S/{token}", f"/x/../s/{token}"):
         assert share.raw("GET", path).status == 404, path
+    page = share.raw("GET", "/", ("Accept", PAGE))
+    assert page.status == 404 and page.get("content-type") == "text/html; charset=utf-8" and b"Link not found" in page.body
     robots = share.raw("GET", "/robots.txt")
     assert robots.status == 200 and b"Disallow: /\n" in robots.body and b"Disallow: /s" not in robots.body
 
@@ -526,3 +530,18 @@ def test_share_pages_are_in_two_languages(make: Make) -> None:
     assert_private(english)
     locked = make(b"x", "image/png", password=PASSWORD).page(language="de")
     assert "Geschützte Datei" in locked.text and "og:image" not in locked.text and 'content="Geschützte Datei"' in locked.text
+
+
+def test_cookie_is_secure_over_tls(make_store: Callable[..., Cairn], tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    pair = authority.issue("share").environment()
+    store = make_store(**pair, SERVICE_TLS_S3_ENABLED="false", SERVICE_TLS_API_ENABLED="false").start()
+    store.s3.create_bucket("secure")
+    share = share_body(store, "secure", BODY, "video/mp4", password=PASSWORD)
+    assert share.url.startswith(f"https://127.0.0.1:{store.console_port}/s/")
+    session = requests.Session()
+    trusted = {"verify": str(authority.certificate), "timeout": 60}
+    answer = session.post(f"{share.url}/unlock", json={"password": PASSWORD}, **trusted)
+    assert answer.headers["set-cookie"].endswith("; Secure")
+    assert session.get(f"{share.url}/content", **trusted).content == BODY
+    assert session.get(f"{share.url}/content", headers={"Range": "bytes=100000-"}, **trusted).content == BODY[100_000:]

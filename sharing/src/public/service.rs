@@ -1,6 +1,8 @@
 //! [`ShareService`]: the listener for shares alone.
 
 use super::links::PublicLinks;
+use super::negotiation::{Language, prefers_page};
+use super::page::{Message, render_message, security_policy};
 use super::share::error_body;
 use cairn_http1::{HeadError, Method, ResponseHead, StatusCode};
 use cairn_model::u64_of;
@@ -45,6 +47,8 @@ impl Plain<'_> {
         head.header("content-type", self.content_type)
             .header("cache-control", "no-store")
             .header("x-content-type-options", "nosniff")
+            .header("content-security-policy", security_policy())
+            .header("vary", "Accept, Accept-Language")
             .header("x-request-id", request_id);
         let meta = ResponseMeta {
             status: self.status,
@@ -78,6 +82,11 @@ impl Service for ShareService {
                 body: ROBOTS.as_bytes().to_vec(),
                 error_code: None,
             }
+        } else if prefers_page(&request.head) {
+            let page = render_message(Language::of(&request.head), Message::NotFound);
+            let status = StatusCode::NOT_FOUND;
+            let content_type = "text/html; charset=utf-8";
+            Plain { status, route: "", content_type, body: page.into_bytes(), error_code: Some("NOT_FOUND") }
         } else {
             Plain::error(StatusCode::NOT_FOUND, "NOT_FOUND", "the route does not exist", id)
         };

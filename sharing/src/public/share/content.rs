@@ -84,16 +84,22 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
             Download::Allowed => {}
             Download::Refused(status) => return Err(Refusal::Gone(status)),
         }
-        if links.audit.data_events() >= DataEvents::All {
-            let recorded = read_audit(visit).record_read().await;
-            recorded.map_err(|_| Refusal::NotReady("the audit trail cannot record the download"))?;
-        }
         payload.into_body(length, || {
             let audit = read_audit(visit);
             move |cause| audit.failed(&cause)
         })
     };
+    record_read(visit).await?;
     Ok(ShareReply { status, headers, body })
+}
+
+/// Records that a visitor saw the object, if reads of objects are recorded (`audit.data_events`).
+pub(crate) async fn record_read(visit: &Visit<'_>) -> Result<(), Refusal> {
+    if visit.links.audit.data_events() < DataEvents::All {
+        return Ok(());
+    }
+    let recorded = read_audit(visit).record_read().await;
+    recorded.map_err(|_| Refusal::NotReady("the audit trail cannot record the request"))
 }
 
 fn response_headers(

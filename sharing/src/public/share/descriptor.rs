@@ -1,5 +1,6 @@
 //! `GET /s/{token}`: what a share gives access to, as JSON or as a page.
 
+use super::content::record_read;
 use super::path::SharePage;
 use super::refusal::Refusal;
 use super::reply::ShareReply;
@@ -27,7 +28,7 @@ struct Descriptor {
 }
 
 /// Answers a request for a usable share.
-pub(crate) fn descriptor(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
+pub(crate) async fn descriptor(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
     let is_page = prefers_page(&visit.request.head);
     let language = Language::of(&visit.request.head);
     let link = &visit.share.link;
@@ -51,6 +52,7 @@ pub(crate) fn descriptor(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
     }
     let bucket = visit.links.bucket_of(&link.object)?;
     let info = visit.links.engine.head_object(&bucket, &link.object.key, link.object.version)?;
+    record_read(visit).await?;
     let name = file_name(&link.object.key.to_string());
     if is_page {
         let page = file_view(visit, name, &info).render(language);

@@ -77,7 +77,7 @@ impl PublicLinks {
             status => return Err(Refusal::Gone(status)),
         }
         match page {
-            SharePage::Descriptor => descriptor::descriptor(&visit),
+            SharePage::Descriptor => descriptor::descriptor(&visit).await,
             SharePage::Content => content::content(&visit).await,
             // After a wrong password, people load the address of the form again.
             SharePage::Unlock if is_reload => {
