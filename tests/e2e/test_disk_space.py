@@ -1,5 +1,6 @@
 """Disk space: what an empty store takes, and how a filling disk is reported."""
 
+import contextlib
 import os
 import re
 import subprocess
@@ -11,6 +12,7 @@ import pytest
 import requests
 
 from harness.disks import SmallDisk, Unavailable
+from harness.management import expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.s3 import error_code
 from harness.server import Cairn
@@ -134,3 +136,51 @@ def test_filling_disk_is_reported_before_and_while_writes_are_refused(on_small_d
     for line in ("disk space is low", "writes are refused: no disk space", "writes are accepted again"):
         assert lines.count(line) == 1, f"{line}:\n{lines}"
     assert store.stop() == 0
+
+
+def fill_completely(store: Cairn) -> Path:
+    """Takes every block that is free, and what becomes free within the next second."""
+    ballast = store.data.parent / "ballast"
+    with ballast.open("ab") as file:
+        end, until = 0, time.monotonic() + 1
+        while time.monotonic() < until:
+            for size in (16 * MIB, MIB, 4096):
+                with contextlib.suppress(OSError):
+                    while True:
+                        os.posix_fallocate(file.fileno(), end, size)
+                        end += size
+    return ballast
+
+
+def test_full_disk_refuses_new_links_and_serves_visitors(on_small_disk: Cairn):
+    """Without a free block, the first link is refused. Later, what exists is served, counted, revoked and deleted."""
+    store = on_small_disk.start()
+    store.s3.create_bucket("shared")
+    body = os.urandom(300_000)
+    store.s3.put("shared", "k", body)
+
+    def create(kind: str = "share", **asked: object) -> requests.Response:
+        return store.admin.post(f"/buckets/shared/object-{kind}s/k", asked)
+
+    ballast = fill_completely(store)
+    expect_refusal(create(), 507, "STORAGE_FULL")
+    expect_refusal(create("embed", allowed_origins=["https://a.example"], disposition="attachment"), 507, "STORAGE_FULL")
+    assert expect(store.admin.get("/shares"), 200)["shares"] == []
+    ballast.unlink()
+    open_share, limited, doomed, deleted = (expect(create(**asked), 201) for asked in ({}, {"maximum_downloads": 2}, {}, {}))
+
+    ballast = fill_completely(store)
+    for made_before in (open_share, limited):
+        got = requests.get(f"{made_before['url']}/content", timeout=20)
+        assert (got.status_code, got.content) == (200, body)
+    expect(store.admin.post(f"/shares/{doomed['share']['id']}/revoke"), 200)
+    assert requests.get(doomed["url"], headers={"Accept": "application/json"}, timeout=20).status_code == 410
+    expect(store.admin.delete(f"/shares/{deleted['share']['id']}"), 204)
+    ballast.unlink()
+    store.restart()
+    assert expect(store.admin.get(f"/shares/{limited['share']['id']}"), 200)["access_count"] == 1
+    assert expect(store.admin.get(f"/shares/{doomed['share']['id']}"), 200)["status"] == "revoked"
+    expect_refusal(store.admin.get(f"/shares/{deleted['share']['id']}"), 404, "SHARE_NOT_FOUND")
+    expect(create(), 201)
+    found = expect(store.admin.get("/storage/inspect"), 200)
+    assert found["complete"] and not found["findings"], found

@@ -236,14 +236,15 @@ class Owner:
 
     def download(self, link: Link) -> None:
         """Downloads the content as a new visitor, and checks that it may be downloaded."""
+        before = link.requested
+        # Counted although it may not be answered.
+        link.requested += 1
         if link.kind == "embed":
             answer = visit(self.store.s3_port, "GET", link.path, self.address(), {"Origin": PAGE})
         else:
             unlock = link.unlock or link.stale_unlock
             headers = {"x-service-unlock": unlock} if unlock else {}
             answer = visit(self.store.console_port, "GET", f"{link.path}/content", self.address(), headers)
-        before = link.requested
-        link.requested += 1
         maximum = link.known.maximum
         # A share may only be exhausted after as many requests as its limit, and must be after as many deliveries.
         may = {self.closed(link) or 200}
