@@ -171,6 +171,21 @@ def kinds(video: bytes) -> list[tuple[str, str, bytes, list]]:
     ]
 
 
+def wait_title(browser: Browser, title: str) -> None:
+    """Waits until the browser shows a page with this title."""
+    give_up = time.monotonic() + 10
+    while browser.read("title") != title:
+        assert time.monotonic() < give_up, browser.read("source")
+        time.sleep(0.05)
+
+
+def unlock(browser: Browser, share: Share) -> None:
+    """Gives the password of a share, as a person does."""
+    browser.open(share.url)
+    browser.type_keys(f"{PASSWORD}{ENTER}")
+    wait_title(browser, share.record["key"].rsplit("/", 1)[-1])
+
+
 def test_pages_show_what_is_safe_and_load_nothing_else(make: Callable[..., Share], browser: Browser, video: bytes) -> None:
     for name, content_type, body, expected in kinds(video):
         share = make(body, content_type, key=f"Ordner/{name}")
@@ -237,9 +252,7 @@ def test_unlock_with_the_keyboard_alone(make: Callable[..., Share], browser: Bro
 
 def test_cookie_stays_with_its_share(make: Callable[..., Share], browser: Browser, store: Cairn) -> None:
     first, second = (make(png(), "image/png", password=PASSWORD) for _ in range(2))
-    browser.open(first.url)
-    browser.type_keys(f"{PASSWORD}{ENTER}")
-    wait_url(browser, first.url)
+    unlock(browser, first)
     cookies = [cookie for cookie in browser.devtools("Network.getAllCookies")["cookies"] if first.id in cookie["name"]]
     assert [(cookie["path"], cookie["httpOnly"], cookie["sameSite"]) for cookie in cookies] == [(first.path, True, "Strict")]
     value = cookies[0]["value"]
@@ -256,9 +269,7 @@ def test_cookie_stays_with_its_share(make: Callable[..., Share], browser: Browse
 
 def test_video_of_a_protected_share_seeks(make: Callable[..., Share], browser: Browser, video: bytes) -> None:
     share = make(video, "video/webm", password=PASSWORD)
-    browser.open(share.url)
-    browser.type_keys(f"{PASSWORD}{ENTER}")
-    wait_url(browser, share.url)
+    unlock(browser, share)
     found = browser.run(SEEK, 100)
     assert found["at"] >= 100 and found["width"] == 64 and found["milliseconds"] < 5000, found
     assert media_statuses(browser) == {206}
@@ -360,24 +371,19 @@ def test_address_goes_to_no_other_site(make: Callable[..., Share], browser: Brow
 def test_link_of_another_site_finds_the_share_unlocked(make: Callable[..., Share], browser: Browser) -> None:
     """Browsers leave a strict cookie out of such a request. People would have to give the password for every mail that they open."""
     share = make(png(), "image/png", key="again.png", password=PASSWORD)
-    browser.open(share.url)
-    browser.type_keys(f"{PASSWORD}{ENTER}")
-    wait_url(browser, share.url)
+    unlock(browser, share)
     with web_pages("localhost") as site:
         site.pages["/mail"] = f"<!doctype html><title>mail</title><a href='{share.url}'>link</a>"
         browser.open(f"{site.origin}/mail")
         browser.run("async () => { document.querySelector('a').click(); }")
-        give_up = time.monotonic() + 10
-        while browser.read("title") != "again.png":
-            assert time.monotonic() < give_up, browser.read("source")
-            time.sleep(0.1)
+        wait_title(browser, "again.png")
         # Without an unlock, the page stays as it is.
         locked = make(png(), "image/png", password=PASSWORD)
         site.pages["/other"] = f"<!doctype html><title>mail</title><a href='{locked.url}'>link</a>"
         browser.open(f"{site.origin}/other")
         browser.requested_urls()
         browser.run("async () => { document.querySelector('a').click(); }")
-        wait_url(browser, locked.url)
+        wait_title(browser, "Protected file")
         time.sleep(1)
         assert browser.requested_urls().count(locked.url) <= 2
         assert "Protected file" in str(browser.read("title"))
