@@ -135,7 +135,8 @@ impl Route {
 
 /// `GET /api/v1/openapi.json`: needs the table that it is a row of.
 async fn openapi_document(call: Call<'_, '_>) -> Result<Reply, AdminError> {
-    openapi::document(&call, ROUTES.iter().map(|route| &route.operation))
+    let own = ROUTES.iter().map(|route| &route.operation);
+    openapi::document(&call, own.chain(openapi::PUBLIC_OPERATIONS))
 }
 
 /// All routes of the management plane.
@@ -421,11 +422,12 @@ mod tests {
 
     #[test]
     fn openapi_document_has_every_route_and_resolves_every_reference() {
-        let document = openapi::describe(operations());
+        let document = openapi::describe(operations().chain(openapi::PUBLIC_OPERATIONS));
         let described: usize = document["paths"]
             .as_object()
             .map_or(0, |paths| paths.values().filter_map(Value::as_object).map(Map::len).sum());
-        assert_eq!((described, openapi::DESCRIPTIONS.len()), (ROUTES.len(), ROUTES.len()));
+        let expected = ROUTES.len() + openapi::PUBLIC_OPERATIONS.len();
+        assert_eq!((described, openapi::DESCRIPTIONS.len()), (expected, expected));
         let text = document.to_string();
         let schemas = document["components"]["schemas"].as_object().expect("schemas");
         for name in schemas.keys() {

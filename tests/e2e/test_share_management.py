@@ -473,6 +473,21 @@ def test_policy_limits_new_links(make_store: Callable[..., Cairn]):
     assert len(failed) == 1 and failed[0]["detail"].startswith("SHARING_DISABLED")
 
 
+def test_exhausted_share_works_again_with_a_greater_limit(store: Cairn, photos: str):
+    """Downloads are counted for the lists; a change of the limit counts from the creation."""
+    created = create(store, "share", photos, "a b/ü.png", maximum_downloads=1)
+    share, content = created["share"], f"//s/{token_of(created['url'])}/content"
+    anonymous = Management(store.management)
+    assert anonymous.get(content).content == b"an image"
+    exhausted = expect(store.admin.get(f"/shares?bucket={photos}&status=exhausted"), 200)["shares"]
+    assert [(one["id"], one["access_count"], one["status"]) for one in exhausted] == [(share["id"], 1, "exhausted")]
+    assert TIME.fullmatch(exhausted[0]["last_accessed_at"])
+    expect_refusal(anonymous.get(content), 410, "SHARE_GONE")
+    assert expect(patch(store, "share", share, maximum_downloads=2), 200)["status"] == "active"
+    assert anonymous.get(content).content == b"an image"
+    assert expect(patch(store, "share", share, maximum_downloads=1), 200)["access_count"] <= 2
+
+
 def test_expired_links_are_listed_as_expired(store: Cairn, photos: str):
     """A later expiry makes them active again."""
     for kind in KINDS:

@@ -1,10 +1,11 @@
 //! The OpenAPI 3.1 document of the API.
 //!
 //! Paths, methods, names and permissions come from the table of routes; parameters, bodies and errors from
-//! [`operations`]; the schemas of bodies from `schemas.json`. A test of `routes` checks that the three agree. The
+//! [`operations`]; the operations of visitors from [`public`]; the schemas of bodies from `schemas.json`. A test of `routes` checks that the three agree. The
 //! end-to-end tests check a running server against the document.
 
 mod operations;
+mod public;
 
 use std::sync::OnceLock;
 
@@ -19,6 +20,7 @@ use crate::request::path::variables;
 #[cfg(test)]
 pub(crate) use operations::DESCRIPTIONS;
 use operations::{Content, Description, description};
+pub(crate) use public::PUBLIC_OPERATIONS;
 
 /// Schemas of bodies and parameters (JSON Schema 2020-12), by name.
 const SCHEMAS: &str = include_str!("schemas.json");

@@ -57,6 +57,7 @@ pub(super) fn path_schema(name: &str) -> &'static str {
     match name {
         "bucket" => "BucketName",
         "key" => "ObjectKey",
+        "token" => "CapabilityToken",
         _ => "Id",
     }
 }
@@ -102,6 +103,8 @@ const TARGET: (u16, &str) = (400, "INVALID_WEBHOOK_TARGET");
 const LIMIT: (u16, &str) = (409, "LIMIT_REACHED");
 const SHARE: (u16, &str) = (404, "SHARE_NOT_FOUND");
 const EMBED: (u16, &str) = (404, "EMBED_NOT_FOUND");
+const GONE: (u16, &str) = (410, "SHARE_GONE");
+const LOCKED: (u16, &str) = (401, "SHARE_LOCKED");
 const EXPIRATION: (u16, &str) = (400, "EXPIRATION_REQUIRED");
 const LIFETIME: (u16, &str) = (400, "LIFETIME_TOO_LONG");
 const ORIGIN: (u16, &str) = (400, "INVALID_ORIGIN");
@@ -357,4 +360,23 @@ operations! {
     [], None => [ok("Compaction")], [];
     "compact_storage", "storage": "Begins to return free space in metadata and empty volumes to the file system.";
     [], None => [accepted("Compaction")], [];
+    "get_share_descriptor", "visitors": "Describes the object of a share; nothing of it before a required password was given. Browsers get a page.";
+    [], None => [ok("ShareDescriptor")], [SHARE, OBJECT, GONE, (500, "INTERNAL_ERROR"), (503, "NOT_READY")];
+    "unlock_share", "visitors": "Checks the password of a share. Sets a cookie, and returns a token for the header x-service-unlock.";
+    [], json_body("UnlockShare") => [ok("UnlockedShare")],
+    [
+        (400, "INVALID_REQUEST"), (401, "SHARE_PASSWORD_INCORRECT"), (403, "FORBIDDEN"), SHARE, GONE,
+        (429, "TOO_MANY_REQUESTS"), (500, "INTERNAL_ERROR"), (503, "NOT_READY"),
+    ];
+    "get_share_content", "visitors": "Returns the content of a share, or a range of it.";
+    [], None
+        => [
+            CONTENT,
+            Success { status: 206, meaning: "The requested range.", content: Some(Content::Bytes) },
+            Success { status: 304, meaning: "The client's copy is current.", content: None },
+        ],
+        [
+            LOCKED, (403, "FORBIDDEN"), SHARE, OBJECT, GONE, (412, "PRECONDITION_FAILED"), (416, "RANGE_NOT_SATISFIABLE"),
+            (500, "INTERNAL_ERROR"), (503, "NOT_READY"), (507, "STORAGE_FULL"),
+        ];
 }
