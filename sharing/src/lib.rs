@@ -7,6 +7,7 @@
 //! Source: specification, "Share link", "Embed link", "Sharing", "Public capability delivery".
 #![forbid(unsafe_code)]
 
+mod checks;
 mod denied;
 mod downloads;
 mod error;

@@ -1,9 +1,10 @@
 //! [`Sharing`]: the shares and embeds of a store, for all executors.
 
+use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
 use crate::error::{SharingError, SharingOpenError, UnlockError};
-use crate::limits::{LABEL_BYTES_MAX, ORIGINS_MAX, PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
+use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
@@ -16,7 +17,7 @@ use crate::types::password::PasswordVerifier;
 use crate::types::share::{NewShare, Share, ShareChange};
 use crate::types::token::{CapabilityToken, TokenHash};
 use cairn_lmdb::Environment;
-use cairn_model::{Clock, Counter, Timestamp, u64_of};
+use cairn_model::{Clock, Counter, Timestamp};
 use futures_channel::oneshot;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -595,34 +596,4 @@ fn set<T>(place: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *place = value;
     }
-}
-
-fn check_label(label: &str) -> Result<(), SharingError> {
-    if label.len() > LABEL_BYTES_MAX || label.chars().any(char::is_control) {
-        let message = format!("label must have at most {LABEL_BYTES_MAX} bytes and no control characters");
-        return Err(SharingError::Invalid(message));
-    }
-    Ok(())
-}
-
-fn check_maximum(maximum: Option<u64>) -> Result<(), SharingError> {
-    if maximum == Some(0) {
-        return Err(SharingError::Invalid("maximum_downloads must be at least 1".to_owned()));
-    }
-    Ok(())
-}
-
-/// Removes repeated origins. There must be 1 to [`ORIGINS_MAX`].
-fn checked_origins<T: PartialEq>(origins: Vec<T>) -> Result<Vec<T>, SharingError> {
-    if origins.is_empty() || origins.len() > ORIGINS_MAX {
-        let message = format!("allowed_origins must have 1 to {} entries", u64_of(ORIGINS_MAX));
-        return Err(SharingError::Invalid(message));
-    }
-    let mut checked = Vec::with_capacity(origins.len());
-    for origin in origins {
-        if !checked.contains(&origin) {
-            checked.push(origin);
-        }
-    }
-    Ok(checked)
 }

@@ -301,6 +301,12 @@ def test_content_cannot_be_part_of_a_program(make: Make, used: str) -> None:
     expect_refusal(share.content(headers={"Sec-Fetch-Dest": used}), 403, "FORBIDDEN")
 
 
+def test_prefetch_is_no_download(make: Make) -> None:
+    share = make(maximum_downloads=1)
+    expect_refusal(share.content(headers={"Sec-Purpose": "prefetch;prerender"}), 403, "FORBIDDEN")
+    assert share.content().content == BODY
+
+
 def test_type_that_changes_later_is_judged_at_each_request(make: Make, s3: S3) -> None:
     share = make(b"picture", "image/png")
     assert share.content().headers["content-disposition"].startswith("inline")

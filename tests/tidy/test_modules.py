@@ -59,7 +59,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"limits"},
         {"types"},
         {"error"},
-        {"denied", "downloads", "password", "policy"},
+        {"checks", "denied", "downloads", "password", "policy"},
         {"store"},
         {"sharing"},
         {"public"},

@@ -94,15 +94,17 @@ pub(crate) const fn class_name(class: MediaClass, language: Language) -> Option<
 
 /// Says that another password may be tried after some seconds.
 pub(crate) fn too_many_attempts(seconds: u64, language: Language) -> String {
-    let minutes = seconds.div_ceil(60);
-    match (language, seconds <= 90) {
-        (Language::English, true) => format!("Too many attempts. Try again in {seconds} seconds."),
-        (Language::English, false) => format!("Too many attempts. Try again in {minutes} minutes."),
-        (Language::German, true) => {
-            format!("Zu viele Versuche. Versuchen Sie es in {seconds} Sekunden noch einmal.")
+    let (number, is_minutes) = if seconds <= 90 { (seconds, false) } else { (seconds.div_ceil(60), true) };
+    match language {
+        Language::English => {
+            let unit = if is_minutes { "minute" } else { "second" };
+            let plural = if number == 1 { "" } else { "s" };
+            format!("Too many attempts. Try again in {number} {unit}{plural}.")
         }
-        (Language::German, false) => {
-            format!("Zu viele Versuche. Versuchen Sie es in {minutes} Minuten noch einmal.")
+        Language::German => {
+            let unit = if is_minutes { "Minute" } else { "Sekunde" };
+            let plural = if number == 1 { "" } else { "n" };
+            format!("Zu viele Versuche. Versuchen Sie es in {number} {unit}{plural} noch einmal.")
         }
     }
 }
@@ -183,6 +185,24 @@ impl Message {
         match language {
             Language::English => english,
             Language::German => german,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Language, too_many_attempts};
+
+    #[test]
+    fn waits_are_in_seconds_or_minutes() {
+        for (seconds, english, german) in [
+            (1, "1 second.", "1 Sekunde noch"),
+            (60, "60 seconds.", "60 Sekunden noch"),
+            (91, "2 minutes.", "2 Minuten noch"),
+            (3600, "60 minutes.", "60 Minuten noch"),
+        ] {
+            assert!(too_many_attempts(seconds, Language::English).ends_with(english));
+            assert!(too_many_attempts(seconds, Language::German).contains(german));
         }
     }
 }

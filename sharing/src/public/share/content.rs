@@ -53,6 +53,9 @@ pub(crate) async fn content(visit: &Visit<'_>) -> Result<ShareReply, Refusal> {
     if head.header_str("sec-fetch-dest").is_some_and(|used| PROGRAMS.contains(&used)) {
         return Err(Refusal::Destination);
     }
+    if head.header_str("sec-purpose").is_some_and(|purpose| purpose.starts_with("prefetch")) {
+        return Err(Refusal::Prefetch);
+    }
     let visitor = visit.visitor()?;
     let (share, links) = (visit.share, visit.links);
     let object = &share.link.object;

@@ -118,6 +118,7 @@ fn refuse(
         Refusal::Full | Refusal::NotReady(_) | Refusal::Internal => message(Message::Unavailable),
         Refusal::CrossSite
         | Refusal::Destination
+        | Refusal::Prefetch
         | Refusal::MethodNotAllowed(_)
         | Refusal::Invalid(..)
         | Refusal::PreconditionFailed

@@ -32,6 +32,8 @@ pub(crate) enum Refusal {
     CrossSite,
     /// A browser wants to use the content as part of a program, such as a script.
     Destination,
+    /// A browser wants to load the content before somebody asked for it.
+    Prefetch,
     /// The method is not one of these.
     MethodNotAllowed(&'static str),
     /// The request is invalid. Holds a sentence.
@@ -58,7 +60,7 @@ impl Refusal {
             Self::Locked => "SHARE_LOCKED",
             Self::PasswordIncorrect => "SHARE_PASSWORD_INCORRECT",
             Self::TooManyAttempts { .. } => "TOO_MANY_REQUESTS",
-            Self::CrossSite | Self::Destination => "FORBIDDEN",
+            Self::CrossSite | Self::Destination | Self::Prefetch => "FORBIDDEN",
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
             Self::Invalid(StatusCode::PAYLOAD_TOO_LARGE, _) => "PAYLOAD_TOO_LARGE",
             Self::Invalid(..) => "INVALID_REQUEST",
@@ -77,7 +79,7 @@ impl Refusal {
             Self::Gone(_) => StatusCode::GONE,
             Self::Locked | Self::PasswordIncorrect => StatusCode::UNAUTHORIZED,
             Self::TooManyAttempts { .. } => StatusCode::TOO_MANY_REQUESTS,
-            Self::CrossSite | Self::Destination => StatusCode::FORBIDDEN,
+            Self::CrossSite | Self::Destination | Self::Prefetch => StatusCode::FORBIDDEN,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
             Self::Invalid(status, _) => *status,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -109,6 +111,7 @@ impl Refusal {
             Self::Destination => {
                 "the content of a share cannot be a script, a style sheet or a plug-in of a page".to_owned()
             }
+            Self::Prefetch => "loading the content in advance would count as a download".to_owned(),
             Self::MethodNotAllowed(allow) => format!("this route accepts only {allow}"),
             Self::Invalid(_, message) | Self::NotReady(message) => (*message).to_owned(),
             Self::PreconditionFailed => "a condition of the request does not hold".to_owned(),
@@ -139,7 +142,8 @@ impl Refusal {
             Self::PasswordIncorrect => Some(DeniedReason::Password),
             Self::TooManyAttempts { .. } => Some(DeniedReason::Attempts),
             Self::CrossSite | Self::Destination => Some(DeniedReason::Destination),
-            Self::MethodNotAllowed(_)
+            Self::Prefetch
+            | Self::MethodNotAllowed(_)
             | Self::Invalid(..)
             | Self::PreconditionFailed
             | Self::RangeNotSatisfiable(_)
