@@ -56,3 +56,5 @@ pub(crate) const HEADROOM_LOW: u64 = 12 << 20;
 /// Headroom below which changes are refused: more than a transaction can dirty. [`USAGE_BATCH_MAX`] counts change as many
 /// leaves of 4 KiB at most, with fewer branch pages above them.
 pub(crate) const HEADROOM_MIN: u64 = 9 << 20;
+/// Headroom below which new links are refused, so that links can still be revoked and deleted on a full disk.
+pub(crate) const HEADROOM_NEW_MIN: u64 = 11 << 20;

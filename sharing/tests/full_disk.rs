@@ -8,6 +8,7 @@ use crate::support::{Fixture, new_share, share, visitor};
 use cairn_sharing::{Download, NewShare, SharingError};
 use futures_lite::future::block_on;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::path::Path;
 use std::process::Command;
 
 /// Set in the process that runs the test.
@@ -18,6 +19,15 @@ const SHARES_MAX: usize = 100_000;
 fn limit_files(bytes: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
+}
+
+/// Removes the unused pages at the end of the data file. Returns its new size.
+fn cut_headroom(data: &Path) -> u64 {
+    let content = std::fs::read(data).unwrap();
+    let end = content.iter().rposition(|byte| *byte != 0).unwrap() as u64;
+    let used = (end + 1).next_multiple_of(4096);
+    std::fs::OpenOptions::new().write(true).open(data).unwrap().set_len(used).unwrap();
+    used
 }
 
 #[test]
@@ -60,16 +70,27 @@ fn a_full_disk_refuses_changes_and_loses_none() {
     assert_eq!(sharing.find_share(&token.hash()), Ok(Some(limited.clone())), "visitors are served");
     let begin = |share, number| block_on(sharing.begin_share_download(share, visitor(number), false));
     assert_eq!(begin(&open, 1), Ok(Download::Allowed));
-    assert_eq!(begin(&limited, 1), Err(SharingError::Full), "it cannot be counted, so it is not sent");
-    assert_eq!(sharing.share(limited.link.id).unwrap().unwrap().link.access_count, 0);
+    assert_eq!(begin(&limited, 1), Ok(Download::Allowed), "new links leave room for counts");
+    let (doomed, _) = block_on(sharing.revoke_share(limited.link.id)).unwrap();
+    assert!(doomed.link.revoked_at.is_some(), "new links leave room for revocations");
     assert_eq!(sharing.health(), Ok(()), "a full disk is not a failure");
 
     limit_files(None);
-    assert_eq!(begin(&limited, 1), Ok(Download::Allowed));
-    share(&sharing, new_share("more"));
+    let (last, _) = share(&sharing, NewShare { maximum_downloads: Some(5), ..new_share("last") });
+    drop(sharing);
+    // Without any written space, nothing can be counted or changed.
+    let used = cut_headroom(&fixture.data());
+    limit_files(Some(used));
+    let sharing = fixture.open();
+    let begin = |share, number| block_on(sharing.begin_share_download(share, visitor(number), false));
+    assert_eq!(begin(&last, 1), Err(SharingError::Full), "it cannot be counted, so it is not sent");
+    assert_eq!(sharing.share(last.link.id).unwrap().unwrap().link.access_count, 0);
+    assert_eq!(begin(&open, 2), Ok(Download::Allowed));
+    limit_files(None);
+    assert_eq!(begin(&last, 1), Ok(Download::Allowed));
     drop(sharing);
     let sharing = fixture.open();
     assert_eq!(sharing.metrics().links[0], created as u64 + 1);
-    assert_eq!(sharing.share(open.link.id).unwrap().unwrap().link.access_count, 1);
+    assert_eq!(sharing.share(open.link.id).unwrap().unwrap().link.access_count, 2);
     assert_eq!(block_on(sharing.inspect()).unwrap().1, []);
 }

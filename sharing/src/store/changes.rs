@@ -192,7 +192,10 @@ impl Changes<'_> {
         let (shared, store, tables) = (self.shared, &self.shared.store, self.shared.store.of(T::KIND));
         let Link { id, object, .. } = link.link();
         shared.check_running()?;
-        store.keep_headroom()?;
+        match write {
+            Write::Insert => store.keep_headroom_for_new()?,
+            Write::Replace => store.keep_headroom()?,
+        }
         let mut txn = store.environment.write()?;
         LinkStore::put(&mut txn, tables.links, &id.0, &record::encode(link, token))?;
         if write == Write::Insert {

@@ -2,7 +2,7 @@
 
 use super::record::RECORD_VERSION;
 use crate::error::SharingOpenError;
-use crate::limits::{HEADROOM, HEADROOM_LOW, HEADROOM_MIN, MAP_BYTES};
+use crate::limits::{HEADROOM, HEADROOM_LOW, HEADROOM_MIN, HEADROOM_NEW_MIN, MAP_BYTES};
 use crate::types::link::LinkKind;
 use cairn_lmdb::{
     Environment, EnvironmentOpenError, EnvironmentOptions, Error, StoreIdentity, Table, WriteTxn,
@@ -81,6 +81,12 @@ impl LinkStore {
         }
         let extended = self.environment.extend(HEADROOM);
         if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
+    }
+
+    /// As [`Self::keep_headroom`]. Fails also if there is only what revocations and deletions may need.
+    pub(super) fn keep_headroom_for_new(&self) -> Result<(), Error> {
+        self.keep_headroom()?;
+        if self.environment.headroom() >= HEADROOM_NEW_MIN { Ok(()) } else { Err(Error::Full) }
     }
 
     /// Writes a record of the current version.
