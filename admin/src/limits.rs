@@ -45,3 +45,5 @@ pub(crate) const EVENT_WAITS_MAX: usize = 64;
 
 /// Shares or embeds of a list that are sent at once. An embed with 100 origins has about 3 KiB.
 pub(crate) const LINKS_AT_ONCE: usize = 64;
+/// Largest limit of downloads of a share: the largest integer that every JSON parser represents exactly.
+pub(crate) const MAXIMUM_DOWNLOADS_MAX: u64 = (1 << 53) - 1;

@@ -177,7 +177,7 @@ def test_missing_objects_are_refused(store: Cairn, photos: str, kind: str):
 @pytest.mark.parametrize("members", [
     {"labell": "x"}, {"label": 5}, {"label": "x" * 257}, {"label": "ü" * 129}, {"label": "a\nb"}, {"password": ""}, {"password": "x" * 1025},
     {"password": 7}, {"expires_at": "tomorrow"}, {"expires_at": 0}, {"expires_at": "2020-01-01T00:00:00Z"}, {"disposition": "Inline"},
-    {"maximum_downloads": 0}, {"maximum_downloads": -1}, {"maximum_downloads": 1.5}, {"version_id": 1}, {"allowed_origins": [ORIGIN]},
+    {"maximum_downloads": 0}, {"maximum_downloads": -1}, {"maximum_downloads": 1.5}, {"maximum_downloads": 2**53}, {"version_id": 1}, {"allowed_origins": [ORIGIN]},
     {"token": "x" * 43}, {"status": "active"}, [],
 ])
 def test_invalid_shares_are_refused(store: Cairn, photos: str, members: object):
@@ -237,7 +237,7 @@ def test_invalid_changes_are_refused(store: Cairn, photos: str, kind: str):
     """Nothing changes when one member is invalid."""
     link = create(store, kind, photos, "a b/ü.png", label="kept")[kind]
     invalid = [{"labell": "x"}, {"label": "x" * 257}, {"expires_at": "2020-01-01T00:00:00Z"}, {"expires_at": "soon"}, {"id": ID}, {"key": "other"}]
-    invalid += [{"password": ""}, {"maximum_downloads": 0}, {"disposition": "inline"}] if kind == "share" else [
+    invalid += [{"password": ""}, {"maximum_downloads": 0}, {"maximum_downloads": 2**53}, {"disposition": "inline"}] if kind == "share" else [
         {"allowed_origins": []}, {"allowed_origins": None}, {"disposition": None}, {"version": {"mode": "current"}}, {"password": "x"},
     ]
     for members in invalid:

@@ -10,6 +10,7 @@ use super::kind::ManagedLink as _;
 use super::object::{FoundObject, described, disposition, expiry};
 use crate::call::Call;
 use crate::error::AdminError;
+use crate::limits::MAXIMUM_DOWNLOADS_MAX;
 use crate::reply::Reply;
 use crate::request::json::removable;
 use crate::request::names::version_name;
@@ -51,7 +52,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         link: found.new_link(&call, request.label, expires_at)?,
         password,
         disposition: disposition.unwrap_or(Disposition::Inline),
-        maximum_downloads: request.maximum_downloads,
+        maximum_downloads: request.maximum_downloads.map(checked_maximum).transpose()?,
     };
     let sharing = call.sharing()?;
     let (share, token) = sharing.create_share(new).await?;
@@ -59,6 +60,15 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let detail = format!("the URL of share {} was shown: {}", share.link.id, options(&share));
     let body = Created { share: share.body(sharing.now()), url: &url };
     Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
+}
+
+/// Checks the member `maximum_downloads`.
+fn checked_maximum(maximum: u64) -> Result<u64, AdminError> {
+    if (1..=MAXIMUM_DOWNLOADS_MAX).contains(&maximum) {
+        return Ok(maximum);
+    }
+    let message = format!("maximum_downloads must be an integer from 1 to {MAXIMUM_DOWNLOADS_MAX}, or null");
+    Err(AdminError::invalid(message))
 }
 
 /// Returns the audit detail of a share's options.
@@ -99,7 +109,10 @@ pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         label: request.label.map(Option::unwrap_or_default),
         expires_at,
         password: request.password.map(|password| password.map(Zeroizing::new)),
-        maximum_downloads: request.maximum_downloads,
+        maximum_downloads: request
+            .maximum_downloads
+            .map(|maximum| maximum.map(checked_maximum).transpose())
+            .transpose()?,
     };
     let changed: Vec<_> = [
         ("label", change.label.is_some()),
