@@ -11,7 +11,7 @@ use cairn_observe::AuditLog;
 use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
-use crate::access::ManagementCredentials;
+use crate::access::{ManagementCredentials, Sessions};
 use crate::health::Readiness;
 use crate::metrics::MetricSources;
 use crate::verification::Verifications;
@@ -22,6 +22,8 @@ use crate::waits::Waits;
 pub struct Capabilities {
     /// Whether storage events are recorded. Without them nothing can be delivered either.
     pub events: bool,
+    /// Whether the web console serves administration.
+    pub console: bool,
 }
 
 /// What the management plane of one executor works with.
@@ -45,6 +47,9 @@ pub struct AdminContext {
     pub sharing: Option<Arc<Sharing>>,
     /// Answers visitors of shares on this executor.
     pub links: Option<Rc<PublicLinks>>,
+    /// The sessions of the console. With them, this is the plane of the console: callers have sessions in place of
+    /// credentials, and only the routes below `/api/v1` and those of the console itself exist.
+    pub sessions: Option<Sessions>,
     /// The running verifications. Shared by all executors.
     pub verifications: Verifications,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.

@@ -22,6 +22,10 @@ pub(crate) enum AdminError {
     Forbidden,
     /// A browser added its stored root credential to a request from another site's page.
     CrossSite,
+    /// The console's listener got no valid session, or a wrong login: which.
+    NoSession(&'static str),
+    /// The request did not come from a page of the console.
+    NotOfConsole,
     /// The request is invalid: a status of class 4xx, and what is wrong.
     Invalid(StatusCode, String),
     /// `after_time` and `after_id` do not come from a page of audit events: what is wrong.
@@ -139,9 +143,11 @@ impl AdminError {
             | Self::LifetimeTooLong(_)
             | Self::InvalidOrigin(_)
             | Self::EmbedContentTypeRefused(_) => StatusCode::BAD_REQUEST,
-            Self::Forbidden | Self::CrossSite | Self::ObjectLocked | Self::SharingDisabled(_) => {
-                StatusCode::FORBIDDEN
-            }
+            Self::Forbidden
+            | Self::CrossSite
+            | Self::NotOfConsole
+            | Self::ObjectLocked
+            | Self::SharingDisabled(_) => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
             | Self::EventsDisabled
             | Self::WebhookDisabled
@@ -158,7 +164,7 @@ impl AdminError {
             Self::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
             Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unauthenticated | Self::NotScraper { .. } => StatusCode::UNAUTHORIZED,
+            Self::Unauthenticated | Self::NoSession(_) | Self::NotScraper { .. } => StatusCode::UNAUTHORIZED,
             Self::Invalid(status, _) => *status,
             Self::NotReady(_) | Self::ClientDisconnected => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
@@ -170,8 +176,8 @@ impl AdminError {
         match self {
             Self::NotFound => "NOT_FOUND",
             Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
-            Self::Unauthenticated | Self::NotScraper { .. } => "UNAUTHENTICATED",
-            Self::Forbidden | Self::CrossSite => "FORBIDDEN",
+            Self::Unauthenticated | Self::NoSession(_) | Self::NotScraper { .. } => "UNAUTHENTICATED",
+            Self::Forbidden | Self::CrossSite | Self::NotOfConsole => "FORBIDDEN",
             Self::AccountNotFound => "SERVICE_ACCOUNT_NOT_FOUND",
             Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
             Self::PolicyNotFound => "POLICY_NOT_FOUND",
@@ -240,6 +246,7 @@ impl AdminError {
             Self::CrossSite => {
                 "a page of another site sent this request with the stored root credential; pages must send a management token".to_owned()
             }
+            Self::NotOfConsole => "this request did not come from a page of the console".to_owned(),
             Self::Forbidden => "the role of this credential does not allow this operation".to_owned(),
             Self::BucketAlreadyExists => "a bucket with this name already exists".to_owned(),
             Self::BucketNotEmpty(contents) => format!("the bucket is not empty: it holds {contents}"),
@@ -279,7 +286,8 @@ impl AdminError {
             }
             Self::WebhookDisabled => "the webhook is disabled: enable it first".to_owned(),
             Self::EventsDisabled => "storage events are off: set events.enabled to true, and restart".to_owned(),
-            Self::InvalidAuditCursor(message)
+            Self::NoSession(message)
+            | Self::InvalidAuditCursor(message)
             | Self::InvalidEventCursor(message)
             | Self::InvalidBucketName(message)
             | Self::InvalidBucketState(message)

@@ -28,7 +28,7 @@ mod service;
 mod verification;
 mod waits;
 
-pub use access::ManagementCredentials;
+pub use access::{ManagementCredentials, SessionOptions, Sessions};
 pub use context::{AdminContext, Capabilities};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
 pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};

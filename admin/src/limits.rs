@@ -4,6 +4,9 @@
 /// slower and the device busier.
 pub(crate) const VERIFICATIONS_MAX: usize = 2;
 
+/// Most sessions of the console: people, each with a few browsers.
+pub(crate) const SESSIONS_MAX: usize = 1000;
+
 /// Largest JSON body of a request, in bytes (specification, "Limits").
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 

@@ -10,8 +10,8 @@ use http::Method;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
-    accounts, audit_events, buckets, compaction, credentials, events, lifecycle, links, metrics, objects,
-    openapi, policies, storage, system, tokens, verify, webhooks,
+    accounts, audit_events, buckets, compaction, console, credentials, events, lifecycle, links, metrics,
+    objects, openapi, policies, storage, system, tokens, verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -344,6 +344,36 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/storage/compact", STORAGE, "compact_storage", handler!(compaction::begin)),
 ];
 
+/// The routes that only the console's listener has.
+static CONSOLE_ROUTES: &[Route] = &[
+    get("/session", Access::Public, "get_console_session", handler!(console::current)),
+    post("/session", Access::Public, "begin_console_session", handler!(console::begin)).unrecorded(),
+    delete("/session", Access::Public, "end_console_session", handler!(console::end)).unrecorded(),
+    post("/uploads", STORAGE, "begin_browser_upload", handler!(console::create)),
+    get("/uploads/{id}", STORAGE, "get_browser_upload", handler!(console::parts)),
+    put("/uploads/{id}/{number}", STORAGE, "upload_browser_part", handler!(console::put_part)).unrecorded(),
+    post("/uploads/{id}/complete", STORAGE, "complete_browser_upload", handler!(console::complete)),
+    delete("/uploads/{id}", STORAGE, "abort_browser_upload", handler!(console::abort)),
+];
+
+/// Which routes exist on a listener.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Surface {
+    /// All of the management plane.
+    Management,
+    /// Those below `/api/v1`, and those of the console alone.
+    Console,
+}
+
+impl Surface {
+    fn routes(self) -> impl Iterator<Item = &'static Route> {
+        let is_console = self == Self::Console;
+        let shared =
+            ROUTES.iter().filter(move |route| !is_console || route.operation.path.starts_with("/api/v1/"));
+        shared.chain(CONSOLE_ROUTES.iter().filter(move |_| is_console))
+    }
+}
+
 /// Result of a lookup.
 pub(crate) struct Match<'p> {
     /// The path pattern, even if its routes do not have the method; empty when no pattern matches.
@@ -352,12 +382,12 @@ pub(crate) struct Match<'p> {
 }
 
 /// Finds the route of a request. `path` is as sent.
-pub(crate) fn find<'p>(method: &Method, path: &'p str) -> Match<'p> {
+pub(crate) fn find<'p>(surface: Surface, method: &Method, path: &'p str) -> Match<'p> {
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     let mut pattern = "";
     let mut allow = Vec::new();
     let matching =
-        || ROUTES.iter().filter_map(|route| Some((route, match_path(route.operation.path, path)?)));
+        || surface.routes().filter_map(|route| Some((route, match_path(route.operation.path, path)?)));
     // Fixed segments take precedence: `preview` is not the id of a rule.
     let fewest = matching().map(|(_, segments)| segments.iter().count()).min();
     for (route, segments) in matching().filter(|(_, segments)| Some(segments.iter().count()) == fewest) {
@@ -412,7 +442,7 @@ mod tests {
     /// A DELETE of the preview was answered with the methods of a rule, too.
     #[test]
     fn fixed_segments_take_precedence_over_variable_ones() {
-        let allowed = |path| match find(&Method::DELETE, path).route {
+        let allowed = |path| match find(Surface::Management, &Method::DELETE, path).route {
             Err(AdminError::MethodNotAllowed(allow)) => allow,
             _ => String::new(),
         };

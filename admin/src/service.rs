@@ -7,19 +7,22 @@ use std::time::Instant;
 
 use cairn_http1::{HeadError, RequestHead, decode};
 use cairn_identity::{FailedCredential, RootAttempts};
-use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged};
 use cairn_sharing::PublicLinks;
 use http::{Method, StatusCode};
 
-use crate::access::{AuditContext, AuthenticationKind, Caller, has_basic_credential, is_cross_site};
+use crate::access::{
+    AuditContext, AuthenticationKind, Caller, NO_SESSION, delay_failure, has_basic_credential, is_cross_site,
+    is_of_console,
+};
 use crate::call::Call;
 use crate::context::AdminContext;
 use crate::error::AdminError;
 use crate::operation::{Access, Operation};
 use crate::reply::{BodyWanted, Reply, respond};
 use crate::request::path::{Segments, match_path};
-use crate::routes::{Route, find};
+use crate::routes::{Route, Surface, find};
 
 /// The management plane on one executor.
 pub struct AdminService {
@@ -42,13 +45,17 @@ impl AdminService {
         Rc::new(Self { context })
     }
 
+    fn surface(&self) -> Surface {
+        if self.context.sessions.is_some() { Surface::Console } else { Surface::Management }
+    }
+
     /// Answers a request.
     async fn answer(&self, incoming: Incoming<'_, '_>) -> Response {
         let head = incoming.head;
         let mut sent_ids = head.header_values("x-request-id");
         let sent_id = sent_ids.next().filter(|_| sent_ids.next().is_none());
         let id = sent_id.and_then(client_request_id).unwrap_or(incoming.generated_id);
-        let found = find(head.method(), head.path());
+        let found = find(self.surface(), head.method(), head.path());
         let operation = found.route.as_ref().map_or("", |(route, _)| route.operation.name);
         let mut principal = None;
         let result = match found.route {
@@ -74,7 +81,11 @@ impl AdminService {
         principal: &mut Option<Arc<str>>,
     ) -> Result<Reply, AdminError> {
         let Incoming { head, client, body, .. } = incoming;
-        let has_credential = head.header("authorization").is_some();
+        let is_change = !matches!(*head.method(), Method::GET | Method::HEAD);
+        if is_change && self.surface() == Surface::Console && !is_of_console(head) {
+            return Err(AdminError::NotOfConsole);
+        }
+        let has_credential = self.surface() == Surface::Management && head.header("authorization").is_some();
         let authenticated = self.authenticate(&route.operation, head, client);
         let caller = authenticated.as_ref().ok().and_then(Option::as_ref);
         *principal = caller.map(|caller| caller.principal.as_str().into());
@@ -108,7 +119,13 @@ impl AdminService {
         head: &RequestHead,
         client: IpAddr,
     ) -> Result<Option<Caller>, AdminError> {
-        let credentials = &self.context.credentials;
+        let (credentials, directory) = (&self.context.credentials, self.context.directory.as_deref());
+        if let (Access::Roles(_), Some(sessions)) = (operation.access, &self.context.sessions) {
+            return sessions
+                .find(head, directory)
+                .map(|found| Some(found.caller))
+                .ok_or(AdminError::NoSession(NO_SESSION));
+        }
         match operation.access {
             Access::Public => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
@@ -124,7 +141,7 @@ impl AdminService {
                     "too many wrong credentials came from this address; try again later",
                 ))
             }
-            Access::Roles(_) => credentials.authenticate(head, self.context.directory.as_deref()).map(Some),
+            Access::Roles(_) => credentials.authenticate(head, directory).map(Some),
         }
     }
 
@@ -132,13 +149,10 @@ impl AdminService {
     async fn throttle_failure(&self, head: &RequestHead, client: IpAddr, error: &AdminError) -> AdminError {
         let failed =
             if has_basic_credential(head) { FailedCredential::Root } else { FailedCredential::Other };
-        let Some(delayed) = self.context.throttle.record_failure(client, failed, Instant::now()) else {
-            return AdminError::TooManyRequests(
-                "too many wrong credentials are being answered; try again later",
-            );
-        };
-        let _: Option<()> = timeout(delayed.delay(), std::future::pending()).await;
-        error.clone()
+        match delay_failure(&self.context.throttle, client, failed).await {
+            Ok(()) => error.clone(),
+            Err(refused) => refused,
+        }
     }
 
     /// Runs the handler of a route. A change is in the audit trail before it begins, and its outcome before the

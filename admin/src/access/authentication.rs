@@ -70,13 +70,32 @@ impl ManagementCredentials {
         let (scheme, credential) = value.split_once(' ').ok_or(AdminError::Unauthenticated)?;
         let credential = credential.trim_start_matches(' ');
         let known = if scheme.eq_ignore_ascii_case("bearer") {
-            self.by_token(credential).or_else(|| by_management_token(credential, directory?))
+            self.authenticate_token(credential, directory)
         } else if scheme.eq_ignore_ascii_case("basic") {
             self.by_root(credential)
         } else {
             None
         };
         known.ok_or(AdminError::Unauthenticated)
+    }
+
+    /// Returns the caller that a token belongs to.
+    pub(crate) fn authenticate_token(&self, token: &str, directory: Option<&Directory>) -> Option<Caller> {
+        self.by_token(token).or_else(|| by_management_token(token, directory?))
+    }
+
+    /// Returns the caller that the root credential belongs to, if it is this one.
+    pub(crate) fn authenticate_root(&self, access_key: &str, secret_key: &str) -> Option<Caller> {
+        let name_is_right = matches_secret(access_key.as_bytes(), &self.root_access_key);
+        let secret_is_right = matches_secret(secret_key.as_bytes(), &self.root_secret_key);
+        let caller = Caller {
+            role: Role::SystemAdmin,
+            principal: ROOT_PRINCIPAL.to_owned(),
+            token: None,
+            authentication: AuthenticationKind::Basic,
+            directory_version: 0,
+        };
+        (name_is_right & secret_is_right).then_some(caller)
     }
 
     /// Returns whether the request has the scrape token as its bearer token.
@@ -100,17 +119,8 @@ impl ManagementCredentials {
 
     fn by_root(&self, encoded: &str) -> Option<Caller> {
         let decoded = Zeroizing::new(STANDARD.decode(encoded).ok()?);
-        let colon = decoded.iter().position(|byte| *byte == b':')?;
-        let name_is_right = matches_secret(&decoded[..colon], &self.root_access_key);
-        let secret_is_right = matches_secret(&decoded[colon + 1..], &self.root_secret_key);
-        let caller = Caller {
-            role: Role::SystemAdmin,
-            principal: ROOT_PRINCIPAL.to_owned(),
-            token: None,
-            authentication: AuthenticationKind::Basic,
-            directory_version: 0,
-        };
-        (name_is_right & secret_is_right).then_some(caller)
+        let (access_key, secret_key) = std::str::from_utf8(&decoded).ok()?.split_once(':')?;
+        self.authenticate_root(access_key, secret_key)
     }
 }
 

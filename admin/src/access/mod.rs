@@ -2,7 +2,12 @@
 
 mod audit_context;
 mod authentication;
+mod sessions;
+mod throttling;
 
 pub(crate) use audit_context::{AuditContext, ReadAudit};
 pub use authentication::ManagementCredentials;
 pub(crate) use authentication::{AuthenticationKind, Caller, has_basic_credential, is_cross_site};
+pub(crate) use sessions::{NO_SESSION, is_of_console};
+pub use sessions::{SessionOptions, Sessions};
+pub(crate) use throttling::delay_failure;

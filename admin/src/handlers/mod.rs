@@ -4,6 +4,7 @@ pub(crate) mod accounts;
 pub(crate) mod audit_events;
 pub(crate) mod buckets;
 pub(crate) mod compaction;
+pub(crate) mod console;
 pub(crate) mod credentials;
 pub(crate) mod events;
 pub(crate) mod lifecycle;

@@ -96,7 +96,7 @@ impl CapabilitiesBody {
             events: configured.events,
             lifecycle: true,
             sharing: has_sharing,
-            object_browser: false,
+            object_browser: configured.console,
             erasure_coding: false,
         }
     }

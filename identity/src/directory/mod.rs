@@ -38,7 +38,7 @@ pub use view::{
 use crate::policy::Policy;
 use crate::role::Role;
 use cairn_lmdb::Environment;
-use cairn_model::Clock;
+use cairn_model::{Clock, Timestamp};
 use changes::Changes;
 use futures_channel::oneshot;
 use limits::{CHANGES_WAITING_MAX, MAINTENANCE_INTERVAL};
@@ -327,6 +327,21 @@ impl Directory {
     #[must_use]
     pub fn version(&self) -> u64 {
         self.shared.version()
+    }
+
+    /// Returns whether this management token exists and has not expired.
+    #[must_use]
+    pub fn is_token_valid(&self, id: TokenId) -> bool {
+        let expiry_time = self.shared.expiry_time(self.shared.clock.now());
+        self.shared.state().tokens.get(&id).is_some_and(|token| {
+            !token.marked_expired && !self.shared.has_expired(token.expires_at, expiry_time)
+        })
+    }
+
+    /// Returns when a management token expires; `None` if it does not, or does not exist.
+    #[must_use]
+    pub fn token_expiry(&self, id: TokenId) -> Option<Timestamp> {
+        self.shared.state().tokens.get(&id).and_then(|token| token.expires_at)
     }
 
     /// Returns whether this management token still exists. Expiry is not compared.

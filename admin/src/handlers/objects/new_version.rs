@@ -52,6 +52,16 @@ pub(crate) fn created(
     Ok(Reply::json(StatusCode::CREATED, &body)?.header("etag", info.etag.quoted()).detail(detail))
 }
 
+/// Describes the version that an upload became.
+pub(crate) fn completed(
+    bucket: &Arc<Bucket>,
+    key: &ObjectKey,
+    info: &ObjectInfo,
+) -> Result<Reply, AdminError> {
+    let body = ObjectRecord::new(bucket, key.to_string(), info);
+    Ok(Reply::json(StatusCode::CREATED, &body)?.header("etag", info.etag.quoted()))
+}
+
 /// Maps an error of a write.
 pub(crate) fn write_error(error: EngineError) -> AdminError {
     match error {

@@ -52,7 +52,7 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// Returns the declared length of the body.
-fn declared_size(head: &RequestHead) -> Result<u64, AdminError> {
+pub(crate) fn declared_size(head: &RequestHead) -> Result<u64, AdminError> {
     if head.header("content-range").is_some() {
         return Err(AdminError::invalid(
             "an object must be written as a whole: Content-Range is not supported",
@@ -89,7 +89,7 @@ fn declared_md5(head: &RequestHead) -> Result<Option<[u8; 16]>, AdminError> {
 }
 
 /// Receives the whole body into a staged payload.
-async fn receive(
+pub(crate) async fn receive(
     engine: &Rc<Engine>,
     body: &mut RequestBody<'_>,
     object: (&Arc<Bucket>, &ObjectKey),

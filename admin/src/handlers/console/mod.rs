@@ -1,0 +1,8 @@
+//! Routes of the console's listener alone: its session, and uploads from browsers.
+
+mod session;
+mod upload_id;
+mod uploads;
+
+pub(crate) use session::{begin, current, end};
+pub(crate) use uploads::{abort, complete, create, parts, put_part};

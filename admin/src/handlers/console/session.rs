@@ -1,0 +1,102 @@
+//! `/session`: log in with a token or the root credential, show the session, log out.
+
+use std::time::Instant;
+
+use cairn_http1::iso8601_millis;
+use cairn_identity::{FailedCredential, RootAttempts};
+use cairn_model::{Clock, SystemClock, Timestamp};
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use crate::access::{AuditContext, Caller, NO_SESSION, Sessions, delay_failure};
+use crate::call::Call;
+use crate::error::AdminError;
+use crate::reply::Reply;
+
+impl Call<'_, '_> {
+    /// Returns the sessions of the console.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` on another listener. Its routes do not lead here.
+    fn sessions(&self) -> Result<&Sessions, AdminError> {
+        self.context.sessions.as_ref().ok_or(AdminError::NotFound)
+    }
+}
+
+/// A token, or the root credential.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LoginRequest {
+    #[serde(default)]
+    token: Option<String>,
+    #[serde(default)]
+    access_key: Option<String>,
+    #[serde(default)]
+    secret_key: Option<String>,
+}
+
+#[derive(Serialize)]
+struct SessionBody<'s> {
+    role: &'static str,
+    principal: &'s str,
+    expires_at: String,
+}
+
+fn described(caller: &Caller, expires_at: Timestamp) -> Result<Reply, AdminError> {
+    let expires_at = iso8601_millis(expires_at.0);
+    let body = SessionBody { role: caller.role.name(), principal: &caller.principal, expires_at };
+    Reply::json(StatusCode::OK, &body)
+}
+
+/// `POST /session`: begins a session. The cookie in the response is the only way to use it.
+pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let request: LoginRequest = call.json().await?;
+    let (credentials, directory) = (&call.context.credentials, call.context.directory.as_deref());
+    let (found, failed) = match (&request.token, &request.access_key, &request.secret_key) {
+        (Some(token), None, None) => {
+            // People paste it with a line break.
+            (credentials.authenticate_token(token.trim(), directory), FailedCredential::Other)
+        }
+        (None, Some(access_key), Some(secret_key)) => {
+            let throttle = &call.context.throttle;
+            if throttle.root_attempts(call.audit.client, Instant::now()) == RootAttempts::Refused {
+                return Err(AdminError::TooManyRequests(
+                    "too many wrong credentials came from this address; try again later",
+                ));
+            }
+            (credentials.authenticate_root(access_key, secret_key), FailedCredential::Root)
+        }
+        _ => return Err(AdminError::invalid("send either token, or access_key and secret_key")),
+    };
+    let Some(caller) = found else {
+        if let Some(log) = &call.context.audit {
+            call.audit.record_refusal(log, true);
+        }
+        delay_failure(&call.context.throttle, call.audit.client, failed).await?;
+        return Err(AdminError::NoSession("the token or the root credential is wrong"));
+    };
+    if let Some(log) = &call.context.audit {
+        let audit = AuditContext { caller: Some(&caller), ..*call.audit };
+        audit.record_read(log).await?;
+    }
+    let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
+    let (cookie, expires_at) = call.sessions()?.begin(caller.clone(), token_expires_at, SystemClock.now())?;
+    Ok(described(&caller, expires_at)?.header("set-cookie", cookie))
+}
+
+/// `GET /session`: the session of the request.
+pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let found = call.sessions()?.find(call.head, call.context.directory.as_deref());
+    let session = found.ok_or(AdminError::NoSession(NO_SESSION))?;
+    described(&session.caller, session.expires_at)
+}
+
+/// `DELETE /session`: ends the session of the request, if it has one.
+pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let cookie = call.sessions()?.end(call.head);
+    Ok(Reply::no_content().header("set-cookie", cookie))
+}
