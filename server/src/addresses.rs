@@ -19,7 +19,7 @@ impl Addresses {
     /// Returns how a person would read where the service is ready.
     pub(crate) fn ready_text(self) -> String {
         let Self { data, management, console } = self;
-        let console = console.map(|address| format!(", shares on {address}")).unwrap_or_default();
+        let console = console.map(|address| format!(", console on {address}")).unwrap_or_default();
         format!("S3 on {data}, management on {management}{console}")
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 
 use cairn_engine::OpenError;
 use cairn_identity::directory::DirectoryOpenError;
@@ -36,6 +37,13 @@ pub enum ServeError {
     Webhooks(WebhookOpenError),
     /// Shares and embeds could not be opened.
     Sharing(SharingOpenError),
+    /// The files of the console could not be read from the folder of `--console-dir`.
+    ConsoleFiles {
+        /// The folder.
+        folder: PathBuf,
+        /// The error.
+        error: io::Error,
+    },
     /// A certificate cannot be used.
     Certificate(CertificateError),
     /// Listeners could not be opened. At least one.
@@ -68,6 +76,9 @@ impl fmt::Display for ServeError {
             Self::Directory(error) => error.fmt(out),
             Self::Webhooks(error) => error.fmt(out),
             Self::Sharing(error) => error.fmt(out),
+            Self::ConsoleFiles { folder, error } => {
+                write!(out, "--console-dir: {} cannot be read: {error}", folder.display())
+            }
             Self::Certificate(error) => error.fmt(out),
             Self::Ports(errors) => {
                 let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();

@@ -23,6 +23,8 @@ pub struct ServeOptions {
     pub data_dir: Option<PathBuf>,
     /// `--tls`: with [`Mode::Dev`], a certificate for this host is created if none is configured.
     pub dev_tls: bool,
+    /// `--console-dir`: the files of the console are read from this folder.
+    pub console_dir: Option<PathBuf>,
 }
 
 /// How the service is run.
@@ -81,12 +83,14 @@ pub(crate) struct Sources {
     layers: Layers,
     mode: Mode,
     dev_tls: bool,
+    console_dir: Option<PathBuf>,
 }
 
 impl Sources {
     /// Reads all sources. What is wrong with them is reported when the settings are made.
     pub(crate) fn read(options: &ServeOptions, environment: &Environment) -> Self {
-        Self { layers: layers(options, environment), mode: options.mode, dev_tls: options.dev_tls }
+        let ServeOptions { mode, dev_tls, ref console_dir, .. } = *options;
+        Self { layers: layers(options, environment), mode, dev_tls, console_dir: console_dir.clone() }
     }
 
     /// Makes the settings. With `--dev`, creates the files that are missing.
@@ -101,10 +105,12 @@ impl Sources {
 
     fn load(&self, providers: &DevProviders) -> Result<Settings, LoadError> {
         let layers = self.layers.clone();
-        match self.mode {
-            Mode::Production => Ok(Settings::from_values(layers.finish()?)?),
-            Mode::Dev => load_dev(layers, providers),
-        }
+        let mut settings = match self.mode {
+            Mode::Production => Settings::from_values(layers.finish()?)?,
+            Mode::Dev => load_dev(layers, providers)?,
+        };
+        settings.console.folder.clone_from(&self.console_dir);
+        Ok(settings)
     }
 }
 

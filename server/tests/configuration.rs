@@ -26,7 +26,7 @@ fn production(more: &[(&str, &str)]) -> Environment {
 }
 
 fn options(mode: Mode) -> ServeOptions {
-    ServeOptions { mode, config: None, data_dir: None, dev_tls: false }
+    ServeOptions { mode, config: None, data_dir: None, dev_tls: false, console_dir: None }
 }
 
 fn load(environment: &Environment) -> Result<Settings, String> {

@@ -16,7 +16,13 @@ const REQUIRED: [(&str, &str); 4] = [
 ];
 
 fn load(variables: &[(String, String)]) -> Result<Settings, String> {
-    let options = ServeOptions { mode: Mode::Production, config: None, data_dir: None, dev_tls: false };
+    let options = ServeOptions {
+        mode: Mode::Production,
+        config: None,
+        data_dir: None,
+        dev_tls: false,
+        console_dir: None,
+    };
     let environment: Environment = variables.iter().cloned().collect();
     load_settings(&options, &environment).map_err(|error| error.to_string())
 }
@@ -90,8 +96,13 @@ fn a_readable_configuration_file_with_secrets_brings_a_warning() {
     let warnings = |text: &str, mode| {
         let path = file(&folder, "cairn.toml", text.as_bytes());
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-        let options =
-            ServeOptions { mode: Mode::Production, config: Some(path), data_dir: None, dev_tls: false };
+        let options = ServeOptions {
+            mode: Mode::Production,
+            config: Some(path),
+            data_dir: None,
+            dev_tls: false,
+            console_dir: None,
+        };
         let environment: Environment =
             REQUIRED.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         load_settings(&options, &environment).unwrap().warnings

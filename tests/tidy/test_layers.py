@@ -12,6 +12,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS = [
     {"cairn"},
     {"cairn-server"},
+    {"cairn-console"},
     {"cairn-s3", "cairn-admin"},
     {"cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},

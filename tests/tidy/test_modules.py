@@ -99,6 +99,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"routes"},
         {"service"},
     ],
+    "console": [{"content_type", "hosts"}, {"files"}, {"service"}],
     "server": [
         {"addresses", "memory_sizes", "small_file"},
         {"config"},

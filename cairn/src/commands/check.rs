@@ -39,6 +39,7 @@ impl Check {
             config: self.config.as_ref().map(PathBuf::from),
             data_dir: self.data_dir.as_ref().map(PathBuf::from),
             dev_tls: false,
+            console_dir: None,
         };
         let found = cairn_server::check(&options, &Environment::of_process());
         output::print(&if self.json { terminal::json(&as_json(&found)) } else { lines(&found) })?;

@@ -54,6 +54,7 @@ impl ConfigShow {
             config: self.config.as_ref().map(PathBuf::from),
             data_dir: self.data_dir.as_ref().map(PathBuf::from),
             dev_tls: false,
+            console_dir: None,
         };
         let (keys, problem) = effective_config(&options, &Environment::of_process());
         let rows: Vec<Value> = keys.iter().map(row).collect();

@@ -25,6 +25,9 @@ pub(crate) struct Serve {
     /// the data folder; overrides SERVICE_DATA_DIR and the file
     #[argh(option, arg_name = "folder")]
     pub(crate) data_dir: Option<String>,
+    /// read the files of the web console from this folder at the start, instead of those in the program (for their development)
+    #[argh(option, arg_name = "folder")]
+    pub(crate) console_dir: Option<String>,
 }
 
 impl Serve {
@@ -40,6 +43,7 @@ impl Serve {
             config: self.config.as_ref().map(PathBuf::from),
             data_dir: self.data_dir.as_ref().map(PathBuf::from),
             dev_tls: self.tls,
+            console_dir: self.console_dir.as_ref().map(PathBuf::from),
         };
         let on_ready = |ready: &Ready| {
             if let Some(banner) = &ready.banner {

@@ -3,7 +3,7 @@
 //! Sources: the specification ("Secrets and keys", "Limits", "Logging and observability configuration", "Events"). Sections
 //! and names that it leaves open were chosen here.
 
-use super::key::Availability::{Built, NotBuilt};
+use super::key::Availability::Built;
 use super::key::{Key, Kind};
 use crate::memory_sizes::LIMIT_BYTES_MIN;
 
@@ -47,7 +47,7 @@ keys! {
     API_BIND: "server.api_bind", Some("SERVICE_API_BIND"), Kind::Address, Some("127.0.0.1:7601"), Built,
      "The address of the management plane.";
     CONSOLE_BIND: "server.console_bind", Some("SERVICE_CONSOLE_BIND"), Kind::Address, Some("127.0.0.1:7602"), Built,
-     "The address of the console's listener, which serves share links. There is no web console in this version.";
+     "The address of the console's listener: the web console, and share links.";
     DATA_DIR: "server.data_dir", Some("SERVICE_DATA_DIR"), Kind::Path, Some("/var/lib/cairn"), Built,
      "The folder in which everything is stored. With `--dev` the default is `./cairn-data`.";
     EXECUTORS: "server.executors", None, integer(0, 1024), Some("0"), Built,
@@ -174,9 +174,18 @@ keys! {
      "The base URL of embeds. When not set, the data plane's address.";
 
     CONSOLE_ENABLED: "console.enabled", None, Kind::Flag, Some("true"), Built,
-     "Whether the console's listener is opened. Without it, share links are served on the management plane only.";
-    CONSOLE_ADMIN_ENABLED: "console.admin_enabled", None, Kind::Flag, Some("true"), NotBuilt,
-     "Whether the console serves administration besides share links. This version has no administration there.";
+     "Whether the console's listener is opened. Without it, there is no web console, and share links are served on the \
+     management plane only.";
+    CONSOLE_ADMIN_ENABLED: "console.admin_enabled", None, Kind::Flag, Some("true"), Built,
+     "Whether the console serves administration besides share links. Turn it off for a listener that is reached from the \
+     internet.";
+    CONSOLE_HOSTS: "console.hosts", None, Kind::HostNames, Some(""), Built,
+     "Host names of the console, besides `localhost`, literal addresses and the host of `server.console_bind`. Requests for \
+     administration that name another host are refused, because a site could make browsers take its own name for the console.";
+    CONSOLE_IDLE: "console.session_idle_minutes", None, integer(1, 1440), Some("60"), Built,
+     "A session of the console ends after this time without a request.";
+    CONSOLE_HOURS: "console.session_hours", None, integer(1, 720), Some("12"), Built,
+     "A session of the console ends after this time.";
 
     LIFECYCLE_INTERVAL: "lifecycle.interval_seconds", None, integer(1, 86_400), Some("3600"), Built,
      "How often lifecycle rules are applied.";

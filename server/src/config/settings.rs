@@ -36,6 +36,8 @@ pub struct Settings {
     pub webhooks: WebhookSettings,
     /// The policy of shares and embeds.
     pub sharing: SharingPolicy,
+    /// The web console.
+    pub console: ConsoleSettings,
     /// Lifecycle rules.
     pub lifecycle: LifecycleSettings,
     /// The log: section `observability`.
@@ -135,6 +137,21 @@ pub struct LifecycleSettings {
     pub options: LifecycleOptions,
     /// The length of a day.
     pub day: DayLength,
+}
+
+/// Section `console`, apart from whether its listener is opened.
+#[derive(Clone, Debug)]
+pub struct ConsoleSettings {
+    /// Whether administration is served besides shares.
+    pub admin_enabled: bool,
+    /// Host names of the console.
+    pub hosts: Vec<String>,
+    /// A session ends after this time without a request.
+    pub session_idle: Duration,
+    /// A session ends after this time.
+    pub session_absolute: Duration,
+    /// The folder from which the files are read; `None`: those that are part of the program.
+    pub folder: Option<PathBuf>,
 }
 
 /// Section `webhooks`.
@@ -280,6 +297,23 @@ impl Reader<'_> {
         })
     }
 
+    fn console(&mut self) -> Option<ConsoleSettings> {
+        const MINUTE: Duration = Duration::from_secs(60);
+        let admin_enabled = self.flag(&keys::CONSOLE_ADMIN_ENABLED);
+        let hosts = self.read(&keys::CONSOLE_HOSTS, |value| {
+            if let Value::List(names) = value { Some(names.clone()) } else { None }
+        });
+        let (idle, hours): (Option<u32>, Option<u32>) =
+            (self.number(&keys::CONSOLE_IDLE), self.number(&keys::CONSOLE_HOURS));
+        Some(ConsoleSettings {
+            admin_enabled: admin_enabled?,
+            hosts: hosts?,
+            session_idle: idle? * MINUTE,
+            session_absolute: hours? * 60 * MINUTE,
+            folder: None,
+        })
+    }
+
     fn sharing(&mut self) -> Option<SharingPolicy> {
         let url = |value: &Value| {
             if let Value::Text(text) = value { Some(text.trim_end_matches('/').to_owned()) } else { None }
@@ -322,6 +356,7 @@ impl Settings {
         let audit = reader.audit();
         let (events, webhooks) = (reader.events(), reader.webhooks());
         let (lifecycle, sharing) = (reader.lifecycle(), reader.sharing());
+        let console = reader.console();
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let mut problems = reader.problems;
@@ -334,8 +369,8 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(events), Some(webhooks), Some(lifecycle), Some(sharing)) =
-            (events, webhooks, lifecycle, sharing)
+        let (Some(events), Some(webhooks), Some(lifecycle), Some(sharing), Some(console)) =
+            (events, webhooks, lifecycle, sharing, console)
         else {
             return Err(ConfigError { problems });
         };
@@ -365,6 +400,7 @@ impl Settings {
             events,
             webhooks,
             sharing,
+            console,
             lifecycle,
             log,
             warnings,

@@ -100,7 +100,7 @@ export SERVICE_CA_CERTIFICATE={authority}  # cairn
 /// The addresses, the data folder and the credentials, unquoted.
 fn overview(settings: &Settings, facts: &Facts) -> String {
     let Facts { data, management, access_key, secret_key, token, .. } = facts;
-    let shares = facts.console.as_ref().map(|url| format!("\n  shares      {url}")).unwrap_or_default();
+    let shares = facts.console.as_ref().map(|url| format!("\n  console     {url}")).unwrap_or_default();
     let mut secrets = String::new();
     if let Some(file) = &settings.dev_secrets {
         // Writing to a string does not fail.
@@ -258,7 +258,7 @@ mod tests {
         assert!(text.contains(r#"aws_secret_access_key="a'b\"c$HOME`id`\\!0123","#), "{text}");
         assert!(text.contains(&format!("\nexport SERVICE_MANAGEMENT_TOKEN={}\n", shell_word(TOKEN))));
         assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
-        assert!(text.contains("\n  shares      http://127.0.0.1:7602\n"), "{text}");
+        assert!(text.contains("\n  console     http://127.0.0.1:7602\n"), "{text}");
     }
 
     #[test]

@@ -23,7 +23,8 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_admin::Verifications;
+use cairn_admin::{SessionOptions, Sessions, Verifications};
+use cairn_console::ConsoleFiles;
 use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreOptions};
 use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
@@ -243,9 +244,23 @@ fn serve_listeners(
         sharing: Arc::clone(&sharing),
     };
     let readiness = subsystems::watch(checked, &shutdown.data, certificates.clone(), &executors_serve)?;
+    let console_is_secure = certificates.of(Plane::Console).is_some();
     let metrics = Arc::new(planes::metric_sources(&listeners, certificates).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let heartbeats = Heartbeats::new(executors, *watchdog);
+    let console_files = match &settings.console.folder {
+        Some(folder) => ConsoleFiles::read(folder)
+            .map_err(|error| ServeError::ConsoleFiles { folder: folder.clone(), error })?,
+        None => ConsoleFiles::embedded(),
+    };
+    let sessions = settings.console.admin_enabled.then(|| {
+        Sessions::new(SessionOptions {
+            store_id: store.id().to_hex(),
+            is_secure: console_is_secure,
+            idle: settings.console.session_idle,
+            absolute: settings.console.session_absolute,
+        })
+    });
     let shared = Shared {
         heartbeats: heartbeats.clone(),
         store,
@@ -259,6 +274,8 @@ fn serve_listeners(
         management_connections_max: connections_max.min(budget.management_connections_max),
         console_connections_max: connections_max.min(budget.console_connections_max),
         verifications,
+        sessions,
+        console_files: Arc::new(console_files),
         throttle: CredentialThrottle::default(),
         readiness,
         metrics,

@@ -6,9 +6,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, SubsystemProbes,
-    Verifications, Waits,
+    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, Sessions,
+    SubsystemProbes, Verifications, Waits,
 };
+use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
 use cairn_identity::directory::{Directory, ExecutorCredentials};
@@ -47,6 +48,10 @@ pub(crate) struct Shared {
     /// The limit of the console, likewise.
     pub(crate) console_connections_max: usize,
     pub(crate) verifications: Verifications,
+    /// The sessions of the console; `None` if it serves shares only.
+    pub(crate) sessions: Option<Sessions>,
+    /// The files of the console.
+    pub(crate) console_files: Arc<ConsoleFiles>,
     /// Throttles wrong credentials on both planes.
     pub(crate) throttle: CredentialThrottle,
     pub(crate) readiness: SubsystemProbes,
@@ -131,8 +136,8 @@ pub(crate) async fn serve(
         Ok(engine) => {
             let links =
                 PublicLinks::new(Arc::clone(&shared.sharing), Rc::clone(&engine), Arc::clone(&shared.audit));
-            let management = management_service(Rc::clone(&engine), Rc::clone(&links), &shared);
-            let console = ShareService::new(Rc::clone(&links));
+            let management = management_service(Rc::clone(&engine), Rc::clone(&links), None, &shared);
+            let console = console_service(&engine, &links, listeners.console.as_ref(), &shared);
             let data = data_service(Rc::clone(&engine), links, listeners.data.local_addr(), &shared);
             started(Ok(()));
             let serve_data = serve_visitors(listeners.data, data, listeners.console, console, &shared);
@@ -180,7 +185,31 @@ fn data_service(
     S3Service::new(engine, options)
 }
 
-fn management_service(engine: Rc<Engine>, links: Rc<PublicLinks>, shared: &Shared) -> Rc<AdminService> {
+/// Returns the service of the console's listener. Without sessions, it serves shares only.
+fn console_service(
+    engine: &Rc<Engine>,
+    links: &Rc<PublicLinks>,
+    listener: Option<&Listener>,
+    shared: &Shared,
+) -> Rc<ConsoleService> {
+    let shares = ShareService::new(Rc::clone(links));
+    let (Some(sessions), Some(listener)) = (&shared.sessions, listener) else {
+        return ConsoleService::for_shares(shares);
+    };
+    let settings = &shared.settings;
+    let bound = settings.server.console_bind.iter().map(|bind| bind.text.clone());
+    let hosts = settings.console.hosts.iter().cloned().chain(bound).collect();
+    let admin = management_service(Rc::clone(engine), Rc::clone(links), Some(sessions.clone()), shared);
+    let files = Arc::clone(&shared.console_files);
+    ConsoleService::new(shares, admin, ConsoleHosts::new(hosts, listener.local_addr()), files)
+}
+
+fn management_service(
+    engine: Rc<Engine>,
+    links: Rc<PublicLinks>,
+    sessions: Option<Sessions>,
+    shared: &Shared,
+) -> Rc<AdminService> {
     let credentials = management_credentials(&shared.settings);
     let options = AdminContext {
         credentials,
@@ -191,11 +220,15 @@ fn management_service(engine: Rc<Engine>, links: Rc<PublicLinks>, shared: &Share
         webhooks: Some(Arc::clone(&shared.webhooks)),
         sharing: Some(Arc::clone(&shared.sharing)),
         links: Some(links),
+        sessions,
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),
         waits: Waits::default(),
-        capabilities: Capabilities { events: shared.settings.events.enabled },
+        capabilities: Capabilities {
+            events: shared.settings.events.enabled,
+            console: shared.settings.server.console_bind.is_some() && shared.settings.console.admin_enabled,
+        },
         drain: shared.shutdown.data.clone(),
     };
     AdminService::new(options)
@@ -246,7 +279,7 @@ async fn serve_visitors(
     data_listener: Listener,
     data: Rc<S3Service>,
     console_listener: Option<Listener>,
-    console: Rc<ShareService>,
+    console: Rc<ConsoleService>,
     shared: &Shared,
 ) {
     let drain = || shared.shutdown.data.clone();

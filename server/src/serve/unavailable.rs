@@ -102,11 +102,12 @@ async fn serve_planes(
         webhooks: None,
         sharing: None,
         links: None,
+        sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
         waits: Waits::default(),
-        capabilities: Capabilities { events: settings.events.enabled },
+        capabilities: Capabilities { events: settings.events.enabled, console: false },
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);

@@ -1,0 +1,135 @@
+//! [`ConsoleService`]: the console's listener on one executor.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cairn_admin::AdminService;
+use cairn_http1::{Method, ResponseHead, StatusCode};
+use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, ResponseBody, ResponseMeta, Service};
+use cairn_observe::{Plane, log_exchange};
+use cairn_sharing::{PublicLinks, ShareService};
+
+use crate::files::{ConsoleFiles, Found};
+use crate::hosts::{ConsoleHosts, content_security_policy};
+
+/// Route patterns of what this crate serves itself, for the request log.
+const PAGE_ROUTE: &str = "/";
+const ASSET_ROUTE: &str = "/assets/{file}";
+
+/// Serves the console on one executor.
+pub struct ConsoleService {
+    shares: Rc<ShareService>,
+    administration: Option<Administration>,
+}
+
+/// What is served besides shares.
+struct Administration {
+    admin: Rc<AdminService>,
+    hosts: ConsoleHosts,
+    files: Arc<ConsoleFiles>,
+}
+
+impl ConsoleService {
+    /// Returns a service for shares alone.
+    #[must_use]
+    pub fn for_shares(shares: Rc<ShareService>) -> Rc<Self> {
+        Rc::new(Self { shares, administration: None })
+    }
+
+    /// Returns a service for shares and administration. `admin` authenticates by session.
+    #[must_use]
+    pub fn new(
+        shares: Rc<ShareService>,
+        admin: Rc<AdminService>,
+        hosts: ConsoleHosts,
+        files: Arc<ConsoleFiles>,
+    ) -> Rc<Self> {
+        Rc::new(Self { shares, administration: Some(Administration { admin, hosts, files }) })
+    }
+}
+
+impl Administration {
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        let host = request.head.header_str("host").unwrap_or_default();
+        if !self.hosts.allows(host, request.local) {
+            return refusal(
+                request,
+                StatusCode::MISDIRECTED_REQUEST,
+                "This host is not one of the console: add it to console.hosts.\n",
+            );
+        }
+        let Some(found) = self.files.find(request.head.path()) else {
+            return self.admin.call(request, body).await;
+        };
+        let route = match found {
+            Found::Page(_) => PAGE_ROUTE,
+            Found::Asset(_) => ASSET_ROUTE,
+        };
+        if !matches!(*request.head.method(), Method::GET | Method::HEAD) {
+            let mut refused =
+                refusal(request, StatusCode::METHOD_NOT_ALLOWED, "Only GET and HEAD are allowed here.\n");
+            refused.head.header("allow", "GET, HEAD");
+            refused.meta.route = route;
+            return refused;
+        }
+        let (mut head, body) = self.files.respond(found, &request.head, &content_security_policy(host));
+        protect(&mut head);
+        let meta = meta(request, head.status, route);
+        let body = match body {
+            ResponseBody::Full(bytes) if *request.head.method() == Method::HEAD => {
+                ResponseBody::Omitted { length: Some(bytes.len() as u64) }
+            }
+            body => body,
+        };
+        Response { head, body, meta, close: false }
+    }
+}
+
+fn protect(head: &mut ResponseHead) {
+    head.header("x-content-type-options", "nosniff");
+    head.header("referrer-policy", "no-referrer");
+    head.header("cross-origin-resource-policy", "same-origin");
+}
+
+fn meta(request: &Request, status: StatusCode, route: &'static str) -> ResponseMeta {
+    ResponseMeta {
+        status,
+        route,
+        operation: "get_console",
+        request_id: request.id.clone(),
+        principal: None,
+        error_code: None,
+    }
+}
+
+/// A refusal in plain text.
+fn refusal(request: &Request, status: StatusCode, text: &str) -> Response {
+    let mut head = ResponseHead::new(status);
+    protect(&mut head);
+    head.header("cache-control", "no-store");
+    head.header("content-type", "text/plain; charset=utf-8");
+    let body = match *request.head.method() {
+        Method::HEAD => ResponseBody::Omitted { length: Some(text.len() as u64) },
+        _ => ResponseBody::Full(text.as_bytes().to_vec()),
+    };
+    Response { head, body, meta: meta(request, status, ""), close: false }
+}
+
+impl Service for ConsoleService {
+    async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
+        match &self.administration {
+            Some(administration) if !PublicLinks::is_share_path(request.head.path()) => {
+                administration.call(request, body).await
+            }
+            _ => self.shares.call(request, body).await,
+        }
+    }
+
+    fn reject(&self, reason: Rejection, request_id: &str) -> Response {
+        self.shares.reject(reason, request_id)
+    }
+
+    fn completed(&self, exchange: &Exchange<'_>) {
+        log_exchange(Plane::Console, exchange, None);
+    }
+}

@@ -1,0 +1,85 @@
+// Requests to the server that the page came from. The session is in a cookie that this code cannot read.
+
+/** An answer with an error. */
+export class ApiError extends Error {
+  constructor(status, code, message, requestId) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+  }
+}
+
+let onSignedOut = () => {};
+
+/** Sets what happens when the session has ended. It returns a promise that resolves when there is a new one. */
+export function whenSignedOut(task) {
+  onSignedOut = task;
+}
+
+/** Encodes a key for a path: every byte that is not plain, and dots that a browser would resolve. */
+export function encodeKey(key) {
+  return key.split("/").map(encodeSegment).join("/");
+}
+
+/** Encodes one segment of a path. */
+export function encodeSegment(segment) {
+  const encoded = encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
+  return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;
+}
+
+/** Returns a path with the parameters that have a value. */
+export function withQuery(path, parameters) {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(parameters ?? {})) {
+    if (value !== undefined && value !== null && value !== "") query.append(name, value);
+  }
+  const text = query.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+export async function readError(response) {
+  let found = {};
+  try {
+    found = (await response.json()).error ?? {};
+  } catch {
+    // The answer was not ours: a proxy, or a lost connection.
+  }
+  const id = found.request_id ?? response.headers.get("x-request-id") ?? "";
+  return new ApiError(response.status, found.code ?? "", found.message ?? `HTTP ${response.status}`, id);
+}
+
+async function send(method, path, body, options = {}) {
+  const headers = { "x-service-console": "1" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  const request = { method, headers, signal: options.signal, credentials: "same-origin", cache: "no-store" };
+  if (body !== undefined) request.body = JSON.stringify(body);
+  for (;;) {
+    let response;
+    try {
+      response = await fetch(path, request);
+    } catch (error) {
+      if (error.name === "AbortError") throw error;
+      throw new ApiError(0, "UNREACHABLE", "The server cannot be reached.", "");
+    }
+    if (response.status === 401 && !options.isLogin) {
+      await onSignedOut();
+      continue;
+    }
+    if (!response.ok) throw await readError(response);
+    return response.status === 204 ? null : response.json();
+  }
+}
+
+export const api = {
+  get: (path, parameters, options) => send("GET", withQuery(path, parameters), undefined, options),
+  post: (path, body, options) => send("POST", path, body, options),
+  put: (path, body, options) => send("PUT", path, body, options),
+  patch: (path, body, options) => send("PATCH", path, body, options),
+  remove: (path, options) => send("DELETE", path, undefined, options),
+};
+
+/** Returns the path of a bucket in the API. */
+export function bucketPath(bucket, ...rest) {
+  return ["/api/v1/buckets", encodeSegment(bucket), ...rest].join("/");
+}

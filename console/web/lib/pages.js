@@ -1,0 +1,57 @@
+// Lists that come page by page: the next one is read when the user asks for it, or scrolls to the end.
+
+import { h, fill } from "./dom.js";
+import { t } from "./text.js";
+import { button, errorBox } from "./ui.js";
+
+/**
+ * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so far.
+ * Returns an object with `reload()` and `rows`.
+ */
+export function pages(place, { load, draw, empty, automatic = false }) {
+  const list = h("div");
+  const foot = h("div", { class: "pager" });
+  fill(place, list, foot);
+  const state = { rows: [], reload, redraw };
+  let next;
+  let watch;
+  let serial = 0;
+
+  function redraw() {
+    fill(list, state.rows.length === 0 && next === null ? empty() : draw(state.rows));
+  }
+
+  async function more() {
+    const own = serial;
+    fill(foot, h("span", { class: "muted" }, t("Loading…")));
+    try {
+      const page = await load(next);
+      if (own !== serial) return;
+      state.rows.push(...page.rows);
+      next = page.next ?? null;
+      redraw();
+      fill(foot, next !== null && button(t("Show more"), more));
+      watch?.disconnect();
+      if (next !== null && automatic) {
+        watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && (watch.disconnect(), more()), { rootMargin: "600px" });
+        watch.observe(foot);
+      }
+    } catch (error) {
+      if (error.name === "AbortError" || own !== serial) return;
+      fill(foot, errorBox(error, more));
+    }
+  }
+
+  async function reload() {
+    serial += 1;
+    state.rows = [];
+    next = undefined;
+    await more();
+  }
+  state.stop = () => {
+    serial += 1;
+    watch?.disconnect();
+  };
+  state.ready = reload();
+  return state;
+}

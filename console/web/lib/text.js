@@ -1,0 +1,92 @@
+// Words, numbers, sizes and times in the language of the user.
+//
+// The English text is the key of the catalogue, so a text without a translation is still a text.
+
+const STORED = "cairn-language";
+let words = {};
+let language = "en";
+
+/** The languages of the catalogue. */
+export const LANGUAGES = { en: "English", de: "Deutsch" };
+
+function stored() {
+  try {
+    return localStorage.getItem(STORED);
+  } catch {
+    return null;
+  }
+}
+
+/** Loads the catalogue of the chosen or the browser's language. */
+export async function loadWords(chosen) {
+  const wanted = chosen ?? stored() ?? navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag in LANGUAGES);
+  language = wanted in LANGUAGES ? wanted : "en";
+  words = language === "en" ? {} : (await import(`../words/${language}.js`)).words;
+  if (chosen) {
+    try {
+      localStorage.setItem(STORED, chosen);
+    } catch {
+      // Without storage, the choice lasts as long as the page.
+    }
+  }
+  document.documentElement.lang = language;
+}
+
+export function currentLanguage() {
+  return language;
+}
+
+/** Translates a text. `{name}` is replaced by a value. */
+export function t(text, values) {
+  const found = words[text] ?? text;
+  return values ? found.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole) : found;
+}
+
+/** As `t`, with one text for 1 and one for all other numbers. */
+export function plural(number, one, other, values) {
+  return t(number === 1 ? one : other, { n: count(number), ...values });
+}
+
+export function count(number) {
+  return new Intl.NumberFormat(language).format(number);
+}
+
+const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
+
+/** Returns a size in powers of ten, with three digits. */
+export function size(bytes) {
+  if (bytes === null || bytes === undefined) return "–";
+  let value = bytes;
+  let unit = 0;
+  while (value >= 999.5 && unit < UNITS.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  const digits = unit === 0 || value >= 99.95 ? 0 : 1;
+  return `${new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value)} ${UNITS[unit]}`;
+}
+
+/** Returns the exact number of bytes. */
+export function exactSize(bytes) {
+  return plural(bytes, "{n} byte", "{n} bytes");
+}
+
+export function date(text) {
+  if (!text) return "–";
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+}
+
+export function exactDate(text) {
+  return text ? new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
+}
+
+/** Returns a time within a day relative to now, and others as a date. */
+export function when(text) {
+  if (!text) return "–";
+  const seconds = (new Date(text) - Date.now()) / 1000;
+  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  for (const [limit, divisor, unit] of [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"]]) {
+    if (Math.abs(seconds) < limit) return relative.format(Math.round(seconds / divisor), unit);
+  }
+  return date(text);
+}

@@ -1,0 +1,214 @@
+// Parts that all views use: tables, dialogs, forms, notices, errors, copied texts.
+
+import { h, fill } from "./dom.js";
+import { t, date, exactDate, exactSize, size, when } from "./text.js";
+import { ApiError } from "./api.js";
+
+/** A size with the exact number of bytes on hover. */
+export function sizeCell(bytes) {
+  return h("span", { class: "number", title: bytes === null ? undefined : exactSize(bytes) }, size(bytes));
+}
+
+/** A time with the exact time on hover and focus. */
+export function timeCell(text, relative = false) {
+  if (!text) return h("span", { class: "muted" }, "–");
+  return h("time", { datetime: text, title: exactDate(text) }, relative ? when(text) : date(text));
+}
+
+export function tag(text, kind = "") {
+  return h("span", { class: `tag ${kind}` }, text);
+}
+
+export function button(text, onclick, kind = "") {
+  return h("button", { type: "button", class: kind, onclick }, text);
+}
+
+export function link(text, href, properties) {
+  return h("a", { href, ...properties }, text);
+}
+
+const status = h("div", { class: "toasts", role: "status", "aria-live": "polite" });
+
+/** Shows a short notice at the lower edge. `action` is `[text, task]`. */
+export function notice(text, action, kind = "") {
+  const box = h("div", { class: `toast ${kind}` }, h("span", null, text));
+  if (action) {
+    box.append(button(action[0], () => {
+      box.remove();
+      action[1]();
+    }, "link"));
+  }
+  box.append(h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, "×"));
+  status.append(box);
+  setTimeout(() => box.remove(), action ? 15000 : 6000);
+}
+
+/** Says what went wrong. */
+export function describe(error) {
+  if (!(error instanceof ApiError)) return String(error?.message ?? error);
+  return error.code === "UNREACHABLE" ? t("The server cannot be reached.") : error.message;
+}
+
+export function noticeError(error) {
+  if (error?.name === "AbortError") return;
+  const id = error.requestId ? ` (${t("request {id}", { id: error.requestId })})` : "";
+  notice(`${describe(error)}${id}`, undefined, "bad");
+}
+
+/** An error in place of a part of the page. `retry` tries again. */
+export function errorBox(error, retry) {
+  const id = error.requestId && h("p", { class: "muted small" }, t("Request"), " ", h("code", null, error.requestId));
+  return h("div", { class: "problem", role: "alert" }, h("p", null, describe(error)), id, retry && button(t("Try again"), retry));
+}
+
+export function emptyBox(text, ...actions) {
+  return h("div", { class: "empty" }, h("p", null, text), actions);
+}
+
+/** Fills `place` with what `load` returns. Shows rows of a skeleton after a moment, and errors in place. */
+export async function loadInto(place, load) {
+  const skeleton = setTimeout(() => fill(place, h("div", { class: "skeleton", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map(() => h("div")))), 150);
+  place.setAttribute("aria-busy", "true");
+  try {
+    const made = await load();
+    clearTimeout(skeleton);
+    if (made !== undefined) fill(place, made);
+  } catch (error) {
+    clearTimeout(skeleton);
+    if (error?.name === "AbortError") return;
+    fill(place, errorBox(error, () => loadInto(place, load)));
+  } finally {
+    place.removeAttribute("aria-busy");
+  }
+}
+
+/**
+ * Makes a table. Columns are `{name, cell(row), align?, from?}`; `from` is the width of the screen from which the column is
+ * shown (`medium`, `wide`).
+ */
+export function table(caption, columns, rows, rowProperties) {
+  const style = (column) => [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : ""].join(" ").trim() || undefined;
+  const heads = columns.map((column) => h("th", { scope: "col", class: style(column) }, column.head ?? column.name));
+  const body = rows.map((row) => h("tr", rowProperties?.(row), columns.map((column) => h("td", { class: style(column) }, column.cell(row)))));
+  return h("div", { class: "table" }, h("table", null, h("caption", { class: "hidden" }, caption), h("thead", null, h("tr", null, heads)), h("tbody", null, body)));
+}
+
+/** A list of names and values. */
+export function facts(entries) {
+  const shown = entries.filter((entry) => entry && entry[1] !== undefined && entry[1] !== null && entry[1] !== "");
+  return h("dl", { class: "facts" }, shown.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
+}
+
+let fields = 0;
+
+/** A labelled input. `input` gets an id. */
+export function field(label, input, hint) {
+  fields += 1;
+  const id = `field-${fields}`;
+  input.id = id;
+  const note = hint && h("p", { class: "hint", id: `${id}-hint` }, hint);
+  if (note) input.setAttribute("aria-describedby", `${id}-hint`);
+  return h("div", { class: "field" }, h("label", { for: id }, label), input, note);
+}
+
+export function select(options, value) {
+  return h("select", null, options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+}
+
+/**
+ * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a promise of
+ * what `submit` returned, or `undefined` if the dialog was cancelled.
+ */
+export function ask({ title, content, action, danger = false, submit }) {
+  const before = document.activeElement;
+  return new Promise((resolve) => {
+    const problem = h("div", { "aria-live": "assertive" });
+    const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
+    const cancel = button(t("Cancel"), () => dialog.close());
+    let result;
+    const form = h("form", {
+      method: "dialog",
+      onsubmit: async (event) => {
+        event.preventDefault();
+        main.disabled = true;
+        try {
+          result = await submit(form);
+          if (result === undefined) result = true;
+          dialog.close();
+        } catch (error) {
+          fill(problem, h("p", { class: "bad" }, describe(error)));
+        } finally {
+          main.disabled = false;
+        }
+      },
+    }, h("h2", { id: "dialog-title" }, title), content, problem, h("div", { class: "actions" }, cancel, main));
+    const dialog = h("dialog", {
+      "aria-labelledby": "dialog-title",
+      onclose: () => {
+        dialog.remove();
+        before?.focus?.();
+        resolve(result);
+      },
+    }, form);
+    document.body.append(dialog);
+    dialog.showModal();
+    form.querySelector("input, select, textarea")?.focus();
+  });
+}
+
+/** Asks for a confirmation. With `name`, that name must be typed. */
+export function confirmed({ title, text, action, name }) {
+  const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
+  const content = [h("p", null, text), name && field(t("Type {name} to confirm", { name }), input)];
+  return ask({
+    title, content, action, danger: true,
+    submit: async () => {
+      if (name && input.value !== name) throw new Error(t("The name does not match."));
+      return true;
+    },
+  });
+}
+
+/** Copies a text, also where the clipboard needs a secure context. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const area = h("textarea", { readonly: true, class: "hidden" });
+    area.value = text;
+    (document.querySelector("dialog[open]") ?? document.body).append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+  notice(t("Copied."));
+}
+
+/** A text in a field, with a button that copies it. */
+export function copyField(label, text) {
+  const input = h("input", { type: "text", readonly: true, value: text, class: "mono", onfocus: (event) => event.target.select() });
+  return h("div", { class: "copy" }, field(label, input), button(t("Copy"), () => copyText(text)));
+}
+
+/** The commands that do the same as this view. */
+export function commands(...lines) {
+  return h("aside", { class: "commands", "aria-label": t("The same on the command line") }, lines.map((line) => h("div", null, h("code", null, line), h("button", { type: "button", class: "link small", "aria-label": t("Copy command"), onclick: () => copyText(line) }, t("Copy")))));
+}
+
+/** The head of a view: its title, small facts beside it, and its actions. */
+export function viewHead(title, tags = [], total = "", actions = []) {
+  return [
+    h("header", { class: "title" }, h("h1", { tabindex: "-1" }, title), h("div", { class: "tags" }, tags), h("div", { class: "total" }, total)),
+    actions.length > 0 && h("div", { class: "bar" }, actions),
+  ];
+}
+
+/** Quotes an argument for a shell. */
+export function quoted(text) {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** The element in which notices appear. */
+export function notices() {
+  return status;
+}

@@ -1,0 +1,191 @@
+// The console: session, navigation and views.
+
+import { h, fill } from "./lib/dom.js";
+import { api, ApiError, whenSignedOut } from "./lib/api.js";
+import { LANGUAGES, currentLanguage, loadWords, size, t } from "./lib/text.js";
+import { ask, errorBox, field, link, notices, select } from "./lib/ui.js";
+
+/** The session: role and principal; null before the login. */
+export let session = null;
+
+/** Returns whether the role may change stored data. */
+export const mayStore = () => session?.role === "system_admin" || session?.role === "storage_admin";
+/** Returns whether the role may change accounts, policies, tokens and webhooks. */
+export const mayAdminister = () => session?.role === "system_admin";
+/** Returns whether the role may see accounts, policies and the audit trail. */
+export const mayOversee = () => session?.role === "system_admin" || session?.role === "auditor";
+
+const always = () => true;
+// Name in the URL, module, text, condition. The groups are those of the rail.
+const RAIL = [
+  [["overview", "Overview", always], ["buckets", "Buckets", always], ["sharing", "Sharing", always]],
+  [["accounts", "Accounts", mayOversee], ["policies", "Policies", mayOversee], ["tokens", "Tokens", mayAdminister], ["webhooks", "Webhooks", always]],
+  [["events", "Events", always], ["audit", "Audit", mayOversee], ["storage", "Storage", always]],
+];
+const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account"]);
+
+/** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
+export function place(view, parts = [], parameters = {}) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "")).toString();
+  return `#/${[view, ...parts.map(encodeURIComponent)].join("/")}${query ? `?${query}` : ""}`;
+}
+
+/** Goes to a view. */
+export function go(...where) {
+  location.hash = place(...where);
+}
+
+function route() {
+  const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view, ...parts] = path.split("/");
+  const name = VIEWS.has(view) ? view : "overview";
+  return { name, parts: parts.map(decodeURIComponent), parameters: new URLSearchParams(query ?? "") };
+}
+
+const main = h("main", { id: "main" });
+const rail = h("nav", { class: "rail", "aria-label": t("Console") });
+let leave = null;
+let drawn = 0;
+
+function currentGroup(name) {
+  if (name === "bucket" || name === "object" || name === "settings") return "buckets";
+  return name === "account" ? "accounts" : name;
+}
+
+function drawRail() {
+  const here = currentGroup(route().name);
+  const entry = ([name, text, condition]) =>
+    condition() && h("li", null, link(t(text), place(name), { "aria-current": name === here ? "page" : undefined }));
+  const languages = select(Object.entries(LANGUAGES), currentLanguage());
+  languages.setAttribute("aria-label", t("Language"));
+  languages.addEventListener("change", async () => {
+    await loadWords(languages.value);
+    draw();
+  });
+  fill(
+    rail,
+    h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
+    RAIL.map((group) => h("ul", null, group.map(entry))),
+    h("div", { class: "foot" },
+      h("div", null, session.principal, " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
+      h("div", { id: "capacity", class: "muted" }),
+      languages),
+  );
+  drawCapacity();
+}
+
+async function drawCapacity() {
+  try {
+    const { capacity_bytes: capacity, available_bytes: available } = await api.get("/api/v1/storage/status");
+    const place = document.getElementById("capacity");
+    if (place) fill(place, t("{used} of {capacity} used", { used: size(capacity - available), capacity: size(capacity) }));
+  } catch {
+    // The views say what is wrong.
+  }
+}
+
+/** Draws the view of the URL. */
+export async function draw() {
+  const { name, parts, parameters } = route();
+  leave?.();
+  leave = null;
+  drawn += 1;
+  const number = drawn;
+  drawRail();
+  const body = h("div", { class: "view" });
+  fill(main, body);
+  try {
+    const view = await import(`./views/${name}.js`);
+    if (number !== drawn) return;
+    leave = (await view.show(body, { parts, parameters })) ?? null;
+    if (number !== drawn) leave?.();
+  } catch (error) {
+    if (error.name === "AbortError" || number !== drawn) return;
+    const isOld = !(error instanceof ApiError) && String(error.message).includes("import");
+    fill(body, isOld ? errorBox(new Error(t("The server has a new version.")), () => location.reload()) : errorBox(error, draw));
+  }
+  const title = body.querySelector("h1");
+  document.title = title ? `${title.textContent} · Cairn` : "Cairn";
+}
+
+function loginForm(isAgain) {
+  const token = h("input", { type: "password", name: "token", autocomplete: "current-password", spellcheck: "false" });
+  const key = h("input", { type: "text", name: "username", autocomplete: "username", spellcheck: "false" });
+  const secret = h("input", { type: "password", name: "password", autocomplete: "current-password" });
+  const rootPart = h("details", null, h("summary", null, t("Sign in with the root credential")), field(t("Access key"), key), field(t("Secret key"), secret));
+  const content = [
+    isAgain && h("p", null, t("Your session has ended. Sign in to continue where you were.")),
+    field(t("Token"), token, t("The system token, or a management token. serve --dev prints one.")),
+    rootPart,
+  ];
+  const login = async () => {
+    const body = token.value ? { token: token.value } : { access_key: key.value, secret_key: secret.value };
+    session = await api.post("/session", body, { isLogin: true });
+  };
+  return { content, login };
+}
+
+let signingIn = null;
+
+// Requests that find the session ended wait here, and are repeated: nothing of what the user did is lost.
+function signInAgain() {
+  signingIn ??= (async () => {
+    for (;;) {
+      const { content, login } = loginForm(true);
+      if (await ask({ title: t("Sign in"), content, action: t("Sign in"), submit: login })) break;
+    }
+    signingIn = null;
+  })();
+  return signingIn;
+}
+
+function drawLogin() {
+  const { content, login } = loginForm(false);
+  const problem = h("div", { role: "alert" });
+  const submit = h("button", { type: "submit", class: "main" }, t("Sign in"));
+  const form = h("form", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      submit.disabled = true;
+      try {
+        await login();
+        await start();
+      } catch (error) {
+        fill(problem, h("p", { class: "bad" }, error.message));
+      } finally {
+        submit.disabled = false;
+      }
+    },
+  }, h("h1", null, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"), content, problem, submit);
+  fill(document.body, h("main", { class: "login", id: "main" }, form), notices());
+  document.title = `${t("Sign in")} · Cairn`;
+  form.querySelector("input").focus();
+}
+
+async function signOut() {
+  await api.remove("/session");
+  session = null;
+  drawLogin();
+}
+
+async function start() {
+  whenSignedOut(signInAgain);
+  const skip = h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.querySelector("h1")?.focus(); } }, t("Skip to content"));
+  fill(document.body, skip, h("div", { class: "shell" }, rail, main), notices());
+  await draw();
+}
+
+async function boot() {
+  await loadWords();
+  try {
+    session = await api.get("/session", {}, { isLogin: true });
+  } catch (error) {
+    if (error.status === 401) return drawLogin();
+    return fill(document.body, h("main", { class: "login" }, errorBox(error, () => location.reload())));
+  }
+  return start();
+}
+
+addEventListener("hashchange", () => session && draw());
+document.documentElement.dataset.ready = "1";
+boot();

@@ -1,0 +1,208 @@
+// The objects of a bucket: prefixes, pages, selection, upload, deletion with undo.
+
+import { h, fill } from "../lib/dom.js";
+import { api, bucketPath, encodeKey, withQuery } from "../lib/api.js";
+import { count, plural, size, t } from "../lib/text.js";
+import { ask, button, commands, confirmed, emptyBox, field, link, notice, noticeError, quoted, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { pages } from "../lib/pages.js";
+import { add, chosen, discard, dropped, unfinished, whenUploaded } from "../lib/uploads.js";
+import { draw, go, mayStore, place } from "../main.js";
+
+const PAGE = 200;
+
+/** Returns the path of a prefix as links. */
+export function crumbs(bucket, prefix, last) {
+  const parts = prefix.split("/").slice(0, -1);
+  const made = [link(bucket, place("bucket", [bucket]))];
+  parts.forEach((part, index) => {
+    made.push(" / ", link(part || "∅", place("bucket", [bucket], { prefix: `${parts.slice(0, index + 1).join("/")}/` })));
+  });
+  if (last !== undefined) made.push(" / ", h("b", null, last || "∅"));
+  return made;
+}
+
+/** Returns the URL of an object's content, which the browser saves. */
+export function contentPath(bucket, key, version) {
+  return withQuery(bucketPath(bucket, "object-content", encodeKey(key)), { version_id: version });
+}
+
+async function removeAll(bucket, keys, isVersioned) {
+  const text = isVersioned
+    ? t("Old versions are kept, so this can be undone.")
+    : t("The bucket keeps no versions: this cannot be undone.");
+  const title = plural(keys.length, "Delete {n} object", "Delete {n} objects");
+  if (!isVersioned && !(await confirmed({ title, text, action: title }))) return;
+  const removed = [];
+  let failure = null;
+  const rest = [...keys];
+  await Promise.all(Array.from({ length: 6 }, async () => {
+    for (let key = rest.shift(); key !== undefined && !failure; key = rest.shift()) {
+      try {
+        await api.remove(bucketPath(bucket, "object", encodeKey(key)));
+        removed.push(key);
+      } catch (error) {
+        if (error.status !== 404) failure = error;
+      }
+    }
+  }));
+  if (failure) noticeError(failure);
+  const undo = async () => {
+    for (const key of removed) await undelete(bucket, key).catch(noticeError);
+    draw();
+  };
+  notice(plural(removed.length, "{n} object deleted.", "{n} objects deleted."), isVersioned && removed.length > 0 ? [t("Undo"), undo] : undefined);
+  draw();
+}
+
+/** Removes the delete marker that hides an object. */
+export async function undelete(bucket, key) {
+  const { versions } = await api.get(bucketPath(bucket, "object-versions"), { prefix: key, limit: 10 });
+  const marker = versions.find((version) => version.key === key && version.is_latest && version.is_delete_marker);
+  if (marker) await api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: marker.version_id }));
+}
+
+async function newFolder(bucket, prefix) {
+  const name = h("input", { type: "text", required: true, autocomplete: "off" });
+  await ask({
+    title: t("New folder"), action: t("Open folder"),
+    content: field(t("Name"), name, t("A folder is a prefix of keys. It exists as soon as an object is in it.")),
+    submit: async () => go("bucket", [bucket], { prefix: `${prefix}${name.value.replace(/\/+$/, "")}/` }),
+  });
+}
+
+function unfinishedBox(bucket, entries) {
+  const mine = entries.filter((entry) => entry.bucket === bucket);
+  if (mine.length === 0) return null;
+  const row = (entry) => {
+    const input = h("input", { type: "file", class: "hidden", "aria-label": t("Choose {name} again", { name: entry.name }), onchange: () => {
+      const [file] = input.files;
+      if (file && file.size === entry.size && file.lastModified === entry.modified) add(bucket, [{ file, key: entry.key }], { id: entry.id });
+      else notice(t("This is another file: size and date differ."), undefined, "bad");
+    } });
+    return h("li", null, entry.key, " ", h("span", { class: "muted" }, size(entry.size)), " ", input, button(t("Choose the file again"), () => input.click(), "link"), button(t("Discard"), async () => { await discard(entry); draw(); }, "link"));
+  };
+  return h("div", { class: "problem" }, h("p", null, plural(mine.length, "{n} upload was interrupted. Choose the file again to continue it.", "{n} uploads were interrupted. Choose the files again to continue them.")), h("ul", null, mine.map(row)));
+}
+
+export async function show(view, { parts: [bucket], parameters }) {
+  const prefix = parameters.get("prefix") ?? "";
+  const [info, earlier] = await Promise.all([api.get(bucketPath(bucket)), unfinished()]);
+  const isVersioned = info.versioning === "Enabled";
+  const selected = new Set();
+  const selection = h("span", { class: "end" });
+
+  const files = h("input", { type: "file", multiple: true, class: "hidden", tabindex: "-1", "aria-label": t("Files to upload"), onchange: () => { upload(chosen(files, prefix)); files.value = ""; } });
+  const folder = h("input", { type: "file", webkitdirectory: true, class: "hidden", tabindex: "-1", "aria-label": t("Folder to upload"), onchange: () => { upload(chosen(folder, prefix)); folder.value = ""; } });
+
+  async function upload(list) {
+    if (list.length === 0) return;
+    add(bucket, list, { ifAbsent: keep.checked });
+  }
+  const keep = h("input", { type: "checkbox" });
+  const filter = h("input", { type: "search", class: "filter", placeholder: t("Jump to a prefix"), "aria-label": t("Jump to a prefix"), value: "" });
+  filter.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value });
+  });
+
+  function drawSelection() {
+    const keys = [...selected];
+    fill(selection, keys.length > 0 && [
+      plural(keys.length, "{n} selected", "{n} selected"),
+      mayStore() && button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
+      button(t("Clear"), () => { selected.clear(); list.redraw(); drawSelection(); }),
+    ]);
+  }
+
+  function rowOf(row) {
+    if (row.prefix !== undefined) {
+      const name = row.prefix.slice(prefix.length);
+      return { ...row, name, cell: link(name, place("bucket", [bucket], { prefix: row.prefix })) };
+    }
+    const name = row.key.slice(prefix.length);
+    return { ...row, name, cell: link(name || "∅", place("object", [bucket, row.key])) };
+  }
+
+  const check = (row) => row.key !== undefined && mayStore() && h("input", {
+    type: "checkbox", checked: selected.has(row.key), "aria-label": t("Select {name}", { name: row.key }),
+    onchange: (event) => {
+      if (event.target.checked) selected.add(row.key);
+      else selected.delete(row.key);
+      event.target.closest("tr").setAttribute("aria-selected", String(event.target.checked));
+      drawSelection();
+    },
+  });
+  const checkAll = (rows) => mayStore() && h("input", { type: "checkbox", "aria-label": t("Select all shown"), onchange: (event) => {
+    for (const row of rows) if (row.key !== undefined) event.target.checked ? selected.add(row.key) : selected.delete(row.key);
+    list.redraw();
+    drawSelection();
+  } });
+  const columns = (rows) => [
+    { name: t("Selection"), head: checkAll(rows) || h("span", { class: "hidden" }, t("Selection")), cell: check },
+    { name: t("Name"), cell: (row) => row.cell },
+    { name: t("Size"), align: "end", cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)) },
+    { name: t("Modified"), from: "medium", cell: (row) => (row.key === undefined ? "" : timeCell(row.last_modified)) },
+    { name: t("Type"), from: "wide", cell: (row) => (row.key === undefined ? h("span", { class: "muted" }, t("prefix")) : row.content_type) },
+    { name: t("Download"), head: h("span", { class: "hidden" }, t("Download")), align: "end", from: "medium", cell: (row) => row.key !== undefined && mayStore() && link("⤓", contentPath(bucket, row.key), { download: "", "aria-label": t("Download {name}", { name: row.key }), title: t("Download") }) },
+  ];
+
+  const place_ = h("div");
+  const tags = [isVersioned && tag(t("versions")), info.versioning === "Suspended" && tag(t("versions suspended")), info.object_lock && tag(t("object lock")), info.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(info.quota.bytes.bytes) }))];
+  const actions = [
+    mayStore() && h("button", { type: "button", class: "main", onclick: () => files.click() }, t("Upload files")),
+    mayStore() && button(t("Upload folder"), () => folder.click()),
+    mayStore() && button(t("New folder"), () => newFolder(bucket, prefix)),
+    link(t("Settings"), place("settings", [bucket]), { class: "button" }),
+    filter,
+    mayStore() && h("label", { class: "check" }, keep, t("Keep existing objects")),
+    selection, files, folder,
+  ];
+  const cli = [`cairn object list ${quoted(`${bucket}/${prefix}`)}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
+  const total = t("{objects} objects · {size}, exact", { objects: count(info.usage.objects), size: size(info.usage.bytes) });
+  fill(view, viewHead(crumbs(bucket, prefix), tags, total, actions), unfinishedBox(bucket, earlier), place_, commands(...cli));
+
+  const list = pages(place_, {
+    automatic: true,
+    load: async (cursor) => {
+      const page = await api.get(bucketPath(bucket, "objects"), { prefix, delimiter: "/", limit: PAGE, continuation_token: cursor });
+      const rows = [...page.common_prefixes.map((found) => ({ prefix: found })), ...page.objects];
+      return { rows: rows.map(rowOf), next: page.next_continuation_token };
+    },
+    draw: (rows) => table(t("Objects in {name}", { name: `${bucket}/${prefix}` }), columns(rows), rows, (row) => ({ "aria-selected": row.key !== undefined && selected.has(row.key) ? "true" : undefined })),
+    empty: () => emptyBox(prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload."), mayStore() && button(t("Upload files"), () => files.click(), "main")),
+  });
+
+  // The whole view takes drops.
+  const over = (event) => {
+    if (!mayStore() || ![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    view.classList.add("drop");
+  };
+  view.addEventListener("dragover", over);
+  view.addEventListener("dragleave", (event) => event.target === view && view.classList.remove("drop"));
+  view.addEventListener("drop", async (event) => {
+    if (!mayStore()) return;
+    event.preventDefault();
+    view.classList.remove("drop");
+    upload(await dropped(event.dataTransfer, prefix));
+  });
+  const keys = (event) => {
+    if (event.key === "/" && !event.target.closest("input, textarea, select, dialog")) {
+      event.preventDefault();
+      filter.focus();
+    }
+  };
+  addEventListener("keydown", keys);
+  let timer;
+  whenUploaded((where, key) => {
+    if (where !== bucket || !key.startsWith(prefix)) return;
+    clearTimeout(timer);
+    timer = setTimeout(() => selected.size === 0 && list.reload(), 500);
+  });
+  await list.ready;
+  return () => {
+    list.stop();
+    removeEventListener("keydown", keys);
+    clearTimeout(timer);
+    whenUploaded(() => {});
+  };
+}

@@ -1,0 +1,70 @@
+// Buckets: list, creation, deletion.
+
+import { h } from "../lib/dom.js";
+import { api, bucketPath } from "../lib/api.js";
+import { count, plural, t } from "../lib/text.js";
+import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, notice, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { draw, go, mayStore, place } from "../main.js";
+
+async function create() {
+  const name = h("input", { type: "text", required: true, minlength: 3, maxlength: 63, autocomplete: "off", spellcheck: "false" });
+  const versions = h("input", { type: "checkbox" });
+  const lock = h("input", { type: "checkbox", onchange: () => { versions.checked ||= lock.checked; versions.disabled = lock.checked; } });
+  const content = [
+    field(t("Name"), name, t("3 to 63 lower-case letters, digits, dots and hyphens.")),
+    h("label", { class: "check" }, versions, t("Keep old versions of objects")),
+    h("label", { class: "check" }, lock, t("Object lock: versions can be protected from deletion. It cannot be turned off.")),
+  ];
+  const made = await ask({
+    title: t("Create a bucket"), content, action: t("Create bucket"),
+    submit: async () => {
+      const bucket = await api.post("/api/v1/buckets", { name: name.value, object_lock: lock.checked });
+      if (versions.checked && !lock.checked) await api.put(bucketPath(bucket.name, "versioning"), { versioning: "Enabled" });
+      return bucket;
+    },
+  });
+  if (made) go("bucket", [made.name]);
+}
+
+/** Deletes an empty bucket. */
+export async function removeBucket(name) {
+  const contents = await api.get(bucketPath(name, "contents"));
+  const holds = contents.versions + contents.delete_markers + contents.multipart_uploads;
+  const text = holds === 0
+    ? t("The bucket is empty. It will be deleted permanently.")
+    : t("The bucket is not empty: {objects} objects, {versions} versions, {markers} delete markers, {uploads} unfinished uploads. Only an empty bucket can be deleted.", { objects: count(contents.objects), versions: count(contents.versions), markers: count(contents.delete_markers), uploads: count(contents.multipart_uploads) });
+  if (!(await confirmed({ title: t("Delete bucket {name}", { name }), text, action: t("Delete bucket"), name }))) return false;
+  await api.remove(bucketPath(name));
+  notice(t("Bucket {name} is deleted.", { name }));
+  return true;
+}
+
+export async function show(view) {
+  await loadInto(view, async () => {
+    const { buckets } = await api.get("/api/v1/buckets");
+    const filter = h("input", { type: "search", class: "filter", placeholder: t("Filter"), "aria-label": t("Filter buckets") });
+    const list = h("div");
+    const columns = [
+      { name: t("Name"), cell: (row) => [link(row.name, place("bucket", [row.name])), " ", row.versioning === "Enabled" && tag(t("versions")), " ", row.object_lock && tag(t("object lock"))] },
+      { name: t("Objects"), align: "end", cell: (row) => count(row.usage.objects) },
+      { name: t("Size"), align: "end", cell: (row) => sizeCell(row.usage.bytes) },
+      { name: t("Created"), from: "medium", cell: (row) => timeCell(row.created_at) },
+      { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", from: "medium", cell: (row) => mayStore() && h("div", { class: "row-actions" },
+        link(t("Settings"), place("settings", [row.name]), { "aria-label": t("Settings of {name}", { name: row.name }) }),
+        h("button", { type: "button", class: "link danger", "aria-label": t("Delete bucket {name}", { name: row.name }), onclick: async () => (await removeBucket(row.name)) && draw() }, t("Delete"))) },
+    ];
+    const LIMIT = 500;
+    const update = () => {
+      const wanted = buckets.filter((bucket) => bucket.name.includes(filter.value.trim().toLowerCase()));
+      const rest = wanted.length - LIMIT;
+      list.replaceChildren(
+        buckets.length === 0 ? emptyBox(t("No buckets yet."), mayStore() && button(t("Create a bucket"), create, "main")) : table(t("Buckets"), columns, wanted.slice(0, LIMIT)),
+        rest > 0 ? h("p", { class: "muted" }, plural(rest, "{n} more bucket: filter by name.", "{n} more buckets: filter by name.")) : "",
+      );
+    };
+    filter.addEventListener("input", update);
+    update();
+    const actions = [mayStore() && button(t("Create bucket"), create, "main"), filter];
+    return [viewHead(t("Buckets"), [], plural(buckets.length, "{n} bucket", "{n} buckets"), actions), list, commands("cairn bucket list", "aws s3 ls --endpoint-url $AWS_ENDPOINT_URL")];
+  });
+}
