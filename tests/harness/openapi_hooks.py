@@ -14,6 +14,10 @@ TARGET = "https://receiver.invalid/hook"
 ORIGIN = "https://www.example.com"
 DESCRIBED_ORIGIN = re.compile(r"https?://[^/?#@\x00-\x20\x7f-\xa0]{1,272}")
 
+# An accepted expiry of a link: the description cannot say that it must be in the future.
+END = "2999-01-01T00:00:00.000Z"
+TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt].+")
+
 
 def has_invented(fields: object) -> bool:
     """Returns whether a query or body contains one of them."""
@@ -42,18 +46,42 @@ def has_unusable_origin(body: object) -> bool:
     return isinstance(origins, list) and any(is_described(origin) and origin != ORIGIN for origin in origins)
 
 
+def is_time(value: object) -> bool:
+    """Returns whether a value looks like a time."""
+    return isinstance(value, str) and bool(TIME.fullmatch(value))
+
+
+def has_unusable_link(body: object) -> bool:
+    """Returns whether a link has another expiry, or an embed shows an object of any type inline."""
+    if not isinstance(body, dict):
+        return False
+    is_inline = isinstance(body.get("allowed_origins"), list) and body.get("disposition") in (None, "inline")
+    return is_inline or (is_time(body.get("expires_at")) and body["expires_at"] != END)
+
+
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
-    return not unusable and not has_unusable_origin(case.body)
+    return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body)
 
 
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
-    """Gives webhooks a target, and embeds origins, that the server accepts."""
+    """Gives webhooks a target, embeds origins and a disposition, and links an expiry that the server accepts."""
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):
         body["target_url"] = TARGET
     if isinstance(body, dict) and isinstance(body.get("allowed_origins"), list):
         body["allowed_origins"] = [ORIGIN if is_described(origin) else origin for origin in body["allowed_origins"]]
+        if body.get("disposition") in (None, "inline"):
+            body["disposition"] = "attachment"
+    if isinstance(body, dict) and is_time(body.get("expires_at")):
+        body["expires_at"] = END
     return body
+
+
+@schemathesis.hook
+def before_call(_context: object, case: schemathesis.Case, _options: object) -> None:
+    """Uploads arbitrary bytes as such: a download has the type of the upload, and JSON or text would be parsed."""
+    if case.operation.definition.raw.get("operationId") == "upload_object":
+        case.headers = {**(case.headers or {}), "Content-Type": "application/octet-stream"}
