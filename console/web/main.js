@@ -35,15 +35,24 @@ export function go(...where) {
   location.hash = place(...where);
 }
 
+// A URL that somebody has changed may not be decodable.
+function decoded(part) {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
 function route() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/");
   const name = VIEWS.has(view) ? view : "overview";
-  return { name, parts: parts.map(decodeURIComponent), parameters: new URLSearchParams(query ?? "") };
+  return { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
 }
 
 const main = h("main", { id: "main" });
-const rail = h("nav", { class: "rail", "aria-label": t("Console") });
+const rail = h("nav", { class: "rail" });
 let leave = null;
 let drawn = 0;
 
@@ -56,6 +65,7 @@ function drawRail() {
   const here = currentGroup(route().name);
   const entry = ([name, text, condition]) =>
     condition() && h("li", null, link(t(text), place(name), { "aria-current": name === here ? "page" : undefined }));
+  rail.setAttribute("aria-label", t("Console"));
   const languages = select(Object.entries(LANGUAGES), currentLanguage());
   languages.setAttribute("aria-label", t("Language"));
   languages.addEventListener("change", async () => {
@@ -84,6 +94,15 @@ async function drawCapacity() {
   }
 }
 
+async function isReachable() {
+  return fetch("/", { method: "HEAD", cache: "no-store" }).then((response) => response.ok, () => false);
+}
+
+// Views are there before they are needed: also when the server is restarted, and in a tab that outlives an upgrade.
+function loadViews() {
+  for (const name of VIEWS) import(`./views/${name}.js`).catch(() => {});
+}
+
 /** Draws the view of the URL. */
 export async function draw() {
   const { name, parts, parameters } = route();
@@ -101,11 +120,18 @@ export async function draw() {
     if (number !== drawn) leave?.();
   } catch (error) {
     if (error.name === "AbortError" || number !== drawn) return;
-    const isOld = !(error instanceof ApiError) && String(error.message).includes("import");
-    fill(body, isOld ? errorBox(new Error(t("The server has a new version.")), () => location.reload()) : errorBox(error, draw));
+    const isMissing = !(error instanceof ApiError) && String(error.message).includes("import");
+    const isOld = isMissing && await isReachable();
+    if (number !== drawn) return;
+    fill(body, h("h1", { class: "hidden", tabindex: "-1" }, t("Error")), isOld
+      ? errorBox(new Error(t("The server has a new version.")), () => location.reload())
+      // Browsers do not ask again for a module that they did not get.
+      : isMissing ? errorBox(new ApiError(0, "UNREACHABLE", "", ""), async () => ((await isReachable()) ? location.reload() : draw())) : errorBox(error, draw));
   }
   const title = body.querySelector("h1");
   document.title = title ? `${title.textContent} · Cairn` : "Cairn";
+  // What had the focus is gone. Keyboards and screen readers go on at the title.
+  if (number > 1 && document.activeElement === document.body) title?.focus({ preventScroll: true });
 }
 
 function loginForm(isAgain) {
@@ -173,6 +199,7 @@ async function start() {
   const skip = h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.querySelector("h1")?.focus(); } }, t("Skip to content"));
   fill(document.body, skip, h("div", { class: "shell" }, rail, main), notices());
   await draw();
+  setTimeout(loadViews, 500);
 }
 
 async function boot() {
@@ -186,6 +213,10 @@ async function boot() {
   return start();
 }
 
-addEventListener("hashchange", () => session && draw());
+addEventListener("hashchange", () => {
+  if (!session) return;
+  scrollTo(0, 0);
+  draw();
+});
 document.documentElement.dataset.ready = "1";
 boot();

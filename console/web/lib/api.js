@@ -17,15 +17,16 @@ export function whenSignedOut(task) {
   onSignedOut = task;
 }
 
-/** Encodes a key for a path: every byte that is not plain, and dots that a browser would resolve. */
+/** Encodes a key for a path. */
 export function encodeKey(key) {
-  return key.split("/").map(encodeSegment).join("/");
+  const segments = key.split("/");
+  // Browsers resolve the segments `.` and `..`, also when they are encoded. Between encoded slashes they are no segments.
+  return segments.map(encodeSegment).join(segments.some((segment) => segment === "." || segment === "..") ? "%2F" : "/");
 }
 
 /** Encodes one segment of a path. */
 export function encodeSegment(segment) {
-  const encoded = encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
-  return /^\.{1,2}$/.test(encoded) ? encoded.replaceAll(".", "%2E") : encoded;
+  return encodeURIComponent(segment).replace(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
 /** Returns a path with the parameters that have a value. */

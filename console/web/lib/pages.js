@@ -5,10 +5,11 @@ import { t } from "./text.js";
 import { button, errorBox } from "./ui.js";
 
 /**
- * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so far.
+ * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so far,
+ * and `grow(element, rows)` adds the rows of a further page to it. Without `grow`, everything is drawn again.
  * Returns an object with `reload()` and `rows`.
  */
-export function pages(place, { load, draw, empty, automatic = false }) {
+export function pages(place, { load, draw, grow, empty, automatic = false }) {
   const list = h("div");
   const foot = h("div", { class: "pager" });
   fill(place, list, foot);
@@ -28,8 +29,10 @@ export function pages(place, { load, draw, empty, automatic = false }) {
       const page = await load(next);
       if (own !== serial) return;
       state.rows.push(...page.rows);
+      const isFirst = next === undefined;
       next = page.next ?? null;
-      redraw();
+      if (isFirst || !grow) redraw();
+      else grow(list.firstElementChild, page.rows);
       fill(foot, next !== null && button(t("Show more"), more));
       watch?.disconnect();
       if (next !== null && automatic) {

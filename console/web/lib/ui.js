@@ -82,14 +82,22 @@ export async function loadInto(place, load) {
   }
 }
 
+function styleOf(column) {
+  return [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : ""].join(" ").trim() || undefined;
+}
+
+/** Makes a row of a table. */
+export function tableRow(columns, row, rowProperties) {
+  return h("tr", rowProperties?.(row), columns.map((column) => h("td", { class: styleOf(column) }, column.cell(row))));
+}
+
 /**
  * Makes a table. Columns are `{name, cell(row), align?, from?}`; `from` is the width of the screen from which the column is
  * shown (`medium`, `wide`).
  */
 export function table(caption, columns, rows, rowProperties) {
-  const style = (column) => [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : ""].join(" ").trim() || undefined;
-  const heads = columns.map((column) => h("th", { scope: "col", class: style(column) }, column.head ?? column.name));
-  const body = rows.map((row) => h("tr", rowProperties?.(row), columns.map((column) => h("td", { class: style(column) }, column.cell(row)))));
+  const heads = columns.map((column) => h("th", { scope: "col", class: styleOf(column) }, column.head ?? column.name));
+  const body = rows.map((row) => tableRow(columns, row, rowProperties));
   return h("div", { class: "table" }, h("table", null, h("caption", { class: "hidden" }, caption), h("thead", null, h("tr", null, heads)), h("tbody", null, body)));
 }
 
@@ -132,8 +140,8 @@ export function ask({ title, content, action, danger = false, submit }) {
         event.preventDefault();
         main.disabled = true;
         try {
-          result = await submit(form);
-          if (result === undefined) result = true;
+          // An answer without a body is a success, too.
+          result = (await submit(form)) ?? true;
           dialog.close();
         } catch (error) {
           fill(problem, h("p", { class: "bad" }, describe(error)));
@@ -146,7 +154,7 @@ export function ask({ title, content, action, danger = false, submit }) {
       "aria-labelledby": "dialog-title",
       onclose: () => {
         dialog.remove();
-        before?.focus?.();
+        (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
         resolve(result);
       },
     }, form);

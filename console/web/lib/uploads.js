@@ -188,6 +188,10 @@ function next() {
 
 /** Adds files: `[{file, key}]`. `ifAbsent` keeps objects that exist. `id` continues an earlier upload. */
 export function add(bucket, files, { ifAbsent = false, id = null } = {}) {
+  // Counts begin anew with each batch.
+  if (!queue.some((item) => item.state === "active" || item.state === "waiting")) {
+    for (let index = queue.length - 1; index >= 0; index -= 1) if (queue[index].state !== "failed") queue.splice(index, 1);
+  }
   for (const { file, key } of files) {
     queue.push({ bucket, key, file, ifAbsent, id, state: "waiting", sent: 0, note: "", error: "", abort: new AbortController() });
   }
@@ -235,6 +239,7 @@ const SHOWN_MAX = 50;
 
 function drawSheet() {
   sheet ??= h("section", { class: "sheet", "aria-label": t("Uploads") });
+  document.documentElement.classList.toggle("has-sheet", queue.length > 0);
   if (queue.length === 0) return sheet.remove();
   if (!sheet.isConnected) document.body.append(sheet);
   const of = (...states) => queue.filter((item) => states.includes(item.state));

@@ -3,8 +3,9 @@
 import { h, fill } from "../lib/dom.js";
 import { api, bucketPath, encodeKey, withQuery } from "../lib/api.js";
 import { count, plural, size, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, link, notice, noticeError, quoted, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { ask, button, commands, confirmed, emptyBox, field, link, notice, noticeError, quoted, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
 import { pages } from "../lib/pages.js";
+import { section } from "../lib/sections.js";
 import { add, chosen, discard, dropped, unfinished, whenUploaded } from "../lib/uploads.js";
 import { draw, go, mayStore, place } from "../main.js";
 
@@ -104,12 +105,24 @@ export async function show(view, { parts: [bucket], parameters }) {
     if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value });
   });
 
+  // Changes the boxes in place: to draw thousands of rows again would take long.
+  function selectShown(isSelected) {
+    for (const row of list.rows) if (row.key !== undefined) isSelected ? selected.add(row.key) : selected.delete(row.key);
+    for (const box of place_.querySelectorAll("tbody input[type=checkbox]")) {
+      box.checked = isSelected;
+      box.closest("tr").setAttribute("aria-selected", String(isSelected));
+    }
+    const all = place_.querySelector("thead input");
+    if (all) all.checked = isSelected;
+    drawSelection();
+  }
+
   function drawSelection() {
     const keys = [...selected];
     fill(selection, keys.length > 0 && [
       plural(keys.length, "{n} selected", "{n} selected"),
       mayStore() && button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
-      button(t("Clear"), () => { selected.clear(); list.redraw(); drawSelection(); }),
+      button(t("Clear"), () => selectShown(false)),
     ]);
   }
 
@@ -131,19 +144,24 @@ export async function show(view, { parts: [bucket], parameters }) {
       drawSelection();
     },
   });
-  const checkAll = (rows) => mayStore() && h("input", { type: "checkbox", "aria-label": t("Select all shown"), onchange: (event) => {
-    for (const row of rows) if (row.key !== undefined) event.target.checked ? selected.add(row.key) : selected.delete(row.key);
-    list.redraw();
-    drawSelection();
-  } });
-  const columns = (rows) => [
-    { name: t("Selection"), head: checkAll(rows) || h("span", { class: "hidden" }, t("Selection")), cell: check },
+  const checkAll = mayStore() && h("input", { type: "checkbox", "aria-label": t("Select all shown"), onchange: (event) => selectShown(event.target.checked) });
+  const columns = [
+    { name: t("Selection"), head: checkAll || h("span", { class: "hidden" }, t("Selection")), cell: check },
     { name: t("Name"), cell: (row) => row.cell },
     { name: t("Size"), align: "end", cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)) },
     { name: t("Modified"), from: "medium", cell: (row) => (row.key === undefined ? "" : timeCell(row.last_modified)) },
     { name: t("Type"), from: "wide", cell: (row) => (row.key === undefined ? h("span", { class: "muted" }, t("prefix")) : row.content_type) },
     { name: t("Download"), head: h("span", { class: "hidden" }, t("Download")), align: "end", from: "medium", cell: (row) => row.key !== undefined && mayStore() && link("⤓", contentPath(bucket, row.key), { download: "", "aria-label": t("Download {name}", { name: row.key }), title: t("Download") }) },
   ];
+
+  const grown = (element, rows) => {
+    const whole = element.querySelector("table");
+    whole.append(section(() => rows.map((row) => tableRow(columns, row, marked))));
+    // Heads count as a row. Rows that are not drawn are counted, too.
+    whole.setAttribute("aria-rowcount", list.rows.length + 1);
+    return element;
+  };
+  const marked = (row) => ({ "aria-rowindex": row.index, "aria-selected": row.key !== undefined && selected.has(row.key) ? "true" : undefined });
 
   const place_ = h("div");
   const tags = [isVersioned && tag(t("versions")), info.versioning === "Suspended" && tag(t("versions suspended")), info.object_lock && tag(t("object lock")), info.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(info.quota.bytes.bytes) }))];
@@ -154,7 +172,7 @@ export async function show(view, { parts: [bucket], parameters }) {
     link(t("Settings"), place("settings", [bucket]), { class: "button" }),
     filter,
     mayStore() && h("label", { class: "check" }, keep, t("Keep existing objects")),
-    selection, files, folder,
+    selection, mayStore() && [files, folder],
   ];
   const cli = [`cairn object list ${quoted(`${bucket}/${prefix}`)}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
   const total = t("{objects} objects · {size}, exact", { objects: count(info.usage.objects), size: size(info.usage.bytes) });
@@ -165,9 +183,11 @@ export async function show(view, { parts: [bucket], parameters }) {
     load: async (cursor) => {
       const page = await api.get(bucketPath(bucket, "objects"), { prefix, delimiter: "/", limit: PAGE, continuation_token: cursor });
       const rows = [...page.common_prefixes.map((found) => ({ prefix: found })), ...page.objects];
-      return { rows: rows.map(rowOf), next: page.next_continuation_token };
+      const before = list.rows.length + 2;
+      return { rows: rows.map((row, index) => ({ ...rowOf(row), index: before + index })), next: page.next_continuation_token };
     },
-    draw: (rows) => table(t("Objects in {name}", { name: `${bucket}/${prefix}` }), columns(rows), rows, (row) => ({ "aria-selected": row.key !== undefined && selected.has(row.key) ? "true" : undefined })),
+    draw: (rows) => grown(table(t("Objects in {name}", { name: `${bucket}/${prefix}` }), columns, []), [...rows]),
+    grow: grown,
     empty: () => emptyBox(prefix ? t("Nothing begins with this prefix.") : t("No objects yet. Drop files here or upload."), mayStore() && button(t("Upload files"), () => files.click(), "main")),
   });
 
@@ -186,10 +206,18 @@ export async function show(view, { parts: [bucket], parameters }) {
     upload(await dropped(event.dataTransfer, prefix));
   });
   const keys = (event) => {
-    if (event.key === "/" && !event.target.closest("input, textarea, select, dialog")) {
-      event.preventDefault();
-      filter.focus();
-    }
+    if (event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
+    const row = event.target.closest("tbody tr");
+    const to = row && {
+      ArrowDown: row.nextElementSibling ?? row.parentElement.nextElementSibling?.firstElementChild,
+      ArrowUp: row.previousElementSibling ?? row.parentElement.previousElementSibling?.lastElementChild,
+    }[event.key];
+    if (event.key === "/") filter.focus();
+    else if (to) (to.querySelector("input") ?? to.querySelector("a"))?.focus();
+    else if (row && event.key === "Enter" && event.target.matches("input")) row.querySelector("a").click();
+    else if (event.key === "Delete" && row && selected.size > 0 && mayStore()) removeAll(bucket, [...selected], isVersioned);
+    else return;
+    event.preventDefault();
   };
   addEventListener("keydown", keys);
   let timer;

@@ -30,10 +30,10 @@ function treemap(buckets) {
     .map((bucket) => ({ name: bucket.bucket, value: bucket.physical_bytes }))
     .sort((a, b) => b.value - a.value).slice(0, 60);
   if (items.length === 0) return null;
-  const rectangle = (item) => svg("a", { href: place("bucket", [item.name]), "aria-label": `${item.name}, ${size(item.value)}` },
+  const rectangle = (item) => svg("a", { href: place("bucket", [item.name]), "aria-label": `${item.name} ${size(item.value)}` },
     svg("rect", { x: item.x, y: item.y, width: item.width, height: item.height, rx: 4 }),
-    item.width > 70 && item.height > 36 && [
-      svg("text", { x: item.x + 8, y: item.y + 18 }, item.name.slice(0, Math.floor(item.width / 8))),
+    item.width > item.name.length * 8 && item.width > 70 && item.height > 36 && [
+      svg("text", { x: item.x + 8, y: item.y + 18 }, item.name), " ",
       svg("text", { x: item.x + 8, y: item.y + 34 }, size(item.value)),
     ]);
   return svg("svg", { class: "treemap", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "group", "aria-label": t("Space by bucket") },

@@ -25,7 +25,8 @@ async function editRule(bucket, rule) {
   const prefix = h("input", { type: "text", value: rule?.prefix ?? "", spellcheck: "false" });
   const expiration = number(rule?.expiration);
   const old = number(rule?.noncurrent_version_expiration);
-  const newer = number(rule?.newer_noncurrent_versions);
+  // 0 is what a rule without it has.
+  const newer = number(rule?.newer_noncurrent_versions || undefined);
   const markers = h("input", { type: "checkbox", checked: rule?.expired_delete_markers ?? false });
   const enabled = h("input", { type: "checkbox", checked: rule?.enabled ?? true });
   const value = (input) => (input.value === "" ? undefined : Number(input.value));
