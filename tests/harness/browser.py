@@ -113,8 +113,8 @@ def wait_for(driver: str, process: subprocess.Popen) -> None:
 
 
 @contextmanager
-def chromium(folder: Path) -> Iterator[Browser]:
-    """Starts a browser with a new profile below this directory, and closes it at the end."""
+def chromium(folder: Path, *arguments: str, **options: object) -> Iterator[Browser]:
+    """Starts a browser with a new profile below this directory, and closes it at the end. `options` are further capabilities."""
     (port,) = free_ports(1)
     driver = f"http://{LOOPBACK}:{port}"
     folder.mkdir(parents=True, exist_ok=True)

@@ -57,8 +57,8 @@ def python() -> None:
 
 
 def javascript() -> None:
-    """The AWS SDK for JavaScript, as its lock file says."""
-    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript")
+    """The AWS SDK for JavaScript and axe-core (accessibility), as the lock file says."""
+    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript and axe-core")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < 20:
         raise Missing(f"Node.js 20 or later is needed, this is {version}")

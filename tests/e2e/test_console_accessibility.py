@@ -1,0 +1,216 @@
+"""The console for everyone: with the keyboard alone, on a narrow screen, light and dark, in German, and checked by axe-core.
+
+axe-core finds about half of what makes a page hard to use (WCAG 2.2). The keyboard, the focus and the width have tests of
+their own.
+"""
+
+import itertools
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from harness.browser import Browser
+from harness.console import Console
+from harness.management import expect, segment
+from harness.page import VIEWS, Page, console_browser, start_with_console, watched
+from harness.server import REPOSITORY, Cairn
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """The server of this file."""
+    return start_with_console(make_module_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true"))
+
+
+@pytest.fixture(scope="module")
+def browser(run_folder: Path) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with console_browser(run_folder / "accessibility-browser") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def signed_in_page(browser: Browser, console_store: Cairn) -> Page:
+    """The console, signed in with the system token."""
+    page = Page(browser, Console(console_store).address)
+    page.sign_in(console_store.secrets.system_token)
+    return page
+
+
+@pytest.fixture
+def page(signed_in_page: Page) -> Iterator[Page]:
+    """The console. What the browser reports is looked at afterwards."""
+    with watched(signed_in_page) as page:
+        yield page
+
+
+@pytest.fixture
+def bucket(console_store: Cairn) -> str:
+    """An empty bucket."""
+    name = f"test-{next(_numbers)}"
+    console_store.s3.create_bucket(name)
+    return name
+
+
+@pytest.fixture
+def versioned(console_store: Cairn, bucket: str) -> str:
+    """An empty bucket that keeps versions."""
+    expect(console_store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
+    return bucket
+
+
+def test_keyboard_alone(page: Page, console_store: Cairn, bucket: str):
+    """Sign in, open a bucket, select an object and delete it."""
+    console_store.s3.put(bucket, "unwanted.txt", b"x")
+    page.sign_out()
+    page.load()
+    page.wait("async () => document.activeElement.name === 'token'")
+    page.press(console_store.secrets.system_token, "Enter")
+    page.settled()
+    page.press("Tab")
+    page.tab_to("Buckets")
+    page.press("Enter")
+    page.wait("async () => document.title.startsWith('Buckets')")
+    page.settled()
+    page.tab_to(bucket, 200)
+    page.press("Enter")
+    page.wait("async (bucket) => document.title.startsWith(bucket)", bucket)
+    page.settled()
+    page.tab_to("Select unwanted.txt")
+    page.press("Space")
+    page.see("1 selected")
+    page.press("Delete")
+    page.see("cannot be undone")
+    page.tab_to("Delete 1 object")
+    page.press("Enter")
+    page.see("No objects yet.")
+    assert console_store.s3.get(bucket, "unwanted.txt").status == 404
+    page.press("/")
+    assert page.focused() == "Jump to a prefix"
+    page.press("no-such", "Enter")
+    page.see("Nothing begins with this prefix.")
+
+
+def test_dialog_gives_the_focus_back(page: Page):
+    """Escape closes it without a change."""
+    page.go("buckets")
+    page.tab_to("Create bucket")
+    page.press("Enter")
+    page.wait("async () => document.querySelector('dialog[open]')")
+    assert page.focused() == "Name"
+    page.press("never-made", "Escape")
+    page.wait("async () => !document.querySelector('dialog')")
+    assert page.focused() == "Create bucket"
+
+
+def test_german(page: Page):
+    """The choice is kept over a reload, and every view opens."""
+    page.go("buckets")
+    try:
+        page.choose("Language", "de")
+        page.see("Abmelden")
+        page.load("#/audit")
+        page.settled()
+        assert page.run("async () => document.documentElement.lang") == "de"
+        for view in VIEWS:
+            page.go(view)
+            assert not page.run("async () => Boolean(document.querySelector('main [role=alert]'))"), view
+            assert "Sign out" not in page.text() and "Abmelden" in page.text()
+    finally:
+        page.run("async () => { localStorage.clear(); }")
+        page.load()
+        page.settled()
+
+
+def test_catalogue_is_complete():
+    """Every text of the console has a translation, and none is left over."""
+    web = REPOSITORY / "console/web"
+    catalogue = (web / "words/de.js").read_text()
+    known = {json.loads(match) for match in re.findall(r'("(?:[^"\\]|\\.)*"):', catalogue)}
+    used = set()
+    for file in [web / "main.js", *web.glob("lib/*.js"), *web.glob("views/*.js")]:
+        text = file.read_text()
+        used |= {json.loads(match) for match in re.findall(r'\bt\(("(?:[^"\\]|\\.)*")', text)}
+        used |= {json.loads(word) for match in re.findall(r'\bplural\([^"\n]*?("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")', text) for word in match}
+    assert used - known == set(), "texts without a translation"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: str, scheme: str):
+    """axe-core finds nothing, with data in every view and with the dialogs."""
+    fill_every_view(console_store, versioned)
+    page.scheme(scheme)
+    try:
+        account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
+        found = {}
+        for place in [*((view,) for view in VIEWS), ("bucket", versioned), ("object", versioned, "folder/text.json"), ("settings", versioned), ("account", account), ("bucket", "no-such-bucket")]:
+            page.go(*place)
+            found |= {(*place, line): "" for line in page.violations()}
+        for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
+                            (("settings", versioned), "Create rule"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
+            page.go(*place)
+            page.click(name)
+            page.wait("async () => document.querySelector('dialog[open]')")
+            found |= {(*place, name, line): "" for line in page.violations()}
+            page.press("Escape")
+        assert list(found) == []
+        colours = page.run("async () => getComputedStyle(document.documentElement).backgroundColor")
+        assert colours == {"light": "rgb(247, 247, 245)", "dark": "rgb(20, 21, 22)"}[scheme]
+    finally:
+        page.scheme("light")
+        page.refusals_are_expected()
+
+
+def test_login_is_accessible(page: Page, console_store: Cairn):
+    """Also the form that comes before everything, in both schemes."""
+    page.go("buckets")
+    page.click("Sign out")
+    for scheme in ("dark", "light"):
+        page.scheme(scheme)
+        page.see("Token")
+        assert page.violations() == [], scheme
+    page.sign_in(console_store.secrets.system_token)
+
+
+def test_narrow_screen_does_not_scroll_sideways(page: Page, console_store: Cairn, versioned: str):
+    """At 320 pixels, which is also a zoom of 400 % (WCAG 1.4.10)."""
+    fill_every_view(console_store, versioned)
+    page.resize(320)
+    try:
+        wide = {}
+        account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
+        for place in [*((view,) for view in VIEWS), ("bucket", versioned), ("object", versioned, "folder/text.json"), ("settings", versioned), ("account", account)]:
+            page.go(*place)
+            width = page.run("async () => document.documentElement.scrollWidth")
+            if width > 320:
+                wide[place] = width, page.run("async () => [...document.querySelectorAll('main *, nav *')].filter((element) => element.getBoundingClientRect().right > 321 && !element.closest('.table, pre, textarea')).slice(0, 3).map((element) => element.outerHTML.slice(0, 120))")
+        assert wide == {}
+        small = page.run("""async () => [...document.querySelectorAll("button, a.button, .rail a")].filter((element) => element.checkVisibility())
+            .filter((element) => { const box = element.getBoundingClientRect(); return box.width < 24 || box.height < 24; }).map((element) => element.textContent)""")
+        assert small == [], "targets of less than 24 pixels (WCAG 2.5.8)"
+    finally:
+        page.resize()
+
+
+def fill_every_view(store: Cairn, bucket: str) -> None:
+    """Creates one of everything."""
+    store.s3.put(bucket, "folder/text.json", b'{"a": [1, 2]}', headers=[("Content-Type", "application/json")])
+    store.s3.put(bucket, "folder/text.json", b'{"a": [1, 2, 3]}', headers=[("Content-Type", "application/json")])
+    store.s3.put(bucket, "a-long-name-without-any-place-to-break-it-" * 8, b"x")
+    store.s3.delete(bucket, "gone")
+    name = next(_numbers)
+    for path, body in [
+        (f"/buckets/{bucket}/object-shares/{segment('folder/text.json')}", {"label": "for a visitor", "password": "secret"}),
+        (f"/buckets/{bucket}/object-embeds/{segment('folder/text.json')}", {"allowed_origins": ["https://example.com"], "disposition": "attachment"}),
+        (f"/buckets/{bucket}/lifecycle", {"prefix": "tmp/", "expiration": 3}),
+        ("/service-accounts", {"name": f"an account with a long name {name}", "description": "for the tests"}),
+        ("/policies", {"name": f"a policy {name}", "description": "", "statements": [{"effect": "allow", "actions": ["s3:GetObject"], "resources": [f"bucket:{bucket}/*"]}]}),
+        ("/management-tokens", {"name": f"a token {name}", "role": "auditor"}),
+        ("/webhooks", {"target_url": "http://127.0.0.1:9/hook", "event_types": ["object.created"]}),
+    ]:
+        expect(store.admin.post(path, body), 201)

@@ -1,0 +1,458 @@
+"""The console in a real Chromium: what people do in it, with a mouse and with the keyboard.
+
+Every test ends with a look at what the browser reports: no error, no violation of the Content-Security-Policy, and no
+request to another origin.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import requests
+
+from harness.accounts import client
+from harness.browser import Browser
+from harness.console import Console, create_token
+from harness.management import expect
+from harness.page import VIEWS, Page, console_browser, start_with_console, until, watched
+from harness.receiver import Receiver
+from harness.server import Cairn
+
+DIFFICULT_KEYS = [
+    "a b.txt", "100%2F.txt", "a+b=c&d.txt", "a#b?c.txt", "double//slash.txt", "up/../down.txt", "./here.txt", "../out.txt", "/leading.txt",
+    "trailing/", "emoji-😀/😀.txt", "שלום/עולם.txt", "quotes'\"<b>`.txt", "back\\slash.txt", "new\nline.txt", "percent-%zz%.txt", "e\u0301-é.txt",
+    "~!*'();:@&=+$,.txt", "k" * 1024,
+]
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """The server of this file."""
+    return start_with_console(make_module_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true"))
+
+
+@pytest.fixture(scope="module")
+def browser(run_folder: Path) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with console_browser(run_folder / "console-browser") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def signed_in_page(browser: Browser, console_store: Cairn) -> Page:
+    """The console, signed in with the system token."""
+    page = Page(browser, Console(console_store).address)
+    page.sign_in(console_store.secrets.system_token)
+    return page
+
+
+@pytest.fixture
+def page(signed_in_page: Page) -> Iterator[Page]:
+    """The console. What the browser reports is looked at afterwards."""
+    with watched(signed_in_page) as page:
+        yield page
+
+
+@pytest.fixture
+def bucket(console_store: Cairn) -> str:
+    """An empty bucket."""
+    name = f"test-{next(_numbers)}"
+    console_store.s3.create_bucket(name)
+    return name
+
+
+@pytest.fixture
+def versioned(console_store: Cairn, bucket: str) -> str:
+    """An empty bucket that keeps versions."""
+    expect(console_store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
+    return bucket
+
+
+def fetched(page: Page, url: str) -> str:
+    """Returns what the browser gets from a URL, as text."""
+    return page.run("async (url) => (await fetch(url)).text()", url)
+
+
+def test_wrong_token_is_refused_and_the_right_one_opens_the_console(page: Page, console_store: Cairn):
+    """The form takes a token that was pasted with a line break, and keeps what the user was looking at."""
+    page.sign_out()
+    page.load("#/buckets")
+    assert page.focused() == "Token", "nobody has to look for the field"
+    page.fill("Token", "wrong")
+    page.click("Sign in")
+    page.see("is wrong")
+    page.fill("Token", console_store.secrets.system_token + "\n")
+    page.settled()
+    assert page.run("async () => document.querySelector('h1').textContent") == "Buckets"
+    page.load()
+    page.settled()
+    assert "Overview" in page.text(), "the session outlives a reload"
+
+
+def test_root_signs_in_and_out(page: Page, console_store: Cairn):
+    """The form for the root credential is folded away."""
+    page.go("buckets")
+    page.click("Sign out")
+    page.click("Sign in with the root credential")
+    page.fill("Access key", console_store.secrets.root_access_key)
+    page.fill("Secret key", console_store.secrets.root_secret_key)
+    page.click("Sign in")
+    page.settled()
+    page.see("root · Sign out")
+    page.load()
+    page.settled()
+    page.click("Sign out")
+    page.see("Token")
+    assert page.run("async () => (await fetch('/session')).status") == 401
+    page.sign_in(console_store.secrets.system_token)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_view_opens_by_its_link(page: Page, view: str):
+    """The title of the page follows, the link is marked, and the focus is not lost."""
+    page.go("storage" if view != "storage" else "overview")
+    page.click(view.capitalize())
+    page.wait("async (view) => location.hash === `#/${view}`", view)
+    page.settled()
+    title, current, lost = page.run("""async () => [
+        document.title, document.querySelector("[aria-current=page]")?.textContent, document.activeElement === document.body]""")
+    assert title == f"{view.capitalize()} · Cairn" and current == view.capitalize()
+    assert not lost, "a keyboard user would have to begin at the top again"
+
+
+def test_unknown_places_are_explained(page: Page):
+    """A bucket, object or account that does not exist, and a URL that is not one of the console."""
+    for where in (("bucket", "no-such-bucket"), ("object", "no-such-bucket", "k"), ("account", "x"), ("webhooks", "x"), ("settings", "no-such-bucket")):
+        page.go(*where)
+        page.wait("async () => document.querySelector('main [role=alert]')", what=f"an explanation for {where}")
+    page.run("async () => { location.hash = '#/object/b/%zz?prefix=%'; }")
+    page.wait("async () => document.querySelector('main h1, main .problem')")
+    page.go("overview")
+    page.refusals_are_expected()
+
+
+def test_create_bucket_upload_download_delete(page: Page, console_store: Cairn, tmp_path: Path, run_folder: Path):
+    """The first minutes with the console."""
+    page.go("buckets")
+    page.click("Create bucket")
+    page.fill("Name", "Bad_Name")
+    page.click("Create bucket")
+    page.wait("async () => document.querySelector('dialog .bad')?.textContent", what="a reason in the dialog")
+    page.refusals_are_expected()
+    page.fill("Name", "holiday-photos")
+    page.click("Create bucket")
+    page.see("No objects yet.")
+    names = ["beach day.txt", "100%2F+#.txt", "emoji 😀.txt", "שלום.txt"]
+    for name in names:
+        (tmp_path / name).write_text(f"content of {name}")
+    page.upload("Files to upload", *(tmp_path / name for name in names))
+    page.see(f"{len(names)} files uploaded")
+    for name in names:
+        page.element("a", name)
+        stored = console_store.s3.get("holiday-photos", name)
+        assert stored.body.decode() == f"content of {name}" and stored.get("content-type") == "text/plain"
+    page.click("Close")
+    page.click("Download beach day.txt")
+    saved = run_folder / "console-browser/downloads/beach day.txt"
+    until(saved.exists, "the download")
+    assert saved.read_text() == "content of beach day.txt"
+    page.check("Select beach day.txt")
+    page.see("1 selected")
+    page.click("Delete")
+    page.see("cannot be undone")
+    page.click("Delete 1 object")
+    page.see("1 object deleted.")
+    page.gone("beach day.txt")
+    assert console_store.s3.get("holiday-photos", "beach day.txt").status == 404
+
+
+def test_folder_of_files_is_uploaded(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
+    """Keys are the paths below the prefix. More than a hundred files, because browsers list a hundred at a time."""
+    for number in range(110):
+        file = tmp_path / "album" / f"disc {number % 3}" / f"{number}.txt"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(str(number))
+    page.go("bucket", bucket, prefix="music/")
+    page.see("Nothing begins with this prefix.")
+    page.upload("Folder to upload", tmp_path / "album")
+    page.see("110 files uploaded", seconds=30)
+    keys = set(console_store.s3.list_all(bucket))
+    assert keys == {f"music/album/disc {number % 3}/{number}.txt" for number in range(110)}
+    page.click("album/")
+    page.click("disc 1/")
+    page.element("a", "100.txt")
+    page.click("Close")
+
+
+def test_keep_existing_objects(page: Page, console_store: Cairn, bucket: str, tmp_path: Path):
+    """With the option, an object is not replaced; the sheet says so."""
+    console_store.s3.put(bucket, "kept.txt", b"old")
+    (tmp_path / "kept.txt").write_text("new")
+    page.go("bucket", bucket)
+    page.check("Keep existing objects")
+    page.upload("Files to upload", tmp_path / "kept.txt")
+    page.see("1 upload failed")
+    assert console_store.s3.get(bucket, "kept.txt").body == b"old"
+    page.check("Keep existing objects")
+    page.upload("Files to upload", tmp_path / "kept.txt")
+    until(lambda: console_store.s3.get(bucket, "kept.txt").body == b"new", "the object is replaced")
+    page.refusals_are_expected()
+    page.click("Close")
+
+
+def links(page: Page) -> dict[str, str]:
+    """Returns the links of the list, as the text and the fragment."""
+    return dict(page.run("async () => [...document.querySelectorAll('main tbody td:nth-child(2) a')].map((link) => [link.textContent, link.getAttribute('href')])"))
+
+
+def test_difficult_names(page: Page, console_store: Cairn, bucket: str):
+    """Each key is found by following links, shown, downloaded, and deleted."""
+    for key in DIFFICULT_KEYS:
+        console_store.s3.put(bucket, key, f"content of {key}".encode())
+    page.go("bucket", bucket)
+    todo, found = [f"#/bucket/{bucket}"], set()
+    while todo:
+        page.follow(todo.pop())
+        for where in links(page).values():
+            (todo.append if where.startswith("#/bucket/") else found.add)(where)
+    assert len(found) == len(DIFFICULT_KEYS), found
+    contents = set()
+    for where in found:
+        page.follow(where)
+        assert page.has("Download"), where
+        address = page.run("async () => [...document.querySelectorAll('main a.button[download]')][0].getAttribute('href')")
+        contents.add(fetched(page, address))
+        page.see("This object is not shared.")
+    assert contents == {f"content of {key}" for key in DIFFICULT_KEYS}
+    for where in found:
+        page.follow(where)
+        page.click("Delete")
+        page.click("Delete object")
+        page.wait("async (where) => location.hash !== where", where)
+    assert list(console_store.s3.list_all(bucket)) == []
+    page.refusals_are_expected()
+
+
+def test_delete_is_undone_on_a_versioned_bucket(page: Page, console_store: Cairn, versioned: str):
+    """Nothing is asked before, because nothing is lost."""
+    for key in ("a.txt", "b.txt", "c.txt"):
+        console_store.s3.put(versioned, key, key.encode())
+    page.go("bucket", versioned)
+    page.check("Select all shown")
+    page.see("3 selected")
+    page.click("Delete")
+    page.see("3 objects deleted.")
+    page.see("No objects yet.")
+    page.click("Undo")
+    page.element("a", "b.txt")
+    assert console_store.s3.get(versioned, "b.txt").body == b"b.txt"
+    page.click("b.txt")
+    page.settled()
+    page.click("Delete")
+    page.see("delete marker")
+    assert console_store.s3.get(versioned, "b.txt").status == 404
+    page.click("Undelete")
+    page.gone("delete marker")
+    assert console_store.s3.get(versioned, "b.txt").body == b"b.txt"
+    page.refusals_are_expected()
+
+
+def test_old_version_is_restored(page: Page, console_store: Cairn, versioned: str):
+    """It becomes the current one. A version can be deleted for good."""
+    for text in (b"first", b"second"):
+        console_store.s3.put(versioned, "letter.txt", text, headers=[("Content-Type", "text/plain")])
+    page.go("object", versioned, "letter.txt")
+    page.see("second")
+    page.click("Restore")
+    page.see("The version is current again.")
+    page.wait("async () => document.querySelector('.preview pre')?.textContent === 'first'")
+    assert console_store.s3.get(versioned, "letter.txt").body == b"first"
+    page.wait("async () => document.querySelectorAll('main tbody tr').length === 3", what="three versions")
+
+
+def test_share_with_a_password(page: Page, console_store: Cairn, bucket: str):
+    """The link opens for a visitor with the password, and no more after it was revoked."""
+    console_store.s3.put(bucket, "plan.txt", b"the plan", headers=[("Content-Type", "text/plain")])
+    page.go("object", bucket, "plan.txt")
+    page.click("Share")
+    page.fill("Label", "for Ada")
+    page.fill("Password", "open sesame")
+    page.click("Create link")
+    page.see("The link is ready")
+    url = page.run("async () => document.querySelector('dialog input[readonly]').value")
+    page.click("Done")
+    page.see("for Ada")
+    visitor = requests.get(url, headers={"Accept": "text/html"}, timeout=10)
+    assert visitor.status_code == 200 and "plan.txt" not in visitor.text
+    unlock = requests.post(f"{url}/unlock", json={"password": "open sesame"}, timeout=10).json()["unlock_token"]
+    assert requests.get(f"{url}/content", headers={"x-service-unlock": unlock}, timeout=10).content == b"the plan"
+    page.browser.open(url)
+    page.run("""async () => {
+        const field = document.querySelector("input[type=password]");
+        field.value = "open sesame";
+        field.form.requestSubmit();
+    }""")
+    page.see("plan.txt")
+    assert page.violations() == []
+    page.load(f"#/object/{bucket}/plan.txt")
+    page.settled()
+    page.click("Revoke")
+    page.click("Revoke link")
+    page.see("revoked")
+    assert requests.get(f"{url}/content", headers={"x-service-unlock": unlock}, timeout=10).status_code == 410
+    page.go("sharing")
+    assert "for Ada" not in page.text()
+    page.choose("Status", "")
+    page.see("for Ada")
+
+
+def test_embed(page: Page, console_store: Cairn, bucket: str):
+    """Origins that are not ones are refused in the form."""
+    console_store.s3.put(bucket, "picture.png", b"\x89PNG\r\n\x1a\n", headers=[("Content-Type", "image/png")])
+    page.go("object", bucket, "picture.png")
+    page.click("Embed")
+    page.fill("Allowed origins", "not an origin")
+    page.click("Create embed")
+    page.wait("async () => document.querySelector('dialog .bad')?.textContent", what="a reason in the dialog")
+    page.fill("Allowed origins", "https://www.example.com\nhttps://example.com")
+    page.click("Create embed")
+    page.see("The embed is ready")
+    url = page.run("async () => document.querySelector('dialog input[readonly]').value")
+    page.click("Done")
+    assert requests.get(url, headers={"Origin": "https://example.com"}, timeout=10).content == b"\x89PNG\r\n\x1a\n"
+    assert requests.get(url, headers={"Origin": "https://evil.example"}, timeout=10).status_code == 403
+    page.refusals_are_expected()
+
+
+def test_account_and_policy(page: Page, console_store: Cairn, bucket: str):
+    """The secret is shown once and works with the policy. The audit trail shows what was done."""
+    page.go("policies")
+    page.click("Create policy")
+    page.fill("Name", "may read")
+    page.fill("Bucket", bucket)
+    page.click("Create policy")
+    page.see("1 policy")
+    page.go("accounts")
+    page.click("Create account")
+    page.fill("Name", "backup")
+    page.fill("Description", "of the laptop")
+    page.click("Create account")
+    page.see("New credential")
+    keys = page.run("async () => [...document.querySelectorAll('dialog input[readonly]')].map((field) => field.value)")
+    page.click("Done")
+    page.see("No policies: every request is refused.")
+    page.click("Attach a policy")
+    page.click("Attach")
+    page.gone("No policies: every request is refused.")
+    account = client(console_store, {"access_key": keys[0], "secret_key": keys[1]})
+    console_store.s3.put(bucket, "k", b"readable")
+    assert account.get(bucket, "k").body == b"readable"
+    assert keys[1] not in page.text()
+    page.go("audit")
+    for operation in ("create_policy", "create_service_account", "attach_policy"):
+        assert operation in page.text()
+    page.fill("Operation", "create_policy")
+    page.wait("async () => [...document.querySelectorAll('tbody code')].every((code) => code.textContent === 'create_policy')")
+
+
+def test_webhook(page: Page, console_store: Cairn, bucket: str):
+    """Created, tested, and its deliveries shown."""
+    with closing(Receiver()) as receiver:
+        page.go("webhooks")
+        page.click("Create webhook")
+        page.fill("Address", receiver.url)
+        page.fill("Only this bucket", bucket)
+        page.click("Create webhook")
+        page.see("It is shown only now.")
+        page.click("Done")
+        page.click("Test")
+        page.see("The test event was delivered (HTTP 204).")
+        page.click("Done")
+        console_store.s3.put(bucket, "noticed.txt", b"x")
+        page.click("Deliveries")
+        page.settled()
+        until(lambda: page.go("webhooks") or page.click("Deliveries") or page.settled() or "succeeded" in page.text(), "the delivery")
+
+
+def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: str):
+    """The preview changes nothing. The rule can be changed and deleted."""
+    console_store.s3.put(bucket, "tmp/x", b"x")
+    page.go("settings", bucket)
+    page.click("Create rule")
+    page.fill("Prefix", "tmp/")
+    page.fill("Remove objects after days", "30")
+    page.click("Preview")
+    page.see("Now it would remove 0 objects")
+    assert expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"] == []
+    page.click("Create rule")
+    page.see("objects after 30 days")
+    page.click("Change")
+    page.fill("Remove objects after days", "7")
+    page.click("Save")
+    page.see("objects after 7 days")
+    page.click("Delete")
+    page.click("Delete rule")
+    page.see("No rules.")
+
+
+def test_settings_of_a_bucket(page: Page, console_store: Cairn, bucket: str):
+    """Versions, quota, and deletion with the name typed."""
+    page.go("settings", bucket)
+    page.click("Keep old versions")
+    page.click("Keep old versions")
+    page.element("button", "Suspend versions")
+    page.click("Change quota")
+    page.fill("Size in GB", "2.5")
+    page.click("Save")
+    page.see("2.5 GB")
+    quota = expect(console_store.admin.get(f"/buckets/{bucket}"), 200)["quota"]
+    assert quota["bytes"] == {"mode": "limit", "bytes": 2_500_000_000}, quota
+    page.click("Delete bucket")
+    page.fill(f"Type {bucket} to confirm", "another-name")
+    page.click("Delete bucket")
+    page.see("The name does not match.")
+    page.fill(f"Type {bucket} to confirm", bucket)
+    page.click("Delete bucket")
+    page.see(f"Bucket {bucket} is deleted.")
+    assert console_store.admin.get(f"/buckets/{bucket}").status_code == 404
+    page.refusals_are_expected()
+
+
+def test_token_is_created_and_deleted(page: Page, console_store: Cairn):
+    """It is shown once, and works."""
+    page.go("tokens")
+    page.click("Create token")
+    page.fill("Name", "for Grace")
+    page.choose("Role", "storage_admin")
+    page.click("Create token")
+    page.see("It is shown only now.")
+    token = page.run("async () => document.querySelector('dialog input[readonly]').value")
+    page.click("Done")
+    assert Console(console_store).log_in(token)["role"] == "storage_admin"
+    page.see("for Grace")
+    page.click("Delete")
+    page.click("Delete token")
+    page.gone("for Grace")
+
+
+def test_auditor_sees_no_control_that_changes(page: Page, console_store: Cairn, bucket: str):
+    """Refused controls are absent, on every view."""
+    console_store.s3.put(bucket, "seen.txt", b"x")
+    expect(console_store.admin.post(f"/buckets/{bucket}/object-shares/seen.txt", {}), 201)
+    accounts = expect(console_store.admin.post("/service-accounts", {"name": "seen by auditors", "description": ""}), 201)
+    page.sign_in(create_token(console_store, "auditor")["token"])
+    allowed = {"Sign out", "Inspect", "Copy command", "Show more", "Close", "Try again", "Deliveries"}
+    places = [*((view,) for view in VIEWS if view != "tokens"), ("bucket", bucket), ("object", bucket, "seen.txt"), ("settings", bucket), ("account", accounts["service_account"]["id"])]
+    for place in places:
+        page.go(*place)
+        page.wait("async () => !document.querySelector('[aria-busy]')")
+        shown = page.run("async () => [...document.querySelectorAll('button, input[type=checkbox], input[type=file]')].filter((element) => element.checkVisibility() && !element.closest('label')?.hidden).map((element) => element.getAttribute('aria-label') ?? element.textContent)")
+        assert set(shown) <= allowed, (place, shown)
+        assert "FORBIDDEN" not in page.text() and not page.run("async () => Boolean(document.querySelector('main [role=alert]'))"), place
+    assert not page.has("Tokens") and page.has("Audit")
+    page.sign_in(create_token(console_store, "storage_admin")["token"])
+    assert not page.has("Audit") and not page.has("Accounts")
+    page.sign_in(console_store.secrets.system_token)

@@ -1,0 +1,218 @@
+"""The console in a real Chromium when something ends in the middle: the server, the page, the session. And long lists."""
+
+import hashlib
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from harness.browser import Browser
+from harness.console import Console, create_token
+from harness.management import expect
+from harness.page import Page, console_browser, start_with_console, until
+from harness.s3 import object_target
+from harness.server import Cairn
+
+FILE_BYTES = 104_000_001
+# Slow enough that the upload is still running when it is disturbed.
+UPLOAD_BYTES_PER_SECOND = 24_000_000
+# 20000 by hand; the default keeps the test short.
+KEYS = int(os.environ.get("CAIRN_CONSOLE_KEYS", "3000"))
+CONNECTIONS = 16
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """The server of this file."""
+    return start_with_console(make_module_store())
+
+
+@pytest.fixture(scope="module")
+def browser(run_folder: Path) -> Iterator[Browser]:
+    """One browser for all tests of this file."""
+    with console_browser(run_folder / "resilience-browser") as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(browser: Browser, store: Cairn) -> Page:
+    """The console, newly signed in with the system token."""
+    page = Page(browser, Console(store).address)
+    page.sign_in(store.secrets.system_token)
+    return page
+
+
+@pytest.fixture
+def bucket(store: Cairn) -> str:
+    """An empty bucket."""
+    name = f"test-{next(_numbers)}"
+    store.s3.create_bucket(name)
+    return name
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A large file."""
+    file = tmp_path_factory.mktemp("films") / "film.mp4"
+    file.write_bytes(os.urandom(1 << 20) * (FILE_BYTES >> 20) + os.urandom(FILE_BYTES & 0xFFFFF))
+    return file
+
+
+def slow(page: Page, is_slow: bool = True) -> None:
+    """Limits how quickly the browser sends."""
+    page.cdp("Network.enable")
+    page.cdp("Network.emulateNetworkConditions", offline=False, latency=0, downloadThroughput=-1, uploadThroughput=UPLOAD_BYTES_PER_SECOND if is_slow else -1)
+
+
+def parts(store: Cairn, bucket: str) -> int:
+    """Returns the bytes of the unfinished uploads."""
+    return expect(store.admin.get(f"/buckets/{bucket}/contents"), 200)["multipart_bytes"]
+
+
+def assert_stored(store: Cairn, bucket: str, file: Path) -> None:
+    """Asserts that the object is the file."""
+    stored = store.s3.get(bucket, file.name)
+    assert stored.status == 200 and stored.get("content-type") == "video/mp4"
+    assert hashlib.sha256(stored.body).digest() == hashlib.sha256(file.read_bytes()).digest()
+    assert parts(store, bucket) == 0
+
+
+def test_upload_survives_a_kill_of_the_server(page: Page, store: Cairn, bucket: str, film: Path):
+    """The server is killed and started again. The page asks for the login and goes on where it was."""
+    page.go("bucket", bucket)
+    slow(page)
+    page.upload("Files to upload", film)
+    until(lambda: parts(store, bucket) > 2 * (8 << 20), "two parts")
+    store.kill()
+    page.see("Waiting to try again…")
+    page.go("events")
+    slow(page, is_slow=False)
+    start_with_console(store)
+    kept = parts(store, bucket)
+    assert kept >= 2 * (8 << 20), "acknowledged parts were lost"
+    page.see("Your session has ended.", seconds=30)
+    page.fill("Token", store.secrets.system_token)
+    page.click("Sign in")
+    page.see("1 file uploaded", seconds=60)
+    assert_stored(store, bucket, film)
+
+
+def test_upload_is_continued_after_a_reload(page: Page, store: Cairn, bucket: str, film: Path):
+    """The page offers it in the bucket. Another file is refused, and only what is missing is sent."""
+    page.go("bucket", bucket)
+    slow(page)
+    page.upload("Files to upload", film)
+    until(lambda: parts(store, bucket) > 2 * (8 << 20), "two parts")
+    page.load(f"#/bucket/{bucket}")
+    page.settled()
+    slow(page, is_slow=False)
+    page.see("1 upload was interrupted.")
+    kept = parts(store, bucket)
+    assert kept > 0
+    other = film.with_name("other.mp4")
+    other.write_bytes(b"x")
+    page.upload("Choose film.mp4 again", other)
+    page.see("This is another file")
+    page.requests()
+    page.upload("Choose film.mp4 again", film)
+    page.see("1 file uploaded", seconds=60)
+    sent = [url for url in page.requests() if "/uploads/" in url and url.rsplit("/", 1)[-1].isdigit()]
+    assert len(sent) <= (FILE_BYTES - kept) // (8 << 20) + 1, "parts were sent again"
+    assert_stored(store, bucket, film)
+    page.load(f"#/bucket/{bucket}")
+    page.settled()
+    assert "interrupted" not in page.text()
+
+
+def test_cancelled_upload_leaves_nothing(page: Page, store: Cairn, bucket: str, film: Path):
+    """Its parts are removed, and it is not offered again."""
+    page.go("bucket", bucket)
+    slow(page)
+    page.upload("Files to upload", film)
+    until(lambda: parts(store, bucket) > 0, "a part")
+    page.click("Cancel film.mp4")
+    slow(page, is_slow=False)
+    until(lambda: parts(store, bucket) == 0, "the parts are removed")
+    page.load(f"#/bucket/{bucket}")
+    page.settled()
+    assert "interrupted" not in page.text() and store.s3.get(bucket, film.name).status == 404
+
+
+def test_session_that_ends_is_renewed_in_place(page: Page, store: Cairn, bucket: str):
+    """The change that found it ended is made after the login; nothing has to be typed again."""
+    token = create_token(store, "system_admin")
+    page.sign_in(token["token"])
+    page.go("buckets")
+    page.click("Create bucket")
+    page.fill("Name", f"{bucket}-after")
+    found = next(item for item in expect(store.admin.get("/management-tokens"), 200)["management_tokens"] if item["name"] == "a system_admin")
+    expect(store.admin.delete(f"/management-tokens/{found['id']}"), 204)
+    page.click("Create bucket")
+    page.see("Your session has ended.")
+    page.fill("Token", token["token"])
+    page.click("Sign in")
+    page.see("is wrong")
+    page.press("Escape")
+    page.see("Your session has ended.")
+    page.fill("Token", store.secrets.system_token)
+    page.click("Sign in")
+    page.wait("async (hash) => location.hash === hash", f"#/bucket/{bucket}-after", what="the bucket's view")
+    page.settled()
+    assert store.admin.get(f"/buckets/{bucket}-after").status_code == 200
+    page.see("system · Sign out")
+
+
+def test_unreachable_server_is_explained(page: Page, store: Cairn):
+    """The rest of the page stays, and Try again works when the server is back."""
+    page.go("buckets")
+    page.wait("async () => performance.getEntriesByType('resource').filter(({name}) => name.includes('/views/')).length > 12", what="the other views are read ahead")
+    store.kill()
+    page.run("async () => { location.hash = '#/storage'; }")
+    page.see("The server cannot be reached.")
+    start_with_console(store)
+    page.click("Try again")
+    page.see("Your session has ended.")
+    page.fill("Token", store.secrets.system_token)
+    page.click("Sign in")
+    page.see("Compaction")
+
+
+def test_long_list_is_read_while_scrolling(page: Page, store: Cairn, bucket: str):
+    """Pages are added at the end. The last is as quick as the first, and a selection stays."""
+    def put(first: int) -> None:
+        with store.s3.connect() as connection:
+            for number in range(first, KEYS, CONNECTIONS):
+                assert store.s3.request("PUT", object_target(bucket, f"list/{number:06}.txt"), None, b"x", connection=connection).status == 200
+
+    with ThreadPoolExecutor(CONNECTIONS) as crowd:
+        list(crowd.map(put, range(CONNECTIONS)))
+    page.go("bucket", bucket, prefix="list/")
+    page.check("Select list/000003.txt")
+    longest = page.run("""async (keys) => {
+        const count = () => Number(document.querySelector("main table").getAttribute("aria-rowcount")) - 1;
+        let longest = 0;
+        for (const begin = performance.now(); count() < keys && performance.now() - begin < 25000;) {
+            scrollTo(0, document.documentElement.scrollHeight);
+            const before = performance.now();
+            await new Promise((resolve) => setTimeout(resolve, 0));
+            await new Promise(requestAnimationFrame);
+            longest = Math.max(longest, performance.now() - before);
+        }
+        return count() === keys ? longest : -count();
+    }""", KEYS)
+    assert longest > 0, f"only {-longest} rows"
+    assert longest < 1000, f"the page stood still for {longest} ms"
+    assert page.run("async () => document.querySelectorAll('tbody tr').length") < 1500, "rows far from the screen are not kept"
+    page.element("a", f"{KEYS - 1:06}.txt")
+    page.see("1 selected")
+    page.run("async () => scrollTo(0, 0)")
+    page.element("a", "000003.txt")
+    page.wait("async () => document.querySelectorAll('tbody input:checked').length === 1", what="the selection of a row that is drawn again")
+    page.check("Select all shown")
+    page.see(f"{KEYS:,} selected")
+    page.click("Clear")
+    page.gone("selected")
