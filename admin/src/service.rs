@@ -83,6 +83,11 @@ impl AdminService {
         let Incoming { head, client, body, .. } = incoming;
         let is_change = !matches!(*head.method(), Method::GET | Method::HEAD);
         if is_change && self.surface() == Surface::Console && !is_of_console(head) {
+            let operation = route.operation.name;
+            let audit = AuditContext { operation, segments, caller: None, request_id, client };
+            if let Some(log) = &self.context.audit {
+                audit.record_denial(log, "the request did not come from a page of the console");
+            }
             return Err(AdminError::NotOfConsole);
         }
         let has_credential = self.surface() == Surface::Management && head.header("authorization").is_some();

@@ -102,6 +102,11 @@ fn meta(request: &Request, status: StatusCode, route: &'static str) -> ResponseM
     }
 }
 
+/// Returns whether a path is served without a session, by the part that serves shares.
+fn is_for_visitors(path: &str) -> bool {
+    PublicLinks::is_share_path(path) || path == "/robots.txt"
+}
+
 /// A refusal in plain text.
 fn refusal(request: &Request, status: StatusCode, text: &str) -> Response {
     let mut head = ResponseHead::new(status);
@@ -118,7 +123,7 @@ fn refusal(request: &Request, status: StatusCode, text: &str) -> Response {
 impl Service for ConsoleService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         match &self.administration {
-            Some(administration) if !PublicLinks::is_share_path(request.head.path()) => {
+            Some(administration) if !is_for_visitors(request.head.path()) => {
                 administration.call(request, body).await
             }
             _ => self.shares.call(request, body).await,

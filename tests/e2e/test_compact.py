@@ -236,7 +236,7 @@ def test_running_server_is_compacted_under_load(half_emptied: Cairn):
     writers = start_writers(store)
     try:
         began = expect(store.admin.post("/storage/compact"), 202)
-        assert began["state"] == "running" and began["environments"] == 6, began
+        assert began["state"] == "running" and began["environments"] == 7, began
         expect_refusal(store.admin.post("/storage/compact"), 429, "TOO_MANY_REQUESTS")
         status = compaction_ends(store)
     finally:

@@ -27,8 +27,9 @@ END_SECONDS = 30
 
 @pytest.fixture(scope="module")
 def open_store(make_module_store: MakeStore) -> Cairn:
-    """Starts a store with an object to share."""
-    return filled(make_module_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start())
+    """Starts a store with an object to share, whose console serves shares only."""
+    options = {"SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN, "SERVICE_CONSOLE_ADMIN_ENABLED": "false"}
+    return filled(make_module_store(**options).start())
 
 
 def filled(store: Cairn) -> Cairn:
@@ -62,6 +63,13 @@ def test_only_shares_are_served(open_store: Cairn, path: str):
     for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
         answer = requests.request(method, open_store.console + path, headers=bearer(open_store.secrets.system_token), timeout=END_SECONDS)
         assert answer.status_code in (404, 405) and answer.json()["error"]["code"] in ("NOT_FOUND", "METHOD_NOT_ALLOWED"), answer.text
+
+
+def test_people_get_a_page_without_administration(open_store: Cairn):
+    """A browser at the address of the listener itself is told that there is no link."""
+    page = requests.get(f"{open_store.console}/", headers={"Accept": "text/html"}, timeout=END_SECONDS)
+    assert page.status_code == 404 and page.headers["content-type"] == "text/html; charset=utf-8", page.headers
+    assert "Link not found" in page.text
 
 
 def test_disabled_listener_is_closed_and_the_management_plane_serves_shares(make_store: MakeStore):

@@ -73,6 +73,11 @@ impl AuditContext<'_> {
             (None, true) => "the credential is not valid",
             (None, false) => "no credential",
         };
+        self.record_denial(log, detail);
+    }
+
+    /// Records that a request was refused before its caller was known.
+    pub(crate) fn record_denial(&self, log: &AuditLog, detail: &str) {
         log.offer(Source::Client(self.client), self.detailed_record(AuditResult::Denied, detail));
     }
 
