@@ -257,6 +257,7 @@ def test_forged_login_sets_no_cookie(console: Console, console_store: Cairn):
         response = console.request("POST", "/session", data=text, headers=headers)
         expect_refusal(response, 403, "FORBIDDEN")
         assert "set-cookie" not in response.headers
+        assert audited(console_store, response) == [("begin_console_session", "denied", "anonymous")]
 
 
 @pytest.mark.parametrize("role", ROLES)
