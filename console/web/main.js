@@ -51,6 +51,26 @@ function route() {
   return { name, parts: parts.map(decoded), parameters: new URLSearchParams(query ?? "") };
 }
 
+const COLOURS = "cairn-colours";
+
+function storedColours() {
+  try {
+    return localStorage.getItem(COLOURS) ?? "";
+  } catch {
+    return "";
+  }
+}
+
+// Light, dark, or as the system has it.
+function useColours(chosen) {
+  document.documentElement.dataset.colours = chosen;
+  try {
+    localStorage.setItem(COLOURS, chosen);
+  } catch {
+    // Without storage, the choice lasts as long as the page.
+  }
+}
+
 const main = h("main", { id: "main" });
 const rail = h("nav", { class: "rail" });
 let leave = null;
@@ -72,6 +92,9 @@ function drawRail() {
     await loadWords(languages.value);
     draw();
   });
+  const colours = select([["", t("Colours of the system")], ["light", t("Light")], ["dark", t("Dark")]], document.documentElement.dataset.colours);
+  colours.setAttribute("aria-label", t("Colours"));
+  colours.addEventListener("change", () => useColours(colours.value));
   fill(
     rail,
     h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
@@ -79,7 +102,7 @@ function drawRail() {
     h("div", { class: "foot" },
       h("div", null, session.principal, " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
       h("div", { id: "capacity", class: "muted" }),
-      languages),
+      languages, colours),
   );
   drawCapacity();
 }
@@ -218,5 +241,6 @@ addEventListener("hashchange", () => {
   scrollTo(0, 0);
   draw();
 });
+document.documentElement.dataset.colours = storedColours();
 document.documentElement.dataset.ready = "1";
 boot();

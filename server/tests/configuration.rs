@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cairn_server::config::{
-    ALL_KEYS, Availability, Environment, Kind, PairFiles, Secret, Settings, TlsSettings,
-    configuration_document,
+    ALL_KEYS, Environment, Kind, PairFiles, Secret, Settings, TlsSettings, configuration_document,
 };
 use cairn_server::{LoadError, Mode, ServeOptions, load_settings};
 
@@ -242,14 +241,6 @@ fn secrets_are_redacted() {
 }
 
 #[test]
-fn keys_without_effect_bring_a_warning() {
-    let environment =
-        production(&[("SERVICE_SHARING_EMBEDS_ENABLED", "true"), ("SERVICE_CONSOLE_ADMIN_ENABLED", "true")]);
-    let settings = load(&environment).unwrap();
-    assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
-}
-
-#[test]
 fn events_and_webhooks_have_the_documented_limits() {
     let settings = load(&production(&[])).unwrap();
     let webhooks = settings.webhooks;
@@ -358,7 +349,6 @@ fn keys_are_unique_and_their_defaults_are_valid() {
         assert!(matches!(key.name.split('.').count(), 2 | 3), "{}", key.name);
         assert!(!(key.kind == Kind::Secret && key.default.is_some()), "{}", key.name);
     }
-    assert!(ALL_KEYS.iter().any(|key| key.availability == Availability::NotBuilt));
     assert!(load(&production(&[])).is_ok(), "all defaults parse");
 }
 

@@ -28,6 +28,7 @@ pub(crate) fn production(data_dir: &Path) -> Variables {
         ("SERVICE_MANAGEMENT_SYSTEM_TOKEN", TOKEN),
         ("SERVICE_S3_BIND", "127.0.0.1:0"),
         ("SERVICE_API_BIND", "127.0.0.1:0"),
+        ("SERVICE_CONSOLE_BIND", "127.0.0.1:0"),
         ("SERVICE_LOG_JSON", "true"),
         ("SERVICE_STORAGE_CACHE_BYTES", "16MiB"),
         ("SERVICE_STORAGE_SLICES", "2"),
@@ -86,6 +87,7 @@ pub(crate) struct Server {
     log: Receiver<String>,
     pub(crate) data: String,
     pub(crate) management: String,
+    pub(crate) console: String,
 }
 
 impl Server {
@@ -100,10 +102,12 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let mut server = Self { child, log, data: String::new(), management: String::new() };
+        let [data, management, console] = [const { String::new() }; 3];
+        let mut server = Self { child, log, data, management, console };
         let ready = server.logged(|line| line["message"] == "ready");
         server.data = ready["data"].as_str().unwrap().to_owned();
         server.management = ready["management"].as_str().unwrap().to_owned();
+        server.console = ready["console"].as_str().unwrap().to_owned();
         server
     }
 

@@ -34,8 +34,9 @@ fn ready_and_stopping_are_reported() {
     let server = Server::start(&["serve"], &variables);
     assert_eq!(received(&manager), "STATUS=Opening the store");
     let ready = received(&manager);
+    let Server { data, management, console, .. } = &server;
     let expected =
-        format!("READY=1\nSTATUS=Ready: S3 on {}, management on {}", server.data, server.management);
+        format!("READY=1\nSTATUS=Ready: S3 on {data}, management on {management}, console on {console}");
     assert_eq!(ready, expected);
     TcpStream::connect(&server.data).unwrap();
     server.signal(Signal::TERM);

@@ -2,7 +2,7 @@
 
 export const words = {
   "never": "nie", "in a day": "in einem Tag", "in a week": "in einer Woche", "in 30 days": "in 30 Tagen", "in a year": "in einem Jahr",
-  "Error": "Fehler", "Done": "Fertig", "Share {name}": "{name} freigeben", "Create link": "Link erstellen", "Label": "Bezeichnung",
+  "Error": "Fehler", "Colours": "Farben", "Colours of the system": "Farben des Systems", "Light": "Hell", "Dark": "Dunkel", "Done": "Fertig", "Share {name}": "{name} freigeben", "Create link": "Link erstellen", "Label": "Bezeichnung",
   "For you: who got this link.": "Für Sie: wer diesen Link bekommen hat.", "Password": "Passwort",
   "Optional. Send it another way than the link.": "Freiwillig. Auf einem anderen Weg als den Link senden.",
   "Expires": "Läuft ab", "Downloads allowed": "Erlaubte Downloads", "Optional. The link stops working afterwards.": "Freiwillig. Danach gilt der Link nicht mehr.",

@@ -319,9 +319,9 @@ mod tests {
     #[test]
     fn later_format_is_refused_with_its_version() {
         let folder = tempfile::tempdir().expect("a folder");
-        let later = r#"{"format_version": 5, "something": "else"}"#;
+        let later = r#"{"format_version": 6, "something": "else"}"#;
         std::fs::write(folder.path().join("superblock.json"), later).expect("writes");
-        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 5, known: 4 })));
+        assert!(matches!(read(folder.path(), b"k"), Err(OpenError::FormatTooNew { found: 6, known: 5 })));
     }
 
     #[test]
@@ -330,7 +330,7 @@ mod tests {
         create(folder.path(), b"key", StoreId([1; 16]), 1).expect("creates");
         let path = folder.path().join("superblock.json");
         let now = std::fs::read_to_string(&path).expect("reads");
-        let earlier = now.replace("\"format_version\": 4", "\"format_version\": 2");
+        let earlier = now.replace("\"format_version\": 5", "\"format_version\": 2");
         assert_ne!(now, earlier);
         std::fs::write(&path, &earlier).expect("writes");
         assert!(matches!(read(folder.path(), b"another"), Err(OpenError::WrongMasterKey)));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::key::{Availability, Key, Kind};
+use super::key::{Key, Kind};
 use super::keys::ALL_KEYS;
 use super::value::expected;
 
@@ -73,11 +73,5 @@ fn row(key: &Key) -> String {
         Kind::LogFilter => "log filter".to_owned(),
         kind => expected(kind).replace("<host>:<port>", "`<host>:<port>`"),
     };
-    let note = match key.availability {
-        Availability::Built => "",
-        Availability::NotBuilt => {
-            " *Not implemented in this build: the value is validated but has no effect.*"
-        }
-    };
-    format!("| `{name}` | `{}` | {value} | {default} | {}{note} |", key.variable(), key.doc)
+    format!("| `{name}` | `{}` | {value} | {default} | {} |", key.variable(), key.doc)
 }

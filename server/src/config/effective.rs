@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::key::{Availability, Key};
+use super::key::Key;
 use super::keys::ALL_KEYS;
 use super::value::Value;
 
@@ -46,17 +46,15 @@ pub struct EffectiveKey {
     pub origin: Origin,
 }
 
-/// Returns the keys of this build, and others that are set, with their values.
+/// Returns all keys with their values.
 pub(super) fn effective<'g>(given: impl Fn(&Key) -> Option<&'g Given>) -> Vec<EffectiveKey> {
     let row = |key: &&'static Key| {
         let found = given(key);
         let origin = found.map_or(Origin::NotSet, Given::origin);
-        let is_shown =
-            key.availability == Availability::Built || !matches!(origin, Origin::NotSet | Origin::Default);
         let value = found.map(|given| given.value.to_string());
-        is_shown.then(|| EffectiveKey { name: key.name, variable: key.variable(), value, origin })
+        EffectiveKey { name: key.name, variable: key.variable(), value, origin }
     };
-    ALL_KEYS.iter().filter_map(row).collect()
+    ALL_KEYS.iter().map(row).collect()
 }
 
 impl Given {

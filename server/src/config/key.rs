@@ -16,8 +16,6 @@ pub struct Key {
     pub default: Option<&'static str>,
     /// What it does and, if it has no default, what happens when it is not set. Ends with a full stop.
     pub doc: &'static str,
-    /// Whether this build implements it.
-    pub availability: Availability,
 }
 
 /// The values that a key accepts.
@@ -63,16 +61,6 @@ pub enum Kind {
     },
     /// Text that is never shown.
     Secret,
-}
-
-/// Whether this build implements a key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Availability {
-    /// The key has its effect.
-    Built,
-    /// The key belongs to a feature that this build does not have: the value is validated, and a warning says that it has
-    /// no effect.
-    NotBuilt,
 }
 
 impl Key {

@@ -22,7 +22,7 @@ mod value;
 pub use closest::{EDITS_MAX, closest};
 pub use document::configuration_document;
 pub use effective::{EffectiveKey, Origin};
-pub use key::{Availability, Key, Kind};
+pub use key::{Key, Kind};
 pub use keys::ALL_KEYS;
 pub use problem::{ConfigError, Problem};
 pub use secret::Secret;

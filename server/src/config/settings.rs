@@ -377,13 +377,7 @@ impl Settings {
         let (Some(root_s3_enabled), Some(secrets)) = (root_s3_enabled, secrets) else {
             return Err(ConfigError { problems });
         };
-        let mut warnings = [values.warnings(), &secrets.warnings].concat();
-        warnings.extend(values.without_effect().map(|key| {
-            format!(
-                "{} is set, but the feature that it configures is not implemented in this build",
-                values.source(key)
-            )
-        }));
+        let warnings = [values.warnings(), &secrets.warnings].concat();
         let auth = AuthSettings {
             credential_master_key: secrets.master_key,
             root_access_key: secrets.root_access_key,

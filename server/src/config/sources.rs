@@ -11,7 +11,7 @@ use zeroize::{Zeroize, Zeroizing};
 
 use super::closest::{EDITS_MAX, closest};
 use super::effective::{DEFAULT, EffectiveKey, Given, effective};
-use super::key::{Availability, Key, Kind};
+use super::key::{Key, Kind};
 use super::keys::ALL_KEYS;
 use super::problem::{ConfigError, Problem};
 use super::secret_file;
@@ -118,14 +118,6 @@ impl Values {
         let own: Vec<String> = key.variables().chain(key.file_variables()).collect();
         let of_key = self.stray.iter().filter(move |(_, meant)| own.contains(meant));
         of_key.map(|(name, meant)| Problem::Unknown { name: name.clone(), meant: Some(meant.clone()) })
-    }
-
-    /// Returns the keys that are set but not implemented in this build.
-    pub fn without_effect(&self) -> impl Iterator<Item = &'static Key> {
-        ALL_KEYS
-            .iter()
-            .copied()
-            .filter(|key| key.availability == Availability::NotBuilt && self.is_given(key))
     }
 }
 
