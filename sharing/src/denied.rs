@@ -87,7 +87,7 @@ pub(crate) struct DeniedCounters([[Counter; DeniedReason::ALL.len()]; LinkKind::
 impl DeniedCounters {
     /// Counts a refused access.
     pub(crate) fn count(&self, kind: LinkKind, reason: DeniedReason) {
-        self.0[kind as usize][reason as usize].add(1);
+        self.0[kind.index()][reason as usize].add(1);
     }
 
     /// Returns the counts, by kind in the order of [`LinkKind::ALL`] and reason in the order of [`DeniedReason::ALL`].
@@ -110,7 +110,7 @@ mod tests {
             assert_eq!(reason as usize, number, "the order is that of the counters");
         }
         for (number, kind) in LinkKind::ALL.into_iter().enumerate() {
-            assert_eq!(kind as usize, number, "the order is that of the counters");
+            assert_eq!(kind.index(), number, "the order is that of the counters");
         }
         counters.count(LinkKind::Embed, DeniedReason::Origin);
         let mut expected = DeniedCounts::default();

@@ -2,6 +2,7 @@
 
 use crate::types::link::LinkKind;
 use std::path::PathBuf;
+use std::sync::mpsc::TrySendError;
 use std::time::Duration;
 use std::{fmt, io};
 
@@ -67,6 +68,16 @@ impl From<cairn_lmdb::Error> for SharingError {
         match error {
             cairn_lmdb::Error::Full => Self::Full,
             other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl<T> From<TrySendError<T>> for SharingError {
+    /// A thread's queue is full or closed.
+    fn from(refused: TrySendError<T>) -> Self {
+        match refused {
+            TrySendError::Full(_) => Self::Overloaded,
+            TrySendError::Disconnected(_) => Self::ShuttingDown,
         }
     }
 }

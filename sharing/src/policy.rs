@@ -108,8 +108,7 @@ impl LinkUrls {
         if !address.ip().is_unspecified() {
             return format!("{scheme}://{address}");
         }
-        let index = usize::from(kind == LinkKind::Embed);
-        if !self.warned[index].swap(true, Ordering::Relaxed) {
+        if !self.warned[kind.index()].swap(true, Ordering::Relaxed) {
             let (kind, port) = (kind.name(), address.port());
             tracing::warn!(target: "service", "sharing.{kind}_base_url is not set, and port {port} listens on all addresses: URLs of {kind}s contain the host of the request that creates them");
         }

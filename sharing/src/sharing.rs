@@ -22,7 +22,7 @@ use futures_channel::oneshot;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -100,13 +100,6 @@ pub struct Sharing {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-const fn index(kind: LinkKind) -> usize {
-    match kind {
-        LinkKind::Share => 0,
-        LinkKind::Embed => 1,
-    }
 }
 
 impl Sharing {
@@ -466,7 +459,7 @@ impl Sharing {
             Some(Counted::Refused(status)) => Ok(Download::Refused(status)),
             counted => {
                 if counted.is_some() {
-                    self.counters.downloads[index(LinkKind::Share)].add(1);
+                    self.counters.downloads[LinkKind::Share.index()].add(1);
                 }
                 Ok(Download::Allowed)
             }
@@ -485,7 +478,7 @@ impl Sharing {
         self.recent.insert(kind, id, visitor, now);
         // Statistics only: a download is not refused because it cannot be counted.
         if self.shared().count_in_memory(kind, id).unwrap_or(false) {
-            self.counters.downloads[index(kind)].add(1);
+            self.counters.downloads[kind.index()].add(1);
         }
     }
 
@@ -520,10 +513,7 @@ impl Sharing {
             Some(queries) => queries.try_send(query),
             None => return Err(SharingError::ShuttingDown),
         };
-        sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => SharingError::Overloaded,
-            TrySendError::Disconnected(_) => SharingError::ShuttingDown,
-        })?;
+        sent?;
         answer.await.map_err(|_| SharingError::ShuttingDown)?
     }
 
@@ -533,7 +523,7 @@ impl Sharing {
         let counters = &self.counters;
         SharingMetrics {
             links: LinkKind::ALL.map(|kind| self.shared().count(kind)),
-            downloads: LinkKind::ALL.map(|kind| counters.downloads[index(kind)].value()),
+            downloads: LinkKind::ALL.map(|kind| counters.downloads[kind.index()].value()),
             unlocked: counters.unlocked.value(),
             wrong_passwords: counters.wrong_passwords.value(),
             refused_attempts: counters.refused_attempts.value(),

@@ -2,7 +2,7 @@
 
 use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
-use super::state::{Shared, index};
+use super::state::Shared;
 use crate::error::SharingError;
 use crate::limits::{LINKS_MAX, LINKS_PER_OBJECT_MAX};
 use crate::types::id::LinkId;
@@ -68,7 +68,7 @@ impl Changes<'_> {
         let token = CapabilityToken::generate()?;
         let sealed = shared.sealing.seal(T::KIND, id, &token)?;
         self.write(&link, &StoredToken { hash: token.hash(), sealed }, Write::Insert)?;
-        shared.counts[index(T::KIND)].fetch_add(1, Ordering::Relaxed);
+        shared.counts[T::KIND.index()].fetch_add(1, Ordering::Relaxed);
         Ok((link, token))
     }
 
@@ -115,7 +115,7 @@ impl Changes<'_> {
         txn.remove(tables.by_bucket, &record::bucket_key(object.bucket_id, id))?;
         shared.judge(txn.commit())?;
         shared.usage.forget(T::KIND, id);
-        shared.counts[index(T::KIND)].fetch_sub(1, Ordering::Relaxed);
+        shared.counts[T::KIND.index()].fetch_sub(1, Ordering::Relaxed);
         Ok(link)
     }
 

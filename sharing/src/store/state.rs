@@ -34,14 +34,6 @@ pub(crate) struct Shared {
     pub(super) stopped: OnceLock<String>,
 }
 
-/// Returns the place of a kind in arrays.
-pub(super) const fn index(kind: LinkKind) -> usize {
-    match kind {
-        LinkKind::Share => 0,
-        LinkKind::Embed => 1,
-    }
-}
-
 fn damaged(kind: LinkKind, id: LinkId) -> SharingError {
     SharingError::Failed(format!("the record of {} {id} has an unknown form", kind.name()))
 }
@@ -91,7 +83,7 @@ impl Shared {
 
     /// Returns the number of links of a kind.
     pub(crate) fn count(&self, kind: LinkKind) -> u64 {
-        self.counts[index(kind)].load(Ordering::Relaxed)
+        self.counts[kind.index()].load(Ordering::Relaxed)
     }
 
     /// Reads a link with its counted downloads.

@@ -16,7 +16,7 @@ use cairn_model::Clock;
 use futures_channel::oneshot;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -73,10 +73,7 @@ impl Writer {
             Some(changes) => changes.try_send(change),
             None => return Err(SharingError::ShuttingDown),
         };
-        sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => SharingError::Overloaded,
-            TrySendError::Disconnected(_) => SharingError::ShuttingDown,
-        })?;
+        sent?;
         answer.await.map_err(|_| SharingError::ShuttingDown)?
     }
 

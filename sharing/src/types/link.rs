@@ -17,6 +17,11 @@ impl LinkKind {
     /// All kinds.
     pub const ALL: [Self; 2] = [Self::Share, Self::Embed];
 
+    /// Returns the place of the kind in [`Self::ALL`], for arrays with an entry for each kind.
+    pub(crate) const fn index(self) -> usize {
+        self as usize
+    }
+
     /// Returns the name of the kind in messages, metrics and labels.
     #[must_use]
     pub const fn name(self) -> &'static str {
