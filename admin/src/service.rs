@@ -3,18 +3,17 @@
 use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 
 use cairn_http1::{HeadError, RequestHead, decode};
-use cairn_identity::{FailedCredential, RootAttempts};
+use cairn_identity::FailedCredential;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service};
 use cairn_observe::{DataEvents, LoggedResource, Plane, client_request_id, log_exchange, paths_are_logged};
 use cairn_sharing::PublicLinks;
 use http::{Method, StatusCode};
 
 use crate::access::{
-    AuditContext, AuthenticationKind, Caller, NO_SESSION, delay_failure, has_basic_credential, is_cross_site,
-    is_of_console,
+    AuditContext, AuthenticationKind, Caller, NO_SESSION, check_root_attempts, delay_failure,
+    has_basic_credential, is_cross_site, is_of_console,
 };
 use crate::call::Call;
 use crate::context::AdminContext;
@@ -137,16 +136,12 @@ impl AdminService {
             Access::Scraper => {
                 Err(AdminError::NotScraper { is_configured: credentials.scrape_token.is_some() })
             }
-            Access::Roles(_)
-                if has_basic_credential(head)
-                    && self.context.throttle.root_attempts(client, Instant::now())
-                        == RootAttempts::Refused =>
-            {
-                Err(AdminError::TooManyRequests(
-                    "too many wrong credentials came from this address; try again later",
-                ))
+            Access::Roles(_) => {
+                if has_basic_credential(head) {
+                    check_root_attempts(&self.context.throttle, client)?;
+                }
+                credentials.authenticate(head, directory).map(Some)
             }
-            Access::Roles(_) => credentials.authenticate(head, directory).map(Some),
         }
     }
 

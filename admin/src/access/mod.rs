@@ -10,4 +10,4 @@ pub use authentication::ManagementCredentials;
 pub(crate) use authentication::{AuthenticationKind, Caller, has_basic_credential, is_cross_site};
 pub(crate) use sessions::{NO_SESSION, is_of_console};
 pub use sessions::{SessionOptions, Sessions};
-pub(crate) use throttling::delay_failure;
+pub(crate) use throttling::{check_root_attempts, delay_failure};

@@ -1,13 +1,26 @@
-//! Delays the responses to wrong credentials.
+//! Slows down guesses of credentials: delayed responses, and root credentials that are refused unchecked.
 
 use std::future::pending;
 use std::net::IpAddr;
 use std::time::Instant;
 
-use cairn_identity::{CredentialThrottle, FailedCredential};
+use cairn_identity::{CredentialThrottle, FailedCredential, RootAttempts};
 use cairn_net::timeout;
 
 use crate::error::AdminError;
+
+/// Checks that the root credential of a request may be looked at.
+///
+/// # Errors
+/// `TOO_MANY_REQUESTS` while it is being guessed from the same address.
+pub(crate) fn check_root_attempts(throttle: &CredentialThrottle, client: IpAddr) -> Result<(), AdminError> {
+    match throttle.root_attempts(client, Instant::now()) {
+        RootAttempts::Checked => Ok(()),
+        RootAttempts::Refused => Err(AdminError::TooManyRequests(
+            "too many wrong credentials came from this address; try again later",
+        )),
+    }
+}
 
 /// Counts a wrong credential, and waits until the response may be sent.
 ///

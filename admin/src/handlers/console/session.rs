@@ -1,14 +1,12 @@
 //! `/session`: log in with a token or the root credential, show the session, log out.
 
-use std::time::Instant;
-
 use cairn_http1::iso8601_millis;
-use cairn_identity::{FailedCredential, RootAttempts};
+use cairn_identity::FailedCredential;
 use cairn_model::{Clock, SystemClock, Timestamp};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{AuditContext, Caller, NO_SESSION, Sessions, delay_failure};
+use crate::access::{AuditContext, Caller, NO_SESSION, Sessions, check_root_attempts, delay_failure};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -59,12 +57,7 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
             (credentials.authenticate_token(token.trim(), directory), FailedCredential::Other)
         }
         (None, Some(access_key), Some(secret_key)) => {
-            let throttle = &call.context.throttle;
-            if throttle.root_attempts(call.audit.client, Instant::now()) == RootAttempts::Refused {
-                return Err(AdminError::TooManyRequests(
-                    "too many wrong credentials came from this address; try again later",
-                ));
-            }
+            check_root_attempts(&call.context.throttle, call.audit.client)?;
             (credentials.authenticate_root(access_key, secret_key), FailedCredential::Root)
         }
         _ => return Err(AdminError::invalid("send either token, or access_key and secret_key")),
