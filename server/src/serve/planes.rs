@@ -136,8 +136,9 @@ pub(crate) async fn serve(
         Ok(engine) => {
             let links =
                 PublicLinks::new(Arc::clone(&shared.sharing), Rc::clone(&engine), Arc::clone(&shared.audit));
-            let management = management_service(Rc::clone(&engine), Rc::clone(&links), None, &shared);
-            let console = console_service(&engine, &links, listeners.console.as_ref(), &shared);
+            let waits = Waits::default();
+            let management = management_service(&engine, &links, &waits, None, &shared);
+            let console = console_service(&engine, &links, &waits, listeners.console.as_ref(), &shared);
             let data = data_service(Rc::clone(&engine), links, listeners.data.local_addr(), &shared);
             started(Ok(()));
             let serve_data = serve_visitors(listeners.data, data, listeners.console, console, &shared);
@@ -189,6 +190,7 @@ fn data_service(
 fn console_service(
     engine: &Rc<Engine>,
     links: &Rc<PublicLinks>,
+    waits: &Waits,
     listener: Option<&Listener>,
     shared: &Shared,
 ) -> Rc<ConsoleService> {
@@ -199,14 +201,16 @@ fn console_service(
     let settings = &shared.settings;
     let bound = settings.server.console_bind.iter().map(|bind| bind.text.clone());
     let hosts = settings.console.hosts.iter().cloned().chain(bound).collect();
-    let admin = management_service(Rc::clone(engine), Rc::clone(links), Some(sessions.clone()), shared);
+    let admin = management_service(engine, links, waits, Some(sessions.clone()), shared);
     let files = Arc::clone(&shared.console_files);
     ConsoleService::new(shares, admin, ConsoleHosts::new(hosts, listener.local_addr()), files)
 }
 
+/// Returns a service of the management plane. With `sessions`, it is that of the console.
 fn management_service(
-    engine: Rc<Engine>,
-    links: Rc<PublicLinks>,
+    engine: &Rc<Engine>,
+    links: &Rc<PublicLinks>,
+    waits: &Waits,
     sessions: Option<Sessions>,
     shared: &Shared,
 ) -> Rc<AdminService> {
@@ -214,17 +218,17 @@ fn management_service(
     let options = AdminContext {
         credentials,
         readiness: Box::new(shared.readiness.clone()),
-        engine: Some(engine),
+        engine: Some(Rc::clone(engine)),
         audit: Some(Arc::clone(&shared.audit)),
         directory: Some(Arc::clone(&shared.directory)),
         webhooks: Some(Arc::clone(&shared.webhooks)),
         sharing: Some(Arc::clone(&shared.sharing)),
-        links: Some(links),
+        links: Some(Rc::clone(links)),
         sessions,
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),
-        waits: Waits::default(),
+        waits: waits.clone(),
         capabilities: Capabilities {
             events: shared.settings.events.enabled,
             console: shared.settings.server.console_bind.is_some() && shared.settings.console.admin_enabled,
