@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { api, bucketPath, encodeKey } from "./api.js";
 import { count, t } from "./text.js";
-import { ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, timeCell } from "./ui.js";
+import { acting, ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, timeCell } from "./ui.js";
 import { mayStore, place } from "../main.js";
 
 const DAY = 86_400_000;
@@ -56,14 +56,7 @@ export async function createEmbed(bucket, key, contentType) {
 /** The table of links. `changed` is called after a change. */
 export function linkTable(rows, changed, withObject = true) {
   const path = (row, ...rest) => [`/api/v1/${row.kind}s`, row.id, ...rest].join("/");
-  const act = (task) => async () => {
-    try {
-      await task();
-      changed();
-    } catch (error) {
-      noticeError(error);
-    }
-  };
+  const act = (task) => acting(task, changed);
   const copyUrl = async (row) => {
     try {
       await copyText((await api.get(path(row, "url"))).url);

@@ -55,6 +55,18 @@ export function noticeError(error) {
   notice(`${describe(error)}${id}`, undefined, "bad");
 }
 
+/** Returns a listener that runs `task`, and `done` when it has succeeded. A failure becomes a notice. */
+export function acting(task, done) {
+  return async () => {
+    try {
+      await task();
+      done();
+    } catch (error) {
+      noticeError(error);
+    }
+  };
+}
+
 /** An error in place of a part of the page. `retry` tries again. */
 export function errorBox(error, retry) {
   const id = error.requestId && h("p", { class: "muted small" }, t("Request"), " ", h("code", null, error.requestId));

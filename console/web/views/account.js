@@ -3,21 +3,14 @@
 import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, select, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { acting, ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, select, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { secretDialog } from "../lib/secrets.js";
 import { draw, go, mayAdminister, place } from "../main.js";
 
 export async function show(view, { parts: [id] }) {
   const path = `/api/v1/service-accounts/${id}`;
   const [account, { policies }] = await Promise.all([api.get(path), api.get("/api/v1/policies")]);
-  const act = (task) => async () => {
-    try {
-      await task();
-      draw();
-    } catch (error) {
-      noticeError(error);
-    }
-  };
+  const act = (task) => acting(task, draw);
   const remove = act(async () => {
     const text = t("Its credentials stop working at once.");
     if (await confirmed({ title: t("Delete account {name}", { name: account.name }), text, action: t("Delete account"), name: account.name })) {

@@ -3,7 +3,7 @@
 import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { count, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, loadInto, notice, noticeError, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { acting, ask, button, commands, confirmed, emptyBox, field, loadInto, notice, noticeError, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { pages } from "../lib/pages.js";
 import { showSecret } from "../lib/secrets.js";
 import { draw, go, mayAdminister } from "../main.js";
@@ -67,14 +67,7 @@ export async function show(view, { parts: [id] }) {
   if (id) return showDeliveries(view, id);
   await loadInto(view, async () => {
     const { webhooks } = await api.get("/api/v1/webhooks");
-    const act = (task) => async () => {
-      try {
-        await task();
-        draw();
-      } catch (error) {
-        noticeError(error);
-      }
-    };
+    const act = (task) => acting(task, draw);
     const path = (hook, ...rest) => ["/api/v1/webhooks", hook.id, ...rest].join("/");
     const rotate = (hook) => act(async () => {
       if (!(await confirmed({ title: t("New signing secret"), text: t("The old secret is valid for another day."), action: t("Create secret") }))) return;
