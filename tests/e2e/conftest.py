@@ -1,8 +1,16 @@
-"""The order of the end-to-end files: those that take long begin first, so that none of them runs alone at the end."""
+"""The order of the end-to-end files, and fixtures of the console in a browser.
 
+Files that take long begin first, so that none of them runs alone at the end.
+"""
+
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from harness.console import Console
+from harness.page import Page, console_browser, start_with_console, watched
+from harness.server import Cairn
 
 SLOW_FILES = (
     "test_openapi", "test_accounts", "test_aws_cli", "test_compact", "test_dev", "test_boto3", "test_histories", "test_over_tls",
@@ -14,3 +22,25 @@ RANKS = {name: rank for rank, name in enumerate(SLOW_FILES)}
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sorts files; the tests of a file keep their order."""
     items.sort(key=lambda item: RANKS.get(Path(item.path).stem, len(RANKS)))
+
+
+@pytest.fixture(scope="module")
+def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """A server with the console, for all tests of a file."""
+    return start_with_console(make_module_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true"))
+
+
+@pytest.fixture(scope="module")
+def console_page(console_store: Cairn, run_folder: Path, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The console in one browser for all tests of a file, signed in with the system token."""
+    with console_browser(run_folder / request.path.stem) as browser:
+        page = Page(browser, Console(console_store).address)
+        page.sign_in(console_store.secrets.system_token)
+        yield page
+
+
+@pytest.fixture
+def page(console_page: Page) -> Iterator[Page]:
+    """The console. What the browser reports is looked at afterwards."""
+    with watched(console_page) as page:
+        yield page

@@ -7,46 +7,14 @@ their own.
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from harness.browser import Browser
-from harness.console import Console
 from harness.management import expect, segment
-from harness.page import VIEWS, Page, console_browser, start_with_console, watched
+from harness.page import VIEWS, Page
 from harness.server import REPOSITORY, Cairn
 
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """The server of this file."""
-    return start_with_console(make_module_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true"))
-
-
-@pytest.fixture(scope="module")
-def browser(run_folder: Path) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with console_browser(run_folder / "accessibility-browser") as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def signed_in_page(browser: Browser, console_store: Cairn) -> Page:
-    """The console, signed in with the system token."""
-    page = Page(browser, Console(console_store).address)
-    page.sign_in(console_store.secrets.system_token)
-    return page
-
-
-@pytest.fixture
-def page(signed_in_page: Page) -> Iterator[Page]:
-    """The console. What the browser reports is looked at afterwards."""
-    with watched(signed_in_page) as page:
-        yield page
 
 
 @pytest.fixture

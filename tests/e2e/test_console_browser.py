@@ -5,7 +5,6 @@ request to another origin.
 """
 
 import itertools
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -13,10 +12,9 @@ import pytest
 import requests
 
 from harness.accounts import client
-from harness.browser import Browser
 from harness.console import Console, create_token
 from harness.management import expect
-from harness.page import VIEWS, Page, console_browser, start_with_console, until, watched
+from harness.page import VIEWS, Page, until
 from harness.receiver import Receiver
 from harness.server import Cairn
 
@@ -26,34 +24,6 @@ DIFFICULT_KEYS = [
     "~!*'();:@&=+$,.txt", "k" * 1024,
 ]
 _numbers = itertools.count()
-
-
-@pytest.fixture(scope="module")
-def console_store(make_module_store: Callable[..., Cairn]) -> Cairn:
-    """The server of this file."""
-    return start_with_console(make_module_store(SERVICE_WEBHOOKS_ALLOW_HTTP="true", SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS="true"))
-
-
-@pytest.fixture(scope="module")
-def browser(run_folder: Path) -> Iterator[Browser]:
-    """One browser for all tests of this file."""
-    with console_browser(run_folder / "console-browser") as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def signed_in_page(browser: Browser, console_store: Cairn) -> Page:
-    """The console, signed in with the system token."""
-    page = Page(browser, Console(console_store).address)
-    page.sign_in(console_store.secrets.system_token)
-    return page
-
-
-@pytest.fixture
-def page(signed_in_page: Page) -> Iterator[Page]:
-    """The console. What the browser reports is looked at afterwards."""
-    with watched(signed_in_page) as page:
-        yield page
 
 
 @pytest.fixture
@@ -156,7 +126,7 @@ def test_create_bucket_upload_download_delete(page: Page, console_store: Cairn, 
         assert stored.body.decode() == f"content of {name}" and stored.get("content-type") == "text/plain"
     page.click("Close")
     page.click("Download beach day.txt")
-    saved = run_folder / "console-browser/downloads/beach day.txt"
+    saved = run_folder / "test_console_browser/downloads/beach day.txt"
     until(saved.exists, "the download")
     assert saved.read_text() == "content of beach day.txt"
     page.check("Select beach day.txt")
@@ -261,7 +231,7 @@ def test_delete_is_undone_on_a_versioned_bucket(page: Page, console_store: Cairn
 
 
 def test_old_version_is_restored(page: Page, console_store: Cairn, versioned: str):
-    """It becomes the current one. A version can be deleted for good."""
+    """It becomes the current one. A version can be deleted permanently."""
     for text in (b"first", b"second"):
         console_store.s3.put(versioned, "letter.txt", text, headers=[("Content-Type", "text/plain")])
     page.go("object", versioned, "letter.txt")
