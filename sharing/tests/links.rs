@@ -27,7 +27,7 @@ fn links_are_found_by_their_token_and_survive_a_restart() {
     let (second, embed_token) = embed(&sharing, "b");
     assert_eq!(sharing.find_share(&token.hash()), Ok(Some(first.clone())));
     assert_eq!(sharing.find_embed(&embed_token.hash()), Ok(Some(second.clone())));
-    assert_eq!(sharing.find_embed(&token.hash()), Ok(None), "the token of a share is none of an embed");
+    assert_eq!(sharing.find_embed(&token.hash()), Ok(None), "the token of a share finds no embed");
     assert_eq!(sharing.find_share(&embed_token.hash()), Ok(None));
     assert_eq!(
         sharing.url(LinkKind::Share, &token, None),

@@ -121,7 +121,7 @@ pub struct Link {
     pub id: LinkId,
     /// The object.
     pub object: LinkObject,
-    /// A text for people; empty if there is none.
+    /// Free text for people; empty if not set.
     pub label: String,
     /// When it was created.
     pub created_at: Timestamp,
@@ -155,7 +155,7 @@ impl Link {
 pub struct NewLink {
     /// The object, which exists.
     pub object: LinkObject,
-    /// A text for people; empty if there is none.
+    /// Free text for people; empty if not set.
     pub label: String,
     /// Who creates it: the principal, as in the audit trail.
     pub created_by: String,

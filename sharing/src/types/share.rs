@@ -10,7 +10,7 @@ use zeroize::Zeroizing;
 pub struct Share {
     /// What every link has.
     pub link: Link,
-    /// Checks the password; `None`: there is none.
+    /// Checks the password; `None` if the share has no password.
     pub(crate) password: Option<PasswordVerifier>,
     /// How a browser treats the content.
     pub disposition: Disposition,

@@ -1,7 +1,8 @@
-//! Who may use an embed: pages of the allowed origins, for content that is not run.
+//! Access to an embed: allowed origins, and content types that are not run.
 //!
-//! A page's origin is what the browser says of it: `Origin`, which scripts cannot set, or else `Referer` (Fetch Standard). Whoever
-//! is not a browser can send anything. So this keeps an embed off the pages of others, and no secret from anybody who has the URL.
+//! A page's origin is what the browser reports: `Origin`, which scripts cannot set, or else `Referer` (Fetch Standard). A
+//! client that is not a browser can send any value. So this keeps an embed off other sites. It does not hide the content from
+//! a client that has the URL.
 
 use super::refusal::Refusal;
 use crate::denied::DeniedReason;

@@ -16,7 +16,7 @@ pub(crate) struct ShareReply {
     pub(crate) body: ResponseBody,
 }
 
-/// Headers of every response: it is not stored, not guessed, not indexed, and sends its URL to nobody.
+/// Headers of every response: no caching, no content sniffing, no indexing, no referrer.
 const COMMON: [(&str, &str); 5] = [
     ("cache-control", "no-store"),
     ("x-content-type-options", "nosniff"),
