@@ -222,8 +222,9 @@ def test_long_drain_extends_the_unit_stop_timeout(installed: Installed):
     machine.path("/root/slow").write_text(SLOW_UPLOAD)
     machine.shell(
         f"{SUDO}{CLIENT}s3 --limit-rate {len(SLOW_UPLOAD) // 4} --upload-file /root/slow {S3}/photos/slow & upload=$!\n"
-        # Until the request is there.
-        "until cairn_requests=$(ss --no-header state established '( sport = :7600 )') && [ -n \"$cairn_requests\" ]; do sleep 0.05; done\n"
+        # Until the server has read the beginning: a connection without a request is closed.
+        "until ss --tcp --no-header --oneline --info state established '( sport = :7600 )' | awk '$1 == 0 && /bytes_received:/ { found = 1 } END { exit !found }'\n"
+        "do sleep 0.05; done\n"
         "systemctl stop cairn\nwait $upload"
     )
     assert machine.property("Result") == "success", machine.journal()
