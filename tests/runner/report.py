@@ -28,6 +28,11 @@ class Counts:
         self.skipped += other.skipped
 
 
+def failed_crate_tests(result: Result) -> list[str]:
+    """Returns the failed tests that cargo has listed."""
+    return [name for _, name in FAILED_TEST.findall(result.output()) if name]
+
+
 def counts_of(result: Result) -> Counts:
     """Reads the summaries of pytest and cargo; a step that failed without a failed test counts as one."""
     found = Counts()

@@ -30,6 +30,7 @@ POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing
 # The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
 FEATURE = "cairn-engine/simulation"
+UNIT_TESTS = "unit tests"
 # What runs for a fixed time takes what others leave; compiling gives way to tests that wait for answers. Most waits for the binaries.
 FIRST, LATER, LAST = (), ("nice", "-n", "5"), ("nice", "-n", "10")
 TOOLS = ("nice", "-n", "5", "python3", str(ROOT / "tests/runner/tools.py"))
@@ -88,13 +89,18 @@ def lint(_ready: tuple[str, ...]) -> list[Step]:
     ]
 
 
+def unit_tests(*words: str) -> Step:
+    """The tests of the crates, or those that `words` choose."""
+    return cargo("unit", UNIT_TESTS, "test", *COMPILED, "--no-fail-fast", *words, tests=True)
+
+
 def unit(_ready: tuple[str, ...]) -> list[Step]:
     """The tests of the crates, and those that need simulated volumes: a build of its own, because the feature scales sizes down."""
     test = ("test", *COMPILED)
     simulated = ("--features", FEATURE, "--test", "simulation")
     return [
         cargo("unit", "unit tests, build", *test, "--no-run", no_warnings=True),
-        cargo("unit", "unit tests", *test, "--no-fail-fast", tests=True),
+        unit_tests(),
         cargo("unit", "simulated volumes", *test, *simulated, "--no-fail-fast", tests=True, no_warnings=True),
     ]
 
