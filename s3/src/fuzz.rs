@@ -2,6 +2,7 @@
 //!
 //! `cargo test` runs them on the stored corpora and on mutations of them.
 
+use crate::compatibility::Compatibility;
 use crate::cors::configuration;
 use crate::cors::rules::{CrossOrigin, Rules};
 use crate::headers::object_lock;
@@ -10,7 +11,8 @@ use crate::operations::Handling;
 use crate::ops::continuation_token;
 use crate::ops::{
     get_object_lock_configuration, get_object_retention, list_multipart_uploads, list_object_versions,
-    list_objects_v2, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
+    list_objects, list_objects_v2, put_object_legal_hold, put_object_lock_configuration,
+    put_object_retention,
 };
 use crate::request::fields::Fields;
 use crate::request::query::Query;
@@ -111,6 +113,7 @@ pub fn s3_list_query(data: &[u8]) {
         assert_eq!(continuation_token::of_position(&position), text, "a position has one token");
     }
     let Ok(query) = Query::parse(Some(text)) else { return };
+    list_objects::check_query(&query);
     list_objects_v2::check_query(&query);
     list_object_versions::check_query(&query);
 }
@@ -205,7 +208,10 @@ fn meaning(request: &TextRequest) -> Option<Meaning> {
     let fields = Fields::new(&headers, &query);
     fields.check_single().ok()?;
     let method = Method::from_bytes(request.method.as_bytes()).ok()?;
-    let Route::Operation(row) = route(&method, target.resource(), &query, fields) else { return None };
+    let Route::Operation(row) = route(Compatibility::Extended, &method, target.resource(), &query, fields)
+    else {
+        return None;
+    };
     let Handling::Implemented(_) = row.handling else { return None };
     if !target.bucket_text().is_empty() {
         target.bucket().ok()?;

@@ -8,7 +8,7 @@
 //! This crate knows HTTP and XML and decides nothing about storage: the engine decides write conditions, lists and
 //! durability. Requests for what is not implemented are answered with 501 `NotImplemented` and change nothing.
 //!
-//! Layers, from the bottom to the top; a file imports only from layers below its own: `limits`; `errors`; `xml`;
+//! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `limits`; `errors`; `xml`;
 //! `request`; `headers`; `access`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
 //! `misplaced_headers`, `routing`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
@@ -16,6 +16,7 @@
 mod access;
 mod body;
 mod call;
+mod compatibility;
 mod cors;
 mod errors;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -33,6 +34,7 @@ mod service;
 mod unavailable;
 mod xml;
 
+pub use compatibility::Compatibility;
 pub use operations::{OperationSummary, operations};
 pub use service::{S3Options, S3Service};
 pub use unavailable::UnavailableService;

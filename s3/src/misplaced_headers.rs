@@ -57,14 +57,15 @@ pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Impleme
 #[cfg(test)]
 mod tests {
     use super::{LOCK_HEADERS, check};
+    use crate::compatibility::Compatibility::Extended;
     use crate::headers::object_lock::BUCKET_LOCK;
-    use crate::operations::{Handling, OPERATIONS};
+    use crate::operations::Handling;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
 
     /// Status and code with which the operation of this name refuses the headers or the query.
     fn refusal(operation: &str, headers: &[(&str, &[u8])], query: &str) -> Option<(u16, &'static str)> {
-        let row = OPERATIONS.iter().find(|row| row.name == operation).expect("a row");
+        let row = Extended.operations().iter().find(|row| row.name == operation).expect("a row");
         let Handling::Implemented(implementation) = row.handling else { panic!("{operation}") };
         let query = Query::parse(Some(query)).expect("parses");
         let refused = check(Fields::new(headers, &query), operation, implementation).err();
@@ -75,7 +76,7 @@ mod tests {
     fn lock_header_is_refused_where_it_would_be_ignored() {
         for (name, input) in LOCK_HEADERS {
             let headers: &[(&str, &[u8])] = &[(name, b"true")];
-            for row in OPERATIONS {
+            for row in Extended.operations() {
                 let Handling::Implemented(implementation) = row.handling else { continue };
                 let expected = (!implementation.accepts(input)).then_some((400, "InvalidRequest"));
                 assert_eq!(refusal(row.name, headers, ""), expected, "{} {name}", row.name);

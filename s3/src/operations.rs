@@ -1,19 +1,21 @@
 //! The table of S3 operations. A row holds everything about an operation.
 //!
 //! Source: the Amazon S3 API Reference, "Actions" (general purpose buckets), as of 2026. A row that is not implemented
-//! names the client setting or the operation that works instead. `routing.rs` reads this table and adds no rules of its
-//! own: a request that names a subresource of any row is never routed to a plain operation, whatever its method.
+//! names the client setting or the operation that works instead. There is one table for each mode of compatibility; they
+//! differ in the operations that only the mode `extended` implements. `routing.rs` reads these tables and adds no rules of
+//! its own: a request that names a subresource of any row is never routed to a plain operation, whatever its method.
 
 use crate::access::recording::Effect;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
     delete_bucket, delete_bucket_cors, delete_object, get_bucket_cors, get_bucket_location,
     get_bucket_versioning, get_object, get_object_legal_hold, get_object_lock_configuration,
     get_object_retention, head_bucket, head_object, list_buckets, list_multipart_uploads,
-    list_object_versions, list_objects_v2, list_parts, put_bucket_cors, put_bucket_versioning, put_object,
-    put_object_legal_hold, put_object_lock_configuration, put_object_retention, upload_part,
+    list_object_versions, list_objects, list_objects_v2, list_parts, put_bucket_cors, put_bucket_versioning,
+    put_object, put_object_legal_hold, put_object_lock_configuration, put_object_retention, upload_part,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -115,7 +117,8 @@ impl Operation {
     }
 }
 
-/// Defines [`OPERATIONS`] and [`Handler`] from the rows of implemented operations and the list of all others.
+/// Defines the tables and [`Handler`] from three lists: the implemented operations, those that only the mode `extended`
+/// implements, and all others. A row of the second list ends with the message of the mode `strict`.
 ///
 /// A handler is called from a generated `match` and not through a function pointer: the futures of async handlers then
 /// need no allocation.
@@ -125,13 +128,17 @@ macro_rules! operations {
             $name:ident: $method:ident $resource:ident [$($selector:expr),+], $action:expr
                 => $answer:expr $(, accepts $($input:ident)+)?;
         )+ }
+        extended { $(
+            $added:ident: $added_method:ident $added_resource:ident [$added_selector:expr], $added_action:expr
+                => $added_answer:expr $(, accepts $($added_input:ident)+)?, strict $added_message:expr;
+        )+ }
         not_implemented { $(
             $other:ident: $other_method:ident $other_resource:ident [$other_selector:expr] => $message:expr;
         )+ }
     ) => {
         /// The handler of one implemented operation.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub(crate) enum Handler { $( $name, )+ }
+        pub(crate) enum Handler { $( $name, )+ $( $added, )+ }
 
         impl Handler {
             /// Carries out the operation.
@@ -139,40 +146,60 @@ macro_rules! operations {
             /// # Errors
             /// Those of the operation. Nothing has been changed then.
             pub(crate) async fn answer(self, $call: &Call<'_>, $body: &mut RequestBody<'_>) -> S3Result<Reply> {
-                match self { $( Self::$name => $answer, )+ }
+                match self {
+                    $( Self::$name => $answer, )+
+                    $( Self::$added => $added_answer, )+
+                }
             }
 
             const fn inputs(self) -> &'static [Input] {
-                match self { $( Self::$name => &[$( $( Input::$input ),+ )?], )+ }
+                match self {
+                    $( Self::$name => &[$( $( Input::$input ),+ )?], )+
+                    $( Self::$added => &[$( $( Input::$added_input ),+ )?], )+
+                }
             }
         }
 
-        /// All operations. Among the rows that match a request, routing prefers those that are not implemented, then
-        /// the first one; plain rows come last.
-        pub(crate) static OPERATIONS: &[Operation] = &[
-            $( $( Operation {
+        operations! { @table STRICT:
+            $( $( $name $method $resource ($selector) (implemented(Handler::$name, $action)); )+ )+
+            $( $added $added_method $added_resource ($added_selector) (Handling::NotImplemented($added_message)); )+
+            $( $other $other_method $other_resource ($other_selector) (Handling::NotImplemented($message)); )+
+        }
+        operations! { @table EXTENDED:
+            $( $added $added_method $added_resource ($added_selector) (implemented(Handler::$added, $added_action)); )+
+            $( $( $name $method $resource ($selector) (implemented(Handler::$name, $action)); )+ )+
+            $( $other $other_method $other_resource ($other_selector) (Handling::NotImplemented($message)); )+
+        }
+    };
+    (@table $table:ident: $( $name:ident $method:ident $resource:ident $selector:tt $handling:tt; )+) => {
+        static $table: &[Operation] = &[
+            $( Operation {
                 name: stringify!($name),
                 method: Method::$method,
                 resource: Resource::$resource,
                 selector: $selector,
-                handling: Handling::Implemented(Implementation {
-                    handler: Handler::$name,
-                    action: $action,
-                    inputs: Handler::$name.inputs(),
-                }),
-            }, )+ )+
+                handling: $handling,
+            }, )+
             preflight(Resource::Service),
             preflight(Resource::Bucket),
             preflight(Resource::Object),
-            $( Operation {
-                name: stringify!($other),
-                method: Method::$other_method,
-                resource: Resource::$other_resource,
-                selector: $other_selector,
-                handling: Handling::NotImplemented($message),
-            }, )+
         ];
     };
+}
+
+const fn implemented(handler: Handler, action: Option<Action>) -> Handling {
+    Handling::Implemented(Implementation { handler, action, inputs: handler.inputs() })
+}
+
+impl Compatibility {
+    /// All operations in this mode. Among the rows that match a request, routing prefers those that are not implemented,
+    /// then the first one; plain rows come last.
+    pub(crate) fn operations(self) -> &'static [Operation] {
+        match self {
+            Self::Strict => STRICT,
+            Self::Extended => EXTENDED,
+        }
+    }
 }
 
 const ACL: &str = "ACLs are not implemented: grant access with the policies of service accounts, and omit \
@@ -272,6 +299,11 @@ operations! {
         HeadObject: HEAD Object [query("partNumber"), Plain], GET_OBJECT => head_object(call), accepts Version;
         DeleteObject: DELETE Object [Plain], DELETE_OBJECT => delete_object(call).await, accepts Version WriteCondition GovernanceBypass;
     }
+    // The same, and what the client is told in the mode `strict`. More specific selectors than those of implemented rows
+    // are preferred.
+    extended {
+        ListObjects: GET Bucket [Plain], LIST_BUCKET => list_objects(call), strict LIST_V1;
+    }
     // Operation: method, resource and selectors => what the client is told.
     not_implemented {
         // The service.
@@ -279,7 +311,6 @@ operations! {
         ListDirectoryBuckets: GET Service [query("max-directory-buckets")] => DIRECTORY;
 
         // Buckets.
-        ListObjects: GET Bucket [Plain] => LIST_V1;
         PostObject: POST Bucket [Plain] => POST_FORM;
         DeleteObjects: POST Bucket [query("delete")] => DELETE_OBJECTS;
         GetBucketAbac: GET Bucket [query("abac")] => POLICY;
@@ -385,9 +416,9 @@ pub struct OperationSummary {
     pub action: Option<Action>,
 }
 
-/// Returns all operations of S3 that this server distinguishes, in the order of the table.
-pub fn operations() -> impl Iterator<Item = OperationSummary> {
-    OPERATIONS.iter().map(|row| {
+/// Returns all operations of S3 that this server distinguishes, and what it does with them in this mode.
+pub fn operations(mode: Compatibility) -> impl Iterator<Item = OperationSummary> {
+    mode.operations().iter().map(|row| {
         let (query, header) = match row.selector {
             Selector::Plain => (vec![], None),
             Selector::Query(name) => (vec![(name, "")], None),
@@ -414,12 +445,28 @@ pub fn operations() -> impl Iterator<Item = OperationSummary> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Handling, OPERATIONS};
+    use super::{EXTENDED, Handling, STRICT};
+    use std::collections::BTreeSet;
+
+    /// A row that the mode `extended` forgot would be carried out as the plain operation of its resource.
+    #[test]
+    fn both_modes_know_the_same_requests() {
+        let requests = |table: &[super::Operation]| -> BTreeSet<String> {
+            table
+                .iter()
+                .map(|row| format!("{} {} {:?} {:?}", row.name, row.method, row.resource, row.selector))
+                .collect()
+        };
+        assert_eq!(requests(STRICT), requests(EXTENDED));
+        let implemented =
+            |table: &[super::Operation]| table.iter().filter(|row| row.is_implemented()).count();
+        assert!(implemented(EXTENDED) > implemented(STRICT));
+    }
 
     #[test]
     fn every_implemented_operation_is_documented() {
         let documentation = include_str!("../../docs/s3-api.md");
-        for row in OPERATIONS {
+        for row in EXTENDED {
             if let Handling::Implemented(_) = row.handling {
                 assert!(documentation.contains(row.name), "{}", row.name);
             }

@@ -3,9 +3,10 @@
 //! Query parameters that no row names (`x-id`, `metadata`, …) are ignored here. A parameter that any row names always
 //! counts, on every method and resource: either it selects a row, or the request is refused.
 
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error};
 use crate::headers::version::VERSION_ID;
-use crate::operations::{Handling, Input, OPERATIONS, OTHER_SUBRESOURCE, Operation, Selector};
+use crate::operations::{Handling, Input, OTHER_SUBRESOURCE, Operation, Selector};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Resource;
@@ -28,9 +29,15 @@ pub(crate) enum Route {
     MethodNotAllowed { allow: String },
 }
 
-/// Finds the route of a request.
-pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
-    match operation(method, resource, query, fields) {
+/// Finds the route of a request in this mode.
+pub(crate) fn route(
+    mode: Compatibility,
+    method: &Method,
+    resource: Resource,
+    query: &Query<'_>,
+    fields: Fields<'_>,
+) -> Route {
+    match operation(mode.operations(), method, resource, query, fields) {
         Route::Operation(Operation { handling: Handling::Implemented(implementation), .. })
             if query.has(VERSION_ID) && !implementation.accepts(Input::Version) =>
         {
@@ -40,14 +47,20 @@ pub(crate) fn route(method: &Method, resource: Resource, query: &Query<'_>, fiel
     }
 }
 
-fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fields<'_>) -> Route {
+fn operation(
+    table: &'static [Operation],
+    method: &Method,
+    resource: Resource,
+    query: &Query<'_>,
+    fields: Fields<'_>,
+) -> Route {
     let fits = |row: &Operation| row.method == *method && row.resource == resource;
-    let find = |wanted: &dyn Fn(&Operation) -> bool| OPERATIONS.iter().find(|row| fits(row) && wanted(row));
+    let find = |wanted: &dyn Fn(&Operation) -> bool| table.iter().find(|row| fits(row) && wanted(row));
 
     // The query of a preflight is that of the request that it asks about.
     let subresources: Vec<&'static str> = match *method {
         Method::OPTIONS => Vec::new(),
-        _ => query.iter().filter_map(|(name, _)| known_subresource(name)).collect(),
+        _ => query.iter().filter_map(|(name, _)| known_subresource(table, name)).collect(),
     };
     if !subresources.is_empty() {
         let named = |row: &Operation| match row.selector {
@@ -68,13 +81,13 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
         if let (true, Some(row)) = (all_implemented, find(&named)) {
             return Route::Operation(row);
         }
-        if OPERATIONS.iter().any(|row| !row.is_implemented() && named(row)) {
+        if table.iter().any(|row| !row.is_implemented() && named(row)) {
             return Route::UnknownSubresource;
         }
-        return match of_other_resource(method, resource, &subresources) {
+        return match of_other_resource(table, method, resource, &subresources) {
             Some(name) => Route::OtherResource { name, resource },
             None if find(&named).is_some() => Route::Conflicting(subresources),
-            None => method_not_allowed(|row| row.resource == resource && named(row)),
+            None => method_not_allowed(table, |row| row.resource == resource && named(row)),
         };
     }
     let selected = |row: &Operation| match row.selector {
@@ -86,17 +99,17 @@ fn operation(method: &Method, resource: Resource, query: &Query<'_>, fields: Fie
     };
     match find(&selected).or_else(|| find(&|row| row.selector == Selector::Plain)) {
         Some(row) => Route::Operation(row),
-        None => method_not_allowed(|row| row.resource == resource && row.selector == Selector::Plain),
+        None => method_not_allowed(table, |row| row.resource == resource && row.selector == Selector::Plain),
     }
 }
 
 /// Returns the name as the table has it, if it selects any row.
-fn known_subresource(name: &str) -> Option<&'static str> {
+fn known_subresource(table: &[Operation], name: &str) -> Option<&'static str> {
     // The parameters of a presigned URL are the most common ones. No subresource begins like them.
     if name.starts_with("X-Amz-") {
         return None;
     }
-    OPERATIONS.iter().find_map(|row| match row.selector {
+    table.iter().find_map(|row| match row.selector {
         Selector::Query(known) if known == name => Some(known),
         _ => None,
     })
@@ -105,12 +118,13 @@ fn known_subresource(name: &str) -> Option<&'static str> {
 /// Returns the first of these subresources that this resource does not have, or has for other methods only while
 /// another resource has it for this method.
 fn of_other_resource(
+    table: &[Operation],
     method: &Method,
     resource: Resource,
     subresources: &[&'static str],
 ) -> Option<&'static str> {
     let has = |name: &'static str, wanted: &dyn Fn(&Operation) -> bool| {
-        OPERATIONS.iter().any(|row| row.selector == Selector::Query(name) && wanted(row))
+        table.iter().any(|row| row.selector == Selector::Query(name) && wanted(row))
     };
     subresources.iter().copied().find(|name| {
         let here = has(name, &|row| row.resource == resource);
@@ -120,9 +134,9 @@ fn of_other_resource(
     })
 }
 
-fn method_not_allowed(has: impl Fn(&Operation) -> bool) -> Route {
+fn method_not_allowed(table: &[Operation], has: impl Fn(&Operation) -> bool) -> Route {
     let mut allow: Vec<&str> = Vec::new();
-    for row in OPERATIONS.iter().filter(|row| row.is_implemented() && has(row)) {
+    for row in table.iter().filter(|row| row.is_implemented() && has(row)) {
         if !allow.contains(&row.method.as_str()) {
             allow.push(row.method.as_str());
         }
@@ -190,35 +204,46 @@ impl Route {
 #[cfg(test)]
 mod tests {
     use super::{Route, route};
-    use crate::operations::{Handler, Handling, OPERATIONS, Selector};
+    use crate::compatibility::Compatibility::{self, Extended, Strict};
+    use crate::operations::{Handler, Handling, Selector};
     use crate::request::fields::Fields;
     use crate::request::query::Query;
     use crate::request::target::Resource::{self, Bucket, Object, Service};
     use cairn_http1::Method;
 
     /// The names of subresources that no implemented operation has.
-    fn unimplemented_subresources() -> Vec<&'static str> {
+    fn unimplemented_subresources(mode: Compatibility) -> Vec<&'static str> {
         let names = |is_implemented| {
-            OPERATIONS.iter().filter(move |row| row.is_implemented() == is_implemented).filter_map(|row| {
-                match row.selector {
+            mode.operations().iter().filter(move |row| row.is_implemented() == is_implemented).filter_map(
+                |row| match row.selector {
                     Selector::Query(name) => Some(name),
                     _ => None,
-                }
-            })
+                },
+            )
         };
         let mut found: Vec<&str> =
             names(false).filter(|name| !names(true).any(|implemented| implemented == *name)).collect();
         found.dedup();
-        assert!(found.len() > 30 && found.contains(&"acl"), "{found:?}");
+        assert!(found.len() > 15 && found.contains(&"replication"), "{found:?}");
         found
     }
 
     const METHODS: &[Method] =
         &[Method::GET, Method::HEAD, Method::PUT, Method::POST, Method::DELETE, Method::PATCH];
 
-    fn routed(method: &Method, resource: Resource, query: &str, headers: &[(&str, &[u8])]) -> Route {
+    fn routed_in(
+        mode: Compatibility,
+        method: &Method,
+        resource: Resource,
+        query: &str,
+        headers: &[(&str, &[u8])],
+    ) -> Route {
         let query = Query::parse(Some(query)).expect("parses");
-        route(method, resource, &query, Fields::new(headers, &query))
+        route(mode, method, resource, &query, Fields::new(headers, &query))
+    }
+
+    fn routed(method: &Method, resource: Resource, query: &str, headers: &[(&str, &[u8])]) -> Route {
+        routed_in(Strict, method, resource, query, headers)
     }
 
     fn status(method: &Method, resource: Resource, query: &str) -> Option<u16> {
@@ -226,7 +251,11 @@ mod tests {
     }
 
     fn handler(method: &Method, resource: Resource, query: &str) -> Option<Handler> {
-        match routed(method, resource, query, &[]) {
+        handler_in(Strict, method, resource, query)
+    }
+
+    fn handler_in(mode: Compatibility, method: &Method, resource: Resource, query: &str) -> Option<Handler> {
+        match routed_in(mode, method, resource, query, &[]) {
             Route::Operation(row) => match row.handling {
                 Handling::Implemented(implementation) => Some(implementation.handler),
                 Handling::Preflight | Handling::NotImplemented(_) => None,
@@ -237,7 +266,10 @@ mod tests {
 
     #[test]
     fn unimplemented_subresource_is_refused_on_every_method_and_resource() {
-        for name in unimplemented_subresources() {
+        for (mode, name) in Compatibility::ALL
+            .iter()
+            .flat_map(|&mode| unimplemented_subresources(mode).into_iter().map(move |name| (mode, name)))
+        {
             for method in METHODS {
                 for resource in [Service, Bucket, Object] {
                     for query in [
@@ -248,8 +280,9 @@ mod tests {
                         format!("partNumber=1&{name}=1"),
                         format!("location&{name}"),
                     ] {
-                        let found = status(method, resource, &query);
-                        assert_eq!(found, Some(501), "{method} {resource:?} ?{query}");
+                        let refusal = routed_in(mode, method, resource, &query, &[]).refusal(method);
+                        let found = refusal.map(|error| error.status());
+                        assert_eq!(found, Some(501), "{mode:?} {method} {resource:?} ?{query}");
                     }
                 }
             }
@@ -276,6 +309,12 @@ mod tests {
     fn list_without_list_type_2_is_refused() {
         for query in ["", "list-type=1", "list-type=", "list-type", "prefix=a&max-keys=1", "list-type=3"] {
             assert_eq!(status(&Method::GET, Bucket, query), Some(501), "{query}");
+            let added = handler_in(Extended, &Method::GET, Bucket, query);
+            assert_eq!(added, Some(Handler::ListObjects), "{query}");
+        }
+        for query in ["list-type=2", "list-type=2&marker=a"] {
+            let found = handler_in(Extended, &Method::GET, Bucket, query);
+            assert_eq!(found, Some(Handler::ListObjectsV2), "{query}");
         }
     }
 
@@ -410,7 +449,7 @@ mod tests {
 
     #[test]
     fn every_refusal_names_an_alternative() {
-        for row in OPERATIONS {
+        for row in Strict.operations() {
             if let Handling::NotImplemented(message) = row.handling {
                 assert!(message.contains(": ") && message.ends_with('.'), "{}", row.name);
                 assert!(!message.contains("  "), "{}", row.name);
@@ -420,12 +459,15 @@ mod tests {
 
     #[test]
     fn no_two_rows_match_the_same_request() {
-        for (at, row) in OPERATIONS.iter().enumerate() {
-            let same = |other: &&crate::operations::Operation| {
-                (&other.method, other.resource, other.selector) == (&row.method, row.resource, row.selector)
-            };
-            assert!(!OPERATIONS[..at].iter().any(|other| same(&other)), "{} {:?}", row.name, row.selector);
+        for table in Compatibility::ALL.map(Compatibility::operations) {
+            for (at, row) in table.iter().enumerate() {
+                let same = |other: &&crate::operations::Operation| {
+                    (&other.method, other.resource, other.selector)
+                        == (&row.method, row.resource, row.selector)
+                };
+                assert!(!table[..at].iter().any(|other| same(&other)), "{} {:?}", row.name, row.selector);
+            }
+            assert!(table.iter().any(|row| row.selector == Selector::Plain));
         }
-        assert!(OPERATIONS.iter().any(|row| row.selector == Selector::Plain));
     }
 }

@@ -6,6 +6,7 @@ use crate::access::auth::{self, RequiredRights};
 use crate::access::recording::{RecordKind, Recording};
 use crate::body::check_unused_body;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::cors;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::write_conditions;
@@ -43,6 +44,8 @@ pub struct S3Options {
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
     /// ignored. A host with a label in front of one of them is virtual-hosted style and refused.
     pub base_hosts: Vec<String>,
+    /// How much of S3 is implemented.
+    pub compatibility: Compatibility,
     /// Answers visitors of embeds on this executor.
     pub links: Option<Rc<PublicLinks>>,
     /// The address that the listener is bound to. It is one of the base hosts too.
@@ -57,6 +60,7 @@ pub struct S3Service {
     throttle: CredentialThrottle,
     clock: Arc<dyn Clock>,
     links: Option<Rc<PublicLinks>>,
+    compatibility: Compatibility,
     server_hosts: ServerHosts,
     /// `x-amz-id-2`: identifies the store.
     host_id: String,
@@ -98,7 +102,16 @@ impl S3Service {
     /// Creates a service that stores in `engine`.
     #[must_use]
     pub fn new(engine: Rc<Engine>, options: S3Options) -> Rc<Self> {
-        let S3Options { credentials, throttle, audit, clock, base_hosts, links, bound_address } = options;
+        let S3Options {
+            credentials,
+            throttle,
+            audit,
+            clock,
+            base_hosts,
+            compatibility,
+            links,
+            bound_address,
+        } = options;
         let server_hosts = ServerHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
         let authenticator = Rc::new(Authenticator::new(credentials));
@@ -110,6 +123,7 @@ impl S3Service {
             throttle,
             clock,
             links,
+            compatibility,
             server_hosts,
             host_id,
             root_name,
@@ -130,7 +144,7 @@ impl S3Service {
         let fields = Fields::new(&headers, &query);
         self.refuse_virtual_hosts(fields, request.local)?;
 
-        let route = route(head.method(), target.resource(), &query, fields);
+        let route = route(self.compatibility, head.method(), target.resource(), &query, fields);
         progress.operation = route.operation_name();
         progress.counted_operation = route.counted_operation();
         if let Route::Operation(Operation { handling: Handling::Preflight, .. }) = route {
@@ -153,7 +167,7 @@ impl S3Service {
         progress.authentication = Some(authentication.clone());
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
-        unsupported_headers::check(fields, head.framing())?;
+        unsupported_headers::check(self.compatibility, fields, head.framing())?;
         if let Some(refusal) = route.refusal(head.method()) {
             return Err(refusal);
         }

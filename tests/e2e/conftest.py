@@ -1,8 +1,9 @@
-"""The order of the end-to-end files, and fixtures of the console in a browser.
+"""The order of the end-to-end files, and fixtures of the console in a browser and of the extended mode of S3.
 
 Files that take long begin first, so that none of them runs alone at the end.
 """
 
+import hashlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from harness.console import Console
 from harness.page import Page, console_browser, start_with_console, watched
+from harness.s3 import S3
 from harness.server import Cairn
 
 SLOW_FILES = (
@@ -44,3 +46,23 @@ def page(console_page: Page) -> Iterator[Page]:
     """The console. What the browser reports is looked at afterwards."""
     with watched(console_page) as page:
         yield page
+
+
+@pytest.fixture(scope="module")
+def extended_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """A server in the extended mode of S3, for all tests of a file."""
+    return make_module_store(SERVICE_S3_COMPATIBILITY="extended").start()
+
+
+@pytest.fixture
+def extended(extended_store: Cairn) -> S3:
+    """A client of the extended data plane under the root credential."""
+    return extended_store.s3
+
+
+@pytest.fixture
+def extended_bucket(extended: S3, request: pytest.FixtureRequest) -> str:
+    """An empty bucket of the test's own in the extended store."""
+    name = f"bucket-{hashlib.sha256(request.node.name.encode()).hexdigest()[:16]}"
+    extended.create_bucket(name)
+    return name

@@ -56,7 +56,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"plan", "receive", "send"}],
     "sharing": [
-        {"limits"},
+        {"compatibility", "limits"},
         {"types"},
         {"error"},
         {"checks", "denied", "downloads", "password", "policy"},

@@ -3,17 +3,15 @@
 //! The engine fills a page; this file parses the request and writes the page. A page may be shorter than requested and
 //! still not be the last: `IsTruncated` decides.
 
-use crate::access::account;
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
 use crate::ops::continuation_token;
-use crate::ops::list_page::{self, ENTRY_BYTES};
+use crate::ops::list_page::{self, ENTRY_BYTES, Owners};
 use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
-use cairn_engine::{ListObjects, ListPage, ListPosition, ListedObject};
-use cairn_http1::iso8601_millis;
+use cairn_engine::{ListObjects, ListPage, ListPosition};
 
 /// The parsed query.
 #[derive(Debug)]
@@ -25,7 +23,7 @@ struct ListRequest<'a> {
     token: Option<&'a str>,
     after: Option<ListPosition>,
     encoding: NameEncoding,
-    fetch_owner: bool,
+    owners: Owners,
 }
 
 pub(crate) fn list_objects_v2(call: &Call<'_>) -> S3Result<Reply> {
@@ -61,7 +59,10 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
         token,
         after,
         encoding: NameEncoding::parse(query.get("encoding-type"))?,
-        fetch_owner: query.get("fetch-owner").is_some_and(|value| value.eq_ignore_ascii_case("true")),
+        owners: match query.get("fetch-owner") {
+            Some(value) if value.eq_ignore_ascii_case("true") => Owners::Named,
+            _ => Owners::Omitted,
+        },
     })
 }
 
@@ -110,26 +111,11 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &ListPage) -> S3Resul
         names.write(&mut xml, "StartAfter", start_after)?;
     }
     for object in &page.objects {
-        write_object(&mut xml, request, object)?;
+        list_page::write_object(&mut xml, names, request.owners, object)?;
     }
     list_page::write_common_prefixes(&mut xml, names, &page.common_prefixes)?;
     xml.close("ListBucketResult");
     Ok(xml)
-}
-
-fn write_object(xml: &mut XmlWriter, request: &ListRequest<'_>, object: &ListedObject) -> S3Result<()> {
-    xml.open("Contents");
-    request.encoding.write(xml, "Key", &object.key)?;
-    xml.value("LastModified", iso8601_millis(object.last_modified.0));
-    xml.value("ETag", format_args!("&quot;{}&quot;", object.etag));
-    list_page::write_checksums(xml, object);
-    xml.value("Size", object.size);
-    if request.fetch_owner {
-        account::write_owner(xml);
-    }
-    xml.text("StorageClass", "STANDARD");
-    xml.close("Contents");
-    Ok(())
 }
 
 #[cfg(test)]

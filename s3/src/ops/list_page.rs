@@ -1,11 +1,13 @@
 //! Shared code of lists: page sizes, common prefixes, and elements that several lists write.
 
+use crate::access::account;
 use crate::errors::{S3Error, S3Result};
 use crate::headers::checksum;
 use crate::ops::name_encoding::NameEncoding;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::ListedObject;
+use cairn_http1::iso8601_millis;
 
 /// Most entries on one page. A larger request counts as this many.
 pub(crate) const KEYS_MAX: usize = 1000;
@@ -63,6 +65,37 @@ pub(crate) fn write_common_prefixes(
         names.write(xml, "Prefix", prefix_text(prefix)?)?;
         xml.close("CommonPrefixes");
     }
+    Ok(())
+}
+
+/// Whether a list names the owner of each object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owners {
+    Named,
+    Omitted,
+}
+
+/// Writes an object of a list of current objects.
+///
+/// # Errors
+/// `InvalidRequest` for a key that XML cannot represent.
+pub(crate) fn write_object(
+    xml: &mut XmlWriter,
+    names: NameEncoding,
+    owners: Owners,
+    object: &ListedObject,
+) -> S3Result<()> {
+    xml.open("Contents");
+    names.write(xml, "Key", &object.key)?;
+    xml.value("LastModified", iso8601_millis(object.last_modified.0));
+    xml.value("ETag", format_args!("&quot;{}&quot;", object.etag));
+    write_checksums(xml, object);
+    xml.value("Size", object.size);
+    if owners == Owners::Named {
+        account::write_owner(xml);
+    }
+    xml.text("StorageClass", "STANDARD");
+    xml.close("Contents");
     Ok(())
 }
 

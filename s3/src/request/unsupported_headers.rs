@@ -4,6 +4,7 @@
 //! client's request unmet. `X-Amz-*` query parameters are checked too, because presigned URLs hoist headers. Checksums
 //! among them are signed and not enforced, as on AWS.
 
+use crate::compatibility::Compatibility;
 use crate::errors::{S3Error, S3Result};
 use crate::request::fields::Fields;
 use cairn_http1::BodyFraming;
@@ -23,6 +24,7 @@ enum Refuses {
     Start(&'static str),
 }
 
+#[derive(Clone, Copy)]
 struct Row {
     /// The name in lower case. A trailing `*` matches any rest.
     name: &'static str,
@@ -49,6 +51,7 @@ const TOKEN: &str = "Session tokens are not implemented: sign with an access key
 const CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
 
+/// Refused in every mode.
 static TABLE: &[Row] = &[
     row("content-encoding", Refuses::Token("aws-chunked"), CHUNKED),
     row("trailer", Refuses::Any, CHUNKED),
@@ -106,6 +109,19 @@ static TABLE: &[Row] = &[
     ),
 ];
 
+/// Refused in the mode `strict` only.
+static STRICT_TABLE: &[Row] = &[];
+
+/// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
+static EXTENDED_TABLE: &[Row] = &[];
+
+const fn table_of(mode: Compatibility) -> &'static [Row] {
+    match mode {
+        Compatibility::Strict => STRICT_TABLE,
+        Compatibility::Extended => EXTENDED_TABLE,
+    }
+}
+
 /// The `x-amz-checksum-*` and related names that this server knows.
 const CHECKSUM_NAMES: &[&str] =
     &["crc32", "crc32c", "crc64nvme", "sha1", "sha256", "mode", "algorithm", "type"];
@@ -115,17 +131,18 @@ const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
 ///
 /// # Errors
 /// `NotImplemented`, with a message that names an alternative.
-pub(crate) fn check(fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
+pub(crate) fn check(mode: Compatibility, fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
+    let of_mode = table_of(mode);
     for (name, value) in fields.headers() {
         if let Some(unknown) = name.strip_prefix(CHECKSUM_PREFIX)
             && !CHECKSUM_NAMES.contains(&unknown)
         {
             return Err(S3Error::not_implemented(CHECKSUM));
         }
-        check_one(name, value)?;
+        check_one(of_mode, name, value)?;
     }
     for (name, value) in fields.hoisted() {
-        check_one(name, value.as_bytes())?;
+        check_one(of_mode, name, value.as_bytes())?;
     }
     if framing == BodyFraming::Chunked {
         return Err(S3Error::not_implemented(
@@ -136,8 +153,8 @@ pub(crate) fn check(fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
     Ok(())
 }
 
-fn check_one(name: &str, value: &[u8]) -> S3Result<()> {
-    for row in TABLE {
+fn check_one(of_mode: &[Row], name: &str, value: &[u8]) -> S3Result<()> {
+    for row in TABLE.iter().chain(of_mode) {
         let named = match row.name.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => name == row.name,
@@ -165,14 +182,19 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{TABLE, check};
+    use super::{EXTENDED_TABLE, STRICT_TABLE, TABLE, check};
+    use crate::compatibility::Compatibility::{self, Strict};
     use crate::request::fields::Fields;
     use crate::request::query::Query;
     use cairn_http1::BodyFraming;
 
-    fn status(headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
+    fn status_in(mode: Compatibility, headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
         let query = Query::parse(Some(query)).expect("parses");
-        check(Fields::new(headers, &query), BodyFraming::None).err().map(|error| error.status())
+        check(mode, Fields::new(headers, &query), BodyFraming::None).err().map(|error| error.status())
+    }
+
+    fn status(headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
+        status_in(Strict, headers, query)
     }
 
     #[test]
@@ -242,13 +264,13 @@ mod tests {
     #[test]
     fn chunked_bodies_are_refused_and_the_connection_closes() {
         let query = Query::default();
-        let refused = check(Fields::new(&[], &query), BodyFraming::Chunked).expect_err("chunked");
+        let refused = check(Strict, Fields::new(&[], &query), BodyFraming::Chunked).expect_err("chunked");
         assert!(refused.status() == 501 && refused.closes());
     }
 
     #[test]
     fn every_refusal_names_an_alternative() {
-        for row in TABLE {
+        for row in [TABLE, STRICT_TABLE, EXTENDED_TABLE].concat() {
             assert!(row.message.contains(": ") && row.message.ends_with('.'), "{}", row.name);
             assert_eq!(row.name, row.name.to_ascii_lowercase());
         }

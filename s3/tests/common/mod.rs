@@ -11,7 +11,7 @@ use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
 use cairn_observe::{AuditLog, AuditOptions, DataEvents};
-use cairn_s3::{S3Options, S3Service};
+use cairn_s3::{Compatibility, S3Options, S3Service};
 use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -40,7 +40,12 @@ pub struct Server {
 
 impl Server {
     pub fn start() -> Self {
-        Self::start_in(Arc::new(Self::folder()))
+        Self::start_in(Compatibility::Strict)
+    }
+
+    /// Starts a server with this mode of compatibility.
+    pub fn start_in(mode: Compatibility) -> Self {
+        Self::start_with(Arc::new(Self::folder()), mode)
     }
 
     /// Creates a folder on a real disk, because the store uses direct I/O.
@@ -60,10 +65,10 @@ impl Server {
             .status();
         assert!(copied.expect("cp runs").success());
         change(copy.path());
-        Self::start_in(Arc::new(copy))
+        Self::start_with(Arc::new(copy), Compatibility::Strict)
     }
 
-    fn start_in(folder: Arc<tempfile::TempDir>) -> Self {
+    fn start_with(folder: Arc<tempfile::TempDir>, compatibility: Compatibility) -> Self {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         let store = Store::open(StoreOptions {
             data_dir: folder.path().to_owned(),
@@ -115,6 +120,7 @@ impl Server {
                     audit,
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
+                    compatibility,
                     bound_address: address,
                 };
                 serve(listener, S3Service::new(engine, options), Limits::default(), drain).await;

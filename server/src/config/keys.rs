@@ -19,6 +19,7 @@ const fn bytes(min: u64, max: u64) -> Kind {
 }
 
 const DATA_EVENTS_WORDS: Kind = Kind::Word { words: &["off", "writes", "all"] };
+const COMPATIBILITY_WORDS: Kind = Kind::Word { words: &["strict", "extended"] };
 const REQUEST_LOG_WORDS: Kind = Kind::Word { words: &["all", "errors", "off"] };
 const FORWARDED_WORDS: Kind = Kind::Word { words: &["x-forwarded-for", "forwarded"] };
 
@@ -144,6 +145,10 @@ keys! {
     SYSTEM_TOKEN: "auth.management_system_token", Some("SERVICE_MANAGEMENT_SYSTEM_TOKEN"), Kind::Secret, None,
      "The bearer token of the management plane's system administrator. Required, at least 32 bytes, \
      different from every other secret.";
+
+    S3_COMPATIBILITY: "s3.compatibility", None, COMPATIBILITY_WORDS, Some("strict"),
+     "How much of S3 the data plane implements. `extended` adds operations and headers that current clients use by default, \
+     such as DeleteObjects; `strict` answers them with 501. See docs/s3-api.md.";
 
     ALLOW_HTTP: "webhooks.allow_http", None, Kind::Flag, Some("false"),
      "Whether webhooks may be delivered without TLS. With `--dev` the default is `true`.";

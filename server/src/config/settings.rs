@@ -8,6 +8,7 @@ use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
 use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
+use cairn_s3::Compatibility;
 use cairn_sharing::SharingPolicy;
 
 use super::key::Key;
@@ -28,6 +29,8 @@ pub struct Settings {
     pub storage: StorageSettings,
     /// Secrets.
     pub auth: AuthSettings,
+    /// How much of S3 is implemented.
+    pub compatibility: Compatibility,
     /// The audit trail.
     pub audit: AuditSettings,
     /// Storage events.
@@ -359,6 +362,7 @@ impl Settings {
         let console = reader.console();
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
+        let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
         let mut problems = reader.problems;
         let secrets = check(&values, &mut problems);
         if let Some(server) = &server {
@@ -374,7 +378,9 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(root_s3_enabled), Some(secrets)) = (root_s3_enabled, secrets) else {
+        let (Some(root_s3_enabled), Some(compatibility), Some(secrets)) =
+            (root_s3_enabled, compatibility, secrets)
+        else {
             return Err(ConfigError { problems });
         };
         let warnings = [values.warnings(), &secrets.warnings].concat();
@@ -390,6 +396,7 @@ impl Settings {
             server,
             storage,
             auth,
+            compatibility,
             audit,
             events,
             webhooks,

@@ -180,6 +180,7 @@ fn data_service(
         audit,
         clock,
         base_hosts,
+        compatibility: shared.settings.compatibility,
         links: Some(links),
         bound_address: bound,
     };
