@@ -56,7 +56,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"plan", "receive", "send"}],
     "sharing": [
-        {"compatibility", "limits"},
+        {"limits"},
         {"types"},
         {"error"},
         {"checks", "denied", "downloads", "password", "policy"},
@@ -75,7 +75,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "s3": [
-        {"errors", "limits"},
+        {"errors", "compatibility", "limits"},
         {"request", "xml"},
         {"headers"},
         {"access"},
