@@ -154,7 +154,7 @@ def test_object_pages_are_complete_and_sorted(admin: Management, bucket: str):
             if token is None:
                 break
         assert [one["key"] for one in found] == keys
-    assert set(found[0]) == {"key", "size", "etag", "last_modified", "content_type"}
+    assert set(found[0]) == {"key", "size", "etag", "last_modified", "content_type", "legal_hold"}
     assert (found[0]["size"], found[0]["content_type"]) == (1, "text/plain")
     page = expect(admin.get(f"/buckets/{bucket}/objects", params={"delimiter": "/"}), 200)
     assert page["common_prefixes"] == ["a/", "c/"] and [one["key"] for one in page["objects"]] == ["a", "b", "z\n", "ü"]

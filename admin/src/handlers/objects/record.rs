@@ -24,6 +24,9 @@ pub(crate) struct ObjectBody {
     /// Only if versioning is enabled or suspended.
     #[serde(skip_serializing_if = "Option::is_none")]
     version_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention: Option<RetentionBody>,
+    legal_hold: bool,
 }
 
 impl ObjectBody {
@@ -36,6 +39,8 @@ impl ObjectBody {
             last_modified: iso8601_millis(info.last_modified.0),
             content_type: stored_content_type(&info.attributes),
             version_id: is_versioned.then(|| info.version_name().to_string()),
+            retention: info.lock.retention.map(RetentionBody::from),
+            legal_hold: info.lock.legal_hold == Some(true),
         }
     }
 }
@@ -54,9 +59,6 @@ pub(crate) struct ObjectRecord {
     /// The parts of a multipart upload.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<PartBody>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retention: Option<RetentionBody>,
-    legal_hold: bool,
     encrypted: bool,
 }
 
@@ -109,8 +111,6 @@ impl ObjectRecord {
             headers,
             checksums: attributes.checksums.iter().map(checksum).collect(),
             parts: parts(info),
-            retention: info.lock.retention.map(RetentionBody::from),
-            legal_hold: info.lock.legal_hold == Some(true),
             encrypted: info.encrypted,
         }
     }
