@@ -2,8 +2,8 @@
 
 import { h, fill } from "./lib/dom.js";
 import { api, ApiError, whenSignedOut } from "./lib/api.js";
-import { LANGUAGES, currentLanguage, loadWords, size, t } from "./lib/text.js";
-import { ask, errorBox, field, link, notices, select } from "./lib/ui.js";
+import { LANGUAGES, count, currentLanguage, loadWords, size, t } from "./lib/text.js";
+import { ask, errorBox, field, link, notices, select, skeleton, SKELETON_AFTER } from "./lib/ui.js";
 
 /** The session: role and principal; null before the login. */
 export let session = null;
@@ -73,6 +73,7 @@ function useColours(chosen) {
 
 const main = h("main", { id: "main" });
 const rail = h("nav", { class: "rail" });
+const foot = h("footer", { class: "foot" });
 let leave = null;
 let drawn = 0;
 
@@ -81,37 +82,68 @@ function currentGroup(name) {
   return name === "account" ? "accounts" : name;
 }
 
+// Numbers beside the entries, as the views have seen them last.
+const counts = new Map();
+
+/** Sets the number beside an entry of the rail. */
+export function setCount(name, number) {
+  counts.set(name, number);
+  const entry = rail.querySelector(`[data-view="${name}"]`);
+  if (entry) entry.dataset.count = number;
+}
+
+async function readCounts() {
+  try {
+    const { shares, next_continuation_token: more } = await api.get("/api/v1/shares", { status: "active", limit: 100 }, { isLogin: true });
+    setCount("sharing", more ? `${shares.length}+` : count(shares.length));
+    if (!counts.has("buckets")) setCount("buckets", count((await api.get("/api/v1/buckets", {}, { isLogin: true })).buckets.length));
+  } catch {
+    // The views say what is wrong.
+  }
+}
+
 function drawRail() {
-  const here = currentGroup(route().name);
   const entry = ([name, text, condition]) =>
-    condition() && h("li", null, link(t(text), place(name), { "aria-current": name === here ? "page" : undefined }));
+    condition() && h("li", null, link(t(text), place(name), { "data-view": name, "data-count": counts.get(name) }));
   rail.setAttribute("aria-label", t("Console"));
+  fill(rail, h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"), RAIL.map((group) => h("ul", null, group.map(entry))));
   const languages = select(Object.entries(LANGUAGES), currentLanguage());
   languages.setAttribute("aria-label", t("Language"));
   languages.addEventListener("change", async () => {
     await loadWords(languages.value);
+    drawRail();
     draw();
   });
-  const colours = select([["", t("Colours of the system")], ["light", t("Light")], ["dark", t("Dark")]], document.documentElement.dataset.colours);
+  const colours = select([["", t("System")], ["light", t("Light")], ["dark", t("Dark")]], document.documentElement.dataset.colours);
   colours.setAttribute("aria-label", t("Colours"));
   colours.addEventListener("change", () => useColours(colours.value));
   fill(
-    rail,
-    h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
-    RAIL.map((group) => h("ul", null, group.map(entry))),
-    h("div", { class: "foot" },
-      h("div", null, session.principal, " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
-      h("div", { id: "capacity", class: "muted" }),
-      languages, colours),
+    foot,
+    h("div", null, session.principal, " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
+    h("div", { id: "capacity" }),
+    h("div", { class: "choices" }, languages, colours),
   );
-  drawCapacity();
+}
+
+// The rail stays; only the mark moves.
+function markPlace(name) {
+  for (const entry of rail.querySelectorAll("a")) {
+    if (entry.dataset.view === currentGroup(name)) {
+      entry.setAttribute("aria-current", "page");
+      // On a phone the rail is a row that scrolls.
+      if (rail.scrollWidth > rail.clientWidth) rail.scrollLeft = entry.offsetLeft - rail.clientWidth / 2 + entry.offsetWidth / 2;
+    } else {
+      entry.removeAttribute("aria-current");
+    }
+  }
 }
 
 async function drawCapacity() {
   try {
-    const { capacity_bytes: capacity, available_bytes: available } = await api.get("/api/v1/storage/status");
+    const { capacity_bytes: capacity, available_bytes: available } = await api.get("/api/v1/storage/status", {}, { isLogin: true });
     const place = document.getElementById("capacity");
-    if (place) fill(place, t("{used} of {capacity} used", { used: size(capacity - available), capacity: size(capacity) }));
+    const text = t("{used} of {capacity} used", { used: size(capacity - available), capacity: size(capacity) });
+    if (place) fill(place, h("span", null, text), h("progress", { max: capacity, value: capacity - available, "aria-label": text }));
   } catch {
     // The views say what is wrong.
   }
@@ -133,9 +165,12 @@ export async function draw() {
   leave = null;
   drawn += 1;
   const number = drawn;
-  drawRail();
+  markPlace(name);
+  drawCapacity();
   const body = h("div", { class: "view" });
+  const wasHere = document.activeElement === document.body || rail.contains(document.activeElement) || main.contains(document.activeElement);
   fill(main, body);
+  const timer = setTimeout(() => body.childElementCount === 0 && fill(body, skeleton()), SKELETON_AFTER);
   try {
     const view = await import(`./views/${name}.js`);
     if (number !== drawn) return;
@@ -150,11 +185,14 @@ export async function draw() {
       ? errorBox(new Error(t("The server has a new version.")), () => location.reload())
       // Browsers do not ask again for a module that they did not get.
       : isMissing ? errorBox(new ApiError(0, "UNREACHABLE", "", ""), async () => ((await isReachable()) ? location.reload() : draw())) : errorBox(error, draw));
+  } finally {
+    clearTimeout(timer);
   }
+  if (number !== drawn) return;
   const title = body.querySelector("h1");
   document.title = title ? `${title.textContent} · Cairn` : "Cairn";
   // What had the focus is gone. Keyboards and screen readers go on at the title.
-  if (number > 1 && document.activeElement === document.body) title?.focus({ preventScroll: true });
+  if (number > 1 && wasHere && (document.activeElement === document.body || rail.contains(document.activeElement))) title?.focus({ preventScroll: true });
 }
 
 function loginForm(isAgain) {
@@ -184,6 +222,9 @@ function signInAgain() {
       if (await ask({ title: t("Sign in"), content, action: t("Sign in"), submit: login })) break;
     }
     signingIn = null;
+    // Another principal may have signed in.
+    drawRail();
+    markPlace(route().name);
   })();
   return signingIn;
 }
@@ -220,9 +261,10 @@ async function signOut() {
 async function start() {
   whenSignedOut(signInAgain);
   const skip = h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.querySelector("h1")?.focus(); } }, t("Skip to content"));
-  fill(document.body, skip, h("div", { class: "shell" }, rail, main), notices());
+  drawRail();
+  fill(document.body, skip, h("div", { class: "shell" }, h("div", { class: "side" }, rail, foot), main), notices());
   await draw();
-  setTimeout(loadViews, 500);
+  setTimeout(() => { loadViews(); readCounts(); }, 500);
 }
 
 async function boot() {

@@ -2,8 +2,8 @@
 
 import { h } from "./dom.js";
 import { api, bucketPath, encodeKey } from "./api.js";
-import { count, t } from "./text.js";
-import { acting, ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, timeCell } from "./ui.js";
+import { count, plural, t } from "./text.js";
+import { acting, ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, tell, timeCell } from "./ui.js";
 import { mayStore, place } from "../main.js";
 
 const DAY = 86_400_000;
@@ -14,26 +14,48 @@ function expiry() {
 
 const inDays = (days) => (days ? new Date(Date.now() + Number(days) * DAY).toISOString() : null);
 
-async function showUrl(title, fields) {
-  await ask({ title, content: fields, action: t("Done"), submit: async () => true });
+// What a phone can read from the screen.
+async function codeOf(url) {
+  const { drawing } = await import("./qr.js");
+  return h("figure", { class: "qr" }, drawing(url, t("QR code of the link")), h("figcaption", { class: "muted small" }, t("Scan to open the link on a phone.")));
 }
 
-/** Asks for the settings of a share, creates it, and shows its URL. */
-export async function createShare(bucket, key) {
+/** Shows the URL of a link, with a QR code. */
+export async function showLink(title, url) {
+  await tell(title, [copyField(t("Link"), url), await codeOf(url)]);
+}
+
+/** Asks for the settings of a share of each object, creates them, and shows their URLs. */
+export async function createShares(bucket, keys) {
   const label = h("input", { type: "text", maxlength: 200 });
   const password = h("input", { type: "password", autocomplete: "new-password" });
   const expires = expiry();
   const maximum = h("input", { type: "number", min: 1 });
-  const made = await ask({
-    title: t("Share {name}", { name: key }), action: t("Create link"),
+  const made = [];
+  const settings = () => ({ label: label.value || null, password: password.value || null, expires_at: inDays(expires.value), maximum_downloads: maximum.value ? Number(maximum.value) : null });
+  await ask({
+    title: keys.length === 1 ? t("Share {name}", { name: keys[0] }) : plural(keys.length, "Share {n} object", "Share {n} objects"),
+    action: keys.length === 1 ? t("Create link") : plural(keys.length, "Create {n} link", "Create {n} links"),
     content: [field(t("Label"), label, t("For you: who got this link.")), field(t("Password"), password, t("Optional. Send it another way than the link.")), field(t("Expires"), expires), field(t("Downloads allowed"), maximum, t("Optional. The link stops working afterwards."))],
-    submit: () => api.post(bucketPath(bucket, "object-shares", encodeKey(key)), {
-      label: label.value || null, password: password.value || null, expires_at: inDays(expires.value), maximum_downloads: maximum.value ? Number(maximum.value) : null,
-    }),
+    submit: async () => {
+      // After a failure, those that were made are not made again.
+      for (const key of keys.slice(made.length)) made.push(await api.post(bucketPath(bucket, "object-shares", encodeKey(key)), settings()));
+    },
   });
-  if (made) await showUrl(t("The link is ready"), copyField(t("Link"), made.url));
+  if (made.length === 0) return undefined;
+  if (made.length === 1) {
+    await showLink(t("The link is ready"), made[0].url);
+  } else {
+    const text = made.map(({ share, url }) => `${share.key}\n${url}`).join("\n\n");
+    const area = h("textarea", { rows: 10, readonly: true });
+    area.value = text;
+    await tell(plural(made.length, "{n} link is ready", "{n} links are ready"), [field(t("Links"), area), button(t("Copy all"), () => copyText(text))]);
+  }
   return made;
 }
+
+/** Asks for the settings of a share, creates it, and shows its URL. */
+export const createShare = (bucket, key) => createShares(bucket, [key]);
 
 /** Asks for the settings of an embed, creates it, and shows its snippet. */
 export async function createEmbed(bucket, key, contentType) {
@@ -49,7 +71,7 @@ export async function createEmbed(bucket, key, contentType) {
       label: label.value, allowed_origins: origins.value.split("\n").map((line) => line.trim()).filter(Boolean), disposition: disposition.value, expires_at: inDays(expires.value),
     }),
   });
-  if (made) await showUrl(t("The embed is ready"), [copyField(t("Address"), made.url), made.snippet && copyField(t("For the page"), made.snippet)]);
+  if (made) await tell(t("The embed is ready"), [copyField(t("Address"), made.url), made.snippet && copyField(t("For the page"), made.snippet)]);
   return made;
 }
 
@@ -59,7 +81,9 @@ export function linkTable(rows, changed, withObject = true) {
   const act = (task) => acting(task, changed);
   const copyUrl = async (row) => {
     try {
-      await copyText((await api.get(path(row, "url"))).url);
+      const { url } = await api.get(path(row, "url"));
+      await copyText(url);
+      if (row.kind === "share") await showLink(t("Copied."), url);
     } catch (error) {
       noticeError(error);
     }
@@ -71,8 +95,8 @@ export function linkTable(rows, changed, withObject = true) {
     if (await confirmed({ title: t("Delete link"), text: t("The link and its counts will be removed."), action: t("Delete link") })) await api.remove(path(row));
   });
   return table(t("Links"), [
-    { name: t("Link"), cell: (row) => [row.kind === "share" ? t("share") : t("embed"), " ", row.label && h("b", null, row.label), " ", tag(t(row.status), row.status === "active" ? "good" : "warn"), " ", row.password_protected && tag(t("password"))] },
-    withObject && { name: t("Object"), cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])) },
+    { name: t("Link"), cell: (row) => [row.label ? h("b", null, row.label) : h("span", { class: "muted" }, row.kind === "share" ? t("share") : t("embed")), " ", tag(t(row.status), row.status === "active" ? "good" : "warn"), " ", row.password_protected && tag(t("password"))] },
+    withObject && { name: t("Object"), kind: "wide", cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])) },
     { name: t("Created"), from: "medium", cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)] },
     { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
     { name: t("Downloads"), align: "end", from: "medium", cell: (row) => (row.maximum_downloads ? t("{n} of {maximum}", { n: count(row.access_count), maximum: count(row.maximum_downloads) }) : count(row.access_count)) },

@@ -2,7 +2,7 @@
 
 import { h, fill } from "./dom.js";
 import { t } from "./text.js";
-import { button, errorBox } from "./ui.js";
+import { button, errorBox, skeleton, SKELETON_AFTER } from "./ui.js";
 
 /**
  * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so far,
@@ -25,6 +25,7 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
   async function more() {
     const own = serial;
     fill(foot, h("span", { class: "muted" }, t("Loading…")));
+    const timer = setTimeout(() => own === serial && list.childElementCount === 0 && fill(list, skeleton()), SKELETON_AFTER);
     try {
       const page = await load(next);
       if (own !== serial) return;
@@ -41,7 +42,10 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
       }
     } catch (error) {
       if (error.name === "AbortError" || own !== serial) return;
+      if (list.querySelector(".skeleton")) fill(list);
       fill(foot, errorBox(error, more));
+    } finally {
+      clearTimeout(timer);
     }
   }
 

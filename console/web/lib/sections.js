@@ -5,6 +5,15 @@ import { h, fill } from "./dom.js";
 const MARGIN = "1500px";
 const sections = new WeakMap();
 
+const ROW_PIXELS = 37;
+
+function space(pixels) {
+  const cell = h("td", { colspan: 99 });
+  cell.style.padding = "0";
+  cell.style.height = `${pixels}px`;
+  return h("tr", { "aria-hidden": "true" }, cell);
+}
+
 const watch = new IntersectionObserver((entries) => {
   for (const { target, isIntersecting } of entries) {
     const own = sections.get(target);
@@ -14,19 +23,19 @@ const watch = new IntersectionObserver((entries) => {
     } else {
       // The focus must not get lost.
       if (target.contains(document.activeElement)) continue;
-      const space = h("td", { colspan: 99 });
-      space.style.padding = "0";
-      space.style.height = `${target.offsetHeight}px`;
-      fill(target, h("tr", { "aria-hidden": "true" }, space));
+      fill(target, space(target.offsetHeight));
     }
     own.isDrawn = isIntersecting;
   }
 }, { rootMargin: MARGIN });
 
-/** Makes a section of a table. `draw()` returns its rows, each time that they come near the screen. */
-export function section(draw) {
-  const made = h("tbody", null, draw());
-  sections.set(made, { draw, isDrawn: true });
+/**
+ * Makes a section of a table. `draw()` returns its rows, each time that they come near the screen. With the number of `rows`, it
+ * begins as space, of which the height is estimated.
+ */
+export function section(draw, rows) {
+  const made = h("tbody", null, rows === undefined ? draw() : space(rows * ROW_PIXELS));
+  sections.set(made, { draw, isDrawn: rows === undefined });
   watch.observe(made);
   return made;
 }

@@ -76,6 +76,11 @@ export function date(text) {
   return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
 }
 
+/** Returns a date without the time. */
+export function day(text) {
+  return new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(text));
+}
+
 export function exactDate(text) {
   return text ? new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
 }

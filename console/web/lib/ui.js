@@ -1,6 +1,6 @@
 // Parts that all views use: tables, dialogs, forms, notices, errors, copied texts.
 
-import { h, fill } from "./dom.js";
+import { h, fill, svg } from "./dom.js";
 import { t, date, exactDate, exactSize, size, when } from "./text.js";
 import { ApiError } from "./api.js";
 
@@ -9,10 +9,28 @@ export function sizeCell(bytes) {
   return h("span", { class: "number", title: bytes === null ? undefined : exactSize(bytes) }, size(bytes));
 }
 
-/** A time with the exact time on hover and focus. */
-export function timeCell(text, relative = false) {
+/** A time: within a day relative to now. The exact time is shown on hover and focus. */
+export function timeCell(text, relative = true) {
   if (!text) return h("span", { class: "muted" }, "–");
   return h("time", { datetime: text, title: exactDate(text) }, relative ? when(text) : date(text));
+}
+
+// Lines of 16 × 16, drawn in the colour of the text.
+const MARKS = {
+  folder: "M1.5 3.5h4l1.5 2h7.5v7.5h-13z",
+  file: "M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3",
+  text: "M3.5 1.5h6l3 3v10h-9zM9.5 1.5v3h3M5.5 8h5M5.5 11h5",
+  image: "M1.5 2.5h13v11h-13zM1.5 11l4-4 4 4M8.5 10l2-2 4 4M10.5 5.5v.01",
+  video: "M1.5 3.5h9v9h-9zM10.5 7l4-2.5v7l-4-2.5",
+  audio: "M5.5 12V3.5l7-1.5v8.5M5.5 12a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0M12.5 10.5a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0",
+  archive: "M2.5 4.5h11v9.5h-11zM1.5 2h13v2.5h-13zM6 7.5h4",
+};
+const KINDS = [[/^image\//, "image"], [/^video\//, "video"], [/^audio\//, "audio"], [/^text\/|json|xml|javascript|pdf/, "text"], [/zip|tar|compressed|zstd/, "archive"]];
+
+/** A small picture of a kind: `folder`, or a content type. */
+export function mark(kind) {
+  const name = kind in MARKS ? kind : KINDS.find(([type]) => type.test(kind))?.[1] ?? "file";
+  return svg("svg", { class: `mark ${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: MARKS[name] }));
 }
 
 export function tag(text, kind = "") {
@@ -77,16 +95,24 @@ export function emptyBox(text, ...actions) {
   return h("div", { class: "empty" }, h("p", null, text), actions);
 }
 
+/** Rows in place of what is being loaded. */
+export function skeleton() {
+  return h("div", { class: "skeleton", "aria-hidden": "true" }, [1, 2, 3, 4, 5, 6].map(() => h("div")));
+}
+
+/** How long nothing is shown before a skeleton is, in milliseconds. */
+export const SKELETON_AFTER = 150;
+
 /** Fills `place` with what `load` returns. Shows rows of a skeleton after a moment, and errors in place. */
 export async function loadInto(place, load) {
-  const skeleton = setTimeout(() => fill(place, h("div", { class: "skeleton", "aria-hidden": "true" }, [1, 2, 3, 4, 5].map(() => h("div")))), 150);
+  const timer = setTimeout(() => fill(place, skeleton()), SKELETON_AFTER);
   place.setAttribute("aria-busy", "true");
   try {
     const made = await load();
-    clearTimeout(skeleton);
+    clearTimeout(timer);
     if (made !== undefined) fill(place, made);
   } catch (error) {
-    clearTimeout(skeleton);
+    clearTimeout(timer);
     if (error?.name === "AbortError") return;
     fill(place, errorBox(error, () => loadInto(place, load)));
   } finally {
@@ -95,7 +121,7 @@ export async function loadInto(place, load) {
 }
 
 function styleOf(column) {
-  return [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : ""].join(" ").trim() || undefined;
+  return [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : "", column.kind ?? ""].join(" ").trim() || undefined;
 }
 
 /** Makes a row of a table. */
@@ -104,8 +130,8 @@ export function tableRow(columns, row, rowProperties) {
 }
 
 /**
- * Makes a table. Columns are `{name, cell(row), align?, from?}`; `from` is the width of the screen from which the column is
- * shown (`medium`, `wide`).
+ * Makes a table. Columns are `{name, cell(row), align?, from?, kind?}`; `from` is the width of the screen from which the column is
+ * shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`).
  */
 export function table(caption, columns, rows, rowProperties) {
   const heads = columns.map((column) => h("th", { scope: "col", class: styleOf(column) }, column.head ?? column.name));
@@ -137,14 +163,14 @@ export function select(options, value) {
 
 /**
  * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a promise of
- * what `submit` returned, or `undefined` if the dialog was cancelled.
+ * what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`: there is nothing to cancel.
  */
-export function ask({ title, content, action, danger = false, submit }) {
+export function ask({ title, content, action, danger = false, isNote = false, submit }) {
   const before = document.activeElement;
   return new Promise((resolve) => {
     const problem = h("div", { "aria-live": "assertive" });
     const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
-    const cancel = button(t("Cancel"), () => dialog.close());
+    const cancel = !isNote && button(t("Cancel"), () => dialog.close());
     let result;
     const form = h("form", {
       method: "dialog",
@@ -172,8 +198,13 @@ export function ask({ title, content, action, danger = false, submit }) {
     }, form);
     document.body.append(dialog);
     dialog.showModal();
-    form.querySelector("input, select, textarea")?.focus();
+    (form.querySelector("input:not([readonly]), select, textarea") ?? main).focus();
   });
+}
+
+/** Shows something in a dialog until the user has seen it. */
+export function tell(title, content) {
+  return ask({ title, content, action: t("Done"), isNote: true, submit: async () => true });
 }
 
 /** Asks for a confirmation. With `name`, that name must be typed. */
@@ -212,7 +243,7 @@ export function copyField(label, text) {
 
 /** The commands that do the same as this view. */
 export function commands(...lines) {
-  return h("aside", { class: "commands", "aria-label": t("The same on the command line") }, lines.map((line) => h("div", null, h("code", null, line), h("button", { type: "button", class: "link small", "aria-label": t("Copy command"), onclick: () => copyText(line) }, t("Copy")))));
+  return h("aside", { class: "commands", "aria-label": t("The same on the command line") }, lines.map((line) => h("div", null, h("code", null, line), h("button", { type: "button", class: "link small", "aria-label": t("Copy command"), title: line, onclick: () => copyText(line) }, t("Copy")))));
 }
 
 /** The head of a view: its title, small facts beside it, and its actions. */
@@ -222,6 +253,20 @@ export function viewHead(title, tags = [], total = "", actions = []) {
     actions.length > 0 && h("div", { class: "bar" }, actions),
   ];
 }
+
+let slashed = null;
+
+/** Lets `/` go to a field as long as it is shown. */
+export function onSlash(input) {
+  slashed = input;
+}
+
+addEventListener("keydown", (event) => {
+  if (event.key !== "/" || event.ctrlKey || event.altKey || event.metaKey || !slashed?.isConnected) return;
+  if (event.target.closest("input:not([type=checkbox]), textarea, select, dialog")) return;
+  event.preventDefault();
+  slashed.focus();
+});
 
 /** Quotes an argument for a shell. */
 export function quoted(text) {

@@ -1,23 +1,31 @@
 // The queue of uploads. It goes on while the user moves between views, and continues after lost connections and ended sessions.
 //
 // Files of up to one part are one request. Larger ones are sent in parts: a part that failed is sent again, and after a reload
-// the parts that the server has are not. What is needed for that is in IndexedDB, but not the file itself: it must be chosen
-// again.
+// the parts that the server has are not. Files that were chosen together are a batch: after a reload, the user chooses them
+// again, and those that arrived are not sent. What is needed for that is in IndexedDB (uploads-store.js), without the files.
 
 import { h, fill } from "./dom.js";
 import { api, ApiError, bucketPath, encodeKey, readError } from "./api.js";
-import { plural, size, t } from "./text.js";
-import { button, describe } from "./ui.js";
+import { count, plural, size, t } from "./text.js";
+import { button, describe, notice } from "./ui.js";
+import * as store from "./uploads-store.js";
 
 const WHOLE_BYTES_MAX = 8 << 20;
-const FILES_AT_ONCE = 3;
-const PARTS_AT_ONCE = 3;
+// Browsers have six connections to a server: one stays for the views.
+const REQUESTS_AT_ONCE = 5;
+const FILES_AT_ONCE = 5;
+const PARTS_AT_ONCE = 5;
 const ATTEMPTS_MAX = 8;
+const FAILED_SHOWN_MAX = 20;
+const RATE_SECONDS = 15;
 
 const queue = [];
-let running = 0;
+const active = new Set();
+const failed = new Set();
+const retries = [];
+let cursor = 0;
+let tally = { waiting: 0, active: 0, done: 0, failed: 0, cancelled: 0, bytes: 0, sent: 0 };
 let onFinished = () => {};
-let sheet = null;
 let isFolded = false;
 
 /** Sets what is called when an object was written: `(bucket, key)`. */
@@ -31,46 +39,73 @@ function typeOf(file) {
   return file.type || TYPES[file.name.split(".").pop().toLowerCase()] || "application/octet-stream";
 }
 
-// --- what is remembered ---
+// --- what is interrupted ---
 
-function database() {
-  return new Promise((resolve, reject) => {
-    const request = indexedDB.open("cairn-uploads", 1);
-    request.onupgradeneeded = () => request.result.createObjectStore("uploads", { keyPath: "id" });
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
-}
-
-async function stored(mode, act) {
-  try {
-    const open = await database();
-    return await new Promise((resolve, reject) => {
-      const request = act(open.transaction("uploads", mode).objectStore("uploads"));
-      request.onsuccess = () => resolve(request.result);
-      request.onerror = () => reject(request.error);
-    });
-  } catch {
-    // Without storage (a private window), an upload cannot be continued after a reload.
-    return undefined;
-  }
-}
-
-const remember = (entry) => stored("readwrite", (store) => store.put(entry));
-const forget = (id) => stored("readwrite", (store) => store.delete(id));
-
-/** Returns uploads of earlier visits that did not end. */
+/** Returns uploads and batches of earlier visits that did not end. */
 export async function unfinished() {
-  const all = (await stored("readonly", (store) => store.getAll())) ?? [];
-  return all.filter((entry) => !queue.some((item) => item.id === entry.id));
+  const { uploads, batches } = await store.interrupted();
+  const own = new Set(queue.flatMap((item) => [item.id, item.batch?.id]));
+  return [...batches, ...uploads.filter((entry) => !batches.some((batch) => batch.id === entry.batch))].filter((entry) => !own.has(entry.id));
 }
 
+/** Gives up what an earlier visit left. */
 export async function discard(entry) {
-  await forget(entry.id);
-  await api.remove(`/uploads/${entry.id}`).catch(() => {});
+  if (!entry.keys) {
+    await store.forgetUpload(entry.id);
+    await api.remove(`/uploads/${entry.id}`).catch(() => {});
+    return;
+  }
+  for (const upload of (await store.interrupted()).uploads) if (upload.batch === entry.id) await discard(upload);
+  await store.forgetBatch(entry.id);
+}
+
+/** Returns those of the chosen files that belong to a batch. */
+export function ofBatch(batch, files) {
+  const keys = new Set(batch.keys);
+  return files.filter(({ key }) => keys.has(key));
+}
+
+// The batch of an earlier visit that these files belong to, or a new one.
+async function batchOf(bucket, prefix, files) {
+  const { batches, uploads } = await store.interrupted();
+  for (const batch of batches) {
+    if (queue.some((item) => item.batch?.id === batch.id && (item.state === "active" || item.state === "waiting"))) continue;
+    if (batch.bucket === bucket && ofBatch(batch, files).length === files.length) {
+      const done = await store.doneIn(batch.id);
+      const left = files.filter(({ file, key }) => !done.has(key) || file.lastModified > batch.begun);
+      if (left.length < files.length) notice(plural(files.length - left.length, "{n} file was already uploaded.", "{n} files were already uploaded."));
+      await store.rememberBatch(batch);
+      return { batch: { ...batch, open: left.length }, left, uploads };
+    }
+  }
+  const batch = { id: `${Date.now()}-${Math.random()}`, bucket, prefix, keys: files.map(({ key }) => key), bytes: files.reduce((sum, { file }) => sum + file.size, 0), begun: Date.now() };
+  await store.rememberBatch(batch);
+  return { batch: { ...batch, open: files.length }, left: files, uploads };
+}
+
+function leaveBatch(item) {
+  if (!item.batch) return;
+  store.markDone(item.batch.id, item.key);
+  item.batch.open -= 1;
+  if (item.batch.open === 0) store.forgetBatch(item.batch.id);
 }
 
 // --- sending ---
+
+let free = REQUESTS_AT_ONCE;
+const waiters = [];
+
+/** Runs a task when there is a connection for it. */
+async function connected(task) {
+  if (free > 0) free -= 1;
+  else await new Promise((resolve) => waiters.push(resolve));
+  try {
+    return await task();
+  } finally {
+    if (waiters.length > 0) waiters.shift()();
+    else free += 1;
+  }
+}
 
 function wait(milliseconds, signal) {
   return new Promise((resolve, reject) => {
@@ -97,7 +132,8 @@ async function persistently(item, task) {
 
 /** Sends bytes with progress. `fetch` cannot report how much was sent. */
 function sendBytes(item, path, body, headers, report) {
-  return persistently(item, () => new Promise((resolve, reject) => {
+  return persistently(item, () => connected(() => new Promise((resolve, reject) => {
+    if (item.abort.signal.aborted) return reject(new DOMException("", "AbortError"));
     const request = new XMLHttpRequest();
     const stop = () => request.abort();
     item.abort.signal.addEventListener("abort", stop, { once: true });
@@ -117,8 +153,8 @@ function sendBytes(item, path, body, headers, report) {
       }
       reject(await readError(new Response(request.responseText, { status: request.status })));
     };
-    request.send(body);
-  }));
+    return request.send(body);
+  })));
 }
 
 async function sendWhole(item) {
@@ -127,14 +163,26 @@ async function sendWhole(item) {
   await sendBytes(item, bucketPath(item.bucket, "object", encodeKey(item.key)), item.file, headers, (sent) => progress(item, sent));
 }
 
+// Returns the state of the upload of an item. One that the server has removed since is begun anew.
+async function begunUpload(item) {
+  const { file } = item;
+  if (item.id) {
+    try {
+      return await persistently(item, () => api.get(`/uploads/${item.id}`));
+    } catch (error) {
+      if (error.code !== "UPLOAD_NOT_FOUND") throw error;
+      await store.forgetUpload(item.id);
+    }
+  }
+  const begun = await persistently(item, () => api.post("/uploads", { bucket: item.bucket, key: item.key, size: file.size, content_type: typeOf(file), if_absent: item.ifAbsent }));
+  item.id = begun.id;
+  return { ...begun, parts: [] };
+}
+
 async function sendInParts(item) {
   const { file } = item;
-  if (!item.id) {
-    const begun = await persistently(item, () => api.post("/uploads", { bucket: item.bucket, key: item.key, size: file.size, content_type: typeOf(file), if_absent: item.ifAbsent }));
-    item.id = begun.id;
-    await remember({ id: item.id, bucket: item.bucket, key: item.key, name: file.name, size: file.size, modified: file.lastModified });
-  }
-  const found = await persistently(item, () => api.get(`/uploads/${item.id}`));
+  const found = await begunUpload(item);
+  await store.rememberUpload({ id: item.id, bucket: item.bucket, key: item.key, name: file.name, size: file.size, modified: file.lastModified, batch: item.batch?.id });
   const held = new Set(found.parts.map((part) => part.number));
   const total = Math.ceil(file.size / found.part_bytes);
   const sent = new Map(found.parts.map((part) => [part.number, part.size]));
@@ -154,46 +202,77 @@ async function sendInParts(item) {
   item.note = t("Completing…");
   changed();
   await persistently(item, () => api.post(`/uploads/${item.id}/complete`));
-  await forget(item.id);
+  await store.forgetUpload(item.id);
+}
+
+function become(item, state) {
+  tally[item.state] -= 1;
+  tally[state] += 1;
+  active.delete(item);
+  failed.delete(item);
+  if (state === "active") active.add(item);
+  if (state === "failed") failed.add(item);
+  if (state === "cancelled") {
+    tally.bytes -= item.file.size;
+    tally.sent -= item.sent;
+  }
+  item.state = state;
+  changed();
 }
 
 async function run(item) {
-  running += 1;
-  item.state = "active";
-  changed();
+  become(item, "active");
   try {
     await (item.file.size > WHOLE_BYTES_MAX || item.id ? sendInParts(item) : sendWhole(item));
-    item.state = "done";
-    item.sent = item.file.size;
+    progress(item, item.file.size);
+    become(item, "done");
+    leaveBatch(item);
     onFinished(item.bucket, item.key);
   } catch (error) {
-    item.state = error.name === "AbortError" ? "cancelled" : "failed";
-    item.error = item.state === "failed" ? describe(error) : "";
+    item.error = error.name === "AbortError" ? "" : describe(error);
+    become(item, item.error ? "failed" : "cancelled");
     item.abort.abort();
-    if (item.state === "cancelled" && item.id) await discard(item);
+    if (item.state === "cancelled") {
+      leaveBatch(item);
+      if (item.id) await discard({ id: item.id });
+    }
   }
   item.note = "";
-  running -= 1;
   changed();
   next();
 }
 
 function next() {
-  while (running < FILES_AT_ONCE) {
-    const item = queue.find((candidate) => candidate.state === "waiting");
-    if (!item) return;
-    run(item);
+  while (active.size < FILES_AT_ONCE) {
+    const item = retries.shift() ?? queue[cursor++];
+    if (!item) {
+      cursor = queue.length;
+      return;
+    }
+    if (item.state === "waiting") run(item);
   }
 }
 
-/** Adds files: `[{file, key}]`. `ifAbsent` keeps objects that exist. `id` continues an earlier upload. */
-export function add(bucket, files, { ifAbsent = false, id = null } = {}) {
+const isOpen = () => tally.active + tally.waiting > 0;
+
+function clear(kept) {
+  queue.splice(0, queue.length, ...kept);
+  cursor = queue.length;
+  samples = [];
+  tally = { waiting: 0, active: 0, done: 0, failed: kept.length, cancelled: 0, bytes: kept.reduce((sum, item) => sum + item.file.size, 0), sent: kept.reduce((sum, item) => sum + item.sent, 0) };
+}
+
+/** Adds files: `[{file, key}]`. `ifAbsent` keeps objects that exist. `id` continues an earlier upload of one file. */
+export async function add(bucket, files, { ifAbsent = false, id = null, prefix = "" } = {}) {
+  const { batch, left, uploads } = files.length > 1 ? await batchOf(bucket, prefix, files) : { left: files, uploads: [] };
+  if (left.length === 0 && batch) await store.forgetBatch(batch.id);
   // Counts begin anew with each batch.
-  if (!queue.some((item) => item.state === "active" || item.state === "waiting")) {
-    for (let index = queue.length - 1; index >= 0; index -= 1) if (queue[index].state !== "failed") queue.splice(index, 1);
-  }
-  for (const { file, key } of files) {
-    queue.push({ bucket, key, file, ifAbsent, id, state: "waiting", sent: 0, note: "", error: "", abort: new AbortController() });
+  if (!isOpen()) clear([...failed]);
+  for (const { file, key } of left) {
+    const earlier = uploads.find((entry) => entry.bucket === bucket && entry.key === key && entry.size === file.size && entry.modified === file.lastModified);
+    queue.push({ bucket, key, file, ifAbsent, id: id ?? earlier?.id ?? null, batch, state: "waiting", sent: 0, note: "", error: "", abort: new AbortController() });
+    tally.waiting += 1;
+    tally.bytes += file.size;
   }
   isFolded = false;
   changed();
@@ -201,28 +280,34 @@ export function add(bucket, files, { ifAbsent = false, id = null } = {}) {
 }
 
 function cancel(item) {
-  const wasWaiting = item.state === "waiting";
   item.abort.abort(new DOMException("", "AbortError"));
-  if (wasWaiting) item.state = "cancelled";
-  changed();
+  // What is being sent ends by itself.
+  if (item.state === "waiting" || item.state === "failed") {
+    become(item, "cancelled");
+    leaveBatch(item);
+  }
 }
 
 function again(item) {
-  Object.assign(item, { state: "waiting", error: "", abort: new AbortController() });
-  changed();
+  become(item, "waiting");
+  Object.assign(item, { error: "", abort: new AbortController() });
+  retries.push(item);
   next();
 }
 
 addEventListener("beforeunload", (event) => {
-  if (queue.some((item) => item.state === "active" || item.state === "waiting")) event.preventDefault();
+  if (isOpen()) event.preventDefault();
 });
 
 // --- the sheet ---
 
 let scheduled = false;
+let samples = [];
 
 function progress(item, sent) {
-  item.sent = Math.min(sent, item.file.size);
+  const now = Math.min(sent, item.file.size);
+  tally.sent += now - item.sent;
+  item.sent = now;
   changed();
 }
 
@@ -235,36 +320,89 @@ function changed() {
   }, 100);
 }
 
-const SHOWN_MAX = 50;
+// How long the rest takes at the rate of the last seconds.
+function timeLeft() {
+  const now = performance.now() / 1000;
+  samples.push([now, tally.sent]);
+  while (samples.length > 2 && now - samples[0][0] > RATE_SECONDS) samples.shift();
+  const [[begun, before]] = samples;
+  const rate = (tally.sent - before) / (now - begun);
+  if (now - begun < 1 || !(rate > 0)) return "";
+  const seconds = (tally.bytes - tally.sent) / rate;
+  if (seconds < 60) return t("{n} s left", { n: Math.ceil(seconds) });
+  return seconds < 5400 ? t("{n} min left", { n: Math.ceil(seconds / 60) }) : t("{n} h left", { n: Math.round(seconds / 3600) });
+}
+
+let sheet = null;
+let parts;
+
+function makeSheet() {
+  parts = {
+    title: h("b"), figures: h("span", { class: "muted number" }), said: h("span", { class: "hidden", role: "status" }), bar: h("progress"), list: h("ul"), foot: h("footer"),
+    fold: h("button", { type: "button", class: "icon", onclick: () => { isFolded = !isFolded; drawSheet(); } }),
+    close: h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => { failed.clear(); clear([]); drawSheet(); } }, "×"),
+    waiting: h("span"), cancelAll: button(t("Cancel all"), () => { for (const item of [...queue]) if (["waiting", "active"].includes(item.state)) cancel(item); }, "link small"),
+    retryAll: button(t("Try all again"), () => { for (const item of [...failed]) again(item); }, "link small"),
+    hint: h("p", null, t("You can go on working here. If this page is closed, choose the same files again: only what is missing is sent.")),
+  };
+  fill(parts.foot, h("div", null, parts.waiting, parts.retryAll, parts.cancelAll), parts.hint);
+  sheet = h("section", { class: "sheet", "aria-label": t("Uploads") }, h("header", null, h("div", null, parts.title, parts.figures, parts.fold, parts.close), parts.bar, parts.said), parts.list, parts.foot);
+}
+
+// A row is made once and changed in place, so that the focus stays.
+function rowOf(item) {
+  item.row ??= {
+    figures: h("span", { class: "muted small number" }), bar: h("progress", { max: item.file.size || 1, "aria-label": item.key }), note: h("p"),
+    retry: button(t("Try again"), () => again(item), "link small"), stop: h("button", { type: "button", class: "icon", "aria-label": t("Cancel {name}", { name: item.key }), title: t("Cancel"), onclick: () => cancel(item) }, "×"),
+  };
+  const { figures, bar, note, retry, stop } = item.row;
+  item.row.whole ??= h("li", null, h("span", { title: item.key }, item.key), figures, h("span", null, retry, stop), bar, note);
+  figures.textContent = t("{sent} of {size}", { sent: size(item.sent), size: size(item.file.size) });
+  bar.value = item.sent;
+  bar.className = item.error ? "bad" : "";
+  note.hidden = !(item.error || item.note);
+  note.className = item.error ? "bad small" : "muted small";
+  note.textContent = item.error || item.note;
+  retry.hidden = !item.error;
+  return item.row.whole;
+}
 
 function drawSheet() {
-  sheet ??= h("section", { class: "sheet", "aria-label": t("Uploads") });
   document.documentElement.classList.toggle("has-sheet", queue.length > 0);
-  if (queue.length === 0) return sheet.remove();
+  if (queue.length === 0) return sheet?.remove();
+  if (!sheet) makeSheet();
   if (!sheet.isConnected) document.body.append(sheet);
-  const of = (...states) => queue.filter((item) => states.includes(item.state));
-  const open = of("active", "waiting");
-  const bytes = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
-  const all = bytes(queue, (item) => item.file.size) || 1;
-  const percent = Math.floor((bytes(queue, (item) => item.sent) / all) * 100);
-  const failed = of("failed").length;
-  const title = open.length > 0
-    ? plural(open.length, "Uploading {n} file", "Uploading {n} files")
-    : failed > 0 ? plural(failed, "{n} upload failed", "{n} uploads failed") : plural(of("done").length, "{n} file uploaded", "{n} files uploaded");
-  const row = (item) => h("li", null,
-    h("div", null, h("span", null, item.key), h("span", { class: "muted small number" }, item.state === "done" ? t("done") : t("{sent} of {size}", { sent: size(item.sent), size: size(item.file.size) }))),
-    item.state !== "cancelled" && h("progress", { max: item.file.size || 1, value: item.state === "done" ? item.file.size || 1 : item.sent, "aria-label": item.key }),
-    (item.note || item.error) && h("p", { class: item.error ? "bad small" : "muted small" }, item.error || item.note),
-    h("div", null, h("span"), item.state === "failed" && button(t("Try again"), () => again(item), "link"),
-      (item.state === "active" || item.state === "waiting") && h("button", { type: "button", class: "link", "aria-label": t("Cancel {name}", { name: item.key }), onclick: () => cancel(item) }, t("Cancel"))));
-  const shown = [...of("failed"), ...of("active"), ...of("waiting"), ...of("done")].slice(0, SHOWN_MAX);
-  const focused = sheet.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent : null;
-  fill(sheet,
-    h("header", null, h("b", null, title), open.length > 0 && h("span", { class: "muted" }, `${percent} %`),
-      h("button", { type: "button", class: "icon", "aria-expanded": String(!isFolded), "aria-label": isFolded ? t("Show uploads") : t("Hide uploads"), onclick: () => { isFolded = !isFolded; drawSheet(); } }, isFolded ? "▴" : "▾"),
-      open.length === 0 && h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => { queue.length = 0; drawSheet(); } }, "×")),
-    !isFolded && h("ul", null, shown.map(row)));
-  if (focused) [...sheet.querySelectorAll("button")].find((found) => (found.getAttribute("aria-label") ?? found.textContent) === focused)?.focus();
+  const open = tally.active + tally.waiting;
+  const { title, figures, said, bar, list, foot, fold, close, waiting, cancelAll, retryAll, hint } = parts;
+  title.textContent = open > 0
+    ? plural(open, "Uploading {n} file", "Uploading {n} files")
+    : tally.failed > 0 ? plural(tally.failed, "{n} upload failed", "{n} uploads failed") : plural(tally.done, "{n} file uploaded", "{n} files uploaded");
+  const percent = `${Math.floor((tally.sent / (tally.bytes || 1)) * 100)} %`;
+  figures.textContent = open > 0 ? [percent, timeLeft()].filter(Boolean).join(" · ") : "";
+  const end = open > 0 ? "" : title.textContent;
+  if (said.textContent !== end) said.textContent = end;
+  bar.max = tally.bytes || 1;
+  bar.value = tally.sent;
+  bar.setAttribute("aria-label", title.textContent);
+  bar.hidden = open === 0;
+  fold.textContent = isFolded ? "▴" : "▾";
+  fold.setAttribute("aria-expanded", String(!isFolded));
+  fold.setAttribute("aria-label", isFolded ? t("Show uploads") : t("Hide uploads"));
+  fold.hidden = open + failed.size === 0;
+  close.hidden = open > 0;
+  const rows = [...[...failed].slice(0, FAILED_SHOWN_MAX), ...active].map(rowOf);
+  // A click on what moves would hit something else, so rows are only moved when there are others.
+  if (rows.length !== list.children.length || rows.some((row, index) => row !== list.children[index])) {
+    const focused = document.activeElement;
+    list.replaceChildren(...rows);
+    if (sheet.contains(focused)) focused.focus();
+  }
+  list.hidden = isFolded || rows.length === 0;
+  foot.hidden = isFolded || (open < 2 && failed.size < 2);
+  waiting.textContent = [tally.waiting > 0 && t("{n} waiting", { n: count(tally.waiting) }), tally.done > 0 && t("{n} uploaded", { n: count(tally.done) }), failed.size > 0 && t("{n} failed", { n: count(failed.size) })].filter(Boolean).join(" · ");
+  cancelAll.hidden = open < 2;
+  retryAll.hidden = failed.size < 2;
+  hint.hidden = open === 0;
 }
 
 // --- files from drops ---
@@ -291,9 +429,12 @@ async function walk(entry, path, found) {
 /** Returns all files of a drop, with those in folders, below a prefix. */
 export async function dropped(transfer, prefix) {
   // The list is emptied as soon as the event has been handled.
-  const entries = [...transfer.items].filter((item) => item.kind === "file").map((item) => item.webkitGetAsEntry());
+  const items = [...transfer.items].filter((item) => item.kind === "file").map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
   const found = [];
-  for (const entry of entries) if (entry) await walk(entry, prefix, found);
+  for (const item of items) {
+    if (item instanceof File) found.push({ file: item, key: prefix + item.name });
+    else if (item) await walk(item, prefix, found);
+  }
   return found;
 }
 

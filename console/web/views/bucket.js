@@ -2,14 +2,18 @@
 
 import { h, fill } from "../lib/dom.js";
 import { api, bucketPath, encodeKey, withQuery } from "../lib/api.js";
-import { count, plural, size, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, link, notice, noticeError, quoted, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
+import { count, date, day, plural, size, t } from "../lib/text.js";
+import { ask, button, commands, confirmed, emptyBox, field, link, mark, notice, noticeError, onSlash, quoted, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
+import { createShares } from "../lib/links.js";
 import { pages } from "../lib/pages.js";
 import { section } from "../lib/sections.js";
-import { add, chosen, discard, dropped, unfinished, whenUploaded } from "../lib/uploads.js";
+import { add, chosen, discard, dropped, ofBatch, unfinished, whenUploaded } from "../lib/uploads.js";
 import { draw, go, mayStore, place } from "../main.js";
 
 const PAGE = 200;
+// Browsers ask before they save many files.
+const AT_ONCE_MAX = 50;
+const BETWEEN_DOWNLOADS = 300;
 
 /** Returns the path of a prefix as links. */
 export function crumbs(bucket, prefix, last) {
@@ -18,6 +22,7 @@ export function crumbs(bucket, prefix, last) {
   parts.forEach((part, index) => {
     made.push(" / ", link(part || "∅", place("bucket", [bucket], { prefix: `${parts.slice(0, index + 1).join("/")}/` })));
   });
+  if (last === undefined) made.push(h("b", null, made.pop()));
   if (last !== undefined) made.push(" / ", h("b", null, last || "∅"));
   return made;
 }
@@ -62,6 +67,13 @@ export async function undelete(bucket, key) {
   if (marker) await api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: marker.version_id }));
 }
 
+async function downloadAll(bucket, keys) {
+  for (const key of keys) {
+    link("", contentPath(bucket, key), { download: "" }).click();
+    await new Promise((resolve) => setTimeout(resolve, BETWEEN_DOWNLOADS));
+  }
+}
+
 async function newFolder(bucket, prefix) {
   const name = h("input", { type: "text", required: true, autocomplete: "off" });
   await ask({
@@ -71,24 +83,40 @@ async function newFolder(bucket, prefix) {
   });
 }
 
-function unfinishedBox(bucket, entries) {
+function unfinishedBox(bucket, entries, changed) {
   const mine = entries.filter((entry) => entry.bucket === bucket);
   if (mine.length === 0) return null;
-  const row = (entry) => {
+  const other = () => notice(t("This is another file: size and date differ."), undefined, "bad");
+  const fileRow = (entry) => {
     const input = h("input", { type: "file", class: "hidden", "aria-label": t("Choose {name} again", { name: entry.name }), onchange: () => {
       const [file] = input.files;
-      if (file && file.size === entry.size && file.lastModified === entry.modified) add(bucket, [{ file, key: entry.key }], { id: entry.id });
-      else notice(t("This is another file: size and date differ."), undefined, "bad");
+      if (file && file.size === entry.size && file.lastModified === entry.modified) add(bucket, [{ file, key: entry.key }], { id: entry.id }).then(changed);
+      else other();
     } });
-    return h("li", null, entry.key, " ", h("span", { class: "muted" }, size(entry.size)), " ", input, button(t("Choose the file again"), () => input.click(), "link"), button(t("Discard"), async () => { await discard(entry); draw(); }, "link"));
+    return h("li", null, h("span", null, entry.key, " ", h("span", { class: "muted" }, size(entry.size))), input, button(t("Choose the file again"), () => input.click(), "link"), button(t("Discard"), () => discard(entry).then(changed), "link"));
   };
-  return h("div", { class: "problem" }, h("p", null, plural(mine.length, "{n} upload was interrupted. Choose the file again to continue it.", "{n} uploads were interrupted. Choose the files again to continue them.")), h("ul", null, mine.map(row)));
+  // One click for all files of a folder: what has arrived is not sent again.
+  const batchRow = (batch) => {
+    const names = batch.keys.map((key) => key.slice(batch.prefix.length));
+    const folder = names.every((name) => name.includes("/")) ? names[0].split("/")[0] : "";
+    const input = h("input", { type: "file", class: "hidden", webkitdirectory: Boolean(folder), multiple: !folder, "aria-label": folder ? t("Choose {name} again", { name: folder }) : t("Choose the files again"), onchange: () => {
+      const files = ofBatch(batch, chosen(input, batch.prefix));
+      if (files.length > 0) add(bucket, files, { prefix: batch.prefix }).then(changed);
+      else notice(t("None of these files is missing here."), undefined, "bad");
+    } });
+    const missing = t("{left} of {n} files are missing", { left: count(batch.left), n: count(batch.keys.length) });
+    return h("li", null, h("span", null, batch.prefix, folder && `${folder}/`, " ", h("span", { class: "muted" }, missing)), input,
+      button(folder ? t("Choose the folder again") : t("Choose the files again"), () => input.click(), "link"), button(t("Discard"), () => discard(batch).then(changed), "link"));
+  };
+  return h("div", { class: "problem interrupted" }, h("p", null, plural(mine.length, "{n} upload was interrupted. Choose the file again to continue it.", "{n} uploads were interrupted. Choose the files again to continue them.")), h("ul", null, mine.map((entry) => (entry.keys ? batchRow(entry) : fileRow(entry)))));
 }
 
 export async function show(view, { parts: [bucket], parameters }) {
   const prefix = parameters.get("prefix") ?? "";
-  const [info, earlier] = await Promise.all([api.get(bucketPath(bucket)), unfinished()]);
+  const info = await api.get(bucketPath(bucket));
   const isVersioned = info.versioning === "Enabled";
+  const interrupted = h("div");
+  const drawInterrupted = async () => fill(interrupted, unfinishedBox(bucket, await unfinished(), drawInterrupted));
   const selected = new Set();
   const selection = h("span", { class: "end" });
 
@@ -97,10 +125,11 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   async function upload(list) {
     if (list.length === 0) return;
-    add(bucket, list, { ifAbsent: keep.checked });
+    await add(bucket, list, { ifAbsent: keep.checked, prefix });
+    await drawInterrupted();
   }
   const keep = h("input", { type: "checkbox" });
-  const filter = h("input", { type: "search", class: "filter", placeholder: t("Jump to a prefix"), "aria-label": t("Jump to a prefix"), value: "" });
+  const filter = h("input", { type: "search", placeholder: t("Jump to a prefix"), "aria-label": t("Jump to a prefix"), value: "" });
   filter.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && filter.value) go("bucket", [bucket], { prefix: prefix + filter.value });
   });
@@ -119,20 +148,38 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   function drawSelection() {
     const keys = [...selected];
-    fill(selection, keys.length > 0 && [
-      plural(keys.length, "{n} selected", "{n} selected"),
-      mayStore() && button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
-      button(t("Clear"), () => selectShown(false)),
+    fill(selection, keys.length === 0 ? mayStore() && h("label", { class: "check" }, keep, t("Keep existing objects")) : [
+      h("span", { class: "muted" }, plural(keys.length, "{n} selected", "{n} selected")),
+      keys.length <= AT_ONCE_MAX && [button(t("Download"), () => downloadAll(bucket, keys)), button(t("Share"), () => createShares(bucket, keys).then((made) => made && markShared()))],
+      button(t("Delete"), () => removeAll(bucket, keys, isVersioned), "danger"),
+      button(t("Clear"), () => selectShown(false), "quiet"),
     ]);
   }
+
+  // The list does not know links, so they are marked when they have been read: those of the latest thousand.
+  const shared = new Set();
+  async function markShared() {
+    try {
+      for (const { key } of (await api.get("/api/v1/shares", { bucket, status: "active", limit: 1000 })).shares) shared.add(key);
+      for (const place of place_.querySelectorAll("[data-key]")) fill(place, shared.has(place.dataset.key) && tag(t("shared")));
+    } catch {
+      // The objects are there without marks, too.
+    }
+  }
+
+  const tagsOf = (row) => [
+    row.retention && new Date(row.retention.retain_until) > Date.now() && h("span", { class: "tag", title: date(row.retention.retain_until) }, t("locked until {date}", { date: day(row.retention.retain_until) })),
+    row.legal_hold && tag(t("legal hold"), "warn"),
+    h("span", { "data-key": row.key }, shared.has(row.key) && tag(t("shared"))),
+  ];
 
   function rowOf(row) {
     if (row.prefix !== undefined) {
       const name = row.prefix.slice(prefix.length);
-      return { ...row, name, cell: link(name, place("bucket", [bucket], { prefix: row.prefix })) };
+      return { ...row, name, cell: () => h("div", { class: "name" }, mark("folder"), link(name, place("bucket", [bucket], { prefix: row.prefix }), { class: "folder" })) };
     }
     const name = row.key.slice(prefix.length);
-    return { ...row, name, cell: link(name || "∅", place("object", [bucket, row.key])) };
+    return { ...row, name, cell: () => h("div", { class: "name" }, mark(row.content_type), h("span", null, link(name || "∅", place("object", [bucket, row.key])), tagsOf(row))) };
   }
 
   const check = (row) => row.key !== undefined && mayStore() && h("input", {
@@ -146,12 +193,12 @@ export async function show(view, { parts: [bucket], parameters }) {
   });
   const checkAll = mayStore() && h("input", { type: "checkbox", "aria-label": t("Select all shown"), onchange: (event) => selectShown(event.target.checked) });
   const columns = [
-    { name: t("Selection"), head: checkAll || h("span", { class: "hidden" }, t("Selection")), cell: check },
-    { name: t("Name"), cell: (row) => row.cell },
+    { name: t("Selection"), kind: "box", head: checkAll || h("span", { class: "hidden" }, t("Selection")), cell: check },
+    { name: t("Name"), cell: (row) => row.cell() },
     { name: t("Size"), align: "end", cell: (row) => (row.key === undefined ? "–" : sizeCell(row.size)) },
-    { name: t("Modified"), from: "medium", cell: (row) => (row.key === undefined ? "" : timeCell(row.last_modified)) },
-    { name: t("Type"), from: "wide", cell: (row) => (row.key === undefined ? h("span", { class: "muted" }, t("prefix")) : row.content_type) },
-    { name: t("Download"), head: h("span", { class: "hidden" }, t("Download")), align: "end", from: "medium", cell: (row) => row.key !== undefined && mayStore() && link("⤓", contentPath(bucket, row.key), { download: "", "aria-label": t("Download {name}", { name: row.key }), title: t("Download") }) },
+    { name: t("Modified"), kind: "quiet", from: "medium", cell: (row) => (row.key === undefined ? "" : timeCell(row.last_modified)) },
+    { name: t("Type"), kind: "quiet", from: "wide", cell: (row) => (row.key === undefined ? t("prefix") : row.content_type) },
+    { name: t("Download"), kind: "box", head: h("span", { class: "hidden" }, t("Download")), align: "end", from: "medium", cell: (row) => row.key !== undefined && mayStore() && link("⤓", contentPath(bucket, row.key), { download: "", "aria-label": t("Download {name}", { name: row.key }), title: t("Download") }) },
   ];
 
   const grown = (element, rows) => {
@@ -169,14 +216,13 @@ export async function show(view, { parts: [bucket], parameters }) {
     mayStore() && h("button", { type: "button", class: "main", onclick: () => files.click() }, t("Upload files")),
     mayStore() && button(t("Upload folder"), () => folder.click()),
     mayStore() && button(t("New folder"), () => newFolder(bucket, prefix)),
-    link(t("Settings"), place("settings", [bucket]), { class: "button" }),
-    filter,
-    mayStore() && h("label", { class: "check" }, keep, t("Keep existing objects")),
+    h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/")),
     selection, mayStore() && [files, folder],
   ];
   const cli = [`cairn object list ${quoted(`${bucket}/${prefix}`)}`, `aws s3 ls ${quoted(`s3://${bucket}/${prefix}`)} --endpoint-url $AWS_ENDPOINT_URL`];
-  const total = t("{objects} objects · {size}, exact", { objects: count(info.usage.objects), size: size(info.usage.bytes) });
-  fill(view, viewHead(crumbs(bucket, prefix), tags, total, actions), unfinishedBox(bucket, earlier), place_, commands(...cli));
+  const total = [t("{objects} objects · {size}, exact", { objects: count(info.usage.objects), size: size(info.usage.bytes) }), " · ", link(t("Settings"), place("settings", [bucket]))];
+  drawSelection();
+  fill(view, viewHead(crumbs(bucket, prefix), tags, total, actions), interrupted, place_, commands(...cli));
 
   const list = pages(place_, {
     automatic: true,
@@ -192,6 +238,7 @@ export async function show(view, { parts: [bucket], parameters }) {
   });
 
   // The whole view takes drops.
+  view.dataset.drop = t("Drop to upload to {name}", { name: `${bucket}/${prefix}` });
   const over = (event) => {
     if (!mayStore() || ![...event.dataTransfer.types].includes("Files")) return;
     event.preventDefault();
@@ -212,21 +259,22 @@ export async function show(view, { parts: [bucket], parameters }) {
       ArrowDown: row.nextElementSibling ?? row.parentElement.nextElementSibling?.firstElementChild,
       ArrowUp: row.previousElementSibling ?? row.parentElement.previousElementSibling?.lastElementChild,
     }[event.key];
-    if (event.key === "/") filter.focus();
-    else if (to) (to.querySelector("input") ?? to.querySelector("a"))?.focus();
+    if (to) (to.querySelector("input") ?? to.querySelector("a"))?.focus();
     else if (row && event.key === "Enter" && event.target.matches("input")) row.querySelector("a").click();
     else if (event.key === "Delete" && row && selected.size > 0 && mayStore()) removeAll(bucket, [...selected], isVersioned);
     else return;
     event.preventDefault();
   };
   addEventListener("keydown", keys);
+  onSlash(filter);
   let timer;
   whenUploaded((where, key) => {
     if (where !== bucket || !key.startsWith(prefix)) return;
     clearTimeout(timer);
     timer = setTimeout(() => selected.size === 0 && list.reload(), 500);
   });
-  await list.ready;
+  await Promise.all([list.ready, drawInterrupted()]);
+  markShared();
   return () => {
     list.stop();
     removeEventListener("keydown", keys);

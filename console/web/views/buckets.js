@@ -1,10 +1,11 @@
 // Buckets: list, creation, deletion.
 
-import { h } from "../lib/dom.js";
+import { debounce, h } from "../lib/dom.js";
 import { api, bucketPath } from "../lib/api.js";
-import { count, plural, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, notice, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
-import { draw, go, mayStore, place } from "../main.js";
+import { count, plural, size, t } from "../lib/text.js";
+import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, mark, notice, onSlash, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
+import { section } from "../lib/sections.js";
+import { draw, go, mayStore, place, setCount } from "../main.js";
 
 async function create() {
   const name = h("input", { type: "text", required: true, minlength: 3, maxlength: 63, autocomplete: "off", spellcheck: "false" });
@@ -26,6 +27,8 @@ async function create() {
   if (made) go("bucket", [made.name]);
 }
 
+const SECTION = 100;
+
 /** Deletes an empty bucket. */
 export async function removeBucket(name) {
   const contents = await api.get(bucketPath(name, "contents"));
@@ -42,29 +45,35 @@ export async function removeBucket(name) {
 export async function show(view) {
   await loadInto(view, async () => {
     const { buckets } = await api.get("/api/v1/buckets");
-    const filter = h("input", { type: "search", class: "filter", placeholder: t("Filter"), "aria-label": t("Filter buckets") });
+    setCount("buckets", count(buckets.length));
+    const filter = h("input", { type: "search", placeholder: t("Filter"), "aria-label": t("Filter buckets") });
     const list = h("div");
     const columns = [
-      { name: t("Name"), cell: (row) => [link(row.name, place("bucket", [row.name])), " ", row.versioning === "Enabled" && tag(t("versions")), " ", row.object_lock && tag(t("object lock"))] },
+      { name: t("Name"), cell: (row) => h("div", { class: "name" }, mark("archive"), h("span", null, link(row.name, place("bucket", [row.name])), row.versioning === "Enabled" && tag(t("versions")), row.object_lock && tag(t("object lock")), row.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(row.quota.bytes.bytes) })))) },
       { name: t("Objects"), align: "end", cell: (row) => count(row.usage.objects) },
       { name: t("Size"), align: "end", cell: (row) => sizeCell(row.usage.bytes) },
-      { name: t("Created"), from: "medium", cell: (row) => timeCell(row.created_at) },
+      { name: t("Created"), kind: "quiet", from: "medium", cell: (row) => timeCell(row.created_at) },
       { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", from: "medium", cell: (row) => mayStore() && h("div", { class: "row-actions" },
         link(t("Settings"), place("settings", [row.name]), { "aria-label": t("Settings of {name}", { name: row.name }) }),
         h("button", { type: "button", class: "link danger", "aria-label": t("Delete bucket {name}", { name: row.name }), onclick: async () => (await removeBucket(row.name)) && draw() }, t("Delete"))) },
     ];
-    const LIMIT = 500;
+    // Rows far from the screen are not kept, so thousands of buckets are as quick as ten.
     const update = () => {
       const wanted = buckets.filter((bucket) => bucket.name.includes(filter.value.trim().toLowerCase()));
-      const rest = wanted.length - LIMIT;
-      list.replaceChildren(
-        buckets.length === 0 ? emptyBox(t("No buckets yet."), mayStore() && button(t("Create a bucket"), create, "main")) : table(t("Buckets"), columns, wanted.slice(0, LIMIT)),
-        rest > 0 ? h("p", { class: "muted" }, plural(rest, "{n} more bucket: filter by name.", "{n} more buckets: filter by name.")) : "",
-      );
+      if (buckets.length === 0) return list.replaceChildren(emptyBox(t("No buckets yet."), mayStore() && button(t("Create a bucket"), create, "main")));
+      if (wanted.length === 0) return list.replaceChildren(emptyBox(t("No bucket has this in its name.")));
+      const shown = table(t("Buckets"), columns, []);
+      const whole = shown.querySelector("table");
+      whole.setAttribute("aria-rowcount", wanted.length + 1);
+      for (let first = 0; first < wanted.length; first += SECTION) {
+        whole.append(section(() => wanted.slice(first, first + SECTION).map((row, index) => tableRow(columns, row, () => ({ "aria-rowindex": first + index + 2 }))), Math.min(SECTION, wanted.length - first)));
+      }
+      return list.replaceChildren(shown);
     };
-    filter.addEventListener("input", update);
+    filter.addEventListener("input", debounce(100, update));
     update();
-    const actions = [mayStore() && button(t("Create bucket"), create, "main"), filter];
+    onSlash(filter);
+    const actions = [mayStore() && button(t("Create bucket"), create, "main"), h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/"))];
     return [viewHead(t("Buckets"), [], plural(buckets.length, "{n} bucket", "{n} buckets"), actions), list, commands("cairn bucket list", "aws s3 ls --endpoint-url $AWS_ENDPOINT_URL")];
   });
 }

@@ -18,7 +18,7 @@ export async function show(view, { parameters }) {
 
   function drawRows(rows) {
     fill(list, rows.length === 0 ? emptyBox(t("No events in the last hour. New ones appear here.")) : table(t("Events"), [
-      { name: t("Time"), cell: (row) => timeCell(row.time) },
+      { name: t("Time"), cell: (row) => timeCell(row.time, false) },
       { name: t("Event"), cell: (row) => h("code", null, row.type) },
       { name: t("Object"), cell: (row) => (row.object ? link(`${row.bucket}/${row.object}`, place("object", [row.bucket, row.object])) : link(row.bucket, place("bucket", [row.bucket]))) },
       { name: t("Size"), align: "end", from: "medium", cell: (row) => (row.size === null || row.size === undefined ? "–" : sizeCell(row.size)) },

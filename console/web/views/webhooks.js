@@ -3,7 +3,7 @@
 import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { count, t } from "../lib/text.js";
-import { acting, ask, button, commands, confirmed, emptyBox, field, loadInto, notice, noticeError, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { acting, ask, button, commands, confirmed, emptyBox, field, loadInto, notice, noticeError, table, tell, tag, timeCell, viewHead } from "../lib/ui.js";
 import { pages } from "../lib/pages.js";
 import { showSecret } from "../lib/secrets.js";
 import { draw, go, mayAdminister } from "../main.js";
@@ -31,7 +31,7 @@ async function test(hook) {
     h("p", { class: result.delivered ? "" : "bad" }, result.delivered ? t("The test event was delivered (HTTP {status}).", { status: result.http_status }) : t("The test event was not delivered.")),
     table(t("Steps"), [{ name: t("Step"), cell: (step) => step.step }, { name: t("Result"), cell: (step) => [step.ok ? t("done") : t("failed"), " ", h("span", { class: "muted" }, step.detail)] }, { name: "ms", align: "end", cell: (step) => step.milliseconds }], result.steps)),
   (error) => fill(shown, h("p", { class: "bad" }, error.message)));
-  await Promise.all([run, ask({ title: t("Test of {name}", { name: hook.target_url }), content: shown, action: t("Done"), submit: async () => true })]);
+  await Promise.all([run, tell(t("Test of {name}", { name: hook.target_url }), shown)]);
 }
 
 async function showDeliveries(view, id) {
@@ -74,7 +74,7 @@ export async function show(view, { parts: [id] }) {
       await showSecret(t("Signing secret"), t("Secret"), (await api.post(path(hook, "rotate-secret"), {})).signing_secret);
     });
     const rows = table(t("Webhooks"), [
-      { name: t("Address"), cell: (row) => [h("code", null, row.target_url), h("div", { class: "muted small" }, row.event_types.join(", "), row.bucket_filter && ` · ${row.bucket_filter}`, row.object_prefix_filter && ` · ${row.object_prefix_filter}`)] },
+      { name: t("Address"), kind: "wide", cell: (row) => [h("code", { class: "key" }, row.target_url), h("div", { class: "muted small" }, row.event_types.join(", "), row.bucket_filter && ` · ${row.bucket_filter}`, row.object_prefix_filter && ` · ${row.object_prefix_filter}`)] },
       { name: t("State"), cell: (row) => [tag(row.enabled ? t(row.health.state) : t("off"), row.enabled && row.health.state === "ok" ? "good" : "warn"), h("div", { class: "muted small" }, row.health.last_error)] },
       { name: t("Waiting"), align: "end", from: "medium", cell: (row) => count(row.health.pending) },
       { name: t("Last success"), from: "medium", cell: (row) => timeCell(row.health.last_success_at, true) },
