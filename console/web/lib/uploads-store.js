@@ -15,7 +15,10 @@ function hold() {
 }
 
 // Also a page that the browser keeps for the way back works on nothing.
-addEventListener("pagehide", () => release());
+addEventListener("pagehide", () => {
+  flush();
+  release();
+});
 addEventListener("pageshow", (event) => event.persisted && opened && hold());
 
 function database() {
