@@ -100,6 +100,7 @@ pub use types::object::{
     PutOutcome, VersionPosition, VersionsPage, WriteCondition,
 };
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{
     ListUploads, ListedUpload, NewUpload, PartInfo, PartsPage, UploadChecksum, UploadInfo, UploadPosition,
     UploadsPage, composite_etag,

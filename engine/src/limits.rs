@@ -294,6 +294,15 @@ pub(crate) const SCRUB_RETRY: Duration = Duration::from_secs(300);
 /// snapshot began, so the limit is reached only under a load that frees space without pause.
 pub(crate) const OPEN_ATTEMPTS_MAX: usize = 1000;
 
+/// Most tags of an object (AWS: "Categorizing your objects using tags").
+pub const OBJECT_TAGS_MAX: usize = 10;
+/// Most tags of a bucket (AWS: "Using cost allocation S3 bucket tags").
+pub const BUCKET_TAGS_MAX: usize = 50;
+/// Longest key of a tag, in UTF-16 code units, as AWS counts.
+pub const TAG_KEY_UNITS_MAX: usize = 128;
+/// Longest value of a tag, in UTF-16 code units.
+pub const TAG_VALUE_UNITS_MAX: usize = 256;
+
 /// Most lifecycle rules of one bucket (AWS has the same limit).
 pub const LIFECYCLE_RULES_MAX: usize = 1000;
 /// Most non-current versions that a lifecycle rule can keep.

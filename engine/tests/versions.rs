@@ -4,7 +4,7 @@ use crate::support::{folder, get_version, key, name, put, with_engine};
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DefaultRetention, DeleteOptions, DeleteOutcome, Engine,
     EngineError, ListObjects, ListVersions, ListedVersion, ObjectLock, Origin, Retention, RetentionMode,
-    RetentionPeriod, Usage, VersionPosition, Versioning, WriteCondition,
+    RetentionPeriod, Tags, Usage, VersionPosition, Versioning, WriteCondition,
 };
 use cairn_model::{ObjectKey, Timestamp, VersionName};
 use std::rc::Rc;
@@ -267,5 +267,48 @@ fn settings_and_versions_survive_a_restart() {
         assert_eq!((bucket.usage(), bucket.settings()), (usage, settings));
         assert_eq!(read(&engine, &bucket, &key("a"), Some(first)).await.expect("there"), b"1");
         assert_eq!(versions(&engine, &bucket).len(), 3);
+    });
+}
+
+fn tags(pairs: &[(&str, &str)]) -> Tags {
+    Tags::new(pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(), 10).expect("valid")
+}
+
+#[test]
+fn tags_of_each_version_and_of_the_bucket_survive_a_restart() {
+    let folder = folder();
+    let first = || tags(&[("a", "1"), ("ä/b", "")]);
+    let second = || tags(&[("a", "2")]);
+    // One payload in the metadata and one in a volume.
+    let bodies = || [vec![1; 100], vec![2; 100_000]];
+    let written = Arc::new(Mutex::new(None));
+    let before = Arc::clone(&written);
+    with_engine(folder.path(), move |engine| async move {
+        let (bucket, object) = (versioned(&engine).await, key("a"));
+        let old = write(&engine, &bucket, &object, &bodies()[0]).await;
+        engine.set_object_tags(&bucket, &object, None, first()).await.expect("set");
+        let new = write(&engine, &bucket, &object, &bodies()[1]).await;
+        engine.set_object_tags(&bucket, &object, Some(new), first()).await.expect("set");
+        engine.set_object_tags(&bucket, &object, None, second()).await.expect("replaced");
+        engine.store().change_bucket(&bucket, BucketChange::Tags(first())).await.expect("set");
+        let missing = engine.set_object_tags(&bucket, &key("none"), None, Tags::default()).await;
+        assert_eq!(missing, Err(EngineError::NoSuchKey));
+        *before.lock().expect("one thread") = Some((old, new, bucket.usage()));
+    });
+    with_engine(folder.path(), move |engine| async move {
+        let (old, new, usage) = written.lock().expect("one thread").take().expect("written");
+        let bucket = engine.store().bucket(&name("versioned")).expect("there");
+        assert_eq!((&bucket.settings().tags, bucket.usage()), (&first(), usage));
+        for (version, body, expected) in [(old, 0, first()), (new, 1, second())] {
+            let found = get_version(&engine, &bucket, &key("a"), Some(version), 0..u64::MAX).await;
+            let (info, bytes) = found.expect("reads");
+            assert_eq!((&info.attributes.tags, &bytes), (&expected, &bodies()[body]));
+        }
+        delete(&engine, &bucket, &key("a"), None).await;
+        let deleted = engine.set_object_tags(&bucket, &key("a"), None, Tags::default()).await;
+        assert!(matches!(deleted, Err(EngineError::DeleteMarker { .. })));
+        let store = Arc::clone(engine.store());
+        let inspection = std::thread::spawn(move || store.inspect(u64::MAX).expect("inspects"));
+        assert_eq!(inspection.join().expect("inspects").findings, []);
     });
 }

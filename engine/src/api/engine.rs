@@ -9,7 +9,7 @@ use crate::list;
 use crate::read::open::{OpenTarget, Opener, ReadSnapshot, repeat_until_pinned};
 use crate::read::pinned_payload::ReadMode;
 use crate::read::reader::OpenObject;
-use crate::slice::command::{ChangeLock, Command, DeleteObject, LockChange, PutObject, Reply};
+use crate::slice::command::{ChangeVersion, Command, DeleteObject, PutObject, Reply, VersionChange};
 use crate::slice::lookup::{find_version, name_object};
 use crate::store::Store;
 use crate::types::bucket::Bucket;
@@ -17,6 +17,7 @@ use crate::types::object::{
     DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
 };
 use crate::types::object_lock::Retention;
+use crate::types::tags::Tags;
 use crate::write::writer::PayloadWriter;
 use cairn_model::{ObjectKey, VersionName};
 use futures_channel::oneshot;
@@ -134,7 +135,8 @@ impl Engine {
         retention: Option<Retention>,
         bypass_governance: bool,
     ) -> Result<(), EngineError> {
-        self.change_lock(bucket, key, version, LockChange::Retention { retention, bypass_governance }).await
+        self.change_version(bucket, key, version, VersionChange::Retention { retention, bypass_governance })
+            .await
     }
 
     /// Sets or removes the legal hold of a version, by default the current one. Durable when it returns.
@@ -148,18 +150,32 @@ impl Engine {
         version: Option<VersionName>,
         legal_hold: bool,
     ) -> Result<(), EngineError> {
-        self.change_lock(bucket, key, version, LockChange::LegalHold(legal_hold)).await
+        self.change_version(bucket, key, version, VersionChange::LegalHold(legal_hold)).await
     }
 
-    async fn change_lock(
+    /// Replaces the tags of a version, by default the current one. Durable when it returns.
+    ///
+    /// # Errors
+    /// As [`Engine::head_object`].
+    pub async fn set_object_tags(
         &self,
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
         version: Option<VersionName>,
-        change: LockChange,
+        tags: Tags,
     ) -> Result<(), EngineError> {
-        let change = ChangeLock { bucket: Arc::clone(bucket), key: key.clone(), version, change };
-        self.commit(bucket, key, |reply| Command::Lock(Box::new(change), reply)).await
+        self.change_version(bucket, key, version, VersionChange::Tags(tags)).await
+    }
+
+    async fn change_version(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        change: VersionChange,
+    ) -> Result<(), EngineError> {
+        let change = ChangeVersion { bucket: Arc::clone(bucket), key: key.clone(), version, change };
+        self.commit(bucket, key, |reply| Command::ChangeVersion(Box::new(change), reply)).await
     }
 
     /// Sends a command to the committer of its key and waits for the outcome.

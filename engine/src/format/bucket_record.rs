@@ -6,26 +6,28 @@
 //! 0       8     id
 //! 8       8     creation, milliseconds since the Unix epoch
 //! 16      1     versioning: 0 never, 1 enabled, 2 suspended
-//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules
+//! 17      1     flags: bit 0 object lock, 1 default retention, 2 quota of bytes, 3 quota of objects, 4 CORS rules, 5 tags
 //! 18      1     mode of the default retention: 0 governance, 1 compliance
 //! 19      1     its unit: 0 days, 1 years
 //! 20      4     its number of units
 //! 24      8     quota of bytes
 //! 32      8     quota of objects
-//! 40            the CORS rules
+//! 40      2     only with tags: their length t
+//! 42      t     only with tags: the tags (`codec.rs`)
+//! ...           the CORS rules
 //! ```
-//! Fields whose flag is not set are zero. The CORS rules come last because they are the only field of variable length. Version
-//! 1 had the first 16 bytes and a zero.
+//! Fields whose flag is not set are zero, tags are absent then. Version 1 had the first 16 bytes and a zero.
 
-use crate::format::codec::{mode_number, mode_of};
+use crate::format::codec::{Cursor, decode_tags, encode_tags, mode_number, mode_of};
 use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
 use crate::types::object_lock::{DefaultRetention, RetentionPeriod};
+use crate::types::tags::Tags;
 use cairn_lmdb::Record;
 use cairn_model::{BucketName, Timestamp};
 
 /// Version byte of the current form.
 pub(crate) const BUCKET_RECORD_VERSION: u8 = 2;
-/// Bytes before the CORS rules.
+/// Bytes before the tags and the CORS rules.
 const FIXED_BYTES: usize = 40;
 
 const OBJECT_LOCK: u8 = 1;
@@ -33,10 +35,12 @@ const DEFAULT_RETENTION: u8 = 1 << 1;
 const QUOTA_BYTES: u8 = 1 << 2;
 const QUOTA_OBJECTS: u8 = 1 << 3;
 const CORS: u8 = 1 << 4;
+const TAGS: u8 = 1 << 5;
 
 /// Encodes the body of the record of a bucket with these settings.
 pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
-    let BucketSettings { versioning, object_lock, default_retention, cors, quota, lifecycle: _ } = settings;
+    let BucketSettings { versioning, object_lock, default_retention, cors, tags, quota, lifecycle: _ } =
+        settings;
     let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
     let versioning = match versioning {
         Versioning::Unversioned => 0,
@@ -47,7 +51,8 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
         | flag(default_retention.is_some(), DEFAULT_RETENTION)
         | flag(quota.bytes.is_some(), QUOTA_BYTES)
         | flag(quota.objects.is_some(), QUOTA_OBJECTS)
-        | flag(cors.is_some(), CORS);
+        | flag(cors.is_some(), CORS)
+        | flag(!tags.is_empty(), TAGS);
     let (mode, unit, amount) = default_retention.map_or((0, 0, 0), |retention| {
         let (unit, amount) = match retention.period {
             RetentionPeriod::Days(days) => (0, days),
@@ -63,7 +68,13 @@ pub(crate) fn encode(bucket: &Bucket, settings: &BucketSettings) -> Vec<u8> {
     body.extend_from_slice(&amount.to_le_bytes());
     body.extend_from_slice(&quota.bytes.unwrap_or(0).to_le_bytes());
     body.extend_from_slice(&quota.objects.unwrap_or(0).to_le_bytes());
-    assert_eq!(body.len(), FIXED_BYTES, "the fields before the CORS rules have a fixed length");
+    assert_eq!(body.len(), FIXED_BYTES, "the fields before the tags have a fixed length");
+    if !tags.is_empty() {
+        let tags = encode_tags(tags);
+        let length = u16::try_from(tags.len()).expect("the limits of tags keep them short");
+        body.extend_from_slice(&length.to_le_bytes());
+        body.extend_from_slice(&tags);
+    }
     body.extend_from_slice(cors);
     body
 }
@@ -86,11 +97,19 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
     let ([versioning, flags, mode, unit], rest) = rest.split_first_chunk::<4>()?;
     let (amount, rest) = rest.split_first_chunk::<4>()?;
     let (bytes, rest) = rest.split_first_chunk::<8>()?;
-    let (objects, rules) = rest.split_first_chunk::<8>()?;
-    if flags >> 5 != 0 || (flags & CORS == 0 && !rules.is_empty()) {
+    let (objects, rest) = rest.split_first_chunk::<8>()?;
+    let has = |flag: u8| flags & flag != 0;
+    let mut rest = Cursor(rest);
+    let tags = if has(TAGS) {
+        let length = rest.u16().ok()?;
+        decode_tags(rest.bytes(length.into()).ok()?).ok().filter(|tags| !tags.is_empty())?
+    } else {
+        Tags::default()
+    };
+    let rules = rest.0;
+    if flags >> 6 != 0 || (!has(CORS) && !rules.is_empty()) {
         return None;
     }
-    let has = |flag: u8| flags & flag != 0;
     let amount = u32::from_le_bytes(*amount);
     let retention = || {
         let period = match unit {
@@ -110,6 +129,7 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
         object_lock: has(OBJECT_LOCK),
         default_retention: if has(DEFAULT_RETENTION) { Some(retention()?) } else { None },
         cors: has(CORS).then(|| rules.into()),
+        tags,
         quota: Quota {
             bytes: has(QUOTA_BYTES).then_some(u64::from_le_bytes(*bytes)),
             objects: has(QUOTA_OBJECTS).then_some(u64::from_le_bytes(*objects)),
@@ -120,9 +140,10 @@ fn decode_settings(rest: &[u8]) -> Option<BucketSettings> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUCKET_RECORD_VERSION, decode, encode};
+    use super::{BUCKET_RECORD_VERSION, TAGS, decode, encode};
     use crate::types::bucket::{Bucket, BucketSettings, Quota, Versioning};
     use crate::types::object_lock::{DefaultRetention, RetentionMode, RetentionPeriod};
+    use crate::types::tags::Tags;
     use cairn_lmdb::Record;
     use cairn_model::{BucketName, Timestamp};
 
@@ -135,6 +156,7 @@ mod tests {
             object_lock: true,
             default_retention: Some(DefaultRetention { mode: RetentionMode::Compliance, period }),
             cors: Some((*b"rules").into()),
+            tags: Tags::of_record(vec![("k".into(), "v".into())]),
             quota: Quota { bytes: Some(0), objects: Some(9) },
             lifecycle: None,
         }
@@ -148,10 +170,11 @@ mod tests {
     #[test]
     fn encoded_bytes_do_not_change() {
         let body = encode(&bucket(full()), &full());
-        let mut expected = vec![3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 0b11111, 1, 1, 7, 0, 0, 0];
+        let mut expected =
+            vec![3, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 2, 0b11_1111, 1, 1, 7, 0, 0, 0];
         expected.extend([0; 8]);
         expected.extend([9, 0, 0, 0, 0, 0, 0, 0]);
-        expected.extend(b"rules");
+        expected.extend(b"\x06\0\x01\0\x01\0kvrules");
         assert_eq!(body, expected);
     }
 
@@ -179,7 +202,7 @@ mod tests {
     #[test]
     fn unknown_values_flags_and_versions_are_refused() {
         let body = encode(&bucket(full()), &BucketSettings::default());
-        for (at, value) in [(16, 3), (17, 1 << 5)] {
+        for (at, value) in [(16, 3), (17, 1 << 6), (17, TAGS)] {
             let mut bad = body.clone();
             bad[at] = value;
             let record = Record { version: BUCKET_RECORD_VERSION, body: &bad, tail: &[] };

@@ -2,7 +2,9 @@
 //!
 //! ```text
 //! attributes      u16 number of headers, each u16 name length, u16 value length, name, value;
-//!                 then u8 number of checksums, each u8 algorithm, u8 length, digest
+//!                 then u8 number of checksums, each u8 algorithm, u8 length, digest.
+//!                 Tags are the last header: name `x-amz-tagging`, value as below
+//! tags            each u16 key length, u16 value length, key, value
 //! lock, 10 bytes  u8 retention: 0 none, 1 governance, 2 compliance; u8 legal hold: 0 never, 1 on, 2 off; u64 end of the retention,
 //!                 milliseconds since the Unix epoch
 //! payload         when sealed 60 wrapped data key (`seal.rs`); then
@@ -20,12 +22,15 @@ use crate::format::payload_id::PayloadId;
 use crate::format::seal::WrappedKey;
 use crate::types::object::{Attributes, ChecksumAlgorithm};
 use crate::types::object_lock::{ObjectLock, Retention, RetentionMode};
+use crate::types::tags::Tags;
 use cairn_model::{Timestamp, u64_of, usize_of};
 
 const CHECKS_LIST: u8 = 0;
 const CHECKS_TABLE: u8 = 1;
 const HOLD_ON: u8 = 1;
 const HOLD_OFF: u8 = 2;
+/// The header that holds the tags of an object. Requests with this header never store it as a header.
+const TAGS_HEADER: &str = "x-amz-tagging";
 
 /// The checks of a payload's blocks.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -111,8 +116,11 @@ pub(crate) fn encode_attributes(out: &mut Vec<u8>, attributes: &Attributes) -> R
     let short = |length: usize| {
         u16::try_from(length).map_err(|_| InvalidRecord("there are too many headers, or one is too long"))
     };
-    out.extend_from_slice(&short(attributes.headers.len())?.to_le_bytes());
-    for (name, value) in &attributes.headers {
+    let tags = encode_tags(&attributes.tags);
+    let tags = (!attributes.tags.is_empty()).then_some((TAGS_HEADER, &*tags));
+    let headers = attributes.headers.iter().map(|(name, value)| (&**name, &**value));
+    out.extend_from_slice(&short(attributes.headers.len() + usize::from(tags.is_some()))?.to_le_bytes());
+    for (name, value) in headers.chain(tags) {
         out.extend_from_slice(&short(name.len())?.to_le_bytes());
         out.extend_from_slice(&short(value.len())?.to_le_bytes());
         out.extend_from_slice(name.as_bytes());
@@ -131,11 +139,20 @@ pub(crate) fn encode_attributes(out: &mut Vec<u8>, attributes: &Attributes) -> R
 
 pub(crate) fn decode_attributes(from: &mut Cursor<'_>) -> Result<Attributes, InvalidRecord> {
     let mut attributes = Attributes::default();
-    for _ in 0..from.u16()? {
+    let headers = from.u16()?;
+    for number in 1..=headers {
         let (name, value) = (from.u16()?, from.u16()?);
         let name = std::str::from_utf8(from.bytes(name.into())?)
             .map_err(|_| InvalidRecord("a header name is not UTF-8"))?;
-        attributes.headers.push((name.to_owned(), from.bytes(value.into())?.to_vec()));
+        let value = from.bytes(value.into())?;
+        if name == TAGS_HEADER {
+            if number < headers || value.is_empty() {
+                return Err(InvalidRecord("its tags are not its last header"));
+            }
+            attributes.tags = decode_tags(value)?;
+        } else {
+            attributes.headers.push((name.to_owned(), value.to_vec()));
+        }
     }
     for _ in 0..from.u8()? {
         let [algorithm, length] = from.array()?;
@@ -144,6 +161,35 @@ pub(crate) fn decode_attributes(from: &mut Cursor<'_>) -> Result<Attributes, Inv
         attributes.checksums.push((algorithm, from.bytes(length.into())?.to_vec()));
     }
     Ok(attributes)
+}
+
+/// Encodes tags.
+pub(crate) fn encode_tags(tags: &Tags) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (key, value) in tags.iter() {
+        for text in [key, value] {
+            let length = u16::try_from(text.len()).expect("keys and values of tags are short");
+            out.extend_from_slice(&length.to_le_bytes());
+        }
+        out.extend_from_slice(key.as_bytes());
+        out.extend_from_slice(value.as_bytes());
+    }
+    out
+}
+
+/// Decodes tags.
+pub(crate) fn decode_tags(bytes: &[u8]) -> Result<Tags, InvalidRecord> {
+    let mut from = Cursor(bytes);
+    let mut tags = Vec::new();
+    while !from.0.is_empty() {
+        let (key, value) = (from.u16()?, from.u16()?);
+        let mut text = |length: u16| {
+            let bytes = from.bytes(length.into())?.to_vec();
+            String::from_utf8(bytes).map_err(|_| InvalidRecord("a tag is not UTF-8"))
+        };
+        tags.push((text(key)?, text(value)?));
+    }
+    Ok(Tags::of_record(tags))
 }
 
 fn encode_volume_payload(out: &mut Vec<u8>, payload: &VolumePayload) -> Result<(), InvalidRecord> {
@@ -333,5 +379,54 @@ impl Payload {
             _ => return Err(InvalidRecord("the form of its payload is unknown")),
         };
         Ok(Self { form, sealed })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cursor, decode_attributes, decode_tags, encode_attributes, encode_tags};
+    use crate::types::object::Attributes;
+    use crate::types::tags::Tags;
+    use proptest::prelude::*;
+
+    fn tags() -> Tags {
+        Tags::of_record(vec![("ab".into(), "c".into()), ("ä".into(), String::new())])
+    }
+
+    /// Golden bytes: a change here is a change of the on-disk format.
+    #[test]
+    fn encoded_tags_do_not_change() {
+        let expected = b"\x02\0\x01\0abc\x02\0\0\0\xC3\xA4";
+        assert_eq!(encode_tags(&tags()), expected);
+        assert_eq!(decode_tags(expected), Ok(tags()));
+        for length in [1, 4, 6, 8, 12] {
+            assert!(decode_tags(&expected[..length]).is_err(), "{length}");
+        }
+    }
+
+    #[test]
+    fn tags_are_the_last_header() {
+        let headers = vec![("content-type".to_owned(), b"a/b".to_vec())];
+        let attributes = Attributes { headers, tags: tags(), ..Attributes::default() };
+        let mut body = Vec::new();
+        encode_attributes(&mut body, &attributes).expect("encodes");
+        assert_eq!(body[0], 2);
+        assert_eq!(decode_attributes(&mut Cursor(&body)), Ok(attributes));
+        for (count, value) in [(1, &b""[..]), (2, b"\x01\0\0\0k")] {
+            let mut bad = vec![count, 0, 13, 0, value.len() as u8, 0];
+            bad.extend_from_slice(b"x-amz-tagging");
+            bad.extend_from_slice(value);
+            bad.extend_from_slice(&[0; 5]);
+            assert!(decode_attributes(&mut Cursor(&bad)).is_err(), "{count}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn tags_that_decode_encode_to_the_same_bytes(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(tags) = decode_tags(&bytes) {
+                prop_assert_eq!(encode_tags(&tags), bytes);
+            }
+        }
     }
 }

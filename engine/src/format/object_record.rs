@@ -283,7 +283,7 @@ mod tests {
         let attributes = Attributes {
             headers: vec![("content-type".to_owned(), b"text/plain".to_vec())],
             checksums: vec![(ChecksumAlgorithm::Crc32c, vec![1, 2, 3, 4])],
-            checksum_kind: ChecksumKind::FullObject,
+            ..Attributes::default()
         };
         let info = ObjectInfo {
             size,

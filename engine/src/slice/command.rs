@@ -11,6 +11,7 @@ use crate::types::object::{
     Attributes, ChecksumAlgorithm, CompleteOutcome, DeleteOptions, DeleteOutcome, PutOutcome, WriteCondition,
 };
 use crate::types::object_lock::{ObjectLock, Retention};
+use crate::types::tags::Tags;
 use crate::types::upload::{NewUpload, PartInfo, UploadInfo};
 use cairn_model::{Etag, ObjectKey, Timestamp, UploadId, VersionId, VersionName};
 use futures_channel::oneshot;
@@ -25,8 +26,8 @@ pub(crate) enum Command {
     Put(Box<PutObject>, Reply<PutOutcome>),
     /// Deletes an object or a version.
     Delete(Box<DeleteObject>, Reply<DeleteOutcome>),
-    /// Changes the lock of a version.
-    Lock(Box<ChangeLock>, Reply<()>),
+    /// Changes the lock or the tags of a version.
+    ChangeVersion(Box<ChangeVersion>, Reply<()>),
     /// Begins an upload.
     CreateUpload(Box<CreateUpload>, Reply<UploadInfo>),
     /// Adds a part to an upload.
@@ -79,7 +80,7 @@ impl Command {
         match self {
             Self::Put(_, reply) => send(reply, error),
             Self::Delete(_, reply) => send(reply, error),
-            Self::Lock(_, reply) | Self::AbortUpload(_, reply) => send(reply, error),
+            Self::ChangeVersion(_, reply) | Self::AbortUpload(_, reply) => send(reply, error),
             Self::CreateUpload(_, reply) => send(reply, error),
             Self::PutPart(_, reply) => send(reply, error),
             Self::CompleteUpload(_, reply) => send(reply, error),
@@ -98,18 +99,19 @@ pub(crate) struct DeleteObject {
     pub(crate) options: DeleteOptions,
 }
 
-pub(crate) struct ChangeLock {
+pub(crate) struct ChangeVersion {
     pub(crate) bucket: Arc<Bucket>,
     pub(crate) key: ObjectKey,
     /// `None` means the current version.
     pub(crate) version: Option<VersionName>,
-    pub(crate) change: LockChange,
+    pub(crate) change: VersionChange,
 }
 
-/// A change of a version's lock.
-pub(crate) enum LockChange {
+/// A change of a version's metadata.
+pub(crate) enum VersionChange {
     Retention { retention: Option<Retention>, bypass_governance: bool },
     LegalHold(bool),
+    Tags(Tags),
 }
 
 pub(crate) struct CreateUpload {

@@ -6,6 +6,7 @@
 use crate::error::EngineError;
 use crate::types::lifecycle::{LifecycleChange, LifecycleRules};
 use crate::types::object_lock::DefaultRetention;
+use crate::types::tags::Tags;
 use cairn_model::{BucketName, Timestamp};
 use std::fmt;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -43,6 +44,8 @@ pub struct BucketSettings {
     pub default_retention: Option<DefaultRetention>,
     /// CORS rules, encoded by the caller. The engine does not interpret them.
     pub cors: Option<Arc<[u8]>>,
+    /// The bucket's tags.
+    pub tags: Tags,
     /// Limits of its current objects.
     pub quota: Quota,
     /// Lifecycle rules. They are stored in a record of their own.
@@ -58,6 +61,8 @@ pub enum BucketChange {
     DefaultRetention(Option<DefaultRetention>),
     /// Sets or removes the CORS rules.
     Cors(Option<Arc<[u8]>>),
+    /// Replaces the tags.
+    Tags(Tags),
     /// Sets the quota.
     Quota(Quota),
     /// Adds, replaces or removes a lifecycle rule.

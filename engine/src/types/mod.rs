@@ -9,4 +9,5 @@ pub(crate) mod lifecycle;
 pub(crate) mod lifecycle_status;
 pub(crate) mod object;
 pub(crate) mod object_lock;
+pub(crate) mod tags;
 pub(crate) mod upload;

@@ -3,6 +3,7 @@
 use crate::error::EngineError;
 use crate::types::event::Origin;
 use crate::types::object_lock::ObjectLock;
+use crate::types::tags::Tags;
 use cairn_model::{Etag, Timestamp, VersionId, VersionName};
 use std::ops::Range;
 
@@ -55,7 +56,7 @@ pub enum ChecksumKind {
     Composite,
 }
 
-/// Stored headers and declared checksums of an object.
+/// Stored headers, declared checksums and tags of an object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attributes {
     /// Lower-case names, with values as the client sent them: `content-type` and similar headers, and `x-amz-meta-*`.
@@ -64,6 +65,8 @@ pub struct Attributes {
     pub checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
     /// What the digests cover.
     pub checksum_kind: ChecksumKind,
+    /// The object's tags.
+    pub tags: Tags,
 }
 
 /// Consecutively numbered parts of an object that have the same size.

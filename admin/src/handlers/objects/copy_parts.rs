@@ -39,9 +39,9 @@ pub(crate) async fn copy_multipart(
     cause: Cause,
 ) -> Result<Reply, AdminError> {
     let (engine, origin) = (call.engine()?, call.origin(cause));
-    let Attributes { headers, checksums, checksum_kind: kind } = info.attributes.clone();
+    let Attributes { headers, checksums, checksum_kind: kind, tags } = info.attributes.clone();
     let new = NewUpload {
-        attributes: Attributes { headers, ..Attributes::default() },
+        attributes: Attributes { headers, tags, ..Attributes::default() },
         lock: ObjectLock::default(),
         checksum: checksums.first().map(|(algorithm, _)| UploadChecksum { algorithm: *algorithm, kind }),
     };

@@ -1,7 +1,7 @@
 //! One batch of commands, committed in one transaction.
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
-//! (objects and versions), `object_lock.rs` and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
+//! (objects and versions), `version_changes.rs` (their metadata) and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
 //! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
@@ -15,10 +15,10 @@ mod due_index;
 mod events;
 mod expire;
 mod lookup;
-mod object_lock;
 mod quota;
 mod records;
 mod uploads;
+mod version_changes;
 mod versions;
 
 use self::quota::QuotaReservation;
@@ -145,8 +145,8 @@ impl<'s> Batch<'s> {
                 let outcome = self.delete(&delete);
                 self.complete(outcome, reply)
             }
-            Command::Lock(lock, reply) => {
-                let outcome = self.change_lock(&lock);
+            Command::ChangeVersion(change, reply) => {
+                let outcome = self.change_version(*change);
                 self.complete(outcome, reply)
             }
             Command::CreateUpload(create, reply) => {

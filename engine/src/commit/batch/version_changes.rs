@@ -1,4 +1,4 @@
-//! Changes of object locks: retention and legal holds of versions.
+//! Changes of a version's metadata: retention, legal hold and tags.
 
 use super::lookup::FoundVersion;
 use super::records::{Accounting, broken};
@@ -6,14 +6,15 @@ use super::{Batch, Failure};
 use crate::error::EngineError;
 use crate::format::object_record::{Content, OBJECT_RECORD_VERSION};
 use crate::slice::change_log::{ChangeKind, FollowedTable};
-use crate::slice::command::{ChangeLock, LockChange};
+use crate::slice::command::{ChangeVersion, VersionChange};
 use crate::types::bucket::Bucket;
 
 impl Batch<'_> {
-    /// Changes the retention or the legal hold of a version.
-    pub(super) fn change_lock(&mut self, command: &ChangeLock) -> Result<(), Failure> {
+    /// Changes the retention, the legal hold or the tags of a version. Locked versions may get other tags, as on AWS.
+    pub(super) fn change_version(&mut self, command: ChangeVersion) -> Result<(), Failure> {
         let target = self.target(&command.bucket, &command.key)?;
-        if !target.bucket.settings().object_lock {
+        let is_of_lock = !matches!(command.change, VersionChange::Tags(_));
+        if is_of_lock && !target.bucket.settings().object_lock {
             return Err(EngineError::InvalidBucketState.into());
         }
         let mut found = match command.version {
@@ -26,13 +27,14 @@ impl Batch<'_> {
             return Err(EngineError::DeleteMarker { version, last_modified }.into());
         }
         match command.change {
-            LockChange::LegalHold(hold) => info.lock.legal_hold = Some(hold),
-            LockChange::Retention { retention, bypass_governance } => {
+            VersionChange::LegalHold(hold) => info.lock.legal_hold = Some(hold),
+            VersionChange::Retention { retention, bypass_governance } => {
                 if !info.lock.allows_retention(retention, self.clock.now(), bypass_governance) {
                     return Err(EngineError::ObjectLocked.into());
                 }
                 info.lock.retention = retention;
             }
+            VersionChange::Tags(tags) => info.attributes.tags = tags,
         }
         self.rewrite(&target.bucket, &found)
     }
