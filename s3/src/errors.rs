@@ -69,6 +69,7 @@ error_table! {
     InvalidPartOrder 400 "The list of parts was not in ascending order. Parts must be ordered by part number.";
     InvalidRange 416 "The requested range is not satisfiable.";
     InvalidRequest 400 "Invalid Request";
+    InvalidTag 400 "The tag provided was not a valid tag.";
     InvalidURI 400 "Couldn't parse the specified URI.";
     KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
@@ -79,6 +80,7 @@ error_table! {
     NoSuchCORSConfiguration 404 "The CORS configuration does not exist";
     NoSuchKey 404 "The specified key does not exist.";
     NoSuchObjectLockConfiguration 404 "The specified object does not have a ObjectLock configuration";
+    NoSuchTagSet 404 "The TagSet does not exist";
     NoSuchUpload 404 "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart \
                       upload might have been aborted or completed.";
     NoSuchVersion 404 "The specified version does not exist.";

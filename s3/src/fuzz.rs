@@ -5,7 +5,7 @@
 use crate::compatibility::Compatibility;
 use crate::cors::configuration;
 use crate::cors::rules::{CrossOrigin, Rules};
-use crate::headers::object_lock;
+use crate::headers::{object_lock, tagging};
 use crate::multipart::named_parts;
 use crate::operations::Handling;
 use crate::ops::continuation_token;
@@ -19,10 +19,12 @@ use crate::request::query::Query;
 use crate::request::target::Target;
 use crate::routing::{Route, route};
 use crate::xml::{reader, writer};
+use cairn_engine::limits::OBJECT_TAGS_MAX;
 use cairn_engine::{BucketSettings, ListPosition, Retention};
 use cairn_http1::Method;
 use cairn_identity::fuzz::{TextRequest, authenticator, with_valid_signature};
 use cairn_model::Timestamp;
+use std::collections::BTreeSet;
 
 /// A function that a fuzz target calls with its input. It panics if a property does not hold.
 pub type Body = fn(&[u8]);
@@ -34,6 +36,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_lock", s3_lock),
     ("s3_named_parts", s3_named_parts),
     ("s3_signed_meaning", s3_signed_meaning),
+    ("s3_tags", s3_tags),
     ("s3_uploads_query", s3_uploads_query),
     ("s3_xml", s3_xml),
 ];
@@ -91,6 +94,25 @@ pub fn s3_lock(data: &[u8]) {
         &[("x-amz-object-lock-mode", b"COMPLIANCE"), ("x-amz-object-lock-retain-until-date", data)];
     if let Ok(lock) = object_lock::of_new_version(Fields::new(headers, &query), &settings, NOW) {
         accepted(lock.retention.expect("the headers name a retention"));
+    }
+}
+
+/// Checks tags in a header and in a document. Accepted tags are few, have different keys, and survive writing and reading.
+///
+/// # Panics
+/// If a property does not hold.
+pub fn s3_tags(data: &[u8]) {
+    let query = Query::default();
+    let headers: &[(&str, &[u8])] = &[("x-amz-tagging", data)];
+    let of_header = tagging::from_request(Fields::new(headers, &query)).ok();
+    let read = |body: &[u8]| {
+        let document = reader::parse(body).ok()?;
+        tagging::from_document(&document, OBJECT_TAGS_MAX, "Tags").ok()
+    };
+    for tags in of_header.into_iter().chain(read(data)) {
+        let keys: BTreeSet<&str> = tags.iter().map(|(key, _)| key).collect();
+        assert!(tags.len() <= OBJECT_TAGS_MAX && keys.len() == tags.len());
+        assert_eq!(read(&tagging::document(&tags).finish()), Some(tags));
     }
 }
 

@@ -11,11 +11,13 @@ use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
-    delete_bucket, delete_bucket_cors, delete_object, get_bucket_cors, get_bucket_location,
-    get_bucket_versioning, get_object, get_object_legal_hold, get_object_lock_configuration,
-    get_object_retention, head_bucket, head_object, list_buckets, list_multipart_uploads,
-    list_object_versions, list_objects, list_objects_v2, list_parts, put_bucket_cors, put_bucket_versioning,
-    put_object, put_object_legal_hold, put_object_lock_configuration, put_object_retention, upload_part,
+    delete_bucket, delete_bucket_cors, delete_bucket_tagging, delete_object, delete_object_tagging,
+    get_bucket_cors, get_bucket_location, get_bucket_tagging, get_bucket_versioning, get_object,
+    get_object_legal_hold, get_object_lock_configuration, get_object_retention, get_object_tagging,
+    head_bucket, head_object, list_buckets, list_multipart_uploads, list_object_versions, list_objects,
+    list_objects_v2, list_parts, put_bucket_cors, put_bucket_tagging, put_bucket_versioning, put_object,
+    put_object_legal_hold, put_object_lock_configuration, put_object_retention, put_object_tagging,
+    upload_part,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -303,6 +305,12 @@ operations! {
     // are preferred.
     extended {
         ListObjects: GET Bucket [Plain], LIST_BUCKET => list_objects(call), strict LIST_V1;
+        GetBucketTagging: GET Bucket [query("tagging")], MANAGE_BUCKET => get_bucket_tagging(call), strict TAGGING;
+        PutBucketTagging: PUT Bucket [query("tagging")], MANAGE_BUCKET => put_bucket_tagging(call, body).await, accepts Body, strict TAGGING;
+        DeleteBucketTagging: DELETE Bucket [query("tagging")], MANAGE_BUCKET => delete_bucket_tagging(call).await, strict TAGGING;
+        GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
+        PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
+        DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;
     }
     // Operation: method, resource and selectors => what the client is told.
     not_implemented {
@@ -370,9 +378,6 @@ operations! {
         GetBucketRequestPayment: GET Bucket [query("requestPayment")] => SETTINGS;
         PutBucketRequestPayment: PUT Bucket [query("requestPayment")] => SETTINGS;
         CreateSession: GET Bucket [query("session")] => SESSION;
-        GetBucketTagging: GET Bucket [query("tagging")] => TAGGING;
-        PutBucketTagging: PUT Bucket [query("tagging")] => TAGGING;
-        DeleteBucketTagging: DELETE Bucket [query("tagging")] => TAGGING;
         GetBucketWebsite: GET Bucket [query("website")] => WEBSITE;
         PutBucketWebsite: PUT Bucket [query("website")] => WEBSITE;
         DeleteBucketWebsite: DELETE Bucket [query("website")] => WEBSITE;
@@ -385,9 +390,6 @@ operations! {
         PutObjectAcl: PUT Object [query("acl")] => ACL;
         GetObjectAttributes: GET Object [query("attributes")] => ATTRIBUTES;
         UpdateObjectEncryption: PUT Object [query("encryption")] => ENCRYPTION;
-        GetObjectTagging: GET Object [query("tagging")] => TAGGING;
-        PutObjectTagging: PUT Object [query("tagging")] => TAGGING;
-        DeleteObjectTagging: DELETE Object [query("tagging")] => TAGGING;
         GetObjectTorrent: GET Object [query("torrent")] => TORRENT;
         RenameObject: PUT Object [query("renameObject")] => DIRECTORY;
         RestoreObject: POST Object [query("restore")] => RESTORE;

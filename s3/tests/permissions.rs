@@ -20,7 +20,17 @@ const COVERED: [(&str, &[&str]); 5] = [
             "ListMultipartUploads",
         ],
     ),
-    ("s3:GetObject", &["GetObject", "HeadObject", "ListParts", "GetObjectRetention", "GetObjectLegalHold"]),
+    (
+        "s3:GetObject",
+        &[
+            "GetObject",
+            "HeadObject",
+            "ListParts",
+            "GetObjectRetention",
+            "GetObjectLegalHold",
+            "GetObjectTagging",
+        ],
+    ),
     (
         "s3:PutObject",
         &[
@@ -31,6 +41,8 @@ const COVERED: [(&str, &[&str]); 5] = [
             "CompleteMultipartUpload",
             "PutObjectRetention",
             "PutObjectLegalHold",
+            "PutObjectTagging",
+            "DeleteObjectTagging",
         ],
     ),
     ("s3:DeleteObject", &["DeleteObject", "AbortMultipartUpload"]),
@@ -46,6 +58,9 @@ const COVERED: [(&str, &[&str]); 5] = [
             "DeleteBucketCors",
             "GetObjectLockConfiguration",
             "PutObjectLockConfiguration",
+            "GetBucketTagging",
+            "PutBucketTagging",
+            "DeleteBucketTagging",
         ],
     ),
 ];

@@ -412,8 +412,8 @@ mod tests {
         encode_attributes(&mut body, &attributes).expect("encodes");
         assert_eq!(body[0], 2);
         assert_eq!(decode_attributes(&mut Cursor(&body)), Ok(attributes));
-        for (count, value) in [(1, &b""[..]), (2, b"\x01\0\0\0k")] {
-            let mut bad = vec![count, 0, 13, 0, value.len() as u8, 0];
+        for (count, length, value) in [(1, 0, &b""[..]), (2, 5, b"\x01\0\0\0k")] {
+            let mut bad = vec![count, 0, 13, 0, length, 0];
             bad.extend_from_slice(b"x-amz-tagging");
             bad.extend_from_slice(value);
             bad.extend_from_slice(&[0; 5]);

@@ -5,6 +5,7 @@
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
+use crate::headers::tagging;
 use crate::request::fields::Fields;
 use cairn_engine::Attributes;
 use cairn_http1::{ResponseHead, is_field_value, is_token, trim_ows};
@@ -37,7 +38,8 @@ const SYSTEM_BYTES_MAX: usize = 2048;
 /// stored, but never returned.
 ///
 /// # Errors
-/// `InvalidRequest` for metadata that is not a valid header; `MetadataTooLarge`, with the sizes that AWS sends.
+/// `InvalidRequest` for metadata that is not a valid header; `MetadataTooLarge`, with the sizes that AWS sends; those of
+/// [`tagging::from_request`].
 pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
     let mut headers: Vec<(String, Vec<u8>)> = Vec::new();
     let hoisted = fields.hoisted();
@@ -68,7 +70,7 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
             .element("Size", metadata.max(system).to_string())
             .element("MaxSizeAllowed", METADATA_BYTES_MAX.to_string()));
     }
-    Ok(Attributes { headers, ..Attributes::default() })
+    Ok(Attributes { headers, tags: tagging::from_request(fields)?, ..Attributes::default() })
 }
 
 fn store(headers: &mut Vec<(String, Vec<u8>)>, name: &str, value: &[u8]) {

@@ -5,5 +5,6 @@ pub(crate) mod checksum;
 pub(crate) mod copy_source;
 pub(crate) mod expiration;
 pub(crate) mod object_lock;
+pub(crate) mod tagging;
 pub(crate) mod version;
 pub(crate) mod write_conditions;

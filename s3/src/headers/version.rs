@@ -40,11 +40,16 @@ pub(crate) fn parse(argument: &'static str, text: &str) -> S3Result<VersionName>
     })
 }
 
+/// Writes the id of a version, if the bucket has ever kept versions.
+pub(crate) fn write_id(head: &mut ResponseHead, bucket: &Bucket, version: VersionName) {
+    if bucket.versioning() != Versioning::Unversioned {
+        head.header(VERSION_HEADER, version.to_string());
+    }
+}
+
 /// Writes the headers that describe a version: its id and its lock.
 pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo) {
-    if bucket.versioning() != Versioning::Unversioned {
-        head.header(VERSION_HEADER, info.version_name().to_string());
-    }
+    write_id(head, bucket, info.version_name());
     if let Some(retention) = info.lock.retention {
         head.header("x-amz-object-lock-mode", object_lock::mode_name(retention.mode));
         head.header("x-amz-object-lock-retain-until-date", iso8601_millis(retention.until.0));

@@ -15,6 +15,7 @@ use crate::headers::checksum::{self, RunningChecksum};
 use crate::headers::copy_source::{CopySource, check_source};
 use crate::headers::expiration;
 use crate::headers::object_lock;
+use crate::headers::tagging::{self, TaggingDirective};
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
 use crate::reply::Reply;
@@ -54,6 +55,7 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     let (bucket, key) = call.object()?;
     let source = CopySource::from_request(call.fields)?;
     let directive = metadata_directive(call.fields)?;
+    let tagging = tagging::directive(call.fields)?;
     let condition = write_conditions::of_put(call.fields)?;
     let lock = object_lock::of_new_version(call.fields, &bucket.settings(), call.now)?;
     let algorithm = checksum_algorithm(call.fields)?;
@@ -71,14 +73,9 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) {
         refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
-    let headers = match directive {
-        MetadataDirective::Copy => object.info.attributes.headers.clone(),
-        MetadataDirective::Replace => attributes::from_request(call.fields)?.headers,
-    };
     let source_version = (source_bucket.versioning() != Versioning::Unversioned)
         .then(|| object.info.version_name().to_string());
-    let checksums = carried_over(&object.info.attributes, algorithm);
-    let attributes = Attributes { headers, checksums, checksum_kind: ChecksumKind::FullObject };
+    let attributes = copied_attributes(call.fields, &object.info.attributes, directive, tagging, algorithm)?;
     let rights = Rights {
         authenticator: Rc::clone(call.authenticator),
         authentication: call.authentication.clone(),
@@ -164,6 +161,27 @@ fn checksum_algorithm(fields: Fields<'_>) -> S3Result<Option<ChecksumAlgorithm>>
     const HEADER: &str = "x-amz-checksum-algorithm";
     let named = fields.text(HEADER).filter(|named| !named.is_empty());
     named.map(|named| named_algorithm(HEADER, named)).transpose()
+}
+
+/// Returns the attributes of the copy: headers and tags of the source or of the request, as the directives say, and the
+/// checksums that it keeps.
+fn copied_attributes(
+    fields: Fields<'_>,
+    source: &Attributes,
+    metadata: MetadataDirective,
+    tagging: TaggingDirective,
+    algorithm: Option<ChecksumAlgorithm>,
+) -> S3Result<Attributes> {
+    let headers = match metadata {
+        MetadataDirective::Copy => source.headers.clone(),
+        MetadataDirective::Replace => attributes::from_request(fields)?.headers,
+    };
+    let tags = match tagging {
+        TaggingDirective::Copy => source.tags.clone(),
+        TaggingDirective::Replace => tagging::from_request(fields)?,
+    };
+    let checksums = carried_over(source, algorithm);
+    Ok(Attributes { headers, checksums, checksum_kind: ChecksumKind::FullObject, tags })
 }
 
 /// Returns the checksums of the source that the copy keeps: full-object ones, and only that of `algorithm` if there is

@@ -6,6 +6,7 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::expiration;
+use crate::headers::tagging;
 use crate::headers::version;
 use crate::multipart::parse_part_number;
 use cairn_engine::{Bucket, ObjectInfo};
@@ -82,6 +83,7 @@ pub(crate) fn object_response(
     }
     head.header("accept-ranges", "bytes");
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));
+    tagging::write_count(&mut head, &info.attributes);
     // Only multipart objects have a number of parts, as on AWS.
     if part_number.is_some() && info.etag.parts > 0 {
         head.header("x-amz-mp-parts-count", info.etag.parts.to_string());

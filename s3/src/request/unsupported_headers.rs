@@ -62,19 +62,9 @@ static TABLE: &[Row] = &[
     row("x-amz-acl", Refuses::Any, ACL),
     row("x-amz-grant-*", Refuses::Any, ACL),
     row("x-amz-object-ownership", Refuses::Any, ACL),
-    row(
-        "x-amz-tagging",
-        Refuses::NonEmpty,
-        "Tagging is not implemented: use user metadata (x-amz-meta-*) instead of x-amz-tagging.",
-    ),
     row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
-    row(
-        "x-amz-tagging-directive",
-        Refuses::AllBut("COPY"),
-        "Tagging is not implemented: omit x-amz-tagging-directive.",
-    ),
     row(
         "x-amz-if-match-initiated-time",
         Refuses::Any,
@@ -110,7 +100,18 @@ static TABLE: &[Row] = &[
 ];
 
 /// Refused in the mode `strict` only.
-static STRICT_TABLE: &[Row] = &[];
+static STRICT_TABLE: &[Row] = &[
+    row(
+        "x-amz-tagging",
+        Refuses::NonEmpty,
+        "Tagging is not implemented: use user metadata (x-amz-meta-*) instead of x-amz-tagging.",
+    ),
+    row(
+        "x-amz-tagging-directive",
+        Refuses::AllBut("COPY"),
+        "Tagging is not implemented: omit x-amz-tagging-directive.",
+    ),
+];
 
 /// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
 static EXTENDED_TABLE: &[Row] = &[];
