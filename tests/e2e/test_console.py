@@ -195,13 +195,24 @@ def test_restart_ends_sessions(make_store: Callable[..., Cairn]):
     assert console.is_signed_in()
 
 
-@pytest.mark.parametrize("cookie", ["{name}=", "{name}=wrong", "{name}={value}; {name}=other", "{name}={value}a", "other={value}"])
+@pytest.mark.parametrize("cookie", ["{name}=", "{name}=wrong", "{name}={value}; {name}=other", "{name}={value}a"])
 def test_other_cookies_are_no_session(operator: Console, cookie: str):
     """Also two of the same name: another site on this host may have set one of them."""
     (own,) = operator.cookies.cookies
     sent = cookie.format(name=own.name, value=own.value)
     response = requests.get(operator.address + "/session", headers=OWN_PAGE | {"Cookie": sent}, timeout=10)
     expect_refusal(response, 401, "UNAUTHENTICATED")
+
+
+@pytest.mark.parametrize("cookie", ["", "other={value}", "x{name}={value}"])
+def test_without_a_cookie_there_is_no_session(operator: Console, cookie: str):
+    """Which is no error: browsers would show it as one before every login. Other routes refuse the request."""
+    (own,) = operator.cookies.cookies
+    headers = OWN_PAGE | ({"Cookie": cookie.format(name=own.name, value=own.value)} if cookie else {})
+    response = requests.get(operator.address + "/session", headers=headers, timeout=10)
+    assert (response.status_code, response.content) == (204, b"")
+    refused = requests.get(f"{operator.address}{API}/buckets", headers=headers, timeout=10)
+    expect_refusal(refused, 401, "UNAUTHENTICATED")
 
 
 def test_cookie_is_no_credential_elsewhere(operator: Console, console_store: Cairn):

@@ -136,6 +136,12 @@ impl Sessions {
         Some(FoundSession { caller: session.caller.clone(), expires_at: session.expires_at })
     }
 
+    /// Returns whether a request has a cookie of this store, valid or not.
+    pub(crate) fn has_cookie(&self, head: &RequestHead) -> bool {
+        let mut names = head.header_str("cookie").unwrap_or_default().split(';');
+        names.any(|cookie| cookie.trim().split('=').next() == Some(self.0.cookie.as_str()))
+    }
+
     /// Ends the session of a request. Returns the cookie that removes it from the browser.
     pub(crate) fn end(&self, head: &RequestHead) -> String {
         if let Some(id) = self.id_of(head) {

@@ -78,10 +78,14 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Ok(described(&caller, expires_at)?.header("set-cookie", cookie))
 }
 
-/// `GET /session`: the session of the request.
+/// `GET /session`: the session of the request. Without a cookie there is none, which is no error.
 pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let found = call.sessions()?.find(call.head, call.context.directory.as_deref());
+    let sessions = call.sessions()?;
+    if !sessions.has_cookie(call.head) {
+        return Ok(Reply::no_content());
+    }
+    let found = sessions.find(call.head, call.context.directory.as_deref());
     let session = found.ok_or(AdminError::NoSession(NO_SESSION))?;
     described(&session.caller, session.expires_at)
 }
