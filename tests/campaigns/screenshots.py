@@ -53,7 +53,8 @@ class Photographer:
         self.count = 0
 
     def take(self, name: str) -> None:
-        """Writes what the viewport shows, without a caret that blinks."""
+        """Writes what the viewport shows. The pointer is in a corner, where it lights up nothing."""
+        self.page.cdp("Input.dispatchMouseEvent", type="mouseMoved", x=1, y=1)
         made = self.page.cdp("Page.captureScreenshot", format="png")
         (self.folder / f"{name}.png").write_bytes(base64.b64decode(made["data"]))
         self.count += 1

@@ -207,7 +207,10 @@ def test_long_list_is_read_while_scrolling(page: Page, store: Cairn, bucket: str
     assert longest > 0, f"only {-longest} rows"
     assert longest < 1000, f"the page stood still for {longest} ms"
     assert page.run("async () => document.querySelectorAll('tbody tr').length") < 1500, "rows far from the screen are not kept"
-    page.element("a", f"{KEYS - 1:06}.txt")
+    page.wait("""async (name) => {
+        scrollTo(0, document.documentElement.scrollHeight);
+        return [...document.querySelectorAll("tbody a")].some((link) => link.textContent === name);
+    }""", f"{KEYS - 1:06}.txt", what="the last row")
     page.see("1 selected")
     page.run("async () => scrollTo(0, 0)")
     page.element("a", "000003.txt")

@@ -47,8 +47,17 @@ export function plural(number, one, other, values) {
   return t(number === 1 ? one : other, { n: count(number), ...values });
 }
 
+// Formatters take long to make: a list of thousands of rows needs each only once.
+const formats = new Map();
+
+function format(kind, options) {
+  const name = `${language} ${kind} ${JSON.stringify(options)}`;
+  if (!formats.has(name)) formats.set(name, new Intl[kind](language, options));
+  return formats.get(name);
+}
+
 export function count(number) {
-  return new Intl.NumberFormat(language).format(number);
+  return format("NumberFormat").format(number);
 }
 
 const UNITS = ["B", "kB", "MB", "GB", "TB", "PB"];
@@ -63,7 +72,7 @@ export function size(bytes) {
     unit += 1;
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : 1;
-  return `${new Intl.NumberFormat(language, { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value)} ${UNITS[unit]}`;
+  return `${format("NumberFormat", { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value)} ${UNITS[unit]}`;
 }
 
 /** Returns the exact number of bytes. */
@@ -73,23 +82,23 @@ export function exactSize(bytes) {
 
 export function date(text) {
   if (!text) return "–";
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
+  return format("DateTimeFormat", { dateStyle: "medium", timeStyle: "short" }).format(new Date(text));
 }
 
 /** Returns a date without the time. */
 export function day(text) {
-  return new Intl.DateTimeFormat(language, { dateStyle: "medium" }).format(new Date(text));
+  return format("DateTimeFormat", { dateStyle: "medium" }).format(new Date(text));
 }
 
 export function exactDate(text) {
-  return text ? new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
+  return text ? format("DateTimeFormat", { dateStyle: "full", timeStyle: "long" }).format(new Date(text)) : "";
 }
 
 /** Returns a time within a day relative to now, and others as a date. */
 export function when(text) {
   if (!text) return "–";
   const seconds = (new Date(text) - Date.now()) / 1000;
-  const relative = new Intl.RelativeTimeFormat(language, { numeric: "auto" });
+  const relative = format("RelativeTimeFormat", { numeric: "auto" });
   for (const [limit, divisor, unit] of [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"]]) {
     if (Math.abs(seconds) < limit) return relative.format(Math.round(seconds / divisor), unit);
   }

@@ -10,7 +10,8 @@ import { section } from "../lib/sections.js";
 import { add, chosen, discard, dropped, ofBatch, unfinished, whenUploaded } from "../lib/uploads.js";
 import { draw, go, mayStore, place } from "../main.js";
 
-const PAGE = 200;
+const PAGE = 500;
+const SECTION = 100;
 // Browsers ask before they save many files.
 const AT_ONCE_MAX = 50;
 const BETWEEN_DOWNLOADS = 300;
@@ -203,7 +204,11 @@ export async function show(view, { parts: [bucket], parameters }) {
 
   const grown = (element, rows) => {
     const whole = element.querySelector("table");
-    whole.append(section(() => rows.map((row) => tableRow(columns, row, marked))));
+    // What is far from the screen is not drawn at first: the layout of a table takes time for each row.
+    for (let first = 0; first < rows.length; first += SECTION) {
+      const part = rows.slice(first, first + SECTION);
+      whole.append(section(() => part.map((row) => tableRow(columns, row, marked)), first === 0 ? undefined : part.length));
+    }
     // Heads count as a row. Rows that are not drawn are counted, too.
     whole.setAttribute("aria-rowcount", list.rows.length + 1);
     return element;

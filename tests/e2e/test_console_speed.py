@@ -1,0 +1,78 @@
+"""What a user of the console waits for: the budget of a first view, long lists, and a slow network.
+
+Short slices of `tests/campaign console`. Other tests run at the same time, so the limits of times only find what is much too slow.
+"""
+
+import os
+from pathlib import Path
+
+from harness import console_speed
+from harness.page import Page
+from harness.server import Cairn
+
+KEYS = 20_000
+BUCKETS = 1000
+PAGE_ROWS = 500
+# Without the icon of the tab: page, style, six modules, session. The overview adds its module and what it shows.
+LOGIN_REQUESTS_MAX = 8
+VIEW_REQUESTS_MAX = 16
+BYTES_MAX = 60_000
+SLOW = {"offline": False, "latency": 300, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
+FAST = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
+
+
+def network(page: Page, conditions: dict) -> None:
+    """Sets how quick the network is."""
+    page.cdp("Network.enable")
+    page.cdp("Network.emulateNetworkConditions", **conditions)
+
+
+def test_first_views_stay_small(page: Page, console_store: Cairn):
+    """From an empty cache, until the view can be used; the other views are read afterwards."""
+    overview = console_speed.first_view(page)
+    page.sign_out()
+    login = console_speed.first_view(page)
+    page.sign_in(console_store.secrets.system_token)
+    assert len([name for name in login.names if not name.endswith("icon.svg")]) <= LOGIN_REQUESTS_MAX, login.names
+    assert overview.requests <= VIEW_REQUESTS_MAX, overview.names
+    assert not [name for view in (login, overview) for name in view.names if name.count("/views/") and "overview" not in name]
+    # The files of a folder are not compressed.
+    if "CAIRN_CONSOLE_DIR" not in os.environ:
+        assert max(login.bytes, overview.bytes) < BYTES_MAX, (login, overview)
+    assert max(login.milliseconds, overview.milliseconds) < 3000, (login, overview)
+
+
+def test_page_of_a_long_list_is_quick(page: Page, console_store: Cairn):
+    """The first 500 of many keys. Rows far from the screen are not drawn, so the layout takes the time of few."""
+    console_speed.put_keys(console_store, "many-keys", KEYS)
+    assert 0 < min(console_speed.page_of_keys(page, "many-keys", PAGE_ROWS) for _ in range(3)) < 2000
+    assert page.run("async () => document.querySelectorAll('tbody tr').length") <= 300
+
+
+def test_thousand_buckets_are_a_list(page: Page, console_store: Cairn):
+    """Drawn, scrolled and filtered without standing still."""
+    console_speed.create_buckets(console_store, BUCKETS)
+    drawn, longest, filtered = console_speed.list_of_buckets(page, BUCKETS)
+    assert 0 < drawn < 3000 and longest < 1500 and filtered < 3000, (drawn, longest, filtered)
+    assert page.run("async () => document.querySelector('[data-view=buckets]').dataset.count") >= f"{BUCKETS:,}"
+
+
+def test_slow_network_shows_what_happens(page: Page, console_store: Cairn, tmp_path: Path):
+    """Rows of a skeleton, then the list; an upload with progress, and navigation meanwhile."""
+    console_store.s3.create_bucket("far-away")
+    file = tmp_path / "report.pdf"
+    file.write_bytes(os.urandom(150_000))
+    network(page, SLOW)
+    try:
+        page.run("async () => { location.hash = '#/bucket/far-away'; }")
+        page.wait("async () => document.querySelector('.skeleton')", what="a skeleton")
+        page.settled()
+        page.upload("Files to upload", file)
+        page.wait("async () => /[1-9]\\d? %/.test(document.querySelector('.sheet')?.textContent)", what="progress")
+        page.go("sharing")
+        page.see("Nothing is shared.")
+        page.see("1 file uploaded", seconds=30)
+    finally:
+        network(page, FAST)
+    assert console_store.s3.get("far-away", "report.pdf").body == file.read_bytes()
+    page.click("Close")
