@@ -95,12 +95,14 @@ def test_folder_is_continued_after_the_page_was_closed(page: Page, console_store
     page.upload("Folder to upload", folder)
     halfway(page, 60)
     assert page.run("async () => document.querySelectorAll('.sheet li').length") <= 5
+    assert page.violations() == [], "the sheet is accessible"
     page.load(f"#/bucket/{bucket}")
     delayed(page, 0)
     page.settled()
     page.see("1 upload was interrupted.")
     left = int(re.search(rf"(\d+) of {PHOTOS} files are missing", page.text()).group(1))
     assert 0 < left < PHOTOS - 30, "files that arrived are known"
+    assert page.violations() == [], "what was interrupted is accessible"
     present = len(console_store.s3.list_all(bucket))
     uploaded(page)
     page.upload("Choose holiday again", folder)
@@ -205,6 +207,7 @@ def test_link_has_a_qr_code_that_opens_it(page: Page, console_store: Cairn, buck
     page.click("Create link")
     page.see("The link is ready")
     first = read_code(page)
+    assert page.violations() == [], "the dialog is accessible"
     assert first == page.run("async () => document.querySelector('dialog input').value")
     page.click("Done")
     until(lambda: "shared" in page.text(), "the mark of the row")
