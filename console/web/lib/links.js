@@ -95,7 +95,7 @@ export function linkTable(rows, changed, withObject = true) {
     if (await confirmed({ title: t("Delete link"), text: t("The link and its counts will be removed."), action: t("Delete link") })) await api.remove(path(row));
   });
   return table(t("Links"), [
-    { name: t("Link"), cell: (row) => [row.label ? h("b", null, row.label) : h("span", { class: "muted" }, row.kind === "share" ? t("share") : t("embed")), " ", tag(t(row.status), row.status === "active" ? "good" : "warn"), " ", row.password_protected && tag(t("password"))] },
+    { name: t("Link"), kind: "wide", cell: (row) => [row.label ? h("b", null, row.label) : h("span", { class: "muted" }, row.kind === "share" ? t("share") : t("embed")), " ", tag(t(row.status), row.status === "active" ? "good" : "warn"), " ", row.password_protected && tag(t("password"))] },
     withObject && { name: t("Object"), kind: "wide", cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])) },
     { name: t("Created"), from: "medium", cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)] },
     { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },

@@ -26,7 +26,7 @@ export async function show(view, { parameters }) {
       { name: t("Time"), cell: (row) => timeCell(row.time, false) },
       { name: t("Principal"), cell: (row) => [row.principal, h("div", { class: "muted small" }, row.source_ip)] },
       { name: t("Operation"), cell: (row) => [h("code", null, row.operation), " ", tag(t(row.result), row.result === "allowed" ? "" : "warn")] },
-      { name: t("Resource"), from: "medium", cell: (row) => h("span", { class: "key" }, row.resource) },
+      { name: t("Resource"), kind: "wide", from: "medium", cell: (row) => h("span", { class: "key" }, row.resource) },
       { name: t("Detail"), from: "wide", cell: (row) => [h("span", { class: "key" }, row.detail), h("div", { class: "muted small" }, row.request_id)] },
     ], rows),
     empty: () => emptyBox(t("No events match.")),
