@@ -14,7 +14,7 @@ from pathlib import Path
 
 from harness import showcase
 from harness.console import Console
-from harness.page import Page, console_browser, start_with_console
+from harness.page import VIEWS, Page, console_browser, start_with_console
 from harness.receiver import Receiver
 from harness.server import RUNS, Cairn, TARGET
 from harness.showcase import CONTRACT, DOCUMENTS, EMPTY, PHOTOS, PICTURE
@@ -27,8 +27,7 @@ UPLOAD_SPEED = 1_500_000
 def places(ids: dict[str, str]) -> dict[str, tuple]:
     """Returns name and place of every view."""
     return {
-        "overview": ("overview",), "buckets": ("buckets",), "sharing": ("sharing",), "accounts": ("accounts",), "policies": ("policies",), "tokens": ("tokens",),
-        "webhooks": ("webhooks",), "events": ("events",), "audit": ("audit",), "storage": ("storage",),
+        **{view: (view,) for view in VIEWS},
         "objects": ("bucket", PHOTOS, {"prefix": "2026/"}), "objects-root": ("bucket", PHOTOS), "objects-empty": ("bucket", EMPTY), "objects-locked": ("bucket", "archive", {"prefix": "contracts/2026/"}),
         "objects-long-names": ("bucket", DOCUMENTS, {"prefix": "inbox/"}), "object-picture": ("object", PHOTOS, PICTURE), "object-json": ("object", DOCUMENTS, "report.json"),
         "object-locked": ("object", "archive", CONTRACT), "settings": ("settings", PHOTOS), "account": ("account", ids["account"]), "deliveries": ("webhooks", ids["webhook"]),
