@@ -11,6 +11,7 @@ mod metrics;
 mod object_key;
 mod time;
 mod version_id;
+mod xml_char;
 
 pub use bucket_name::{BucketName, InvalidBucketName};
 pub use client_network::client_network;
@@ -20,3 +21,4 @@ pub use metrics::{Counter, DURATION_BOUNDS, DurationHistogram, Histogram, Histog
 pub use object_key::{InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey};
 pub use time::{Clock, SystemClock, Timestamp};
 pub use version_id::{UploadId, VersionId, VersionName};
+pub use xml_char::is_xml_char;

@@ -17,7 +17,7 @@ LAYERS = [
     {"cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
     {"cairn-engine", "cairn-net"},
-    {"cairn-http1", "cairn-lmdb"},
+    {"cairn-cors", "cairn-http1", "cairn-lmdb"},
     {"cairn-model"},
 ]
 # These may use the others, but no crate may depend on them.

@@ -1,18 +1,10 @@
 //! Reads and writes the XML of a CORS configuration. Source: API Reference, PutBucketCors, CORSConfiguration and
 //! CORSRule.
 
-use crate::cors::origin;
-use crate::cors::rules::{Rule, Rules};
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::xml::reader::Element;
-use crate::xml::writer::{XmlWriter, xml_can_represent};
-
-/// Most rules of a bucket.
-const RULES_MAX: usize = 100;
-/// Longest `ID`, in characters.
-const ID_CHARS_MAX: usize = 255;
-/// The methods that a rule may allow.
-const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
+use crate::xml::writer::XmlWriter;
+use cairn_cors::{CorsError, HeaderList, Problem, Rule, Rules};
 
 /// Reads a configuration.
 ///
@@ -20,46 +12,26 @@ const METHODS: [&str; 5] = ["GET", "PUT", "HEAD", "POST", "DELETE"];
 /// `MalformedXML` for a document of another form, `InvalidRequest` with the reason for a value that is not allowed.
 pub(crate) fn read(document: &Element) -> S3Result<Rules> {
     let rules = document.children_named("CORSRule").map(read_rule).collect::<S3Result<Vec<Rule>>>()?;
-    match rules.len() {
-        0 => Err(ErrorCode::MalformedXML.into()),
-        1..=RULES_MAX => Ok(Rules::new(rules)),
-        _ => Err(S3Error::invalid_request(
-            "The number of CORS rules should not exceed allowed limit of 100 rules.",
-        )),
-    }
+    Rules::new(rules).map_err(refusal)
 }
 
 fn read_rule(element: &Element) -> S3Result<Rule> {
-    let id = element.only_text("ID")?.map(str::to_owned);
-    if id.as_ref().is_some_and(|id| id.chars().count() > ID_CHARS_MAX || !xml_can_represent(id)) {
-        return Err(S3Error::invalid_request("The ID of a CORS rule has at most 255 characters."));
-    }
     let max_age_seconds = match element.only_text("MaxAgeSeconds")? {
         None => None,
         Some(text) => Some(seconds(text).ok_or(ErrorCode::MalformedXML)?),
     };
-    let rule = Rule {
-        id,
-        origins: texts(element, "AllowedOrigin", check_origin)?,
-        methods: texts(element, "AllowedMethod", check_method)?,
-        allowed_headers: texts(element, "AllowedHeader", check_allowed_header)?,
-        expose_headers: texts(element, "ExposeHeader", check_expose_header)?,
+    Ok(Rule {
+        id: element.only_text("ID")?.map(str::to_owned),
+        origins: texts(element, "AllowedOrigin"),
+        methods: texts(element, "AllowedMethod"),
+        allowed_headers: texts(element, "AllowedHeader"),
+        expose_headers: texts(element, "ExposeHeader"),
         max_age_seconds,
-    };
-    let complete = !rule.origins.is_empty() && !rule.methods.is_empty();
-    if complete { Ok(rule) } else { Err(ErrorCode::MalformedXML.into()) }
+    })
 }
 
-fn texts(
-    element: &Element,
-    name: &'static str,
-    check: impl Fn(&str) -> S3Result<()>,
-) -> S3Result<Vec<String>> {
-    let texts = element.children_named(name).map(|child| {
-        let text = child.text().trim();
-        check(text).map(|()| text.to_owned())
-    });
-    texts.collect()
+fn texts(element: &Element, name: &'static str) -> Vec<String> {
+    element.children_named(name).map(|child| child.text().trim().to_owned()).collect()
 }
 
 /// Parses digits without a sign.
@@ -67,52 +39,44 @@ fn seconds(text: &str) -> Option<u32> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
-fn check_origin(text: &str) -> S3Result<()> {
-    origin::check(text)
-        .map_err(|why| S3Error::invalid_request(format!("AllowedOrigin \"{text}\" is not valid: {why}.")))
-}
-
-fn check_method(text: &str) -> S3Result<()> {
-    if METHODS.contains(&text) {
-        return Ok(());
-    }
-    Err(S3Error::invalid_request(format!(
-        "Found unsupported HTTP method in CORS config. Unsupported method is {text}"
-    )))
-}
-
-fn check_allowed_header(text: &str) -> S3Result<()> {
-    if text.matches('*').count() > 1 {
-        return Err(S3Error::invalid_request(format!(
-            "AllowedHeader \"{text}\" can not have more than one wildcard."
-        )));
-    }
-    check_header_name("AllowedHeader", text)
-}
-
-fn check_expose_header(text: &str) -> S3Result<()> {
-    if text.contains('*') {
-        return Err(S3Error::invalid_request(format!(
+/// Words an error as AWS does.
+fn refusal(error: CorsError) -> S3Error {
+    let problem = match error {
+        CorsError::NoRules => return ErrorCode::MalformedXML.into(),
+        CorsError::TooManyRules => {
+            let message = "The number of CORS rules should not exceed allowed limit of 100 rules.";
+            return S3Error::invalid_request(message);
+        }
+        CorsError::Rule { problem, .. } => problem,
+    };
+    let message = match problem {
+        Problem::NoOrigin | Problem::NoMethod => return ErrorCode::MalformedXML.into(),
+        Problem::Id => "The ID of a CORS rule has at most 255 characters.".to_owned(),
+        Problem::Origin { text, why } => format!("AllowedOrigin \"{text}\" is not valid: {why}."),
+        Problem::Method(text) => {
+            format!("Found unsupported HTTP method in CORS config. Unsupported method is {text}")
+        }
+        Problem::Wildcards(text) => {
+            format!("AllowedHeader \"{text}\" can not have more than one wildcard.")
+        }
+        Problem::ExposedWildcard(text) => format!(
             "ExposeHeader \"{text}\" contains wildcard. We currently do not support wildcard for ExposeHeader."
-        )));
-    }
-    check_header_name("ExposeHeader", text)
-}
-
-/// Checks that a name is a token (RFC 9110 section 5.6.2), which may contain `*`.
-fn check_header_name(element: &str, text: &str) -> S3Result<()> {
-    let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
-    if !text.is_empty() && text.bytes().all(token) {
-        return Ok(());
-    }
-    Err(S3Error::invalid_request(format!("{element} \"{text}\" is not the name of a header.")))
+        ),
+        Problem::Header { list: HeaderList::Allowed, text } => {
+            format!("AllowedHeader \"{text}\" is not the name of a header.")
+        }
+        Problem::Header { list: HeaderList::Exposed, text } => {
+            format!("ExposeHeader \"{text}\" is not the name of a header.")
+        }
+    };
+    S3Error::invalid_request(message)
 }
 
 /// Writes the configuration as it was put.
 pub(crate) fn document(rules: &Rules) -> XmlWriter {
-    let mut xml = XmlWriter::with_capacity(512 * (1 + rules.rules.len()));
+    let mut xml = XmlWriter::with_capacity(512 * (1 + rules.rules().len()));
     xml.open_root("CORSConfiguration");
-    for rule in &rules.rules {
+    for rule in rules.rules() {
         xml.open("CORSRule");
         if let Some(id) = &rule.id {
             xml.text("ID", id);
@@ -137,8 +101,8 @@ pub(crate) fn document(rules: &Rules) -> XmlWriter {
 #[cfg(test)]
 mod tests {
     use super::{document, read};
-    use crate::cors::rules::Rules;
     use crate::xml::reader::parse;
+    use cairn_cors::Rules;
 
     const LEAST: &str = "<AllowedOrigin>*</AllowedOrigin><AllowedMethod>GET</AllowedMethod>";
 
@@ -158,8 +122,8 @@ mod tests {
                     <AllowedMethod>HEAD</AllowedMethod><AllowedHeader>X-amz-*</AllowedHeader>\
                     <ExposeHeader>ETag</ExposeHeader><MaxAgeSeconds>3000</MaxAgeSeconds><Unknown/></CORSRule>";
         let rules = configured(&format!("{full}<CORSRule>{LEAST}</CORSRule>")).expect("valid");
-        assert_eq!(rules.rules.len(), 2);
-        let first = &rules.rules[0];
+        assert_eq!(rules.rules().len(), 2);
+        let first = &rules.rules()[0];
         assert_eq!(first.origins, ["https://A.example:443", "null"]);
         assert_eq!((first.id.as_deref(), first.max_age_seconds), (Some("a < b"), Some(3000)));
         let written = document(&rules).finish();

@@ -2,9 +2,7 @@
 //!
 //! Source: "Using cross-origin resource sharing (CORS)" (AWS); the Fetch Standard, "CORS protocol"; RFC 6454. Without
 //! rules no page of another origin may. Rules never grant access to data: they only tell browsers which responses to
-//! pass to a page.
+//! pass to a page. What rules are is defined in `cairn_cors`, because the management plane changes them, too.
 
 pub(crate) mod configuration;
-mod origin;
 pub(crate) mod responses;
-pub(crate) mod rules;

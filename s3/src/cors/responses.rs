@@ -3,10 +3,10 @@
 //! A preflight is answered before authentication, because browsers never sign one. Missing buckets and buckets without
 //! rules are therefore refused in the same words: only authenticated clients may learn which buckets exist.
 
-use crate::cors::rules::{Admission, CrossOrigin, Rules};
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
 use crate::request::target::{Resource, Target};
+use cairn_cors::{Admission, CrossOrigin, Rules};
 use cairn_engine::Engine;
 use cairn_http1::{RequestHead, ResponseHead, StatusCode};
 

@@ -2,9 +2,9 @@
 
 use crate::call::Call;
 use crate::cors::configuration;
-use crate::cors::rules::Rules;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::reply::Reply;
+use cairn_cors::Rules;
 
 pub(crate) fn get_bucket_cors(call: &Call<'_>) -> S3Result<Reply> {
     let settings = call.bucket()?.settings();

@@ -5,6 +5,7 @@
 //! represent (`xml_can_represent`). If one is written all the same, U+FFFD replaces it, so that the document stays
 //! well-formed.
 
+use cairn_model::is_xml_char;
 use std::fmt::{self, Write as _};
 
 /// The first bytes of every document.
@@ -13,10 +14,6 @@ pub(crate) const DECLARATION: &str = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>
 /// Whether every character of `text` can be written in XML 1.0 (production 2, "Char").
 pub(crate) fn xml_can_represent(text: &str) -> bool {
     text.chars().all(is_xml_char)
-}
-
-fn is_xml_char(character: char) -> bool {
-    !matches!(character, '\0'..='\u{8}' | '\u{b}' | '\u{c}' | '\u{e}'..='\u{1f}' | '\u{fffe}' | '\u{ffff}')
 }
 
 /// A document under construction.

@@ -4,8 +4,9 @@
 //! "allowed_headers", "expose_headers", "max_age_seconds"}]}`. Texts are stored as they were put. Members that were not
 //! put are absent. Rules that cannot be decoded allow no request.
 
-use crate::cors::origin::{ANY, RequestOrigin};
-use crate::errors::{S3Error, S3Result};
+use crate::checks::{self, CorsError};
+use crate::origin::{ANY, RequestOrigin};
+use crate::rule::Rule;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -17,79 +18,76 @@ const ORIGIN_BYTES_MAX: usize = 2048;
 /// Most requested headers that are compared with the rules. Each rule may have some thousand patterns.
 const HEADERS_MAX: usize = 100;
 
-/// One rule.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Rule {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) id: Option<String>,
-    pub(crate) origins: Vec<String>,
-    pub(crate) methods: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) allowed_headers: Vec<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) expose_headers: Vec<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) max_age_seconds: Option<u32>,
-}
-
 /// The rules of a bucket, in the order in which they are tried.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Rules {
+pub struct Rules {
     version: u32,
-    pub(crate) rules: Vec<Rule>,
+    rules: Vec<Rule>,
 }
 
 /// What a browser says about a request that it sends or is about to send.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CrossOrigin<'a> {
+pub struct CrossOrigin<'a> {
     /// `Origin`.
-    pub(crate) origin: &'a str,
+    pub origin: &'a str,
     /// The request's method.
-    pub(crate) method: &'a str,
+    pub method: &'a str,
     /// `Access-Control-Request-Headers`, a list.
-    pub(crate) headers: &'a str,
+    pub headers: &'a str,
 }
 
 impl<'a> CrossOrigin<'a> {
     /// The names of the headers.
-    pub(crate) fn header_names(self) -> impl Iterator<Item = &'a str> {
+    pub fn header_names(self) -> impl Iterator<Item = &'a str> {
         self.headers.split(',').map(str::trim).filter(|name| !name.is_empty())
     }
 }
 
 /// The rule that allows a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Admission<'r> {
-    pub(crate) rule: &'r Rule,
+pub struct Admission<'r> {
+    /// The rule.
+    pub rule: &'r Rule,
     /// Whether the rule allows any origin.
-    pub(crate) any_origin: bool,
+    pub any_origin: bool,
 }
 
 impl Rules {
-    /// Creates a list of rules.
-    pub(crate) fn new(rules: Vec<Rule>) -> Self {
-        Self { version: VERSION, rules }
+    /// Checks the rules of a bucket.
+    ///
+    /// # Errors
+    /// The first thing that is not allowed.
+    pub fn new(rules: Vec<Rule>) -> Result<Self, CorsError> {
+        checks::check(&rules)?;
+        Ok(Self { version: VERSION, rules })
     }
 
     /// Encodes the rules for the bucket's record.
     ///
-    /// # Errors
-    /// `InternalError`, never for rules that were read from a request.
-    pub(crate) fn encode(&self) -> S3Result<Arc<[u8]>> {
-        let encoded = serde_json::to_vec(self);
-        Ok(encoded.map_err(|error| S3Error::internal(format!("encoding CORS rules: {error}")))?.into())
+    /// # Panics
+    /// Never: the encoding of texts and numbers cannot fail.
+    #[must_use]
+    pub fn encode(&self) -> Arc<[u8]> {
+        serde_json::to_vec(self).expect("texts and numbers can be encoded").into()
+    }
+
+    /// Returns the rules in the order in which they are tried.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
     }
 
     /// Decodes stored rules; `None` for an invalid or a later encoding.
-    pub(crate) fn decode(stored: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn decode(stored: &[u8]) -> Option<Self> {
         serde_json::from_slice(stored).ok().filter(|rules: &Self| rules.version == VERSION)
     }
 
     /// Returns the first rule that allows origin, method and headers together; `None` for an origin or a list of
     /// headers that is too long.
-    pub(crate) fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
+    #[must_use]
+    pub fn admit(&self, request: CrossOrigin<'_>) -> Option<Admission<'_>> {
         let names: Vec<&str> = request.header_names().take(HEADERS_MAX + 1).collect();
         if request.origin.len() > ORIGIN_BYTES_MAX || names.len() > HEADERS_MAX {
             return None;
@@ -124,7 +122,15 @@ fn allows_header(rule: &Rule, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CrossOrigin, Rule, Rules};
+    use super::{CrossOrigin, Rules};
+    use crate::rule::Rule;
+
+    impl Rules {
+        /// Makes rules without checking them.
+        fn of(rules: Vec<Rule>) -> Self {
+            Self { version: super::VERSION, rules }
+        }
+    }
 
     fn texts(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -141,7 +147,7 @@ mod tests {
 
     #[test]
     fn first_matching_rule_wins() {
-        let rules = Rules::new(vec![
+        let rules = Rules::of(vec![
             rule(&["https://a.example"], &["GET"], &[]),
             rule(&["https://a.example", "*"], &["GET", "PUT"], &["x-amz-*", "Content-Type"]),
         ]);
@@ -168,7 +174,7 @@ mod tests {
     /// Anyone may send a preflight, and each of thousands of names was compared with each of thousands of patterns.
     #[test]
     fn too_long_origins_and_header_lists_are_refused() {
-        let rules = Rules::new(vec![rule(&["*"], &["GET"], &["*"])]);
+        let rules = Rules::of(vec![rule(&["*"], &["GET"], &["*"])]);
         let admits = |origin: &str, headers: &str| {
             rules.admit(CrossOrigin { origin, method: "GET", headers }).is_some()
         };
@@ -180,7 +186,7 @@ mod tests {
 
     #[test]
     fn header_pattern_matches_prefix_and_suffix() {
-        let rules = Rules::new(vec![rule(&["*"], &["GET"], &["X-*-Name", "*-End"])]);
+        let rules = Rules::of(vec![rule(&["*"], &["GET"], &["X-*-Name", "*-End"])]);
         for (headers, allowed) in [
             ("x-any-name", true),
             ("X--NAME", true),
@@ -193,7 +199,7 @@ mod tests {
             let request = CrossOrigin { origin: "null", method: "GET", headers };
             assert_eq!(rules.admit(request).is_some(), allowed, "{headers}");
         }
-        let all = Rules::new(vec![rule(&["*"], &["GET"], &["*"])]);
+        let all = Rules::of(vec![rule(&["*"], &["GET"], &["*"])]);
         assert!(all.admit(CrossOrigin { origin: "x", method: "GET", headers: "anything, at-all" }).is_some());
     }
 
@@ -205,12 +211,12 @@ mod tests {
             max_age_seconds: Some(3000),
             ..rule(&["http://\u{e4}"], &["GET"], &["*"])
         };
-        for rules in [Rules::new(vec![full, rule(&["*"], &["PUT"], &[])]), Rules::new(Vec::new())] {
-            let encoded = rules.encode().expect("encodes");
+        for rules in [Rules::of(vec![full, rule(&["*"], &["PUT"], &[])]), Rules::of(Vec::new())] {
+            let encoded = rules.encode();
             assert_eq!(Rules::decode(&encoded), Some(rules));
         }
         let golden = br#"{"version":1,"rules":[{"origins":["*"],"methods":["GET"]}]}"#;
-        assert_eq!(&*Rules::new(vec![rule(&["*"], &["GET"], &[])]).encode().expect("encodes"), golden);
+        assert_eq!(&*Rules::of(vec![rule(&["*"], &["GET"], &[])]).encode(), golden);
         for bad in [
             &b""[..],
             b"{}",
