@@ -24,6 +24,8 @@ pub struct Capabilities {
     pub events: bool,
     /// Whether the web console serves administration.
     pub console: bool,
+    /// Whether the root credential may be used for S3.
+    pub root_s3: bool,
 }
 
 /// What the management plane of one executor works with.

@@ -88,8 +88,8 @@ pub(crate) enum AdminError {
     BucketNotEmpty(String),
     /// The bucket's settings do not allow the change: the reason.
     InvalidBucketState(&'static str),
-    /// The version is protected by object lock.
-    ObjectLocked,
+    /// Object lock protects the version: what does not work.
+    ObjectLocked(&'static str),
     /// The change would exceed the bucket's quota.
     QuotaExceeded,
     /// The bucket already holds more than the new quota allows.
@@ -146,7 +146,7 @@ impl AdminError {
             Self::Forbidden
             | Self::CrossSite
             | Self::NotOfConsole
-            | Self::ObjectLocked
+            | Self::ObjectLocked(_)
             | Self::SharingDisabled(_) => StatusCode::FORBIDDEN,
             Self::BucketAlreadyExists
             | Self::EventsDisabled
@@ -192,7 +192,7 @@ impl AdminError {
             Self::PreconditionFailed => "PRECONDITION_FAILED",
             Self::RangeNotSatisfiable(_) => "RANGE_NOT_SATISFIABLE",
             Self::UnsupportedMediaType(_) => "UNSUPPORTED_MEDIA_TYPE",
-            Self::ObjectLocked => "OBJECT_LOCKED",
+            Self::ObjectLocked(_) => "OBJECT_LOCKED",
             Self::QuotaExceeded => "QUOTA_EXCEEDED",
             Self::QuotaBelowUsage => "QUOTA_BELOW_USAGE",
             Self::StorageFull => "STORAGE_FULL",
@@ -254,7 +254,6 @@ impl AdminError {
             Self::RangeNotSatisfiable(size) => {
                 format!("the range is outside the object, which has {size} bytes")
             }
-            Self::ObjectLocked => "the version is protected by a retention period or a legal hold".to_owned(),
             Self::QuotaExceeded => "the change would exceed the bucket's quota".to_owned(),
             Self::QuotaBelowUsage => "the bucket already holds more than this quota allows".to_owned(),
             Self::StorageFull => "no space is left on the device".to_owned(),
@@ -291,6 +290,7 @@ impl AdminError {
             | Self::InvalidEventCursor(message)
             | Self::InvalidBucketName(message)
             | Self::InvalidBucketState(message)
+            | Self::ObjectLocked(message)
             | Self::UnsupportedMediaType(message)
             | Self::TooManyRequests(message)
             | Self::NotReady(message) => (*message).to_owned(),
@@ -323,7 +323,9 @@ impl From<EngineError> for AdminError {
                 format!("an object of more than {PAYLOAD_BYTES_MAX} bytes cannot be written in one upload"),
             ),
             EngineError::Conflict => Self::NotReady("the bucket is being deleted; try again"),
-            EngineError::ObjectLocked => Self::ObjectLocked,
+            EngineError::ObjectLocked => {
+                Self::ObjectLocked("the version is protected by a retention period or a legal hold")
+            }
             EngineError::QuotaExceeded => Self::QuotaExceeded,
             EngineError::QuotaBelowUsage => Self::QuotaBelowUsage,
             EngineError::StorageFull => Self::StorageFull,

@@ -1,8 +1,8 @@
 //! The directory of accounts: immediate effect, durability, errors, and protection of secrets.
 
 use cairn_identity::directory::{
-    AccountId, CREDENTIALS_PER_ACCOUNT_MAX, Directory, DirectoryError, DirectoryOpenError, DirectoryOptions,
-    ExecutorCredentials, NewCredential, Outcome, PolicyId,
+    AccountId, CREDENTIALS_PER_ACCOUNT_MAX, CredentialStatus, Directory, DirectoryError, DirectoryOpenError,
+    DirectoryOptions, ExecutorCredentials, NewCredential, Outcome, PolicyId,
 };
 use cairn_identity::policy::{Action, Decision, Policy, Resource};
 use cairn_identity::{Credential, Credentials, Principal, Role, RootCredential};
@@ -507,4 +507,38 @@ fn a_closed_directory_can_be_read_but_not_changed() {
     let refused = block_on(directory.create_account("late".to_owned(), String::new()));
     assert_eq!(refused.unwrap_err(), DirectoryError::ShuttingDown);
     assert_eq!((directory.accounts(None, usize::MAX).len(), directory.health()), (1, Ok(())));
+}
+
+#[test]
+fn access_of_an_account_has_its_policies_and_their_rights() {
+    let fixture = Fixture::new();
+    let directory = fixture.open();
+    let (id, made) = create(&directory, "web");
+    let attached: Vec<PolicyId> = ["photos", "music", "films"]
+        .map(|bucket| add_policy(&directory, "allow", "s3:GetObject", &format!("bucket:{bucket}/*")))
+        .into();
+    for policy in &attached {
+        block_on(directory.attach(*policy, id)).unwrap();
+    }
+    add_policy(&directory, "allow", "s3:GetObject", "bucket:other/*");
+    let access = directory.account_access(id).unwrap();
+    assert!(access.enabled && &*access.name == "web");
+    assert_eq!(access.policies.iter().map(|(id, _)| *id).collect::<Vec<_>>(), attached);
+    assert!(access.rights.decide(Action::GetObject, Resource::Object("music", "k")).is_allowed());
+    let mut paged = Vec::new();
+    while let Some(policy) = directory.policies_of(id, paged.last().copied(), 1).first() {
+        paged.push(policy.id);
+    }
+    assert_eq!(paged, attached);
+
+    let temporary = block_on(directory.create_temporary(id, 60)).unwrap();
+    let status = |made: &NewCredential| directory.credential_status(&made.info.access_key);
+    assert_eq!(status(&made), Some((id, CredentialStatus::Valid)));
+    assert_eq!(directory.credential_status("unknown"), None);
+    fixture.advance(61);
+    assert_eq!(status(&temporary), Some((id, CredentialStatus::Expired)));
+    block_on(directory.set_credential_enabled(id, made.info.id, false)).unwrap();
+    assert_eq!(status(&made), Some((id, CredentialStatus::Disabled)));
+    block_on(directory.delete_account(id)).unwrap();
+    assert!(directory.account_access(id).is_none() && directory.policies_of(id, None, 1).is_empty());
 }

@@ -448,6 +448,7 @@ pub fn operations(mode: Compatibility) -> impl Iterator<Item = OperationSummary>
 #[cfg(test)]
 mod tests {
     use super::{EXTENDED, Handling, STRICT};
+    use crate::request::target::Resource;
     use std::collections::BTreeSet;
 
     /// A row that the mode `extended` forgot would be carried out as the plain operation of its resource.
@@ -463,6 +464,16 @@ mod tests {
         let implemented =
             |table: &[super::Operation]| table.iter().filter(|row| row.is_implemented()).count();
         assert!(implemented(EXTENDED) > implemented(STRICT));
+    }
+
+    /// Explanations of permissions rely on it.
+    #[test]
+    fn actions_are_either_on_buckets_or_on_objects() {
+        for row in EXTENDED {
+            let Handling::Implemented(implementation) = &row.handling else { continue };
+            let Some(action) = implementation.action else { continue };
+            assert_eq!(action.is_on_buckets(), row.resource == Resource::Bucket, "{}", row.name);
+        }
     }
 
     #[test]

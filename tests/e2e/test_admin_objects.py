@@ -314,7 +314,7 @@ def test_deletes_follow_versioning(admin: Management, bucket: str):
     expect_refusal(admin.delete(path), 404, "OBJECT_NOT_FOUND")
     expect_refusal(admin.get(path), 404, "OBJECT_NOT_FOUND")
     versions = expect(admin.get(f"/buckets/{bucket}/object-versions"), 200)["versions"]
-    assert set(versions[0]) == {"key", "version_id", "is_latest", "is_delete_marker", "size", "etag", "last_modified"}
+    assert set(versions[0]) == {"key", "version_id", "is_latest", "is_delete_marker", "size", "etag", "last_modified", "legal_hold"}
     assert [(one["is_latest"], one["is_delete_marker"], one["size"]) for one in versions] == [(True, True, 0), (False, False, 6), (False, False, 3)]
     assert [one["version_id"] for one in versions[1:]] == [second, first] and versions[0]["etag"] is None
     marker = versions[0]["version_id"]

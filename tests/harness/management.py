@@ -50,6 +50,12 @@ class Management:
         return self.request("DELETE", path, **options)
 
 
+def with_role(admin: Management, role: str) -> Management:
+    """Returns a client with a new management token of this role."""
+    token = expect(admin.post("/management-tokens", {"name": f"a {role}", "role": role}), 201)["token"]
+    return Management(admin.address, bearer(token))
+
+
 def segment(text: str) -> str:
     """Encodes a bucket name or key as one path segment."""
     return quote(text, safe="")

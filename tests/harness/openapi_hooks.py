@@ -14,7 +14,7 @@ TARGET = "https://receiver.invalid/hook"
 ORIGIN = "https://www.example.com"
 DESCRIBED_ORIGIN = re.compile(r"https?://[^/?#@\x00-\x20\x7f-\xa0]{1,272}")
 
-# An accepted expiry of a link: the description cannot say that it must be in the future.
+# An accepted expiry of a link and end of a retention: the description cannot say that it must be in the future.
 END = "2999-01-01T00:00:00.000Z"
 TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt].+")
 
@@ -51,6 +51,12 @@ def is_time(value: object) -> bool:
     return isinstance(value, str) and bool(TIME.fullmatch(value))
 
 
+def has_unusable_retention(body: object) -> bool:
+    """Returns whether a version would be retained until another time than `map_body` gives it."""
+    retention = body.get("retention") if isinstance(body, dict) else None
+    return isinstance(retention, dict) and is_time(retention.get("retain_until")) and retention["retain_until"] != END
+
+
 def has_unusable_link(body: object) -> bool:
     """Returns whether a link has another expiry, or an embed shows an object of any type inline."""
     if not isinstance(body, dict):
@@ -63,12 +69,12 @@ def has_unusable_link(body: object) -> bool:
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
-    return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body)
+    return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)
 
 
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
-    """Gives webhooks a target, embeds origins and a disposition, and links an expiry that the server accepts."""
+    """Gives webhooks a target, embeds origins and a disposition, links an expiry and retentions an end that the server accepts."""
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):
         body["target_url"] = TARGET
     if isinstance(body, dict) and isinstance(body.get("allowed_origins"), list):
@@ -77,6 +83,9 @@ def map_body(_context: object, body: object) -> object:
             body["disposition"] = "attachment"
     if isinstance(body, dict) and is_time(body.get("expires_at")):
         body["expires_at"] = END
+    retention = body.get("retention") if isinstance(body, dict) else None
+    if isinstance(retention, dict) and is_time(retention.get("retain_until")):
+        retention["retain_until"] = END
     return body
 
 

@@ -1,15 +1,18 @@
 //! The handlers of the routes, one file per kind of resource.
 
+pub(crate) mod access;
 pub(crate) mod accounts;
 pub(crate) mod audit_events;
 pub(crate) mod buckets;
 pub(crate) mod compaction;
 pub(crate) mod console;
+pub(crate) mod cors;
 pub(crate) mod credentials;
 pub(crate) mod events;
 pub(crate) mod lifecycle;
 pub(crate) mod links;
 pub(crate) mod metrics;
+pub(crate) mod object_lock;
 pub(crate) mod objects;
 pub(crate) mod openapi;
 pub(crate) mod policies;

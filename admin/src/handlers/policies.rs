@@ -14,7 +14,7 @@ use crate::request::body::parse_json;
 
 /// JSON form of a policy.
 #[derive(Serialize)]
-struct PolicyBody {
+pub(crate) struct PolicyBody {
     id: String,
     #[serde(flatten)]
     document: PolicyDraft,

@@ -33,6 +33,7 @@ use crate::format::codec::{
 use crate::format::payload_id::PayloadId;
 use crate::limits::PART_NUMBER_MAX;
 use crate::types::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
+use crate::types::object_lock::ObjectLock;
 use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName, usize_of};
 
 /// Version byte of the current form.
@@ -116,6 +117,18 @@ impl RecordHead {
         };
         Ok((head, form, flags))
     }
+}
+
+/// Decodes only the lock of a body.
+pub(crate) fn decode_lock_of(version: u8, body: &[u8]) -> Result<ObjectLock, InvalidRecord> {
+    let mut from = Cursor(body);
+    let (_, _, flags) = RecordHead::take(version, &mut from)?;
+    if flags & FLAG_LOCKED == 0 {
+        return Ok(ObjectLock::default());
+    }
+    let attributes = from.u32()?;
+    from.bytes(usize_of(attributes.into()))?;
+    decode_lock(&mut from)
 }
 
 impl ObjectRecord {
@@ -266,7 +279,7 @@ fn decode_runs(from: &mut Cursor<'_>, head: &RecordHead) -> Result<Vec<PartRun>,
 
 #[cfg(test)]
 mod tests {
-    use super::{Content, ObjectRecord, RecordHead};
+    use super::{Content, ObjectRecord, RecordHead, decode_lock_of};
     use crate::format::block::{BlockCheck, CheckKind, Checks};
     use crate::format::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
     use crate::format::extent::Extent;
@@ -343,6 +356,7 @@ mod tests {
             assert_eq!(ObjectRecord::decode(2, &body).expect("decodes"), record);
             let head = RecordHead::decode(2, &body).expect("decodes");
             assert_eq!((head.size, head.sequence, head.checksum_bits), (record.info.size, 77, 0b10));
+            assert_eq!(decode_lock_of(2, &body).expect("decodes"), record.info.lock);
         }
         let marker = ObjectRecord::delete_marker(VersionId(5), Timestamp(6), true);
         let mut body = Vec::new();

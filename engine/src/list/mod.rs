@@ -10,7 +10,7 @@ pub(crate) mod merge;
 
 use crate::error::EngineError;
 use crate::format::keys;
-use crate::format::object_record::RecordHead;
+use crate::format::object_record::{RecordHead, decode_lock_of};
 use crate::format::upload_record;
 use crate::limits::LIST_STEPS_MAX;
 use crate::list::merge::{Merge, common_prefix};
@@ -153,6 +153,7 @@ pub(crate) fn list_versions(
             name,
             is_latest: before != shared,
             is_delete_marker: head.is_delete_marker,
+            lock: decode_lock_of(record.version, record.body)?,
         });
         before.clear();
         before.extend_from_slice(shared);

@@ -336,4 +336,6 @@ pub struct ListedVersion {
     pub is_latest: bool,
     /// Whether it is a delete marker.
     pub is_delete_marker: bool,
+    /// Its retention and legal hold.
+    pub lock: ObjectLock,
 }

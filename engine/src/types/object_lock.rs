@@ -4,6 +4,7 @@
 //! committer checks them in the transaction that removes the version. A record that cannot be read is never removed.
 
 use cairn_model::Timestamp;
+use std::fmt;
 
 /// Milliseconds per day.
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -19,6 +20,23 @@ pub enum RetentionMode {
     Compliance,
 }
 
+impl RetentionMode {
+    /// Returns the name that clients use.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Governance => "GOVERNANCE",
+            Self::Compliance => "COMPLIANCE",
+        }
+    }
+
+    /// Returns the mode of this name. Names are case-sensitive.
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        [Self::Governance, Self::Compliance].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
 /// A period during which a version must not be removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retention {
@@ -26,6 +44,11 @@ pub struct Retention {
     pub mode: RetentionMode,
     /// End of the retention.
     pub until: Timestamp,
+}
+
+impl Retention {
+    /// The latest end: the last millisecond of the year 9999, the latest that ISO 8601 can represent.
+    pub const UNTIL_MAX: Timestamp = Timestamp(253_402_300_799_999);
 }
 
 /// The lock of a version.
@@ -46,6 +69,13 @@ pub enum RetentionPeriod {
     Years(u32),
 }
 
+impl RetentionPeriod {
+    /// Longest period in days (AWS: "Object Lock considerations").
+    pub const DAYS_MAX: u32 = 36_500;
+    /// Longest period in years.
+    pub const YEARS_MAX: u32 = 100;
+}
+
 /// The retention of a bucket's versions that are written without one of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DefaultRetention {
@@ -53,6 +83,17 @@ pub struct DefaultRetention {
     pub mode: RetentionMode,
     /// Duration from the time of writing.
     pub period: RetentionPeriod,
+}
+
+/// What it is, for people: `GOVERNANCE for 30 days`.
+impl fmt::Display for DefaultRetention {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (number, unit) = match self.period {
+            RetentionPeriod::Days(days) => (days, "days"),
+            RetentionPeriod::Years(years) => (years, "years"),
+        };
+        write!(out, "{} for {number} {unit}", self.mode.name())
+    }
 }
 
 impl DefaultRetention {

@@ -4,6 +4,7 @@
 //! records. Requests look up credentials through [`ExecutorCredentials`] without a lock. Secrets are sealed at rest (`seal.rs`)
 //! and shown once, in the response to their creation.
 
+mod access;
 mod changes;
 mod error;
 mod limits;
@@ -31,8 +32,8 @@ pub use limits::{
 pub use lookup::ExecutorCredentials;
 pub use secret::Secret;
 pub use view::{
-    Account, AttachedPolicy, CredentialInfo, ManagementToken, NewCredential, NewManagementToken, Outcome,
-    PolicyInfo,
+    Account, AccountAccess, AttachedPolicy, CredentialInfo, CredentialStatus, ManagementToken, NewCredential,
+    NewManagementToken, Outcome, PolicyInfo,
 };
 
 use crate::policy::Policy;

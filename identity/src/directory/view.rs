@@ -2,7 +2,7 @@
 
 use super::secret::Secret;
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
-use crate::policy::Policy;
+use crate::policy::{Policy, Rights};
 use crate::role::Role;
 use cairn_model::Timestamp;
 use std::sync::Arc;
@@ -33,6 +33,32 @@ pub struct Account {
     pub credentials: Vec<CredentialInfo>,
     /// The attached policies.
     pub policies: Vec<AttachedPolicy>,
+}
+
+/// What decides about the requests of an account.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AccountAccess {
+    /// The id.
+    pub id: AccountId,
+    /// The name.
+    pub name: Arc<str>,
+    /// Whether the account's credentials may be used.
+    pub enabled: bool,
+    /// The compiled policies, which requests are decided by.
+    pub rights: Arc<Rights>,
+    /// The attached policies, oldest first.
+    pub policies: Vec<(PolicyId, Arc<Policy>)>,
+}
+
+/// Whether a credential may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CredentialStatus {
+    /// It may.
+    Valid,
+    /// It is disabled.
+    Disabled,
+    /// It has expired.
+    Expired,
 }
 
 /// A policy in the view of an account.

@@ -40,6 +40,12 @@ impl Action {
         Self::ALL.into_iter().find(|action| action.name() == name)
     }
 
+    /// Returns whether requests do this to a bucket. The other actions are done to objects.
+    #[must_use]
+    pub const fn is_on_buckets(self) -> bool {
+        matches!(self, Self::ListBucket | Self::ManageBucket)
+    }
+
     /// Returns the index in arrays with one element for each action.
     pub(super) const fn index(self) -> usize {
         self as usize

@@ -1,7 +1,7 @@
 //! S3 access policies: documents and their evaluation.
 //!
 //! A [`Policy`] is a valid document. [`Rights`] are the policies of one account, compiled once, so that an evaluation costs
-//! the same however many policies there are. Resources are compared byte by byte with decoded keys: nothing here decodes,
+//! the same however many policies there are. An [`Explanation`] names the statements behind a decision. Resources are compared byte by byte with decoded keys: nothing here decodes,
 //! normalises or folds case. The module is pure: no I/O, no clock.
 //!
 //! Source: specification, "Policy" and "Data plane". An explicit deny wins, no matching allow is an implicit deny, and only
@@ -10,6 +10,7 @@
 mod action;
 mod aws_document;
 mod document;
+mod explain;
 mod limits;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod naive;
@@ -25,6 +26,7 @@ pub use document::{
     Effect, InvalidPolicy, Policy, PolicyDraft, Statement, StatementDraft, validate_description,
     validate_name,
 };
+pub use explain::{AppliedStatement, EXPLAINED_STATEMENTS_MAX, Explanation, narrowest_statement};
 pub use limits::{DESCRIPTION_CHARACTERS_MAX, NAME_CHARACTERS_MAX, STATEMENT_RESOURCES_MAX, STATEMENTS_MAX};
 pub use resource::{InvalidResource, Resource, ResourcePattern};
 pub use rights::{Decision, Rights};

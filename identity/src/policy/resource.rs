@@ -11,7 +11,7 @@ use cairn_model::{BucketName, InvalidObjectKey, OBJECT_KEY_BYTES_MAX, ObjectKey}
 use std::fmt;
 
 const SCHEME: &str = "bucket:";
-const WILDCARD: char = '*';
+pub(super) const WILDCARD: char = '*';
 
 /// The resource of a request. The key is the decoded one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,6 +80,22 @@ impl ResourcePattern {
                 }
                 Err(InvalidObjectKey::TooLong(_)) => Err(too_long()),
             },
+        }
+    }
+
+    /// Returns whether the pattern matches the resource of a request.
+    #[must_use]
+    pub fn matches(&self, resource: Resource<'_>) -> bool {
+        match (self, resource) {
+            (Self::Bucket(bucket), Resource::Bucket(requested)) => bucket.as_str() == requested,
+            (Self::Object(bucket, key), Resource::Object(requested, requested_key)) => {
+                bucket.as_str() == requested && key.as_str() == requested_key
+            }
+            (Self::Objects(bucket, prefix), Resource::Object(requested, key)) => {
+                bucket.as_str() == requested && key.starts_with(&**prefix)
+            }
+            (Self::Bucket(_), Resource::Object(..))
+            | (Self::Object(..) | Self::Objects(..), Resource::Bucket(_)) => false,
         }
     }
 

@@ -1,6 +1,9 @@
-//! Compares compiled rights with a naive evaluator on random policies.
+//! Compares compiled rights and explanations with a naive evaluator on random policies.
 
-use super::{Action, Decision, Policy, PolicyDraft, Resource, Rights, StatementDraft, naive};
+use super::{
+    Action, Decision, Explanation, Policy, PolicyDraft, Resource, Rights, StatementDraft, naive,
+    narrowest_statement,
+};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
@@ -56,6 +59,35 @@ fn question() -> impl Strategy<Value = (Action, &'static str, Option<String>)> {
     (prop::sample::select(&Action::ALL[..]), prop::sample::select(&BUCKETS[..]), key)
 }
 
+/// Checks that an explanation decides as requests are decided, that the statement which it names decides alone, and that
+/// what it suggests would allow the request.
+fn explain(
+    policies: &[Policy],
+    action: Action,
+    resource: Resource<'_>,
+    expected: Decision,
+) -> Result<(), TestCaseError> {
+    let mut explained = Explanation::new(action, resource);
+    for (index, policy) in policies.iter().enumerate() {
+        explained.add(index, policy);
+    }
+    prop_assert_eq!(explained.decision(), expected);
+    let first = explained.statements().next();
+    prop_assert_eq!(first.is_none(), expected == Decision::DeniedImplicitly);
+    if let Some(first) = first {
+        let mut deciding = policies[first.policy].clone();
+        deciding.statements = vec![deciding.statements.swap_remove(first.statement)];
+        let resources = &mut deciding.statements[0].resources;
+        *resources = vec![resources.swap_remove(first.resource)];
+        prop_assert_eq!(naive::decide(&[deciding], action, resource), expected);
+    }
+    let statements = vec![narrowest_statement(action, resource)];
+    let draft = PolicyDraft { name: "p".to_owned(), description: String::new(), statements };
+    let suggested = Policy::from_draft(&draft).expect("a policy");
+    prop_assert!(Rights::compile([&suggested]).decide(action, resource).is_allowed());
+    Ok(())
+}
+
 #[test]
 fn compiled_rights_agree_with_the_naive_evaluator() {
     let in_all = std::env::var("CAIRN_POLICY_QUESTIONS").ok();
@@ -73,6 +105,7 @@ fn compiled_rights_agree_with_the_naive_evaluator() {
             };
             let expected = naive::decide(&policies, *action, resource);
             prop_assert_eq!(rights.decide(*action, resource), expected, "{:?} {:?}", action, resource);
+            explain(&policies, *action, resource, expected)?;
             decided[expected as usize].update(|count| count + 1);
         }
         for bucket in BUCKETS {

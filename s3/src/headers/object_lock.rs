@@ -15,10 +15,6 @@ pub(crate) const LEGAL_HOLD: &str = "x-amz-object-lock-legal-hold";
 pub(crate) const BYPASS: &str = "x-amz-bypass-governance-retention";
 pub(crate) const BUCKET_LOCK: &str = "x-amz-bucket-object-lock-enabled";
 
-/// The last millisecond of the year 9999, the latest that ISO 8601 can represent. Rounded-up fractions and offsets can
-/// exceed it.
-const UNTIL_MAX: u64 = 253_402_300_799_999;
-
 /// Returns the lock that the headers of a new version ask for. The engine adds the bucket's default retention if they
 /// have none.
 ///
@@ -38,7 +34,7 @@ pub(crate) fn of_new_version(
     let retention = match (mode, until) {
         (None, None) => None,
         (Some(mode), Some(until)) => Some(Retention {
-            mode: parse_mode(mode)
+            mode: RetentionMode::parse(mode)
                 .ok_or_else(|| S3Error::invalid_argument(MODE, mode, "Unknown wormMode directive."))?,
             until: parse_future_date(RETAIN_UNTIL, until, now)?,
         }),
@@ -108,19 +104,6 @@ fn flag(name: &'static str, text: &str) -> S3Result<bool> {
     }
 }
 
-/// Parses a retention mode of a header or of XML.
-pub(crate) fn parse_mode(name: &str) -> Option<RetentionMode> {
-    [RetentionMode::Governance, RetentionMode::Compliance].into_iter().find(|mode| mode_name(*mode) == name)
-}
-
-/// Returns a mode's name.
-pub(crate) const fn mode_name(mode: RetentionMode) -> &'static str {
-    match mode {
-        RetentionMode::Governance => "GOVERNANCE",
-        RetentionMode::Compliance => "COMPLIANCE",
-    }
-}
-
 /// Parses a legal hold of a header or of XML.
 pub(crate) fn parse_hold(name: &str) -> Option<bool> {
     [true, false].into_iter().find(|hold| hold_name(*hold) == name)
@@ -136,7 +119,8 @@ pub(crate) const fn hold_name(legal_hold: bool) -> &'static str {
 /// # Errors
 /// `InvalidArgument`, which names `argument`.
 pub(crate) fn parse_future_date(argument: &'static str, text: &str, now: Timestamp) -> S3Result<Timestamp> {
-    let Some(millis) = parse_rfc3339_millis(text).filter(|millis| *millis <= UNTIL_MAX) else {
+    // Rounded-up fractions and offsets can exceed the latest time.
+    let Some(millis) = parse_rfc3339_millis(text).filter(|millis| *millis <= Retention::UNTIL_MAX.0) else {
         let message = "The retain until date must be provided in ISO 8601 format";
         return Err(S3Error::invalid_argument(argument, text, message));
     };

@@ -51,7 +51,7 @@ pub(crate) fn write_id(head: &mut ResponseHead, bucket: &Bucket, version: Versio
 pub(crate) fn write_headers(head: &mut ResponseHead, bucket: &Bucket, info: &ObjectInfo) {
     write_id(head, bucket, info.version_name());
     if let Some(retention) = info.lock.retention {
-        head.header("x-amz-object-lock-mode", object_lock::mode_name(retention.mode));
+        head.header("x-amz-object-lock-mode", retention.mode.name());
         head.header("x-amz-object-lock-retain-until-date", iso8601_millis(retention.until.0));
     }
     if let Some(hold) = info.lock.legal_hold {

@@ -2,7 +2,6 @@
 
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::headers::object_lock::mode_name;
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{DefaultRetention, RetentionPeriod};
@@ -23,7 +22,7 @@ pub(crate) fn document(retention: Option<DefaultRetention>) -> XmlWriter {
     if let Some(DefaultRetention { mode, period }) = retention {
         xml.open("Rule");
         xml.open("DefaultRetention");
-        xml.text("Mode", mode_name(mode));
+        xml.text("Mode", mode.name());
         match period {
             RetentionPeriod::Days(days) => xml.value("Days", days),
             RetentionPeriod::Years(years) => xml.value("Years", years),

@@ -2,7 +2,7 @@
 
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::headers::object_lock::{self, mode_name};
+use crate::headers::object_lock;
 use crate::headers::version;
 use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
@@ -23,7 +23,7 @@ pub(crate) fn get_object_retention(call: &Call<'_>) -> S3Result<Reply> {
 pub(crate) fn document(retention: Retention) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(256);
     xml.open_root("Retention");
-    xml.text("Mode", mode_name(retention.mode));
+    xml.text("Mode", retention.mode.name());
     xml.value("RetainUntilDate", iso8601_millis(retention.until.0));
     xml.close("Retention");
     xml

@@ -143,7 +143,7 @@ fn write_next(xml: &mut XmlWriter, names: NameEncoding, next: &VersionPosition) 
 }
 
 fn write_version(xml: &mut XmlWriter, names: NameEncoding, version: &ListedVersion) -> S3Result<()> {
-    let ListedVersion { object, name, is_latest, is_delete_marker } = version;
+    let ListedVersion { object, name, is_latest, is_delete_marker, lock: _ } = version;
     let element = if *is_delete_marker { "DeleteMarker" } else { "Version" };
     xml.open(element);
     names.write(xml, "Key", &object.key)?;
@@ -181,7 +181,13 @@ mod tests {
             checksum_algorithms: vec![ChecksumAlgorithm::Crc32],
             checksum_kind: ChecksumKind::Composite,
         };
-        ListedVersion { object, name, is_latest: is_delete_marker, is_delete_marker }
+        ListedVersion {
+            object,
+            name,
+            is_latest: is_delete_marker,
+            is_delete_marker,
+            lock: Default::default(),
+        }
     }
 
     fn text<'e>(element: &'e Element, name: &str) -> Option<&'e str> {

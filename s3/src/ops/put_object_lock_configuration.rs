@@ -4,17 +4,11 @@
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::object_lock::{mode_name, parse_mode};
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use cairn_engine::{BucketChange, DefaultRetention, RetentionPeriod};
+use cairn_engine::{BucketChange, DefaultRetention, RetentionMode, RetentionPeriod};
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
-
-/// Longest default retention in days.
-const DAYS_MAX: u32 = 36_500;
-/// Longest default retention in years.
-const YEARS_MAX: u32 = 100;
 
 pub(crate) async fn put_object_lock_configuration(
     call: &Call<'_>,
@@ -34,14 +28,10 @@ pub(crate) async fn put_object_lock_configuration(
 
 /// Describes a default retention for the audit trail.
 fn describe(retention: Option<DefaultRetention>) -> String {
-    let Some(DefaultRetention { mode, period }) = retention else {
-        return "without default retention".to_owned();
-    };
-    let (number, unit) = match period {
-        RetentionPeriod::Days(days) => (days, "days"),
-        RetentionPeriod::Years(years) => (years, "years"),
-    };
-    format!("default retention {} for {number} {unit}", mode_name(mode))
+    retention.map_or_else(
+        || "without default retention".to_owned(),
+        |retention| format!("default retention {retention}"),
+    )
 }
 
 /// Reads the configuration. A configuration without a rule removes the default retention.
@@ -54,10 +44,10 @@ pub(crate) fn default_retention(document: &Element) -> S3Result<Option<DefaultRe
     }
     let Some(rule) = document.only_child("Rule")? else { return Ok(None) };
     let retention = rule.only_child("DefaultRetention")?.ok_or(ErrorCode::MalformedXML)?;
-    let mode = retention.only_text("Mode")?.and_then(parse_mode).ok_or(ErrorCode::MalformedXML)?;
+    let mode = retention.only_text("Mode")?.and_then(RetentionMode::parse).ok_or(ErrorCode::MalformedXML)?;
     let period = match (retention.only_text("Days")?, retention.only_text("Years")?) {
-        (Some(days), None) => RetentionPeriod::Days(period("Days", days, DAYS_MAX)?),
-        (None, Some(years)) => RetentionPeriod::Years(period("Years", years, YEARS_MAX)?),
+        (Some(days), None) => RetentionPeriod::Days(period("Days", days, RetentionPeriod::DAYS_MAX)?),
+        (None, Some(years)) => RetentionPeriod::Years(period("Years", years, RetentionPeriod::YEARS_MAX)?),
         (None, None) | (Some(_), Some(_)) => return Err(ErrorCode::MalformedXML.into()),
     };
     Ok(Some(DefaultRetention { mode, period }))

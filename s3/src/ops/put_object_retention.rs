@@ -4,11 +4,11 @@
 use crate::body::read_document;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Result};
-use crate::headers::object_lock::{self, parse_mode};
+use crate::headers::object_lock;
 use crate::headers::version;
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use cairn_engine::Retention;
+use cairn_engine::{Retention, RetentionMode};
 use cairn_http1::{StatusCode, iso8601_millis, parse_rfc3339_millis};
 use cairn_model::Timestamp;
 use cairn_net::RequestBody;
@@ -24,7 +24,7 @@ pub(crate) async fn put_object_retention(call: &Call<'_>, body: &mut RequestBody
     set.map_err(|error| version::read_error(error, version, call.head.method()))?;
     call.recording.describe(|| match retention {
         Some(Retention { mode, until }) => {
-            format!("retention {} until {}", object_lock::mode_name(mode), iso8601_millis(until.0))
+            format!("retention {} until {}", mode.name(), iso8601_millis(until.0))
         }
         None => "without retention".to_owned(),
     });
@@ -39,7 +39,7 @@ pub(crate) fn parse_document(document: &Element, now: Timestamp) -> S3Result<Opt
     match (document.only_text("Mode")?, document.only_text("RetainUntilDate")?) {
         (None, None) => Ok(None),
         (Some(mode), Some(until)) => {
-            let mode = parse_mode(mode).ok_or(ErrorCode::MalformedXML)?;
+            let mode = RetentionMode::parse(mode).ok_or(ErrorCode::MalformedXML)?;
             parse_rfc3339_millis(until).ok_or(ErrorCode::MalformedXML)?;
             let until = object_lock::parse_future_date("RetainUntilDate", until, now)?;
             Ok(Some(Retention { mode, until }))

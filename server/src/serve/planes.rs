@@ -233,6 +233,7 @@ fn management_service(
         capabilities: Capabilities {
             events: shared.settings.events.enabled,
             console: shared.settings.server.console_bind.is_some() && shared.settings.console.admin_enabled,
+            root_s3: shared.settings.auth.root_s3_enabled,
         },
         drain: shared.shutdown.data.clone(),
     };

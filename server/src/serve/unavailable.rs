@@ -107,7 +107,11 @@ async fn serve_planes(
         verifications: Verifications::default(),
         metrics: Arc::default(),
         waits: Waits::default(),
-        capabilities: Capabilities { events: settings.events.enabled, console: false },
+        capabilities: Capabilities {
+            events: settings.events.enabled,
+            console: false,
+            root_s3: settings.auth.root_s3_enabled,
+        },
         drain: shutdown.data.clone(),
     };
     let management = AdminService::new(options);

@@ -8,6 +8,7 @@ use cairn_model::{u64_of, usize_of};
 use http::StatusCode;
 use serde::Serialize;
 
+use super::lock::RetentionBody;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::LIST_ENTRIES_MAX;
@@ -25,11 +26,14 @@ struct VersionBody {
     size: u64,
     etag: Option<String>,
     last_modified: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retention: Option<RetentionBody>,
+    legal_hold: bool,
 }
 
 impl From<ListedVersion> for VersionBody {
     fn from(version: ListedVersion) -> Self {
-        let ListedVersion { object, name, is_latest, is_delete_marker } = version;
+        let ListedVersion { object, name, is_latest, is_delete_marker, lock } = version;
         Self {
             key: object.key,
             version_id: name.to_string(),
@@ -38,6 +42,8 @@ impl From<ListedVersion> for VersionBody {
             size: object.size,
             etag: (!is_delete_marker).then(|| object.etag.to_string()),
             last_modified: iso8601_millis(object.last_modified.0),
+            retention: lock.retention.map(RetentionBody::from),
+            legal_hold: lock.legal_hold == Some(true),
         }
     }
 }

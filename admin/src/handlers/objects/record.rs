@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cairn_engine::{
-    Bucket, ChecksumAlgorithm, ChecksumKind, ObjectInfo, Retention, RetentionMode, Versioning,
-};
+use cairn_engine::{Bucket, ChecksumAlgorithm, ChecksumKind, ObjectInfo, Versioning};
 use cairn_http1::iso8601_millis;
 use cairn_transfer::stored_content_type;
 use serde::Serialize;
 
 use super::headers::{CONTENT_TYPE, METADATA_PREFIX};
+use super::lock::RetentionBody;
 
 /// An object in a list.
 #[derive(Serialize)]
@@ -66,22 +65,6 @@ pub(crate) struct ObjectRecord {
 struct PartBody {
     part_number: u32,
     size: u64,
-}
-
-#[derive(Serialize)]
-struct RetentionBody {
-    mode: &'static str,
-    retain_until: String,
-}
-
-impl From<Retention> for RetentionBody {
-    fn from(retention: Retention) -> Self {
-        let mode = match retention.mode {
-            RetentionMode::Governance => "GOVERNANCE",
-            RetentionMode::Compliance => "COMPLIANCE",
-        };
-        Self { mode, retain_until: iso8601_millis(retention.until.0) }
-    }
 }
 
 impl ObjectRecord {

@@ -166,6 +166,16 @@ operations! {
     [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "set_quota", "buckets": "Sets a bucket's quota: both bytes and objects.";
     [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    "get_cors", "buckets": "Shows the CORS rules of a bucket.";
+    [], None => [ok("CorsRules")], [BUCKET_NAME, BUCKET];
+    "set_cors", "buckets": "Replaces the CORS rules of a bucket, as PutBucketCors does.";
+    [], json_body("SetCorsRules") => [ok("CorsRules")], [BUCKET_NAME, BUCKET];
+    "delete_cors", "buckets": "Removes the CORS rules of a bucket.";
+    [], None => [DONE], [BUCKET_NAME, BUCKET];
+    "get_object_lock", "buckets": "Shows whether a bucket has object lock, and its default retention.";
+    [], None => [ok("ObjectLock")], [BUCKET_NAME, BUCKET];
+    "set_object_lock", "buckets": "Sets the default retention of a bucket with object lock. Null removes it.";
+    [], json_body("SetObjectLock") => [ok("ObjectLock")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "list_lifecycle_rules", "lifecycle": "Lists the lifecycle rules of a bucket, with what each has done.";
     [], None => [ok("LifecycleRuleList")], [BUCKET_NAME, BUCKET];
     "create_lifecycle_rule", "lifecycle": "Creates a lifecycle rule. It applies to objects that exist already, too.";
@@ -211,6 +221,12 @@ operations! {
     "delete_object_version", "objects": "Permanently deletes one version or delete marker.";
     [QueryParameter { name: "version_id", schema: "VersionId", is_required: true }], None
         => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
+    "set_object_retention", "objects": "Sets the retention of a version, by default the current one. Null removes it.";
+    [VERSION_ID], json_body("SetRetention") => [ok("RetentionOfVersion")],
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (403, "OBJECT_LOCKED"), (409, "INVALID_BUCKET_STATE")];
+    "set_object_legal_hold", "objects": "Puts a legal hold on a version, by default the current one, or takes it off.";
+    [VERSION_ID], json_body("LegalHold") => [ok("LegalHold")],
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (409, "INVALID_BUCKET_STATE")];
     "list_multipart_uploads", "objects": "Lists unfinished multipart uploads in key order.";
     [
         optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
@@ -285,6 +301,10 @@ operations! {
     [], None => [DONE], [ACCOUNT, CREDENTIAL];
     "set_credential_status", "accounts": "Enables or disables one credential.";
     [], json_body("SetStatus") => [ok("Credential")], [ACCOUNT, CREDENTIAL];
+    "list_service_account_policies", "accounts": "Lists the policies of a service account with their statements.";
+    [], None => [ok("PolicyStatements")], [ACCOUNT];
+    "check_access", "policies": "Says whether an account may do something, and which statement decides. Changes nothing.";
+    [], json_body("CheckAccess") => [ok("AccessVerdict")], [BUCKET_NAME, ACCOUNT, CREDENTIAL];
     "list_policies", "policies": "Lists all policies, with the accounts that they are attached to.";
     [], None => [ok("PolicyList")], [];
     "create_policy", "policies": "Creates a policy that is attached to no account.";
