@@ -19,6 +19,7 @@ mod policy;
 mod quota;
 mod serve;
 mod service_account;
+mod statement;
 mod status;
 mod storage;
 mod token;

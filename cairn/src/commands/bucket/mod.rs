@@ -1,6 +1,8 @@
-//! `cairn bucket`: manages buckets and their versioning.
+//! `cairn bucket`: manages buckets, their versioning, CORS rules and object lock.
 
+mod cors;
 mod empty;
+mod object_lock;
 
 use std::str::FromStr;
 
@@ -11,11 +13,13 @@ use crate::client::Request;
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, bytes, limit, record, text};
+use cors::Cors;
 use empty::Empty;
+use object_lock::ObjectLock;
 
 noun! {
-    /// Create, list, empty and delete buckets, and set their versioning.
-    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Empty, Delete }
+    /// Create, list, empty and delete buckets, and set their versioning, CORS rules and object lock.
+    struct Bucket("bucket"): BucketCommand { Create, List, Show, Versioning, Cors, ObjectLock, Empty, Delete }
 }
 
 command! {

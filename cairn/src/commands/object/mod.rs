@@ -1,25 +1,29 @@
-//! `cairn object`: lists, reads, writes, copies and deletes objects through the management plane.
+//! `cairn object`: lists, reads, writes, copies, deletes and locks objects.
 
 mod cp;
 mod get;
 mod glob;
+mod legal_hold;
 mod list;
 pub(crate) mod place;
 mod put;
+pub(crate) mod retention;
 mod rm;
 mod stat;
 
 use cp::Copy;
 use get::Get;
+use legal_hold::LegalHold;
 use list::List;
 use put::Put;
+use retention::Retention;
 use rm::Remove;
 use stat::Stat;
 
 use crate::commands::macros::noun;
 
 noun! {
-    /// List, download, upload, copy and delete objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
+    /// List, download, upload, copy, delete and lock objects. An object is given as <bucket>/<key>; in keys, * and ? match within one
     /// level, ** across levels, and [a-z] one character.
-    struct Object("object"): ObjectCommand { List, Get, Put, Remove, Copy, Stat }
+    struct Object("object"): ObjectCommand { List, Get, Put, Remove, Copy, Stat, Retention, LegalHold }
 }

@@ -1,6 +1,7 @@
 //! `cairn service-account`: manages the accounts that use the data plane.
 
 mod credential;
+mod policies;
 
 use serde_json::{Value, json};
 
@@ -11,11 +12,12 @@ use crate::failure::Outcome;
 use crate::output::table::{Columns, record, table, text};
 use crate::terminal::word;
 use credential::{Credential, Rotate, TemporaryCredential};
+use policies::Policies;
 
 noun! {
     /// Manage the accounts that use the data plane, and their credentials.
     struct ServiceAccount("service-account"): ServiceAccountCommand {
-        Create, List, Show, Enable, Disable, Delete, Rotate, TemporaryCredential, Credential,
+        Create, List, Show, Policies, Enable, Disable, Delete, Rotate, TemporaryCredential, Credential,
     }
 }
 

@@ -1,19 +1,23 @@
 //! `cairn policy`: manages policies, which grant permissions to service accounts.
 
+mod check;
+
 use serde_json::Value;
 
 use crate::client::Request;
 use crate::client::resource::ResourceKind;
 use crate::commands::macros::{command, noun};
 use crate::commands::service_account::ACCOUNTS;
+use crate::commands::statement::statement_text;
 use crate::document::DocumentKind;
 use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::terminal::word;
+use check::Check;
 
 noun! {
-    /// Manage policies, and attach them to service accounts.
-    struct Policy("policy"): PolicyCommand { Create, List, Show, Attach, Detach, Delete }
+    /// Manage policies, attach them to service accounts, and check what they allow.
+    struct Policy("policy"): PolicyCommand { Create, List, Show, Attach, Detach, Check, Delete }
 }
 
 command! {
@@ -104,10 +108,7 @@ fn items(list: &Value) -> &[Value] {
 }
 
 fn policy_text(policy: &Value) -> String {
-    let words = |list: &Value| items(list).iter().map(word).collect::<Vec<_>>().join(", ");
-    let statement = |one: &Value| {
-        format!("  {} {} on {}\n", word(&one["effect"]), words(&one["actions"]), words(&one["resources"]))
-    };
+    let statement = |one: &Value| format!("  {}\n", statement_text(one));
     let mut shown = record(SHOWN, policy) + "statements:\n";
     shown.extend(items(&policy["statements"]).iter().map(statement));
     // The response to a creation does not contain it, because no account has the policy yet.

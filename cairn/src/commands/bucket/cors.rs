@@ -1,0 +1,80 @@
+//! `cairn bucket cors`: shows, replaces or removes the CORS rules of a bucket.
+
+use serde_json::Value;
+
+use super::path;
+use crate::client::{Client, Request, rows};
+use crate::commands::macros::command;
+use crate::document::DocumentKind;
+use crate::failure::{Failure, Outcome};
+use crate::output::table::{Columns, table, text};
+use crate::terminal::word;
+
+command! {
+    /// Show a bucket's CORS rules, which say which web pages may use it; or replace or remove them.
+    #[argh(note = r#"Rules that let pages of one site read objects and upload them:
+
+  {{"rules": [{{"allowed_origins": ["https://app.example.com"],
+    "allowed_methods": ["GET", "PUT"], "allowed_headers": ["*"],
+    "expose_headers": ["ETag"], "max_age_seconds": 3000}}]}}"#)]
+    struct Cors("cors") {
+        /// the bucket's name
+        #[argh(positional)]
+        name: String,
+        /// replace the rules by those of this JSON file; - means standard input
+        #[argh(option, arg_name = "file")]
+        set: Option<String>,
+        /// remove all rules
+        #[argh(switch)]
+        remove: bool,
+    }
+}
+
+const DOCUMENT: DocumentKind = DocumentKind { noun: "CORS rules", command: "bucket cors" };
+
+const RULES: Columns = &[
+    ("id", |rule| text(&rule["id"])),
+    ("origins", |rule| listed(&rule["allowed_origins"])),
+    ("methods", |rule| listed(&rule["allowed_methods"])),
+    ("headers", |rule| listed(&rule["allowed_headers"])),
+    ("exposed", |rule| listed(&rule["expose_headers"])),
+    ("seconds", |rule| text(&rule["max_age_seconds"])),
+];
+
+fn listed(texts: &Value) -> String {
+    let words: Vec<String> = texts.as_array().into_iter().flatten().map(word).collect();
+    if words.is_empty() { text(&Value::Null) } else { words.join(", ") }
+}
+
+fn print(client: &Client, body: &Value) -> Outcome {
+    let rules = rows(body, "rules")?;
+    client.print(body, || {
+        if rules.is_empty() {
+            "no CORS rules: no web page of another origin may use the bucket\n".to_owned()
+        } else {
+            table(RULES, rules)
+        }
+    })
+}
+
+impl Cors {
+    pub(super) fn run(&self) -> Outcome {
+        let path = path(&self.name) + "/cors";
+        match (&self.set, self.remove) {
+            (Some(_), true) => Err(Failure::WrongUsage("--set and --remove exclude each other".to_owned())),
+            (None, true) => {
+                let done = format!("bucket {} has no CORS rules", self.name);
+                self.client()?.change(&Request::delete(path), &done)
+            }
+            (Some(file), false) => {
+                let document = DOCUMENT.read(file)?;
+                let client = self.client()?;
+                print(&client, &client.call(&Request::put(path).document(document))?)
+            }
+            (None, false) => {
+                let client = self.client()?;
+                print(&client, &client.call(&Request::get(path))?)
+            }
+        }
+    }
+}

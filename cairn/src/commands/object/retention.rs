@@ -1,0 +1,87 @@
+//! `cairn object retention`: sets or removes the retention of a version.
+
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use super::place::{Place, version_route};
+use crate::client::Request;
+use crate::commands::macros::command;
+use crate::failure::{Failure, Outcome};
+use crate::moment::Deadline;
+
+command! {
+    /// Set the retention of a version, which cannot be deleted before it ends; `object stat` shows it.
+    struct Retention("retention") {
+        /// the object, as <bucket>/<key>
+        #[argh(positional)]
+        object: Place,
+        /// the version (default: the current one)
+        #[argh(option, arg_name = "id")]
+        version_id: Option<String>,
+        /// governance or compliance; compliance cannot be shortened or removed by anyone
+        #[argh(option, arg_name = "mode")]
+        mode: Option<Mode>,
+        /// when it ends: a duration such as 30d, a date, or a time
+        #[argh(option, arg_name = "time")]
+        until: Option<Deadline>,
+        /// remove the retention
+        #[argh(switch)]
+        none: bool,
+        /// allow a retention in governance mode to be shortened or removed
+        #[argh(switch)]
+        bypass_governance: bool,
+    }
+}
+
+/// The modes of a retention.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Governance,
+    Compliance,
+}
+
+impl Mode {
+    /// Returns the name that the API uses.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Governance => "GOVERNANCE",
+            Self::Compliance => "COMPLIANCE",
+        }
+    }
+}
+
+impl FromStr for Mode {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Governance, Self::Compliance]
+            .into_iter()
+            .find(|mode| mode.name().eq_ignore_ascii_case(text))
+            .ok_or("expected governance or compliance")
+    }
+}
+
+impl Retention {
+    pub(super) fn run(&self) -> Outcome {
+        let key = self.object.one()?;
+        let client = self.client()?;
+        let (retention, done) = match (self.mode, &self.until, self.none) {
+            (None, None, true) => (Value::Null, "has no retention".to_owned()),
+            (Some(mode), Some(until), false) => {
+                let until = match until {
+                    Deadline::At(time) => time.clone(),
+                    Deadline::In(_) => until.from(&client.server_now()?),
+                };
+                let done = format!("is retained until {until} ({})", mode.name());
+                (json!({"mode": mode.name(), "retain_until": until}), done)
+            }
+            _ => {
+                return Err(Failure::WrongUsage("use --mode and --until, or --none alone".to_owned()));
+            }
+        };
+        let body = json!({"retention": retention, "bypass_governance": self.bypass_governance});
+        let route = version_route(&self.object.bucket, "object-retention", &key, self.version_id.as_deref());
+        client.change(&Request::put(route).json(&body), &format!("{}/{key} {done}", self.object.bucket))
+    }
+}
