@@ -19,7 +19,7 @@ const always = () => true;
 // Name in the URL, module, text, condition. The groups are those of the rail.
 const RAIL = [
   [["overview", "Overview", always], ["buckets", "Buckets", always], ["sharing", "Sharing", always]],
-  [["accounts", "Accounts", mayOversee], ["policies", "Policies", mayOversee], ["tokens", "Tokens", mayAdminister], ["webhooks", "Webhooks", always]],
+  [["accounts", "Accounts", mayOversee], ["policies", "Policies", mayOversee], ["access", "Access", mayOversee], ["tokens", "Tokens", mayAdminister], ["webhooks", "Webhooks", always]],
   [["events", "Events", always], ["audit", "Audit", mayOversee], ["storage", "Storage", always]],
 ];
 const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account"]);

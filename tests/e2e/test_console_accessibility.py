@@ -116,17 +116,18 @@ def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: s
     try:
         account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
         found = {}
-        for place in [*((view,) for view in VIEWS), ("bucket", versioned), ("object", versioned, "folder/text.json"), ("settings", versioned), ("account", account), ("bucket", "no-such-bucket")]:
-            page.go(*place)
-            found |= {(*place, line): "" for line in page.violations()}
+        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account), ("bucket", "no-such-bucket")]:
+            open_place(page, place)
+            found |= {(str(place), line): "" for line in page.violations()}
         for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
-                            (("settings", versioned), "Create rule"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
+                            (("settings", versioned), "Create rule"), (("settings", versioned), "Add CORS rule"),
+                            (("settings", f"{versioned}-lock"), "Change default retention"), (("object", f"{versioned}-lock", "locked"), "Retention"), (("object", versioned, "folder/text.json"), "Share"), (("object", versioned, "folder/text.json"), "Embed")]:
             page.go(*place)
             page.click(name)
             page.wait("async () => document.querySelector('dialog[open]')")
             found |= {(*place, name, line): "" for line in page.violations()}
             page.press("Escape")
-        assert list(found) == []
+        assert list(found) == [], "\n".join(map(str, found))
         colours = page.run("async () => getComputedStyle(document.documentElement).backgroundColor")
         assert colours == {"light": "rgb(247, 247, 245)", "dark": "rgb(20, 21, 22)"}[scheme]
     finally:
@@ -152,11 +153,11 @@ def test_narrow_screen_does_not_scroll_sideways(page: Page, console_store: Cairn
     try:
         wide = {}
         account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
-        for place in [*((view,) for view in VIEWS), ("bucket", versioned), ("object", versioned, "folder/text.json"), ("settings", versioned), ("account", account)]:
-            page.go(*place)
+        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account)]:
+            open_place(page, place)
             width = page.run("async () => document.documentElement.scrollWidth")
             if width > 320:
-                wide[place] = width, page.run("async () => [...document.querySelectorAll('main *, nav *')].filter((element) => element.getBoundingClientRect().right > 321 && !element.closest('.table, pre, textarea')).slice(0, 3).map((element) => element.outerHTML.slice(0, 120))")
+                wide[str(place)] = width, page.run("async () => [...document.querySelectorAll('main *, nav *')].filter((element) => element.getBoundingClientRect().right > 321 && !element.closest('.table, pre, textarea')).slice(0, 3).map((element) => element.outerHTML.slice(0, 120))")
         assert wide == {}
         small = page.run("""async () => [...document.querySelectorAll("button, a.button, .rail a")].filter((element) => element.checkVisibility())
             .filter((element) => { const box = element.getBoundingClientRect(); return box.width < 24 || box.height < 24; }).map((element) => element.textContent)""")
@@ -177,8 +178,35 @@ def fill_every_view(store: Cairn, bucket: str) -> None:
         (f"/buckets/{bucket}/object-embeds/{segment('folder/text.json')}", {"allowed_origins": ["https://example.com"], "disposition": "attachment"}),
         (f"/buckets/{bucket}/lifecycle", {"prefix": "tmp/", "expiration": 3}),
         ("/service-accounts", {"name": f"an account with a long name {name}", "description": "for the tests"}),
+        ("/buckets", {"name": f"{bucket}-lock", "object_lock": True}),
         ("/policies", {"name": f"a policy {name}", "description": "", "statements": [{"effect": "allow", "actions": ["s3:GetObject"], "resources": [f"bucket:{bucket}/*"]}]}),
         ("/management-tokens", {"name": f"a token {name}", "role": "auditor"}),
         ("/webhooks", {"target_url": "http://127.0.0.1:9/hook", "event_types": ["object.created"]}),
     ]:
         expect(store.admin.post(path, body), 201)
+    store.s3.put(f"{bucket}-lock", "locked", b"x")
+    retention = {"mode": "GOVERNANCE", "retain_until": "2099-01-01T00:00:00Z"}
+    rule = {"id": "app", "allowed_origins": ["https://app.example.com"], "allowed_methods": ["GET", "PUT"], "allowed_headers": ["x-amz-*"], "max_age_seconds": 5}
+    for path, body in [
+        (f"/buckets/{bucket}-lock/object-retention/locked", {"retention": retention}), (f"/buckets/{bucket}-lock/object-legal-hold/locked", {"legal_hold": True}),
+        (f"/buckets/{bucket}/cors", {"rules": [rule, rule]}),
+    ]:
+        expect(store.admin.put(path, body), 200)
+    account = expect(store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
+    policy = expect(store.admin.get("/policies"), 200)["policies"][-1]["id"]
+    expect(store.admin.put(f"/policies/{policy}/bindings/{account}"), 204)
+
+
+def places_with_data(bucket: str, account: str) -> list[tuple]:
+    """Returns the places of one bucket, object and account, and a question with an answer."""
+    key = "folder/text.json"
+    question = {"who": account, "action": "s3:GetObject", "bucket": bucket, "key": key}
+    return [("bucket", bucket), ("object", bucket, key), ("object", f"{bucket}-lock", "locked"), ("settings", bucket), ("account", account), ("access", question)]
+
+
+def open_place(page: Page, place: tuple) -> None:
+    """Opens a place; the parameters of its URL may come last."""
+    if isinstance(place[-1], dict):
+        page.go(*place[:-1], **place[-1])
+    else:
+        page.go(*place)

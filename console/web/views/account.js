@@ -4,12 +4,13 @@ import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
 import { acting, ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, select, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { statementTable } from "../lib/statements.js";
 import { secretDialog } from "../lib/secrets.js";
 import { draw, go, mayAdminister, place } from "../main.js";
 
 export async function show(view, { parts: [id] }) {
   const path = `/api/v1/service-accounts/${id}`;
-  const [account, { policies }] = await Promise.all([api.get(path), api.get("/api/v1/policies")]);
+  const [account, { policies }, inForce] = await Promise.all([api.get(path), api.get("/api/v1/policies"), api.get(`${path}/policies`)]);
   const act = (task) => acting(task, draw);
   const remove = act(async () => {
     const text = t("Its credentials stop working at once.");
@@ -49,5 +50,7 @@ export async function show(view, { parts: [id] }) {
     facts([[t("Description"), account.description], [t("Created"), timeCell(account.created_at)]]),
     h("h2", null, t("Credentials")), account.credentials.length > 0 ? credentials : emptyBox(t("No credentials.")),
     h("h2", null, t("Policies")), account.policies.length > 0 ? attached : emptyBox(t("No policies: every request is refused.")),
-    commands(`cairn service-account show ${quoted(account.id)}`));
+    h("h2", null, t("What it may do")), h("p", null, link(t("Check access to a bucket or an object"), place("access", [], { who: account.name }))),
+    account.policies.length > 0 && statementTable(inForce.policies),
+    commands(`cairn service-account show ${quoted(account.id)}`, `cairn service-account policies ${quoted(account.id)}`));
 }

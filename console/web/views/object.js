@@ -1,10 +1,11 @@
-// One object: preview, metadata, versions, copies, links, verification.
+// One object: preview, metadata, versions, locks, copies, links, verification.
 
 import { h, fill } from "../lib/dom.js";
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
 import { size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, errorBox, facts, field, link, loadInto, notice, noticeError, quoted, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
+import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
 import { contentPath, crumbs, undelete } from "./bucket.js";
 import { draw, go, mayStore, place } from "../main.js";
 
@@ -71,7 +72,12 @@ async function versionsOf(bucket, key) {
   return found;
 }
 
-function versionTable(bucket, key, versions, isVersioned) {
+const lockActions = (bucket, key, version, kind) => [
+  button(t("Retention"), async () => (await editRetention(bucket, key, version)) && draw(), kind),
+  button(version.legal_hold ? t("Take off hold") : t("Put on hold"), () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError), kind),
+];
+
+function versionTable(bucket, key, versions, isVersioned, hasLock) {
   const restore = async (version) => {
     try {
       await api.post(`/api/v1/restore/${encodeSegment(bucket)}/${encodeKey(key)}`, { version_id: version.version_id });
@@ -92,14 +98,15 @@ function versionTable(bucket, key, versions, isVersioned) {
     }
   };
   return table(t("Versions"), [
-    { name: t("Version"), cell: (row) => [h("code", null, row.version_id), " ", row.is_latest && tag(t("current"), "good"), " ", row.is_delete_marker && tag(t("delete marker"), "warn")] },
+    { name: t("Version"), cell: (row) => [h("code", null, row.version_id), " ", row.is_latest && tag(t("current"), "good"), " ", row.is_delete_marker && tag(t("delete marker"), "warn"), " ", lockTags(row)] },
     { name: t("Modified"), cell: (row) => timeCell(row.last_modified) },
     { name: t("Size"), align: "end", from: "medium", cell: (row) => (row.is_delete_marker ? "–" : sizeCell(row.size)) },
     { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => mayStore() && h("div", { class: "row-actions" },
       !row.is_delete_marker && link(t("Download"), contentPath(bucket, key, row.version_id), { download: "" }),
       row.is_delete_marker && row.is_latest && button(t("Undelete"), async () => { await undelete(bucket, key).catch(noticeError); draw(); }, "link"),
       isVersioned && !row.is_latest && !row.is_delete_marker && button(t("Restore"), () => restore(row), "link"),
-      button(t("Delete"), () => remove(row), "link danger")) },
+      hasLock && !row.is_delete_marker && lockActions(bucket, key, row, "link"),
+      !isLocked(row) && button(t("Delete"), () => remove(row), "link danger")) },
   ], versions);
 }
 
@@ -133,7 +140,7 @@ export async function show(view, { parts: [bucket, key] }) {
     button(t("Share"), async () => (await createShare(bucket, key)) && drawLinks()),
     button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
     button(t("Copy"), () => copy(bucket, key, false)), button(t("Move"), () => copy(bucket, key, true)),
-    button(t("Verify"), () => verify(bucket, key, checked)),
+    button(t("Verify"), () => verify(bucket, key, checked)), info.object_lock && lockActions(bucket, key, record),
     h("span", { class: "end" }, button(t("Delete"), remove, "danger")),
   ] : [];
   const drawLinks = () => loadInto(linksPlace, async () => {
@@ -141,10 +148,10 @@ export async function show(view, { parts: [bucket, key] }) {
     if (shares.length + embeds.length === 0) return emptyBox(t("This object is not shared."));
     return linkTable([...shares.map((row) => ({ ...row, kind: "share" })), ...embeds.map((row) => ({ ...row, kind: "embed" }))], drawLinks, false);
   });
-  const lock = record?.retention && t("{mode} until {date}", { mode: record.retention.mode, date: record.retention.retain_until });
-  const cli = quoted(`${bucket}/${key}`);
+  // In a place of the command line, these characters are patterns.
+  const cli = quoted(`${bucket}/${key.replace(/[*?[\\]/g, "\\$&")}`);
   fill(view,
-    viewHead(title, [!record && tag(t("deleted"), "warn"), record?.encrypted && tag(t("encrypted")), record?.legal_hold && tag(t("legal hold"), "warn"), lock && tag(lock, "warn")], record ? size(record.size) : "", actions),
+    viewHead(title, [!record && tag(t("deleted"), "warn"), record?.encrypted && tag(t("encrypted")), record && lockTags(record)], record ? size(record.size) : "", actions),
     checked, shown,
     record && facts([
       [t("Size"), sizeCell(record.size)], [t("Type"), record.content_type], [t("Modified"), timeCell(record.last_modified)], ["ETag", h("code", null, record.etag)],
@@ -154,8 +161,8 @@ export async function show(view, { parts: [bucket, key] }) {
       ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
     ]),
     h("h2", null, t("Links")), linksPlace,
-    (isVersioned || versions.length > 1) && [h("h2", null, t("Versions")), versionTable(bucket, key, versions, isVersioned)],
-    commands(`cairn object stat ${cli}`, `cairn object get ${cli} .`, `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`));
+    (isVersioned || versions.length > 1) && [h("h2", null, t("Versions")), versionTable(bucket, key, versions, isVersioned, info.object_lock)],
+    commands(`cairn object stat ${cli}`, `cairn object get ${cli} .`, `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`, ...(info.object_lock ? lockCommands(bucket, key, cli) : [])));
   drawLinks();
   if (record && mayStore()) {
     try {

@@ -51,8 +51,8 @@ export async function show(view, { parts: [wanted] }) {
       { name: t("Attached to"), cell: (row) => row.attached_to.map((id, index) => [index > 0 && ", ", link(nameOf.get(id) ?? id, place("account", [id]))]).flat() },
       { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => mayAdminister() && button(t("Delete"), () => remove(row), "link danger") },
     ], policies);
-    const action = mayAdminister() && button(t("Create policy"), create, "main");
-    return [viewHead(t("Policies"), [], plural(policies.length, "{n} policy", "{n} policies"), [action]), policies.length > 0 ? rows : emptyBox(t("No policies yet. A policy says what an account may do."), mayAdminister() && button(t("Create policy"), create, "main")), commands("cairn policy list")];
+    const action = [mayAdminister() && button(t("Create policy"), create, "main"), link(t("Check access"), place("access"), { class: "button" })];
+    return [viewHead(t("Policies"), [], plural(policies.length, "{n} policy", "{n} policies"), action), policies.length > 0 ? rows : emptyBox(t("No policies yet. A policy says what an account may do."), mayAdminister() && button(t("Create policy"), create, "main")), commands("cairn policy list")];
   });
 }
 

@@ -1,9 +1,11 @@
-// Settings of a bucket: versions, quota, lifecycle rules, deletion.
+// Settings of a bucket: versions, quota, object lock, lifecycle rules, CORS rules, deletion.
 
 import { h, fill } from "../lib/dom.js";
 import { api, bucketPath } from "../lib/api.js";
 import { count, plural, size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { corsCommands, corsSection } from "../lib/cors.js";
+import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
 import { removeBucket } from "./buckets.js";
 import { draw, go, mayStore, place } from "../main.js";
 
@@ -77,7 +79,9 @@ function ruleTable(bucket, rules) {
 }
 
 export async function show(view, { parts: [bucket] }) {
-  const [info, { rules }, contents] = await Promise.all([api.get(bucketPath(bucket)), api.get(bucketPath(bucket, "lifecycle")), api.get(bucketPath(bucket, "contents"))]);
+  const [info, { rules }, contents, { rules: cors }, lock] = await Promise.all([
+    api.get(bucketPath(bucket)), ...["lifecycle", "contents", "cors", "object-lock"].map((part) => api.get(bucketPath(bucket, part))),
+  ]);
   const setVersioning = async (versioning) => {
     const text = versioning === "Enabled" ? t("From now on, old versions of objects are kept until they are deleted.") : t("Old versions stay. New objects replace each other.");
     if (await confirmed({ title: t("Versions"), text, action: versioning === "Enabled" ? t("Keep old versions") : t("Suspend versions") })) {
@@ -94,14 +98,17 @@ export async function show(view, { parts: [bucket] }) {
       [t("All versions"), `${count(contents.versions)} · ${size(contents.version_bytes)}`],
       [t("Unfinished uploads"), `${count(contents.multipart_uploads)} · ${size(contents.multipart_bytes)}`],
       [t("Versions"), h("span", { class: "row" }, t({ Enabled: "kept", Suspended: "suspended", Unversioned: "not kept" }[info.versioning]), mayStore() && versionButton)],
-      [t("Object lock"), info.object_lock ? t("on") : t("off")],
+      [t("Object lock"), lock.object_lock
+        ? h("span", { class: "row" }, `${t("on")}, ${defaultRetentionText(lock.default_retention)}`, mayStore() && button(t("Change default retention"), async () => (await editDefaultRetention(bucket, lock.default_retention)) && draw()))
+        : t("off; it can only be turned on when a bucket is created")],
       [t("Quota"), h("span", { class: "row" }, `${limit(info.quota.bytes, size)}, ${limit(info.quota.objects, (n) => plural(n, "{n} object", "{n} objects"))}`, mayStore() && button(t("Change quota"), () => setQuota(info)))],
     ]),
     h("h2", null, t("Lifecycle rules")),
     rules.length > 0 ? ruleTable(bucket, rules) : emptyBox(t("No rules. Objects stay until they are deleted.")),
     mayStore() && h("p", null, button(t("Create rule"), () => editRule(bucket, null))),
+    corsSection(bucket, cors),
     h("h2", null, t("Events")), h("p", null, link(t("Events of this bucket"), place("events", [], { bucket }))),
     mayStore() && [h("h2", null, t("Delete")), button(t("Delete bucket"), async () => { try { if (await removeBucket(bucket)) go("buckets"); } catch (error) { noticeError(error); } }, "danger")],
-    commands(`cairn bucket show ${quoted(bucket)}`, `cairn lifecycle list ${quoted(bucket)}`));
+    commands(`cairn bucket show ${quoted(bucket)}`, `cairn lifecycle list ${quoted(bucket)}`, ...corsCommands(bucket, cors), ...(lock.object_lock ? [`cairn bucket object-lock ${quoted(bucket)} --mode governance --days 30`] : [])));
 }
 
