@@ -2,11 +2,13 @@
 //!
 //! The targets in `fuzz/` call them. `cargo test` also runs them on the stored corpora and on mutations of these.
 
+use crate::chunk_signatures::ChunkSignatures;
 use crate::credential::RootCredential;
 use crate::policy::{Action, Policy, Resource, Rights, naive};
 use crate::request::SignedRequest;
-use crate::sigv4::{AuthError, Authenticator, sign};
+use crate::sigv4::{self, AuthError, Authenticator, sign};
 use cairn_model::Timestamp;
+use sha2::{Digest as _, Sha256};
 
 /// The body of a fuzz target. Panics if a property does not hold for the input.
 pub type Body = fn(&[u8]);
@@ -110,6 +112,38 @@ pub fn with_valid_signature(request: &TextRequest) -> Option<TextRequest> {
         signed.query = Some(text.replace(PLACEHOLDER, &signature));
     }
     Some(signed)
+}
+
+/// The credential, time and region of the examples of chunked uploads that AWS publishes.
+const CHUNK_SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+const CHUNK_CONTEXT: &str = "20130524T000000Z\n20130524/us-east-1/s3/aws4_request";
+
+/// Verifies the chunks of a request with this signature, signed with the credential of the published examples.
+///
+/// # Panics
+/// If `seed` does not have 64 digits.
+#[must_use]
+pub fn chunk_signatures(seed: &str) -> ChunkSignatures {
+    let (date, scope) = CHUNK_CONTEXT.split_once('\n').expect("a time and a scope");
+    sigv4::chunk_signatures(CHUNK_SECRET, date, scope, seed.as_bytes().try_into().expect("64 digits"))
+}
+
+/// Signs a chunk whose data has this SHA-256, after `previous`.
+#[must_use]
+pub fn sign_chunk(previous: &str, sha256: &[u8; 32]) -> String {
+    let digests = format!("{}\n{}", hex::encode(Sha256::digest(b"")), hex::encode(sha256));
+    sign_after("AWS4-HMAC-SHA256-PAYLOAD", previous, &digests)
+}
+
+/// Signs the fields of a trailer, after `previous`.
+#[must_use]
+pub fn sign_trailer(previous: &str, fields: &[u8]) -> String {
+    sign_after("AWS4-HMAC-SHA256-TRAILER", previous, &hex::encode(Sha256::digest(fields)))
+}
+
+fn sign_after(algorithm: &str, previous: &str, digests: &str) -> String {
+    let text = format!("{algorithm}\n{CHUNK_CONTEXT}\n{previous}\n{digests}");
+    sign(CHUNK_SECRET, "20130524", "us-east-1", text.as_bytes())
 }
 
 /// Checks the properties of authentication for any request.

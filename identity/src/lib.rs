@@ -7,7 +7,7 @@
 //! Signatures ([`Authenticator`]) and policies ([`policy`]) are pure. The [`directory`] has its own folder and thread. Requests
 //! only use it through [`directory::ExecutorCredentials`]. The crate does not know buckets or routes: the planes decide which
 //! action on which resource a request is, and which role a route requires. The caller compares the body with
-//! [`PayloadDigest::Sha256`].
+//! [`PayloadDigest::Sha256`], or verifies its chunks with [`ChunkSignatures`].
 //!
 //! ```
 //! use cairn_identity::{AuthError, Authenticator, RootCredential, SignedRequest};
@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod chunk_signatures;
 mod credential;
 pub mod directory;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -33,8 +34,9 @@ mod role;
 mod sigv4;
 mod throttle;
 
+pub use chunk_signatures::{ChunkSignatureMismatch, ChunkSignatures};
 pub use credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey};
-pub use request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
+pub use request::{Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedRequest};
 pub use role::Role;
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,

@@ -1,5 +1,6 @@
 //! Input and result of authentication.
 
+use crate::chunk_signatures::ChunkSignatures;
 use crate::credential::Principal;
 use cairn_model::Timestamp;
 use std::sync::Arc;
@@ -24,6 +25,45 @@ pub enum PayloadDigest {
     Unsigned,
     /// The SHA-256 that the body must have. The caller refuses any other body with `XAmzContentSHA256Mismatch`.
     Sha256([u8; 32]),
+    /// The body has `aws-chunked` framing. The caller decodes it and verifies its signatures and its trailer.
+    Chunked(ChunkedBody),
+}
+
+/// A kind of `aws-chunked` body.
+///
+/// Source: `x-amz-content-sha256` in "Authenticating Requests: Using the Authorization Header" (Amazon S3 API reference).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkedBody {
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD`: each chunk is signed.
+    Signed,
+    /// `STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER`: each chunk is signed, and a signed trailer follows.
+    SignedWithTrailer,
+    /// `STREAMING-UNSIGNED-PAYLOAD-TRAILER`: no chunk is signed, and a trailer follows.
+    UnsignedWithTrailer,
+}
+
+impl ChunkedBody {
+    /// Parses a value of `x-amz-content-sha256`; `None` for all other values.
+    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
+        match value {
+            b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD" => Some(Self::Signed),
+            b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => Some(Self::SignedWithTrailer),
+            b"STREAMING-UNSIGNED-PAYLOAD-TRAILER" => Some(Self::UnsignedWithTrailer),
+            _ => None,
+        }
+    }
+
+    /// Whether each chunk is signed.
+    #[must_use]
+    pub const fn is_signed(self) -> bool {
+        matches!(self, Self::Signed | Self::SignedWithTrailer)
+    }
+
+    /// Whether a trailer may follow the last chunk.
+    #[must_use]
+    pub const fn has_trailer(self) -> bool {
+        matches!(self, Self::SignedWithTrailer | Self::UnsignedWithTrailer)
+    }
 }
 
 /// Where the signature was sent.
@@ -44,6 +84,8 @@ pub struct Authentication {
     pub access_key: Arc<str>,
     /// The digest that the body must have.
     pub payload: PayloadDigest,
+    /// Verifies the chunks of the body, if they are signed.
+    pub chunk_signatures: Option<Box<ChunkSignatures>>,
     /// Whether the signature was in a header or in a presigned URL.
     pub kind: SignatureKind,
     /// The time in the signature, in whole seconds.

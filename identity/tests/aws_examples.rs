@@ -3,8 +3,9 @@
 //! Source: "Signature Calculations for the Authorization Header: Transferring Payload in a Single Chunk" and
 //! "Authenticating Requests: Using Query Parameters" in the Amazon S3 API reference.
 
-use crate::signer::{DATE, EMPTY_SHA256, NOW, Request, authenticator};
-use cairn_identity::{PayloadDigest, Principal, SignatureKind};
+use crate::signer::{ACCESS_KEY, DATE, EMPTY_SHA256, NOW, Request, SECRET_KEY, authenticator};
+use cairn_identity::{Authenticator, ChunkedBody, PayloadDigest, Principal, RootCredential, SignatureKind};
+use sha2::{Digest, Sha256};
 
 const HOST: (&str, &str) = ("host", "examplebucket.s3.amazonaws.com");
 
@@ -117,4 +118,40 @@ fn published_presigned_url_signature_verifies() {
     assert_eq!(expired.message(), "Request has expired");
     let head = Request { method: "HEAD".into(), ..request };
     assert_eq!(head.error_code(), (403, "SignatureDoesNotMatch"));
+}
+
+/// The request of "Transferring Payload in Multiple Chunks". Without `with_chunked_bodies` it is refused.
+#[test]
+fn published_chunked_upload_verifies_with_its_chunks() {
+    let authorization = authorization(
+        "content-encoding;content-length;host;x-amz-content-sha256;x-amz-date;x-amz-decoded-content-length;\
+         x-amz-storage-class",
+        "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9",
+    );
+    let request = Request::new(
+        "PUT",
+        "/examplebucket/chunkObject.txt",
+        "",
+        &[
+            ("host", "s3.amazonaws.com"),
+            ("x-amz-date", DATE),
+            ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
+            ("authorization", &authorization),
+            ("x-amz-content-sha256", "STREAMING-AWS4-HMAC-SHA256-PAYLOAD"),
+            ("content-encoding", "aws-chunked"),
+            ("x-amz-decoded-content-length", "66560"),
+            ("content-length", "66824"),
+        ],
+    );
+    assert_eq!(request.error_code(), (501, "NotImplemented"));
+    let accepting = Authenticator::new(RootCredential::new(ACCESS_KEY, SECRET_KEY)).with_chunked_bodies();
+    // Twice: the second time the signing key comes from the cache.
+    for _ in 0..2 {
+        let authentication = request.authenticate(&accepting, NOW).expect("the published signature verifies");
+        assert_eq!(authentication.payload, PayloadDigest::Chunked(ChunkedBody::Signed));
+        let mut signatures = authentication.chunk_signatures.expect("the chunks are signed");
+        let first = Sha256::digest(vec![b'a'; 65_536]).into();
+        let signature = b"ad80c730a21e5b8d04586a2213dd63b9a0e99e0e2307b0ade35a65485a288648";
+        signatures.verify_chunk(&first, signature).expect("the published signature of the first chunk");
+    }
 }

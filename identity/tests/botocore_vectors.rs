@@ -44,7 +44,7 @@ impl Vector {
             Err(error) => (error.code(), PayloadDigest::Unsigned),
         };
         let payload = match payload {
-            PayloadDigest::Unsigned => None,
+            PayloadDigest::Unsigned | PayloadDigest::Chunked(_) => None,
             PayloadDigest::Sha256(digest) => Some(hex::encode(digest)),
         };
         let matches = verdict == self.verdict && payload == self.payload;

@@ -14,7 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 LAYERS: dict[str, list[set[str]]] = {
     "model": [{"bucket_name", "client_network", "etag", "integers", "metrics", "object_key", "time", "version_id", "xml_char"}],
     "http1": [
-        {"date", "percent", "syntax"},
+        {"chunked", "date", "percent", "syntax"},
         {"disposition", "head", "query", "range", "response"},
         {"conditional", "forwarded"},
         {"fuzz"},
@@ -51,7 +51,7 @@ LAYERS: dict[str, list[set[str]]] = {
     ],
     "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],
     "identity": [
-        {"id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
+        {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
     ],
     "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
     "transfer": [{"plan", "receive", "send"}],

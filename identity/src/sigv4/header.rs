@@ -3,7 +3,7 @@
 use super::claim::Claim;
 use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason};
-use super::payload::Payload;
+use super::payload::{AcceptedBodies, Payload};
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, UnsupportedSigning};
 use crate::request::SignatureKind;
@@ -56,12 +56,17 @@ impl<'a> AuthHeaders<'a> {
     }
 
     /// Parses the claim of an `Authorization` header with this value.
-    pub(super) fn claim(&self, authorization: &'a [u8]) -> Result<Claim<'a>, AuthError> {
+    pub(super) fn claim(
+        &self,
+        authorization: &'a [u8],
+        bodies: AcceptedBodies,
+    ) -> Result<Claim<'a>, AuthError> {
         let components = Components::parse(authorization)?;
         let scope = Scope::parse(components.credential).map_err(AuthError::HeaderMalformed)?;
         let signed_headers =
             SignedHeaders::parse(components.signed_headers).map_err(AuthError::HeaderMalformed)?;
-        let payload = Payload::parse(self.content_sha256.ok_or(AuthError::ContentSha256Missing)?)?;
+        let payload = self.content_sha256.ok_or(AuthError::ContentSha256Missing)?;
+        let payload = Payload::parse(payload, bodies)?;
         let date = self.request_date()?;
         scope.check_day(&date).map_err(AuthError::HeaderMalformed)?;
         Ok(Claim {

@@ -41,6 +41,11 @@ impl SigningKey {
     pub(super) fn sign(&self, string_to_sign: &[u8]) -> [u8; 32] {
         self.0.clone().chain_update(string_to_sign).finalize().into_bytes().into()
     }
+
+    /// Returns the prepared HMAC, for what else the request signs.
+    pub(super) fn into_mac(self) -> Hmac<Sha256> {
+        self.0
+    }
 }
 
 fn derived(key: &[u8], text: &str) -> Zeroizing<[u8; 32]> {

@@ -3,6 +3,9 @@
 //! Source: "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API reference. `verify.rs` has the steps that
 //! a request passes, from top to bottom.
 
+#[cfg(any(test, feature = "fuzzing"))]
+use crate::chunk_signatures::ChunkSignatures;
+
 mod canonical;
 mod claim;
 mod date;
@@ -23,6 +26,14 @@ pub use verify::Authenticator;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) fn sign(secret_key: &str, date: &str, region: &str, string_to_sign: &[u8]) -> String {
     hex::encode(key::SigningKey::derive(secret_key, date, region).sign(string_to_sign))
+}
+
+/// Verifies chunks after an example with this date, scope and signature. For tests and fuzz targets only.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) fn chunk_signatures(secret_key: &str, date: &str, scope: &str, seed: [u8; 64]) -> ChunkSignatures {
+    let region = scope.split('/').nth(1).expect("a scope has a region");
+    let key = key::SigningKey::derive(secret_key, &date[..8], region);
+    ChunkSignatures::new(key.into_mac(), date, scope, seed)
 }
 
 /// The only supported algorithm.

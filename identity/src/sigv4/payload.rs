@@ -1,11 +1,20 @@
 //! Parses `x-amz-content-sha256`, the declared digest of the body.
 
 use super::error::{AuthError, UnsupportedSigning};
-use crate::request::PayloadDigest;
+use crate::request::{ChunkedBody, PayloadDigest};
 
 const UNSIGNED: &[u8] = b"UNSIGNED-PAYLOAD";
 const STREAMING_PREFIX: &[u8] = b"STREAMING-";
 const TRAILER_SUFFIX: &[u8] = b"-TRAILER";
+
+/// Which bodies a request may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AcceptedBodies {
+    /// Bodies that are sent as they are.
+    Whole,
+    /// Also bodies with `aws-chunked` framing.
+    WholeOrChunked,
+}
 
 /// A parsed value of `x-amz-content-sha256`.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +28,12 @@ impl<'a> Payload<'a> {
     /// The value for a presigned URL that does not declare a digest.
     pub(super) const UNSIGNED: Payload<'static> = Payload { text: UNSIGNED, digest: PayloadDigest::Unsigned };
 
-    pub(super) fn parse(value: &'a [u8]) -> Result<Self, AuthError> {
+    pub(super) fn parse(value: &'a [u8], bodies: AcceptedBodies) -> Result<Self, AuthError> {
+        if bodies == AcceptedBodies::WholeOrChunked
+            && let Some(chunked) = ChunkedBody::parse(value)
+        {
+            return Ok(Self { text: value, digest: PayloadDigest::Chunked(chunked) });
+        }
         Self::refuse_streaming(value)?;
         if value == UNSIGNED {
             return Ok(Payload::UNSIGNED);
@@ -51,9 +65,10 @@ mod tests {
     #[test]
     fn digests_and_unsigned_payloads_are_parsed() {
         let empty = b"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
-        let payload = Payload::parse(empty).expect("a digest");
+        let payload = Payload::parse(empty, AcceptedBodies::Whole).expect("a digest");
         assert!(matches!(payload.digest, PayloadDigest::Sha256([0xe3, 0xb0, ..])));
-        assert_eq!(Payload::parse(UNSIGNED).expect("valid").digest, PayloadDigest::Unsigned);
+        let unsigned = Payload::parse(UNSIGNED, AcceptedBodies::WholeOrChunked);
+        assert_eq!(unsigned.expect("valid").digest, PayloadDigest::Unsigned);
     }
 
     #[test]
@@ -65,16 +80,34 @@ mod tests {
             ("STREAMING-SOMETHING-NEW", "UNSIGNED-PAYLOAD"),
         ];
         for (value, setting) in cases {
-            let error = Payload::parse(value.as_bytes()).expect_err(value);
+            let error = Payload::parse(value.as_bytes(), AcceptedBodies::Whole).expect_err(value);
             assert_eq!((error.status(), error.code()), (501, "NotImplemented"));
             assert!(error.message().contains(setting), "{value}");
         }
     }
 
     #[test]
+    fn three_kinds_of_chunked_bodies_are_accepted_on_request() {
+        let accepted = |value: &str| match Payload::parse(value.as_bytes(), AcceptedBodies::WholeOrChunked) {
+            Ok(Payload { digest: PayloadDigest::Chunked(body), .. }) => Some(body),
+            _ => None,
+        };
+        assert_eq!(accepted("STREAMING-AWS4-HMAC-SHA256-PAYLOAD"), Some(ChunkedBody::Signed));
+        assert_eq!(
+            accepted("STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER"),
+            Some(ChunkedBody::SignedWithTrailer)
+        );
+        assert_eq!(accepted("STREAMING-UNSIGNED-PAYLOAD-TRAILER"), Some(ChunkedBody::UnsignedWithTrailer));
+        for value in ["STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD", "STREAMING-UNSIGNED-PAYLOAD"] {
+            let error = Payload::parse(value.as_bytes(), AcceptedBodies::WholeOrChunked).expect_err(value);
+            assert_eq!((error.status(), error.code()), (501, "NotImplemented"));
+        }
+    }
+
+    #[test]
     fn other_values_are_invalid_arguments() {
         for value in ["", "abc", "unsigned-payload", &"g".repeat(64), &"0".repeat(66)] {
-            let error = Payload::parse(value.as_bytes()).expect_err(value);
+            let error = Payload::parse(value.as_bytes(), AcceptedBodies::Whole).expect_err(value);
             assert_eq!((error.status(), error.code()), (400, "InvalidArgument"));
         }
     }

@@ -8,7 +8,7 @@ use super::claim::Claim;
 use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason};
 use super::header::AuthHeaders;
-use super::payload::Payload;
+use super::payload::{AcceptedBodies, Payload};
 use super::percent::decode_canonical;
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX, UnsupportedSigning};
@@ -133,10 +133,11 @@ impl Presigned<'_> {
         if let Some(value) = headers.content_sha256 {
             Payload::refuse_streaming(value)?;
             if signed_headers.contains("x-amz-content-sha256") {
-                return Payload::parse(value);
+                return Payload::parse(value, AcceptedBodies::Whole);
             }
         }
-        self.content_sha256.map_or(Ok(Payload::UNSIGNED), Payload::parse)
+        let parse = |value| Payload::parse(value, AcceptedBodies::Whole);
+        self.content_sha256.map_or(Ok(Payload::UNSIGNED), parse)
     }
 }
 

@@ -10,11 +10,13 @@ use super::date::{AmzDate, iso8601};
 use super::error::{AuthError, SignatureMismatch, UnsupportedSigning};
 use super::header::AuthHeaders;
 use super::key::{KeyName, SigningKey, SigningKeyCache};
+use super::payload::AcceptedBodies;
 use super::presigned::{Parameters, refuse_asymmetric};
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
+use crate::chunk_signatures::{ChunkSignatures, hex_digits};
 use crate::credential::{Credential, Credentials, Principal};
-use crate::request::{Authentication, SignedRequest};
+use crate::request::{Authentication, PayloadDigest, SignedRequest};
 use crate::throttle::{FailedCredential, RootAttempts};
 use cairn_model::Timestamp;
 use sha2::{Digest, Sha256};
@@ -43,15 +45,24 @@ struct Work {
 /// Verifies signatures. Each executor has one, with its own buffers and its own bounded cache of signing keys.
 pub struct Authenticator<C> {
     credentials: C,
+    bodies: AcceptedBodies,
     keys: RefCell<SigningKeyCache>,
     scratch: RefCell<Scratch>,
 }
 
 impl<C: Credentials> Authenticator<C> {
-    /// Makes an authenticator for `credentials` with an empty cache.
+    /// Makes an authenticator for `credentials` with an empty cache. It refuses `aws-chunked` bodies.
     #[must_use]
     pub fn new(credentials: C) -> Self {
-        Self { credentials, keys: RefCell::new(SigningKeyCache::new()), scratch: RefCell::default() }
+        let keys = RefCell::new(SigningKeyCache::new());
+        Self { credentials, bodies: AcceptedBodies::Whole, keys, scratch: RefCell::default() }
+    }
+
+    /// Accepts `aws-chunked` bodies of requests whose signature is in the header. The caller must decode the body and verify
+    /// it ([`PayloadDigest::Chunked`](crate::PayloadDigest::Chunked)), or refuse the request.
+    #[must_use]
+    pub fn with_chunked_bodies(self) -> Self {
+        Self { bodies: AcceptedBodies::WholeOrChunked, ..self }
     }
 
     /// Returns the credentials that the authenticator looks up keys in.
@@ -97,7 +108,7 @@ impl<C: Credentials> Authenticator<C> {
             Some(_) if query_signed => Err(AuthError::TwoMechanisms),
             Some(authorization) => {
                 refuse_repeated(&headers)?;
-                let claim = headers.claim(authorization)?;
+                let claim = headers.claim(authorization, self.bodies)?;
                 check_skew(claim.date, now)?;
                 self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)
             }
@@ -158,7 +169,7 @@ impl<C: Credentials> Authenticator<C> {
         )
         .map_err(|_| AuthError::UriInvalid)?;
         write_string_to_sign(work, claim);
-        let access_key = self.compare(claim, &credential, work)?;
+        let (access_key, chunk_signatures) = self.compare(claim, &credential, work)?;
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
         if let Some(last_use) = &credential.last_use {
             last_use.record(now);
@@ -167,24 +178,26 @@ impl<C: Credentials> Authenticator<C> {
             principal: credential.principal,
             access_key,
             payload: claim.payload.digest,
+            chunk_signatures,
             kind: claim.kind,
             signed_at: Timestamp(claim.date.seconds * 1000),
             credentials_version,
         })
     }
 
-    /// Compares the claimed signature with the computed one. Returns the access key as a shared string.
+    /// Compares the claimed signature with the computed one. Returns the access key as a shared string, and what verifies the
+    /// chunks of the body if they are signed.
     fn compare(
         &self,
         claim: &Claim<'_>,
         credential: &Credential,
         work: &Work,
-    ) -> Result<Arc<str>, AuthError> {
+    ) -> Result<(Arc<str>, Option<Box<ChunkSignatures>>), AuthError> {
         let Scope { access_key, date, region, .. } = claim.scope;
         let name = KeyName { access_key, date, region };
         if let Some((key, access_key)) = self.keys.borrow().get(name, credential.generation) {
             return if signs(key, work, claim) {
-                Ok(Arc::clone(access_key))
+                Ok((Arc::clone(access_key), chunk_signatures(key, claim)))
             } else {
                 Err(mismatch(claim, credential, work))
             };
@@ -194,8 +207,9 @@ impl<C: Credentials> Authenticator<C> {
             return Err(mismatch(claim, credential, work));
         }
         let access_key: Arc<str> = access_key.into();
+        let chunk_signatures = chunk_signatures(&key, claim);
         self.keys.borrow_mut().insert(name, credential.generation, &access_key, key);
-        Ok(access_key)
+        Ok((access_key, chunk_signatures))
     }
 }
 
@@ -247,10 +261,15 @@ fn signs(key: &SigningKey, work: &Work, claim: &Claim<'_>) -> bool {
     hex_digits(&key.sign(&work.string_to_sign)).ct_eq(claim.signature).into()
 }
 
-fn hex_digits(digest: &[u8; 32]) -> [u8; 64] {
-    let mut digits = [0; 64];
-    hex::encode_to_slice(digest, &mut digits).expect("64 digits hold 32 bytes");
-    digits
+/// Returns what verifies the chunks of the body, if they are signed. The signature of `claim` has been verified.
+fn chunk_signatures(key: &SigningKey, claim: &Claim<'_>) -> Option<Box<ChunkSignatures>> {
+    let PayloadDigest::Chunked(chunked) = claim.payload.digest else { return None };
+    if !chunked.is_signed() {
+        return None;
+    }
+    let seed = claim.signature.try_into().expect("a verified signature has 64 digits");
+    let mac = key.clone().into_mac();
+    Some(Box::new(ChunkSignatures::new(mac, claim.date.text(), claim.scope.text, seed)))
 }
 
 fn mismatch(claim: &Claim<'_>, credential: &Credential, work: &Work) -> AuthError {

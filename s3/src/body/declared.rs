@@ -46,7 +46,7 @@ pub(crate) fn of_body(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<De
         }
     };
     let payload_sha256 = match payload {
-        PayloadDigest::Unsigned => None,
+        PayloadDigest::Unsigned | PayloadDigest::Chunked(_) => None,
         PayloadDigest::Sha256(digest) => Some(digest),
     };
     Ok(DeclaredDigests { md5, payload_sha256, checksum: None })
