@@ -2,6 +2,7 @@
 //!
 //! `cargo test` runs them on the stored corpora and on mutations of these.
 
+use crate::chunked::{ChunkedDecoder, ChunkedError};
 use crate::conditional::{Comparison, entity_tag_matches};
 use crate::date::{http_date, parse_http_date};
 use crate::forwarded::{ForwardedHeader, addresses_of_value};
@@ -15,12 +16,46 @@ pub type Body = fn(&[u8]);
 
 /// The bodies of this crate with the names of their targets.
 pub const BODIES: &[(&str, Body)] = &[
+    ("http_chunked", http_chunked),
     ("http_forwarded", forwarded),
     ("http_head", http_head),
     ("http_range", http_range),
     ("http_date", dates),
     ("http_uri", http_uri),
 ];
+
+/// Takes a body with the chunked coding. Cut anywhere, it gives the same result as in one piece, and a body that is valid
+/// has at least as many bytes as were certain to come. The first byte chooses the cuts.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn http_chunked(data: &[u8]) {
+    let Some((&choice, bytes)) = data.split_first() else { return };
+    let whole = dechunked(bytes, bytes.len().max(1));
+    assert_eq!(whole, dechunked(bytes, 1 + usize::from(choice)));
+    if let Ok((content, consumed)) = whole {
+        assert!(content.len() <= consumed && consumed <= bytes.len());
+    }
+}
+
+fn dechunked(bytes: &[u8], step: usize) -> Result<(Vec<u8>, usize), ChunkedError> {
+    let (mut decoder, mut content, mut consumed) = (ChunkedDecoder::new(), Vec::new(), 0);
+    // Consumed bytes and the bytes that were certain to follow them.
+    let mut certain = Vec::new();
+    for piece in bytes.chunks(step) {
+        certain.push((consumed as u64, decoder.bytes_at_least()));
+        let mut piece = piece.to_vec();
+        let decoded = decoder.decode(&mut piece)?;
+        content.extend_from_slice(&piece[..decoded.content]);
+        consumed += decoded.consumed;
+        if decoder.is_done() {
+            assert!(certain.iter().all(|(before, least)| before + least <= consumed as u64));
+            return Ok((content, consumed));
+        }
+    }
+    assert!(decoder.bytes_at_least() > 0);
+    Ok((content, consumed))
+}
 
 /// Takes a forwarded field. An entry with an address has the same address when it is alone, and an entry that a proxy
 /// appends is parsed whatever it is appended to.

@@ -61,8 +61,8 @@ pub enum BodyFraming {
     None,
     /// `Content-Length`, in bytes.
     Length(u64),
-    /// `Transfer-Encoding: chunked`. It is recognised so that it can be refused with a clear response. It is not
-    /// decoded.
+    /// `Transfer-Encoding: chunked`. Most requests with it are refused with a clear response;
+    /// [`ChunkedDecoder`](crate::ChunkedDecoder) decodes the others.
     Chunked,
 }
 

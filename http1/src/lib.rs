@@ -4,6 +4,7 @@
 //! message that two servers could understand differently is refused ([`HeadError`]).
 #![forbid(unsafe_code)]
 
+pub mod chunked;
 pub mod conditional;
 pub mod date;
 pub mod disposition;
@@ -17,6 +18,7 @@ pub mod range;
 pub mod response;
 mod syntax;
 
+pub use chunked::{ChunkedDecoder, ChunkedError};
 pub use conditional::{
     Comparison, Conditions, Validators, Verdict, entity_tag_matches, entity_tags, if_range_matches,
 };
