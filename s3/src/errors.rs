@@ -308,6 +308,7 @@ impl From<BodyError> for S3Error {
     fn from(error: BodyError) -> Self {
         let code = match error {
             BodyError::TimedOut => ErrorCode::RequestTimeout,
+            BodyError::Malformed(_) => ErrorCode::BadRequest,
             BodyError::Incomplete | BodyError::Io(_) => ErrorCode::IncompleteBody,
         };
         // The next bytes on the connection are the rest of a body, not a request.

@@ -1,11 +1,11 @@
 //! The body of a request, read from the connection.
 //!
-//! It owns the framing: it never reads past the declared length, so the next request begins where this body ends. It
+//! It owns the framing: it never reads past the end of the body, so the next request begins where this body ends. It
 //! sends `100 Continue` before the first read that has to wait for the client.
 
 use std::io;
 
-use cairn_http1::{BodyFraming, RequestHead};
+use cairn_http1::{BodyFraming, ChunkedDecoder, ChunkedError, RequestHead};
 use cairn_model::{u64_of, usize_of};
 
 use crate::drain::Drain;
@@ -22,8 +22,10 @@ pub enum BodyError {
     Incomplete,
     /// The client exceeded the stall timeout or was slower than the minimum rate.
     TimedOut,
-    /// The connection failed in another way, the process stops, or the framing is not supported here (`chunked`,
-    /// [`io::ErrorKind::Unsupported`]).
+    /// The chunked transfer coding is malformed.
+    Malformed(ChunkedError),
+    /// The connection failed in another way, the process stops, or nobody has asked for a body with the chunked transfer
+    /// coding ([`io::ErrorKind::Unsupported`], see [`RequestBody::accept_chunked`]).
     Io(io::Error),
 }
 
@@ -32,6 +34,7 @@ impl std::fmt::Display for BodyError {
         match self {
             Self::Incomplete => formatter.write_str("the connection ended before the declared length"),
             Self::TimedOut => formatter.write_str("the body did not arrive in time"),
+            Self::Malformed(error) => error.fmt(formatter),
             Self::Io(error) => write!(formatter, "the body could not be read: {error}"),
         }
     }
@@ -48,6 +51,17 @@ pub enum CancelReason {
     Draining,
 }
 
+/// The transfer coding of a body.
+#[derive(Debug)]
+enum Coding {
+    /// None: the body has a declared length, or there is none.
+    Identity,
+    /// Chunked, and nobody has asked for it.
+    Refused,
+    /// Chunked.
+    Chunked(ChunkedDecoder),
+}
+
 /// The body of a request, read from its connection.
 #[derive(Debug)]
 pub struct RequestBody<'c> {
@@ -56,7 +70,7 @@ pub struct RequestBody<'c> {
     /// Bytes of the declared length that were not read.
     remaining: u64,
     read: u64,
-    chunked: bool,
+    coding: Coding,
     /// Whether the client waits for a `100 Continue` that has not been sent.
     continue_pending: bool,
     failed: bool,
@@ -70,8 +84,8 @@ pub(crate) struct BodyState {
     pub(crate) remaining: u64,
     /// Bytes that were read.
     pub(crate) read: u64,
-    /// Whether the start of the next request is unknown: the body failed, is chunked, or may never come because the
-    /// client waits for a `100 Continue`.
+    /// Whether the start of the next request is unknown: the body failed, is chunked and was not read to its end, or may
+    /// never come because the client waits for a `100 Continue`.
     pub(crate) framing_is_lost: bool,
     /// Whether the body did not arrive in time.
     pub(crate) timed_out: bool,
@@ -86,7 +100,7 @@ impl<'c> RequestBody<'c> {
             timeout: TransferTimeout::new(limits.body_stall_timeout, limits.rate_min),
             remaining,
             read: 0,
-            chunked: framing == BodyFraming::Chunked,
+            coding: if framing == BodyFraming::Chunked { Coding::Refused } else { Coding::Identity },
             // Also for an empty body. A client that still waits when the final response comes may take it for the
             // response to its next request, as the botocore in AWS CLI 1.46 does. A pending 100 closes the connection
             // afterwards.
@@ -96,10 +110,19 @@ impl<'c> RequestBody<'c> {
         }
     }
 
-    /// Returns how many bytes of the declared length have not been read yet.
+    /// Returns how many bytes of the declared length have not been read yet. 0 for a body with the chunked transfer
+    /// coding, which declares none.
     #[must_use]
     pub const fn remaining(&self) -> u64 {
         self.remaining
+    }
+
+    /// Accepts the chunked transfer coding, if the body has it. Otherwise reads of such a body fail. Call it only where the
+    /// content has a limit of its own.
+    pub fn accept_chunked(&mut self) {
+        if matches!(self.coding, Coding::Refused) {
+            self.coding = Coding::Chunked(ChunkedDecoder::new());
+        }
     }
 
     /// Reads up to `out.len()` bytes straight from the socket into `out`. Returns 0 only when nothing remains or `out`
@@ -109,28 +132,55 @@ impl<'c> RequestBody<'c> {
     /// # Errors
     /// [`BodyError`]; every later call fails too.
     pub async fn read(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
-        if self.chunked {
-            return Err(BodyError::Io(io::Error::from(io::ErrorKind::Unsupported)));
-        }
-        let wanted = usize_of(self.remaining).min(out.len());
-        if wanted == 0 {
+        let is_complete = match &self.coding {
+            Coding::Identity => self.remaining == 0,
+            Coding::Chunked(decoder) => decoder.is_done(),
+            Coding::Refused => return Err(BodyError::Io(io::Error::from(io::ErrorKind::Unsupported))),
+        };
+        if is_complete || out.is_empty() {
             return Ok(0);
         }
         if self.failed {
             return Err(BodyError::Incomplete);
         }
-        let result = self.read_from_wire(&mut out[..wanted]).await;
-        match result {
-            Ok(count) => {
-                assert!(count <= wanted, "a read never passes the declared length");
-                self.remaining -= u64_of(count);
-                self.read += u64_of(count);
-                Ok(count)
-            }
+        let result = match self.coding {
+            Coding::Chunked(_) => self.read_chunked(out).await,
+            _ => self.read_declared(out).await,
+        };
+        match &result {
+            Ok(count) => self.read += u64_of(*count),
             Err(error) => {
                 self.failed = true;
                 self.timed_out = matches!(error, BodyError::TimedOut);
-                Err(error)
+            }
+        }
+        result
+    }
+
+    async fn read_declared(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
+        let wanted = usize_of(self.remaining).min(out.len());
+        let count = self.read_from_wire(&mut out[..wanted]).await?;
+        assert!(count <= wanted, "a read never passes the declared length");
+        self.remaining -= u64_of(count);
+        Ok(count)
+    }
+
+    /// Reads until there is content, or the body is complete. The framing passes through `out` and is removed from it.
+    async fn read_chunked(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
+        loop {
+            let Coding::Chunked(decoder) = &self.coding else { unreachable!("the coding is chunked") };
+            // Never more than certainly belongs to this body: the next request may follow.
+            let certain = usize::try_from(decoder.bytes_at_least()).unwrap_or(usize::MAX);
+            if certain == 0 {
+                return Ok(0);
+            }
+            let wanted = certain.min(out.len());
+            let count = self.read_from_wire(&mut out[..wanted]).await?;
+            let Coding::Chunked(decoder) = &mut self.coding else { unreachable!("the coding is chunked") };
+            let decoded = decoder.decode(&mut out[..count]).map_err(BodyError::Malformed)?;
+            assert_eq!(decoded.consumed, count, "a read never passes the end of the body");
+            if decoded.content > 0 {
+                return Ok(decoded.content);
             }
         }
     }
@@ -184,11 +234,16 @@ impl<'c> RequestBody<'c> {
         self.wire.timeout().disarm();
     }
 
-    pub(crate) const fn into_state(self) -> BodyState {
+    pub(crate) fn into_state(self) -> BodyState {
+        let rest_is_unknown = match &self.coding {
+            Coding::Identity => false,
+            Coding::Refused => true,
+            Coding::Chunked(decoder) => !decoder.is_done(),
+        };
         BodyState {
             remaining: self.remaining,
             read: self.read,
-            framing_is_lost: self.failed || self.chunked || self.continue_pending,
+            framing_is_lost: self.failed || rest_is_unknown || self.continue_pending,
             timed_out: self.timed_out,
         }
     }

@@ -157,6 +157,7 @@ impl Service for TestService {
                 Err(BodyError::TimedOut) => self.reject(Rejection::BodyTimeout, id),
                 Err(_) => response(StatusCode::BAD_REQUEST, ResponseBody::Empty, id),
             },
+            "/echo-chunked" => response(StatusCode::OK, ResponseBody::Full(echo_chunked(body).await), id),
             "/refuse" => response(StatusCode::FORBIDDEN, ResponseBody::Full(b"no".to_vec()), id),
             "/stream" => {
                 let source = Box::new(Counting { next: 0, end: number, fails: false });
@@ -239,6 +240,12 @@ impl Service for TestService {
         );
         self.log.lock().unwrap().push(line);
     }
+}
+
+/// Returns the body, which may have the chunked coding, or the error of reading it as text.
+async fn echo_chunked(body: &mut RequestBody<'_>) -> Vec<u8> {
+    body.accept_chunked();
+    read_all(body).await.unwrap_or_else(|error| format!("{error:?}").into_bytes())
 }
 
 async fn read_all(body: &mut RequestBody<'_>) -> Result<Vec<u8>, BodyError> {
