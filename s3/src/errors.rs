@@ -61,6 +61,8 @@ error_table! {
     InvalidArgument 400 "Invalid Argument";
     InvalidBucketName 400 "The specified bucket is not valid.";
     InvalidBucketState 409 "The request is not valid for the current state of the bucket.";
+    InvalidChunkSizeError 400 "The chunks of the body are too small: beyond the first 1000, they must have 512 bytes on average. \
+                               Configure the client to send chunks of at least 8 KiB.";
     InvalidDigest 400 "The Content-MD5 you specified is not valid.";
     InvalidLocationConstraint 400 "The specified location constraint is not valid.";
     InvalidPart 400 "One or more of the specified parts could not be found. The part might not have been uploaded, or the \
@@ -72,6 +74,8 @@ error_table! {
     InvalidTag 400 "The tag provided was not a valid tag.";
     InvalidURI 400 "Couldn't parse the specified URI.";
     KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
+    MalformedTrailerError 400 "The request contained trailing data that was not well-formed or did not conform to our published \
+                               schema.";
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
     MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.";
     MethodNotAllowed 405 "The specified method is not allowed against this resource.";
@@ -92,6 +96,8 @@ error_table! {
     RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB.";
     RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period.";
     ServiceUnavailable 503 "The server is stopping; send the request again.";
+    SignatureDoesNotMatch 403 "The signature of a chunk of the body does not match the one that we calculated. The body was altered \
+                               on its way, or the client signs chunks in another way.";
     SlowDown 503 "The server has more work than it can queue; reduce your request rate.";
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";
 }
@@ -308,7 +314,10 @@ impl From<BodyError> for S3Error {
     fn from(error: BodyError) -> Self {
         let code = match error {
             BodyError::TimedOut => ErrorCode::RequestTimeout,
-            BodyError::Malformed(_) => ErrorCode::BadRequest,
+            BodyError::Malformed(error) => {
+                let message = format!("The body could not be understood: {error}.");
+                return Self::with_message(ErrorCode::BadRequest, message).closing();
+            }
             BodyError::Incomplete | BodyError::Io(_) => ErrorCode::IncompleteBody,
         };
         // The next bytes on the connection are the rest of a body, not a request.

@@ -2,6 +2,7 @@
 //!
 //! `cargo test` runs them on the stored corpora and on mutations of them.
 
+use crate::body::chunked::{Decoder, decode_in_pieces};
 use crate::compatibility::Compatibility;
 use crate::cors::configuration;
 use crate::headers::{object_lock, tagging};
@@ -20,9 +21,9 @@ use crate::routing::{Route, route};
 use crate::xml::{reader, writer};
 use cairn_cors::{CrossOrigin, Rules};
 use cairn_engine::limits::OBJECT_TAGS_MAX;
-use cairn_engine::{BucketSettings, ListPosition, Retention};
+use cairn_engine::{BucketSettings, ChecksumAlgorithm, ListPosition, Retention};
 use cairn_http1::Method;
-use cairn_identity::fuzz::{TextRequest, authenticator, with_valid_signature};
+use cairn_identity::fuzz::{TextRequest, authenticator, chunk_signatures, with_valid_signature};
 use cairn_model::Timestamp;
 use std::collections::BTreeSet;
 
@@ -31,6 +32,7 @@ pub type Body = fn(&[u8]);
 
 /// The bodies of this crate, by the names of their targets.
 pub const BODIES: &[(&str, Body)] = &[
+    ("s3_chunked", s3_chunked),
     ("s3_cors", s3_cors),
     ("s3_list_query", s3_list_query),
     ("s3_lock", s3_lock),
@@ -40,6 +42,29 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_uploads_query", s3_uploads_query),
     ("s3_xml", s3_xml),
 ];
+
+/// Checks `aws-chunked` bodies. Cut anywhere, a body gives the same result as in one piece, and never more content than was
+/// declared. The first byte says whether chunks are signed and which checksum the trailer has, the second one how to cut, and
+/// the next two are the declared size.
+///
+/// # Panics
+/// If a property does not hold.
+pub fn s3_chunked(data: &[u8]) {
+    let Some((&[kind, step, high, low], body)) = data.split_first_chunk() else { return };
+    let size = u64::from(u16::from_be_bytes([high, low]));
+    let seed = "4f232c4386841ef735655705268965c44a0e4690baa4adea153f7db9fa80a0a9";
+    let decoder = || {
+        let signatures = (kind & 1 == 1).then(|| Box::new(chunk_signatures(seed)));
+        let declared = ChecksumAlgorithm::ALL.get(usize::from(kind >> 1));
+        Decoder::new(size, signatures, declared.copied())
+    };
+    let whole = decode_in_pieces(decoder(), body, body.len());
+    assert_eq!(whole, decode_in_pieces(decoder(), body, 1 + usize::from(step)));
+    if let Ok((content, checksum)) = whole {
+        assert_eq!(content.len() as u64, size);
+        assert_eq!(checksum.is_some(), usize::from(kind >> 1) < ChecksumAlgorithm::ALL.len());
+    }
+}
 
 /// Checks CORS configurations, in XML and as stored. A configuration survives writing and reading in both forms, and a
 /// rule that allows a request names its method.

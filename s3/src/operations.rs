@@ -48,6 +48,8 @@ pub(crate) enum Input {
     /// The body. The handler reads it and checks its digests. Bodies of other operations are only compared with the
     /// digest in the signature.
     Body,
+    /// A body with `aws-chunked` framing, in the mode `extended`.
+    ChunkedBody,
     /// `versionId`, which says which version of the object is meant.
     Version,
     /// Conditions that make the write depend on the stored object.
@@ -286,14 +288,14 @@ operations! {
         ListMultipartUploads: GET Bucket [query("uploads")], LIST_BUCKET => list_multipart_uploads(call).await;
 
         // Objects.
-        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts Body WriteCondition ObjectLock;
+        PutObject: PUT Object [Plain], PUT_OBJECT => put_object(call, body).await, accepts Body ChunkedBody WriteCondition ObjectLock;
         GetObjectRetention: GET Object [query("retention")], GET_OBJECT => get_object_retention(call), accepts Version;
         PutObjectRetention: PUT Object [query("retention")], PUT_OBJECT => put_object_retention(call, body).await, accepts Body Version GovernanceBypass;
         GetObjectLegalHold: GET Object [query("legal-hold")], GET_OBJECT => get_object_legal_hold(call), accepts Version;
         PutObjectLegalHold: PUT Object [query("legal-hold")], PUT_OBJECT => put_object_legal_hold(call, body).await, accepts Body Version;
         CopyObject: PUT Object [Header("x-amz-copy-source")], PUT_OBJECT => copy_object(call, body).await, accepts WriteCondition CopySource ObjectLock;
         CreateMultipartUpload: POST Object [query("uploads")], PUT_OBJECT => create_multipart_upload(call).await, accepts ChecksumType ObjectLock;
-        UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts Body;
+        UploadPart: PUT Object [query("uploadId"), query("partNumber")], PUT_OBJECT => upload_part(call, body).await, accepts Body ChunkedBody;
         ListParts: GET Object [query("uploadId")], GET_OBJECT => list_parts(call);
         CompleteMultipartUpload: POST Object [query("uploadId")], PUT_OBJECT => complete_multipart_upload(call, body).await, accepts Body WriteCondition ChecksumType;
         AbortMultipartUpload: DELETE Object [query("uploadId")], DELETE_OBJECT => abort_multipart_upload(call).await;

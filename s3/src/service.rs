@@ -16,12 +16,14 @@ use crate::reply::{self, Reply, RequestContext, ResponseIds};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::{Resource, Target};
-use crate::request::unsupported_headers;
+use crate::request::unsupported_headers::{self, AcceptedBody};
 use crate::request::virtual_hosts::ServerHosts;
 use crate::routing::{Route, route};
 use cairn_engine::Engine;
-use cairn_http1::{HeadError, Method};
-use cairn_identity::{AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, Principal};
+use cairn_http1::{HeadError, Method, RequestHead};
+use cairn_identity::{
+    AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, PayloadDigest, Principal,
+};
 use cairn_model::Clock;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
 use cairn_observe::{AuditLog, LoggedResource, Plane, log_exchange, paths_are_logged};
@@ -114,7 +116,11 @@ impl S3Service {
         } = options;
         let server_hosts = ServerHosts::new(base_hosts, bound_address);
         let host_id = engine.store().id().to_hex();
-        let authenticator = Rc::new(Authenticator::new(credentials));
+        let authenticator = Authenticator::new(credentials);
+        let authenticator = Rc::new(match compatibility {
+            Compatibility::Strict => authenticator,
+            Compatibility::Extended => authenticator.with_chunked_bodies(),
+        });
         let root_name = Principal::ROOT_NAME.into();
         Rc::new(Self {
             engine,
@@ -167,7 +173,7 @@ impl S3Service {
         progress.authentication = Some(authentication.clone());
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
-        unsupported_headers::check(self.compatibility, fields, head.framing())?;
+        self.check_supported(fields, head, &route, authentication.payload)?;
         if let Some(refusal) = route.refusal(head.method()) {
             return Err(refusal);
         }
@@ -208,6 +214,24 @@ impl S3Service {
             progress.is_failure_recorded = begun.end(outcome).await?;
         }
         answered.map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
+    }
+
+    /// Refuses headers and encodings of the body that are not implemented.
+    fn check_supported(
+        &self,
+        fields: Fields<'_>,
+        head: &RequestHead,
+        route: &Route,
+        payload: PayloadDigest,
+    ) -> S3Result<()> {
+        let accepted = match (route, payload) {
+            (
+                Route::Operation(Operation { handling: Handling::Implemented(implementation), .. }),
+                PayloadDigest::Chunked(_),
+            ) if implementation.accepts(Input::ChunkedBody) => AcceptedBody::AwsChunked,
+            _ => AcceptedBody::Plain,
+        };
+        unsupported_headers::check(self.compatibility, fields, head.framing(), accepted)
     }
 
     /// Counts a wrong credential, and waits until the response may be sent. Returns the error to send.

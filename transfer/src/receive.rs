@@ -4,56 +4,79 @@
 //! and its space is released.
 
 use cairn_engine::{Bucket, Engine, EngineError, Recall, StagedPayload};
-use cairn_model::ObjectKey;
+use cairn_model::{ObjectKey, u64_of};
 use cairn_net::{BodyError, RequestBody, YieldBudget};
+use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
+/// Where the bytes of a payload come from.
+pub trait PayloadSource {
+    /// Why they could not be read.
+    type Error;
+
+    /// Reads up to `out.len()` bytes into `out`, and at least one if `out` has room.
+    ///
+    /// # Errors
+    /// The source has ended or failed. Later calls fail too.
+    fn read(&mut self, out: &mut [u8]) -> impl Future<Output = Result<usize, Self::Error>>;
+
+    /// Gives up the rest of the source. Later reads fail.
+    fn abandon(&mut self);
+}
+
+impl PayloadSource for RequestBody<'_> {
+    type Error = BodyError;
+
+    async fn read(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
+        Self::read(self, out).await
+    }
+
+    fn abandon(&mut self) {
+        Self::abandon(self);
+    }
+}
+
 /// Why a body did not become a payload. The rest of the body has not been read then.
 #[derive(Debug)]
-pub enum ReceiveError {
+pub enum ReceiveError<E = BodyError> {
     /// The engine refused or failed the write.
     Engine(EngineError),
     /// The body could not be read to its end.
-    Body(BodyError),
+    Body(E),
     /// The body arrived too slowly while other uploads waited for memory. The connection is closed after the response.
     TooSlow,
 }
 
-impl From<EngineError> for ReceiveError {
+impl<E> From<EngineError> for ReceiveError<E> {
     fn from(error: EngineError) -> Self {
         Self::Engine(error)
     }
 }
 
-impl From<BodyError> for ReceiveError {
-    fn from(error: BodyError) -> Self {
-        Self::Body(error)
-    }
-}
-
-/// Reads the whole body into a payload of `size` bytes for `key` in `bucket`. `size` is the declared length of the
-/// body. `observe` sees every byte once, in order.
+/// Reads a payload of `size` bytes for `key` in `bucket`: the whole body, or the content of an encoded one. `observe` sees
+/// every byte once, in order.
 ///
 /// # Errors
 /// [`ReceiveError`].
-pub async fn receive_payload(
+pub async fn receive_payload<S: PayloadSource>(
     engine: &Rc<Engine>,
-    body: &mut RequestBody<'_>,
+    source: &mut S,
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
     size: u64,
     mut observe: impl FnMut(&[u8]),
-) -> Result<StagedPayload, ReceiveError> {
-    assert_eq!(body.remaining(), size, "the payload is the whole body");
+) -> Result<StagedPayload, ReceiveError<S::Error>> {
     let mut writer = engine.write_payload(bucket, key, size).await?;
     let recall = writer.recall();
     let mut yield_budget = YieldBudget::default();
-    while body.remaining() > 0 {
+    let mut missing = size;
+    while missing > 0 {
         let buffer = writer.buffer().await?;
-        let count = read_unless_recalled(body, buffer, &recall).await?;
+        let count = read_unless_recalled(source, buffer, &recall).await?;
         assert!(count > 0, "a read returns bytes or fails while bytes are missing");
         observe(&buffer[..count]);
         writer.advance(count)?;
+        missing -= u64_of(count);
         yield_budget.spend(count).await;
     }
     let payload = writer.finish().await?;
@@ -61,20 +84,20 @@ pub async fn receive_payload(
     Ok(payload)
 }
 
-/// Reads from the body. Ends the upload when the engine recalls the memory of its buffer.
-async fn read_unless_recalled(
-    body: &mut RequestBody<'_>,
+/// Reads from the source. Ends the upload when the engine recalls the memory of its buffer.
+async fn read_unless_recalled<S: PayloadSource>(
+    source: &mut S,
     buffer: &mut [u8],
     recall: &Recall,
-) -> Result<usize, ReceiveError> {
-    let read = async { Ok(body.read(buffer).await?) };
+) -> Result<usize, ReceiveError<S::Error>> {
+    let read = async { source.read(buffer).await.map_err(ReceiveError::Body) };
     let recalled = async {
         recall.asked().await;
         Err(ReceiveError::TooSlow)
     };
     let result = futures_lite::future::or(read, recalled).await;
     if matches!(result, Err(ReceiveError::TooSlow)) {
-        body.abandon();
+        source.abandon();
     }
     result
 }

@@ -3,6 +3,7 @@
 //! Source: "Checking object integrity" and the API Reference of PutObject (AWS). Invalid declarations are refused here,
 //! before the body is read. `digests.rs` compares the valid ones with the body.
 
+use crate::body::chunked::trailing_checksum;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
 use crate::request::fields::Fields;
@@ -20,15 +21,29 @@ pub(crate) struct DeclaredDigests {
     pub(crate) payload_sha256: Option<[u8; 32]>,
     /// The one `x-amz-checksum-*` header.
     pub(crate) checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+    /// The algorithm of the checksum that the trailer of an `aws-chunked` body has. Then there is no header.
+    pub(crate) trailing: Option<ChecksumAlgorithm>,
+}
+
+impl DeclaredDigests {
+    /// Returns the algorithm of the checksum, in the header or in the trailer.
+    pub(crate) fn algorithm(&self) -> Option<ChecksumAlgorithm> {
+        self.checksum.as_ref().map(|(algorithm, _)| *algorithm).or(self.trailing)
+    }
 }
 
 /// Parses the declared digests.
 ///
 /// # Errors
-/// Those of [`of_body`]; `InvalidRequest` for an invalid checksum, for several, and for an algorithm header that
-/// disagrees; `NotImplemented` for an unknown algorithm.
+/// Those of [`of_body`] and [`trailing_checksum`]; `InvalidRequest` for an invalid checksum, for several, and for an
+/// algorithm header that disagrees; `NotImplemented` for an unknown algorithm.
 pub(crate) fn from_request(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<DeclaredDigests> {
-    Ok(DeclaredDigests { checksum: checksum(fields)?, ..of_body(fields, payload)? })
+    let trailing = match payload {
+        PayloadDigest::Chunked(body) => trailing_checksum(fields, body)?,
+        PayloadDigest::Unsigned | PayloadDigest::Sha256(_) => None,
+    };
+    let checksum = checksum(fields, trailing)?;
+    Ok(DeclaredDigests { checksum, trailing, ..of_body(fields, payload)? })
 }
 
 /// Parses the declared digests except the checksum, for requests whose checksum is not that of their body.
@@ -49,17 +64,20 @@ pub(crate) fn of_body(fields: Fields<'_>, payload: PayloadDigest) -> S3Result<De
         PayloadDigest::Unsigned | PayloadDigest::Chunked(_) => None,
         PayloadDigest::Sha256(digest) => Some(digest),
     };
-    Ok(DeclaredDigests { md5, payload_sha256, checksum: None })
+    Ok(DeclaredDigests { md5, payload_sha256, ..DeclaredDigests::default() })
 }
 
 /// Parses the declared checksum. Only headers count: a checksum in a presigned query is signed and not enforced, as on
-/// AWS.
-fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>> {
+/// AWS. `trailing` is the algorithm of the trailer's.
+fn checksum(
+    fields: Fields<'_>,
+    trailing: Option<ChecksumAlgorithm>,
+) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>> {
     let mut found = None;
     for algorithm in ChecksumAlgorithm::ALL {
         let name = checksum::header(algorithm);
         let Some(text) = fields.get(name) else { continue };
-        if found.is_some() {
+        if found.is_some() || trailing.is_some() {
             return Err(S3Error::invalid_request(
                 "Expecting a single x-amz-checksum- header. Multiple checksum types are not allowed.",
             ));
@@ -72,8 +90,8 @@ fn checksum(fields: Fields<'_>) -> S3Result<Option<(ChecksumAlgorithm, Vec<u8>)>
     for name in ["x-amz-sdk-checksum-algorithm", "x-amz-checksum-algorithm"] {
         let Some(named) = fields.text(name).filter(|named| !named.is_empty()) else { continue };
         let known = named_algorithm(name, named)?;
-        match &found {
-            Some((declared, _)) if known == *declared => {}
+        match found.as_ref().map(|(declared, _)| *declared).or(trailing) {
+            Some(declared) if known == declared => {}
             Some(_) => {
                 return Err(S3Error::invalid_request(format!(
                     "{name} and the x-amz-checksum- header name different algorithms."
@@ -108,7 +126,7 @@ mod tests {
     use crate::request::fields::Fields;
     use crate::request::query::Query;
     use cairn_engine::ChecksumAlgorithm;
-    use cairn_identity::PayloadDigest;
+    use cairn_identity::{ChunkedBody, PayloadDigest};
 
     fn declared(headers: &[(&str, &[u8])]) -> S3Result<DeclaredDigests> {
         from_request(Fields::new(headers, &Query::default()), PayloadDigest::Unsigned)
@@ -146,6 +164,22 @@ mod tests {
             assert_eq!((refused.status(), refused.code()), (400, "InvalidRequest"), "{bad:?}");
         }
         assert_eq!(declared(&[("x-amz-sdk-checksum-algorithm", b"MD5")]).expect_err("unknown").status(), 501);
+    }
+
+    #[test]
+    fn trailer_takes_the_place_of_the_header() {
+        let trailed = |headers: &[(&str, &[u8])]| {
+            let headers = [headers, &[("x-amz-trailer", b"x-amz-checksum-crc32")]].concat();
+            let payload = PayloadDigest::Chunked(ChunkedBody::UnsignedWithTrailer);
+            from_request(Fields::new(&headers, &Query::default()), payload).map_err(|error| error.code())
+        };
+        let declared = trailed(&[("x-amz-sdk-checksum-algorithm", b"CRC32")]).expect("they agree");
+        assert_eq!(
+            (declared.checksum.as_ref(), declared.algorithm()),
+            (None, Some(ChecksumAlgorithm::Crc32))
+        );
+        assert_eq!(trailed(&[("x-amz-sdk-checksum-algorithm", b"SHA1")]), Err("InvalidRequest"));
+        assert_eq!(trailed(&[("x-amz-checksum-crc32", b"AAAAAQ==")]), Err("InvalidRequest"));
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl BodyDigests {
 
     /// Prepares to compute the digests in `declared`, and a checksum of `algorithm` if no other is declared.
     pub(crate) fn computing(declared: DeclaredDigests, algorithm: Option<ChecksumAlgorithm>) -> Self {
-        let algorithm = declared.checksum.as_ref().map(|(algorithm, _)| *algorithm).or(algorithm);
+        let algorithm = declared.algorithm().or(algorithm);
         let wants_sha256 = declared.payload_sha256.is_some() || algorithm == Some(ChecksumAlgorithm::Sha256);
         let other = algorithm.filter(|algorithm| *algorithm != ChecksumAlgorithm::Sha256);
         Self {
@@ -38,6 +38,17 @@ impl BodyDigests {
             algorithm,
             declared,
         }
+    }
+
+    /// The algorithm of the checksum that a trailer will declare.
+    pub(crate) fn trailing(&self) -> Option<ChecksumAlgorithm> {
+        self.declared.trailing
+    }
+
+    /// Declares the checksum that the trailer had.
+    pub(crate) fn declare_trailing(&mut self, checksum: Vec<u8>) {
+        let algorithm = self.declared.trailing.expect("only a declared trailer has a checksum");
+        self.declared.checksum = Some((algorithm, checksum));
     }
 
     /// Whether [`Self::check`] compares the MD5.
@@ -148,6 +159,22 @@ mod tests {
     }
 
     #[test]
+    fn trailing_checksum_is_compared_like_a_declared_one() {
+        for (algorithm, hex_digest) in CHECKS {
+            let digest = hex::decode(hex_digest).expect("hex");
+            let checked = |sent: Vec<u8>| {
+                let declared = DeclaredDigests { trailing: Some(algorithm), ..DeclaredDigests::default() };
+                let mut digests = BodyDigests::new(declared);
+                digests.update(b"123456789");
+                digests.declare_trailing(sent);
+                digests.check([0; 16]).map_err(|error| error.code())
+            };
+            assert_eq!(checked(digest.clone()), Ok(Some((algorithm, digest.clone()))));
+            assert_eq!(checked(vec![0; digest.len()]), Err("BadDigest"));
+        }
+    }
+
+    #[test]
     fn wrong_sha256_and_wrong_md5_have_their_own_codes() {
         let sha256 = DeclaredDigests { payload_sha256: Some([0; 32]), ..DeclaredDigests::default() };
         assert_eq!(checked(sha256, &[b"x"]), Err("XAmzContentSHA256Mismatch"));
@@ -161,7 +188,7 @@ mod tests {
         let declared = DeclaredDigests {
             payload_sha256: digest.clone().try_into().ok(),
             checksum: Some((ChecksumAlgorithm::Sha256, digest)),
-            md5: None,
+            ..DeclaredDigests::default()
         };
         assert!(checked(declared, &[b"123456789"]).is_ok());
     }

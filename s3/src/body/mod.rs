@@ -1,5 +1,6 @@
-//! Request bodies: declared and computed digests, streamed payloads, small documents, and unused bodies.
+//! Request bodies: digests, streamed payloads, `aws-chunked` framing, small documents, and unused bodies.
 
+pub(crate) mod chunked;
 pub(crate) mod declared;
 pub(crate) mod digests;
 pub(crate) mod payload;

@@ -1,40 +1,46 @@
 //! Streams bodies into the engine and computes their digests.
 
+use crate::body::chunked::{ChunkedSource, Decoder, decoded_size};
 use crate::body::digests::{BodyDigests, CheckedChecksum};
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::limits::REQUEST_PAYLOAD_BYTES_MAX;
 use cairn_engine::{Bucket, StagedPayload};
 use cairn_http1::BodyFraming;
+use cairn_identity::PayloadDigest;
 use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
-use cairn_transfer::ReceiveError;
+use cairn_transfer::{PayloadSource, ReceiveError};
 use std::sync::Arc;
 
-/// Returns the declared size of the body.
+/// Returns the declared size of the payload: of the body, or of the content of an `aws-chunked` body.
 ///
 /// # Errors
-/// `MissingContentLength`, `EntityTooLarge`; `NotImplemented` for `Content-Range`.
+/// `MissingContentLength`, `EntityTooLarge`; `NotImplemented` for `Content-Range`; those of [`decoded_size`].
 pub(crate) fn declared_size(call: &Call<'_>) -> S3Result<u64> {
     if call.fields.get("content-range").is_some() {
         return Err(S3Error::not_implemented(
             "Writing a part of an object is not implemented: put the complete object without Content-Range.",
         ));
     }
-    match call.head.framing() {
-        BodyFraming::Length(size) if size <= REQUEST_PAYLOAD_BYTES_MAX => Ok(size),
-        BodyFraming::Length(size) => Err(S3Error::new(ErrorCode::EntityTooLarge)
+    let size = match (call.authentication.payload, call.head.framing()) {
+        (PayloadDigest::Chunked(_), framing) => decoded_size(call.fields, framing)?,
+        (_, BodyFraming::Length(size)) => size,
+        (_, BodyFraming::None | BodyFraming::Chunked) => return Err(ErrorCode::MissingContentLength.into()),
+    };
+    if size > REQUEST_PAYLOAD_BYTES_MAX {
+        return Err(S3Error::new(ErrorCode::EntityTooLarge)
             .element("ProposedSize", size.to_string())
-            .element("MaxSizeAllowed", REQUEST_PAYLOAD_BYTES_MAX.to_string())),
-        BodyFraming::None | BodyFraming::Chunked => Err(ErrorCode::MissingContentLength.into()),
+            .element("MaxSizeAllowed", REQUEST_PAYLOAD_BYTES_MAX.to_string()));
     }
+    Ok(size)
 }
 
-/// Reads the whole body into a payload of `size` bytes for `key`, and checks its digests. Then checks that the client may
-/// still write it.
+/// Reads the whole body into a payload of `size` bytes for `key`, and checks its signatures and digests. Then checks that
+/// the client may still write it.
 ///
 /// # Errors
-/// Those of the digests, the connection, the engine and [`Call::authorize_again`].
+/// Those of the framing, the digests, the connection, the engine and [`Call::authorize_again`].
 pub(crate) async fn receive_payload(
     call: &Call<'_>,
     body: &mut RequestBody<'_>,
@@ -42,15 +48,55 @@ pub(crate) async fn receive_payload(
     size: u64,
     mut digests: BodyDigests,
 ) -> S3Result<(StagedPayload, CheckedChecksum)> {
-    let received =
-        cairn_transfer::receive_payload(call.engine, body, object, size, |bytes| digests.update(bytes));
-    let payload = received.await.map_err(receive_error)?;
+    let payload = if let PayloadDigest::Chunked(_) = call.authentication.payload {
+        // Boxed, so that other requests hold no room for the decoder.
+        Box::pin(receive_chunked(call, body, object, size, &mut digests)).await?
+    } else {
+        assert_eq!(body.remaining(), size, "the payload is the whole body");
+        receive(call, body, object, size, &mut digests).await?
+    };
     let checksum = digests.check(payload.md5())?;
     call.authorize_again()?;
     Ok((payload, checksum))
 }
 
-fn receive_error(error: ReceiveError) -> S3Error {
+/// Reads the content of an `aws-chunked` body, and its trailer.
+async fn receive_chunked(
+    call: &Call<'_>,
+    body: &mut RequestBody<'_>,
+    object: (&Arc<Bucket>, &ObjectKey),
+    size: u64,
+    digests: &mut BodyDigests,
+) -> S3Result<StagedPayload> {
+    let signatures = call.authentication.chunk_signatures.clone();
+    let decoder = Decoder::new(size, signatures, digests.trailing());
+    let mut source = ChunkedSource::new(body, decoder);
+    let payload = receive(call, &mut source, object, size, digests).await?;
+    if let Some(checksum) = source.finish().await? {
+        digests.declare_trailing(checksum);
+    }
+    Ok(payload)
+}
+
+async fn receive<S: PayloadSource>(
+    call: &Call<'_>,
+    source: &mut S,
+    object: (&Arc<Bucket>, &ObjectKey),
+    size: u64,
+    digests: &mut BodyDigests,
+) -> S3Result<StagedPayload>
+where
+    S3Error: From<S::Error>,
+{
+    let observe = |bytes: &[u8]| digests.update(bytes);
+    let received = cairn_transfer::receive_payload(call.engine, source, object, size, observe);
+    received.await.map_err(receive_error)
+}
+
+fn receive_error<E>(error: ReceiveError<E>) -> S3Error
+where
+    S3Error: From<E>,
+{
     match error {
         ReceiveError::Engine(error) => error.into(),
         ReceiveError::Body(error) => error.into(),

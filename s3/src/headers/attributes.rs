@@ -1,6 +1,7 @@
 //! Object attributes: system headers, user metadata and checksums.
 //!
 //! Source: "Working with object metadata" (AWS). Values are stored as sent. Repeated headers are joined with a comma.
+//! `aws-chunked` is left out of the content encoding: it describes the request's body, which is decoded.
 //! An absent header is not stored: defaults are applied when the object is read.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -9,6 +10,7 @@ use crate::headers::tagging;
 use crate::request::fields::Fields;
 use cairn_engine::Attributes;
 use cairn_http1::{ResponseHead, is_field_value, is_token, trim_ows};
+use std::borrow::Cow;
 
 /// System headers that are stored and returned, with the query parameter that overrides each in a response.
 pub(crate) const STORED_HEADERS: [(&str, &str); 6] = [
@@ -45,7 +47,11 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
     let hoisted = fields.hoisted();
     let sent = fields.headers().iter().map(|(name, value)| (*name, *value));
     for (name, value) in sent {
-        store(&mut headers, name, value);
+        if name == "content-encoding" {
+            store(&mut headers, name, &without_aws_chunked(value));
+        } else {
+            store(&mut headers, name, value);
+        }
     }
     for (name, value) in hoisted.filter(|(name, _)| name.starts_with(METADATA_PREFIX)) {
         let value = trim_ows(value.as_bytes());
@@ -71,6 +77,17 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Attributes> {
             .element("MaxSizeAllowed", METADATA_BYTES_MAX.to_string()));
     }
     Ok(Attributes { headers, tags: tagging::from_request(fields)?, ..Attributes::default() })
+}
+
+/// Removes `aws-chunked` from a content encoding. Any other value stays as it was sent.
+fn without_aws_chunked(value: &[u8]) -> Cow<'_, [u8]> {
+    let is_framing = |coding: &&[u8]| coding.trim_ascii().eq_ignore_ascii_case(b"aws-chunked");
+    let codings = || value.split(|byte| *byte == b',');
+    if !codings().any(|coding| is_framing(&coding)) {
+        return Cow::Borrowed(value);
+    }
+    let kept: Vec<&[u8]> = codings().filter(|coding| !is_framing(coding)).map(<[u8]>::trim_ascii).collect();
+    Cow::Owned(kept.join(&b","[..]))
 }
 
 fn store(headers: &mut Vec<(String, Vec<u8>)>, name: &str, value: &[u8]) {
@@ -135,6 +152,21 @@ mod tests {
     fn stored(headers: &[(&str, &[u8])], query: &str) -> Attributes {
         let query = Query::parse(Some(query)).expect("parses");
         from_request(Fields::new(headers, &query)).expect("fits")
+    }
+
+    #[test]
+    fn framing_of_the_request_is_no_content_encoding() {
+        for (sent, kept) in [
+            ("aws-chunked", None),
+            ("gzip,aws-chunked", Some("gzip")),
+            ("AWS-Chunked, gzip , br", Some("gzip,br")),
+            ("gzip , br", Some("gzip , br")),
+            ("aws-chunked2", Some("aws-chunked2")),
+        ] {
+            let attributes = stored(&[("content-encoding", sent.as_bytes())], "");
+            let found = attributes.headers.first().map(|(_, value)| value.as_slice());
+            assert_eq!(found, kept.map(str::as_bytes), "{sent}");
+        }
     }
 
     #[test]

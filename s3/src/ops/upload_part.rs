@@ -29,10 +29,10 @@ pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     let upload = call.engine.upload(&bucket, &key, id)?.upload;
     let algorithm = upload.checksum.map(|checksum| checksum.algorithm);
-    if let (Some(expected), Some((actual, _))) = (algorithm, &declared.checksum)
-        && expected != *actual
+    if let (Some(expected), Some(actual)) = (algorithm, declared.algorithm())
+        && expected != actual
     {
-        let (expected, actual) = (checksum::name(expected), checksum::name(*actual));
+        let (expected, actual) = (checksum::name(expected), checksum::name(actual));
         let message = format!(
             "Checksum Type mismatch occurred, expected checksum Type: {expected}, actual checksum Type: {actual}"
         );

@@ -51,13 +51,35 @@ const TOKEN: &str = "Session tokens are not implemented: sign with an access key
 const CHECKSUM: &str =
     "This checksum algorithm is not implemented: use CRC32, CRC32C, CRC64NVME, SHA1 or SHA256.";
 
+const CHUNKED_ELSEWHERE: &str = "aws-chunked bodies and trailing checksums are implemented for PutObject and UploadPart only, \
+                                 with x-amz-content-sha256: STREAMING-AWS4-HMAC-SHA256-PAYLOAD, \
+                                 STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER or STREAMING-UNSIGNED-PAYLOAD-TRAILER.";
+
+/// The encoding of the body that a request may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum AcceptedBody {
+    /// None: the body is the content.
+    Plain,
+    /// The request has an `aws-chunked` body, and its operation accepts one.
+    AwsChunked,
+}
+
+/// The headers of `aws-chunked` bodies, with the message for requests whose operation does not accept one.
+const fn chunked_table(message: &'static str) -> [Row; 4] {
+    [
+        row("content-encoding", Refuses::Token("aws-chunked"), message),
+        row("x-amz-trailer", Refuses::Any, message),
+        row("x-amz-decoded-content-length", Refuses::Any, message),
+        row("x-amz-content-sha256", Refuses::Start("streaming-"), message),
+    ]
+}
+
+static STRICT_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED);
+static EXTENDED_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED_ELSEWHERE);
+
 /// Refused in every mode.
 static TABLE: &[Row] = &[
-    row("content-encoding", Refuses::Token("aws-chunked"), CHUNKED),
     row("trailer", Refuses::Any, CHUNKED),
-    row("x-amz-trailer", Refuses::Any, CHUNKED),
-    row("x-amz-decoded-content-length", Refuses::Any, CHUNKED),
-    row("x-amz-content-sha256", Refuses::Start("streaming-"), CHUNKED),
     row("x-amz-security-token", Refuses::Any, TOKEN),
     row("x-amz-acl", Refuses::Any, ACL),
     row("x-amz-grant-*", Refuses::Any, ACL),
@@ -132,20 +154,34 @@ const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
 ///
 /// # Errors
 /// `NotImplemented`, with a message that names an alternative.
-pub(crate) fn check(mode: Compatibility, fields: Fields<'_>, framing: BodyFraming) -> S3Result<()> {
-    let of_mode = table_of(mode);
+pub(crate) fn check(
+    mode: Compatibility,
+    fields: Fields<'_>,
+    framing: BodyFraming,
+    accepted: AcceptedBody,
+) -> S3Result<()> {
+    let chunked: &[Row] = match mode {
+        Compatibility::Strict => &STRICT_CHUNKED_TABLE,
+        Compatibility::Extended => &EXTENDED_CHUNKED_TABLE,
+    };
+    // A body is described by headers only, so its parameters in a query are refused even where one is accepted.
+    let of_query = [chunked, TABLE, table_of(mode)];
+    let of_headers = match accepted {
+        AcceptedBody::AwsChunked => [&[], TABLE, table_of(mode)],
+        AcceptedBody::Plain => of_query,
+    };
     for (name, value) in fields.headers() {
         if let Some(unknown) = name.strip_prefix(CHECKSUM_PREFIX)
             && !CHECKSUM_NAMES.contains(&unknown)
         {
             return Err(S3Error::not_implemented(CHECKSUM));
         }
-        check_one(of_mode, name, value)?;
+        check_one(of_headers, name, value)?;
     }
     for (name, value) in fields.hoisted() {
-        check_one(of_mode, name, value.as_bytes())?;
+        check_one(of_query, name, value.as_bytes())?;
     }
-    if framing == BodyFraming::Chunked {
+    if framing == BodyFraming::Chunked && accepted == AcceptedBody::Plain {
         return Err(S3Error::not_implemented(
             "Transfer-Encoding: chunked is not implemented for requests: send a Content-Length.",
         )
@@ -154,8 +190,8 @@ pub(crate) fn check(mode: Compatibility, fields: Fields<'_>, framing: BodyFramin
     Ok(())
 }
 
-fn check_one(of_mode: &[Row], name: &str, value: &[u8]) -> S3Result<()> {
-    for row in TABLE.iter().chain(of_mode) {
+fn check_one(tables: [&[Row]; 3], name: &str, value: &[u8]) -> S3Result<()> {
+    for row in tables.into_iter().flatten() {
         let named = match row.name.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => name == row.name,
@@ -183,15 +219,19 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{EXTENDED_TABLE, STRICT_TABLE, TABLE, check};
-    use crate::compatibility::Compatibility::{self, Strict};
+    use super::{
+        AcceptedBody, EXTENDED_CHUNKED_TABLE, EXTENDED_TABLE, STRICT_CHUNKED_TABLE, STRICT_TABLE, TABLE,
+        check,
+    };
+    use crate::compatibility::Compatibility::{self, Extended, Strict};
     use crate::request::fields::Fields;
     use crate::request::query::Query;
     use cairn_http1::BodyFraming;
 
     fn status_in(mode: Compatibility, headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
         let query = Query::parse(Some(query)).expect("parses");
-        check(mode, Fields::new(headers, &query), BodyFraming::None).err().map(|error| error.status())
+        let checked = check(mode, Fields::new(headers, &query), BodyFraming::None, AcceptedBody::Plain);
+        checked.err().map(|error| error.status())
     }
 
     fn status(headers: &[(&str, &[u8])], query: &str) -> Option<u16> {
@@ -265,13 +305,36 @@ mod tests {
     #[test]
     fn chunked_bodies_are_refused_and_the_connection_closes() {
         let query = Query::default();
-        let refused = check(Strict, Fields::new(&[], &query), BodyFraming::Chunked).expect_err("chunked");
+        let fields = Fields::new(&[], &query);
+        let refused = check(Strict, fields, BodyFraming::Chunked, AcceptedBody::Plain).expect_err("chunked");
         assert!(refused.status() == 501 && refused.closes());
     }
 
     #[test]
+    fn headers_of_a_chunked_body_are_refused_where_none_is_accepted() {
+        let query = Query::default();
+        let headers: &[(&str, &[u8])] = &[
+            ("content-encoding", b"gzip,aws-chunked"),
+            ("x-amz-trailer", b"x-amz-checksum-crc32"),
+            ("x-amz-decoded-content-length", b"3"),
+            ("x-amz-content-sha256", b"STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+        ];
+        let check = |headers: &[(&str, &[u8])], accepted| {
+            let checked = check(Extended, Fields::new(headers, &query), BodyFraming::Chunked, accepted);
+            checked.map_err(|error| (error.status(), error.message().to_owned()))
+        };
+        assert!(check(headers, AcceptedBody::AwsChunked).is_ok());
+        assert_eq!(check(&[("trailer", b"x")], AcceptedBody::AwsChunked).expect_err("trailer").0, 501);
+        for header in headers {
+            let (status, message) = check(&[*header], AcceptedBody::Plain).expect_err(header.0);
+            assert!(status == 501 && message.contains("PutObject"), "{}", header.0);
+        }
+    }
+
+    #[test]
     fn every_refusal_names_an_alternative() {
-        for row in [TABLE, STRICT_TABLE, EXTENDED_TABLE].concat() {
+        let chunked = [STRICT_CHUNKED_TABLE, EXTENDED_CHUNKED_TABLE].concat();
+        for row in [TABLE, STRICT_TABLE, EXTENDED_TABLE, &chunked].concat() {
             assert!(row.message.contains(": ") && row.message.ends_with('.'), "{}", row.name);
             assert_eq!(row.name, row.name.to_ascii_lowercase());
         }

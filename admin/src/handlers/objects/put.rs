@@ -95,6 +95,7 @@ pub(crate) async fn receive(
     object: (&Arc<Bucket>, &ObjectKey),
     size: u64,
 ) -> Result<StagedPayload, AdminError> {
+    assert_eq!(body.remaining(), size, "the payload is the whole body");
     let received = cairn_transfer::receive_payload(engine, body, object, size, |_| {}).await;
     received.map_err(|error| match error {
         ReceiveError::Engine(error) => write_error(error),
