@@ -102,7 +102,7 @@ pub use types::object::{
 pub use types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
 pub use types::tags::{InvalidTags, Tags};
 pub use types::upload::{
-    ListUploads, ListedUpload, NewUpload, PartInfo, PartsPage, UploadChecksum, UploadInfo, UploadPosition,
-    UploadsPage, composite_etag,
+    ListUploads, ListedUpload, NewUpload, ObjectParts, PartInfo, PartsPage, UploadChecksum, UploadInfo,
+    UploadPosition, UploadsPage, composite_etag,
 };
 pub use write::writer::PayloadWriter;

@@ -290,3 +290,39 @@ fn second_process_and_wrong_master_key_are_refused() {
     assert!(refused.to_string().contains("master key"), "{refused}");
     Store::open(options(folder.path())).expect("opens with its own key").close();
 }
+
+/// Deletes of one request wait for one commit of each slice and not for one each.
+#[test]
+fn deletes_of_one_request_share_commits_and_keep_their_order() {
+    let folder = folder();
+    with_engine(folder.path(), |engine| async move {
+        let bucket = engine
+            .store()
+            .create_bucket(&name("many"), BucketSettings::default(), Origin::default())
+            .await
+            .expect("made");
+        let keys: Vec<_> = (0..200).map(|number| key(&format!("object {number}"))).collect();
+        for object in &keys {
+            put(&engine, &bucket, object, b"x", WriteCondition::default()).await.expect("put");
+        }
+        let batches = || engine.store().metrics().batches.count();
+        let before = batches();
+        let plain = || (keys[0].clone(), DeleteOptions::default());
+        let conditional =
+            DeleteOptions { condition: WriteCondition::if_absent(), ..DeleteOptions::default() };
+        // The condition holds only after the first delete of the same key.
+        let mut deletes =
+            vec![plain(), (keys[0].clone(), conditional.clone()), (keys[1].clone(), conditional)];
+        deletes.extend(keys.iter().map(|object| (object.clone(), DeleteOptions::default())));
+        let outcomes = engine.delete_objects(&bucket, deletes).await;
+        assert!(outcomes[0].as_ref().is_ok_and(|outcome| outcome.existed));
+        assert!(outcomes[1].as_ref().is_ok_and(|outcome| !outcome.existed));
+        assert!(matches!(outcomes[2], Err(EngineError::PreconditionFailed)));
+        assert!(!outcomes[3].as_ref().expect("deleted").existed);
+        assert!(outcomes[4..].iter().all(|outcome| outcome.as_ref().is_ok_and(|outcome| outcome.existed)));
+        assert_eq!(bucket.usage().objects, 0);
+        let slices = u64::try_from(engine.store().metrics().queue_lengths.len()).expect("few");
+        assert!(batches() - before <= slices, "{} batches", batches() - before);
+        assert!(engine.delete_objects(&bucket, Vec::new()).await.is_empty());
+    });
+}

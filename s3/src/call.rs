@@ -81,8 +81,13 @@ impl Call<'_> {
 
     /// Returns the context of audit records, for a response that outlives the call.
     pub(crate) fn audit_context(&self) -> AuditContext {
+        self.audit_context_of(self.target)
+    }
+
+    /// Returns the context of audit records about an object that the request's document names.
+    pub(crate) fn audit_context_of(&self, target: &Target) -> AuditContext {
         let authentication = Some(self.authentication);
-        AuditContext::new(self.audit, self.request, Some(self.target), authentication, self.operation)
+        AuditContext::new(self.audit, self.request, Some(target), authentication, self.operation)
     }
 
     /// Whether the request bypasses governance retention: it asks for it, and its principal may do so.

@@ -80,7 +80,9 @@ error_table! {
     MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.";
     MethodNotAllowed 405 "The specified method is not allowed against this resource.";
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";
+    MissingSecurityHeader 400 "Your request was missing a required header: send x-amz-acl, or an ACL in the body.";
     NoSuchBucket 404 "The specified bucket does not exist.";
+    NoSuchBucketPolicy 404 "The bucket policy does not exist";
     NoSuchCORSConfiguration 404 "The CORS configuration does not exist";
     NoSuchKey 404 "The specified key does not exist.";
     NoSuchObjectLockConfiguration 404 "The specified object does not have a ObjectLock configuration";
@@ -88,13 +90,16 @@ error_table! {
     NoSuchUpload 404 "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart \
                       upload might have been aborted or completed.";
     NoSuchVersion 404 "The specified version does not exist.";
+    NoSuchWebsiteConfiguration 404 "The specified bucket does not have a website configuration";
     NotImplemented 501 "This server does not implement what the request asks for.";
     ObjectLockConfigurationNotFoundError 404 "Object Lock configuration does not exist for this bucket";
     OperationAborted 409 "A conflicting operation is in progress against this resource; try again.";
     PreconditionFailed 412 "At least one of the preconditions you specified did not hold.";
     QuotaExceeded 403 "The bucket's quota does not allow the object.";
+    ReplicationConfigurationNotFoundError 404 "The replication configuration was not found";
     RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB.";
     RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period.";
+    ServerSideEncryptionConfigurationNotFoundError 404 "The server side encryption configuration was not found";
     ServiceUnavailable 503 "The server is stopping; send the request again.";
     SignatureDoesNotMatch 403 "The signature of a chunk of the body does not match the one that we calculated. The body was altered \
                                on its way, or the client signs chunks in another way.";

@@ -11,7 +11,7 @@ use crate::operations::Handling;
 use crate::ops::continuation_token;
 use crate::ops::{
     get_object_lock_configuration, get_object_retention, list_multipart_uploads, list_object_versions,
-    list_objects, list_objects_v2, put_object_legal_hold, put_object_lock_configuration,
+    list_objects, list_objects_v2, named_objects, put_object_legal_hold, put_object_lock_configuration,
     put_object_retention,
 };
 use crate::request::fields::Fields;
@@ -34,6 +34,7 @@ pub type Body = fn(&[u8]);
 pub const BODIES: &[(&str, Body)] = &[
     ("s3_chunked", s3_chunked),
     ("s3_cors", s3_cors),
+    ("s3_delete_objects", s3_delete_objects),
     ("s3_list_query", s3_list_query),
     ("s3_lock", s3_lock),
     ("s3_named_parts", s3_named_parts),
@@ -163,6 +164,14 @@ pub fn s3_list_query(data: &[u8]) {
     list_objects::check_query(&query);
     list_objects_v2::check_query(&query);
     list_object_versions::check_query(&query);
+}
+
+/// Checks the body of DeleteObjects. It names 1 to 1000 objects, and the response can name each of them.
+///
+/// # Panics
+/// If a property does not hold.
+pub fn s3_delete_objects(data: &[u8]) {
+    named_objects::check_list(data);
 }
 
 /// Checks the body of a completion. The parsed parts are in order, and their digests have the right lengths.

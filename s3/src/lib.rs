@@ -8,7 +8,7 @@
 //! This crate knows HTTP and XML and decides nothing about storage: the engine decides write conditions, lists and
 //! durability. Requests for what is not implemented are answered with 501 `NotImplemented` and change nothing.
 //!
-//! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `limits`; `errors`; `xml`;
+//! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `join`, `limits`; `errors`; `xml`;
 //! `request`; `headers`; `access`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
 //! `misplaced_headers`, `routing`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
@@ -22,6 +22,7 @@ mod errors;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod headers;
+mod join;
 mod limits;
 mod misplaced_headers;
 mod multipart;

@@ -5,7 +5,7 @@
 //! `request/unsupported_headers.rs`.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::copy_source::COPY_SOURCE;
+use crate::headers::copy_source::{COPY_RANGE, COPY_SOURCE};
 use crate::headers::object_lock::{BUCKET_LOCK, BYPASS, LEGAL_HOLD, MODE, RETAIN_UNTIL};
 use crate::operations::{Implementation, Input};
 use crate::request::fields::Fields;
@@ -43,6 +43,12 @@ pub(crate) fn check(fields: Fields<'_>, operation: &str, implementation: Impleme
         let value = fields.amz(COPY_SOURCE).unwrap_or_default();
         let message = "You can only specify a copy source header for copy requests.";
         return Err(S3Error::invalid_argument(COPY_SOURCE, value, message));
+    }
+    if copies && fields.amz(COPY_RANGE).is_some() && !implementation.accepts(Input::CopyRange) {
+        let message = format!(
+            "{operation} copies whole objects: omit {COPY_RANGE}, or copy a part with UploadPartCopy."
+        );
+        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
     match fields.amz("x-amz-checksum-type") {
         Some(kind)
@@ -105,7 +111,11 @@ mod tests {
                 assert_eq!(refused, Some((400, "InvalidArgument")), "{operation} {name}");
             }
             assert_eq!(refusal("CopyObject", headers, ""), None);
+            assert_eq!(refusal("UploadPartCopy", headers, ""), None);
         }
+        let range: &[(&str, &[u8])] = &[("x-amz-copy-source-range", b"bytes=0-1")];
+        assert_eq!(refusal("CopyObject", range, ""), Some((400, "InvalidRequest")));
+        assert_eq!(refusal("UploadPartCopy", range, ""), None);
         let hoisted = refusal("GetObject", &[], "X-Amz-Copy-Source=b%2Fk");
         assert_eq!(hoisted, Some((400, "InvalidArgument")));
     }

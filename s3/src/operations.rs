@@ -12,12 +12,16 @@ use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
     delete_bucket, delete_bucket_cors, delete_bucket_tagging, delete_object, delete_object_tagging,
-    get_bucket_cors, get_bucket_location, get_bucket_tagging, get_bucket_versioning, get_object,
-    get_object_legal_hold, get_object_lock_configuration, get_object_retention, get_object_tagging,
-    head_bucket, head_object, list_buckets, list_multipart_uploads, list_object_versions, list_objects,
-    list_objects_v2, list_parts, put_bucket_cors, put_bucket_tagging, put_bucket_versioning, put_object,
+    delete_objects, get_bucket_accelerate_configuration, get_bucket_acl, get_bucket_cors,
+    get_bucket_encryption, get_bucket_location, get_bucket_logging, get_bucket_notification_configuration,
+    get_bucket_ownership_controls, get_bucket_policy, get_bucket_policy_status, get_bucket_replication,
+    get_bucket_request_payment, get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object,
+    get_object_acl, get_object_attributes, get_object_legal_hold, get_object_lock_configuration,
+    get_object_retention, get_object_tagging, get_public_access_block, head_bucket, head_object,
+    list_buckets, list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts,
+    put_bucket_acl, put_bucket_cors, put_bucket_tagging, put_bucket_versioning, put_object, put_object_acl,
     put_object_legal_hold, put_object_lock_configuration, put_object_retention, put_object_tagging,
-    upload_part,
+    upload_part, upload_part_copy,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -56,6 +60,8 @@ pub(crate) enum Input {
     WriteCondition,
     /// `x-amz-copy-source` and the headers whose names begin so.
     CopySource,
+    /// `x-amz-copy-source-range`.
+    CopyRange,
     /// `x-amz-checksum-type` with a value other than `FULL_OBJECT`.
     ChecksumType,
     /// The object lock of the new version: mode, date and legal hold.
@@ -108,6 +114,9 @@ pub(crate) struct Operation {
 impl Operation {
     /// What the operation does, for the audit trail. Methods other than GET and HEAD change something.
     pub(crate) fn effect(&self) -> Effect {
+        if let Handling::Implemented(Implementation { handler: Handler::DeleteObjects, .. }) = self.handling {
+            return Effect::NamedObjectChanges;
+        }
         match (&self.method, self.resource) {
             (&(Method::GET | Method::HEAD), _) => Effect::Read,
             (_, Resource::Object) => Effect::ObjectChange,
@@ -255,6 +264,8 @@ const fn preflight(resource: Resource) -> Operation {
 use Selector::{Header, Plain, QueryAndHeader, QueryBoth, QueryValue};
 
 const EVERYONE: Option<Action> = None;
+/// The operation authorizes each key of its document.
+const OF_EACH_KEY: Option<Action> = None;
 const LIST_BUCKET: Option<Action> = Some(Action::ListBucket);
 const GET_OBJECT: Option<Action> = Some(Action::GetObject);
 const PUT_OBJECT: Option<Action> = Some(Action::PutObject);
@@ -313,6 +324,24 @@ operations! {
         GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
         PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
         DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;
+        DeleteObjects: POST Bucket [query("delete")], OF_EACH_KEY => delete_objects(call, body).await, accepts Body GovernanceBypass, strict DELETE_OBJECTS;
+        GetBucketAccelerateConfiguration: GET Bucket [query("accelerate")], MANAGE_BUCKET => get_bucket_accelerate_configuration(call), strict SETTINGS;
+        GetBucketAcl: GET Bucket [query("acl")], MANAGE_BUCKET => get_bucket_acl(call), strict ACL;
+        PutBucketAcl: PUT Bucket [query("acl")], MANAGE_BUCKET => put_bucket_acl(call, body).await, accepts Body, strict ACL;
+        GetBucketEncryption: GET Bucket [query("encryption")], MANAGE_BUCKET => get_bucket_encryption(call), strict ENCRYPTION;
+        GetBucketLogging: GET Bucket [query("logging")], MANAGE_BUCKET => get_bucket_logging(call), strict SETTINGS;
+        GetBucketNotificationConfiguration: GET Bucket [query("notification")], MANAGE_BUCKET => get_bucket_notification_configuration(call), strict NOTIFICATION;
+        GetBucketOwnershipControls: GET Bucket [query("ownershipControls")], MANAGE_BUCKET => get_bucket_ownership_controls(call), strict ACL;
+        GetBucketPolicy: GET Bucket [query("policy")], MANAGE_BUCKET => get_bucket_policy(call), strict POLICY;
+        GetBucketPolicyStatus: GET Bucket [query("policyStatus")], MANAGE_BUCKET => get_bucket_policy_status(call), strict POLICY;
+        GetBucketReplication: GET Bucket [query("replication")], MANAGE_BUCKET => get_bucket_replication(call), strict REPLICATION;
+        GetBucketRequestPayment: GET Bucket [query("requestPayment")], MANAGE_BUCKET => get_bucket_request_payment(call), strict SETTINGS;
+        GetBucketWebsite: GET Bucket [query("website")], MANAGE_BUCKET => get_bucket_website(call), strict WEBSITE;
+        GetPublicAccessBlock: GET Bucket [query("publicAccessBlock")], MANAGE_BUCKET => get_public_access_block(call), strict POLICY;
+        GetObjectAcl: GET Object [query("acl")], GET_OBJECT => get_object_acl(call), accepts Version, strict ACL;
+        PutObjectAcl: PUT Object [query("acl")], PUT_OBJECT => put_object_acl(call, body).await, accepts Body Version, strict ACL;
+        GetObjectAttributes: GET Object [query("attributes")], GET_OBJECT => get_object_attributes(call), accepts Version, strict ATTRIBUTES;
+        UploadPartCopy: PUT Object [QueryAndHeader("uploadId", "x-amz-copy-source")], PUT_OBJECT => upload_part_copy(call, body).await, accepts CopySource CopyRange, strict PART_COPY;
     }
     // Operation: method, resource and selectors => what the client is told.
     not_implemented {
@@ -322,18 +351,13 @@ operations! {
 
         // Buckets.
         PostObject: POST Bucket [Plain] => POST_FORM;
-        DeleteObjects: POST Bucket [query("delete")] => DELETE_OBJECTS;
         GetBucketAbac: GET Bucket [query("abac")] => POLICY;
         PutBucketAbac: PUT Bucket [query("abac")] => POLICY;
-        GetBucketAccelerateConfiguration: GET Bucket [query("accelerate")] => SETTINGS;
         PutBucketAccelerateConfiguration: PUT Bucket [query("accelerate")] => SETTINGS;
-        GetBucketAcl: GET Bucket [query("acl")] => ACL;
-        PutBucketAcl: PUT Bucket [query("acl")] => ACL;
         GetBucketAnalyticsConfiguration: GET Bucket [QueryBoth("analytics", "id")] => ANALYTICS;
         ListBucketAnalyticsConfigurations: GET Bucket [query("analytics")] => ANALYTICS;
         PutBucketAnalyticsConfiguration: PUT Bucket [query("analytics")] => ANALYTICS;
         DeleteBucketAnalyticsConfiguration: DELETE Bucket [query("analytics")] => ANALYTICS;
-        GetBucketEncryption: GET Bucket [query("encryption")] => ENCRYPTION;
         PutBucketEncryption: PUT Bucket [query("encryption")] => ENCRYPTION;
         DeleteBucketEncryption: DELETE Bucket [query("encryption")] => ENCRYPTION;
         GetBucketIntelligentTieringConfiguration: GET Bucket [QueryBoth("intelligent-tiering", "id")] => RESTORE;
@@ -347,7 +371,6 @@ operations! {
         GetBucketLifecycleConfiguration: GET Bucket [query("lifecycle")] => LIFECYCLE;
         PutBucketLifecycleConfiguration: PUT Bucket [query("lifecycle")] => LIFECYCLE;
         DeleteBucketLifecycle: DELETE Bucket [query("lifecycle")] => LIFECYCLE;
-        GetBucketLogging: GET Bucket [query("logging")] => SETTINGS;
         PutBucketLogging: PUT Bucket [query("logging")] => SETTINGS;
         GetBucketMetadataConfiguration: GET Bucket [query("metadataConfiguration")] => ANALYTICS;
         CreateBucketMetadataConfiguration: POST Bucket [query("metadataConfiguration")] => ANALYTICS;
@@ -361,36 +384,24 @@ operations! {
         ListBucketMetricsConfigurations: GET Bucket [query("metrics")] => ANALYTICS;
         PutBucketMetricsConfiguration: PUT Bucket [query("metrics")] => ANALYTICS;
         DeleteBucketMetricsConfiguration: DELETE Bucket [query("metrics")] => ANALYTICS;
-        GetBucketNotificationConfiguration: GET Bucket [query("notification")] => NOTIFICATION;
         PutBucketNotificationConfiguration: PUT Bucket [query("notification")] => NOTIFICATION;
         ListenNotification: GET Bucket [query("events")] => NOTIFICATION;
-        GetBucketOwnershipControls: GET Bucket [query("ownershipControls")] => ACL;
         PutBucketOwnershipControls: PUT Bucket [query("ownershipControls")] => ACL;
         DeleteBucketOwnershipControls: DELETE Bucket [query("ownershipControls")] => ACL;
-        GetBucketPolicy: GET Bucket [query("policy")] => POLICY;
         PutBucketPolicy: PUT Bucket [query("policy")] => POLICY;
         DeleteBucketPolicy: DELETE Bucket [query("policy")] => POLICY;
-        GetBucketPolicyStatus: GET Bucket [query("policyStatus")] => POLICY;
-        GetPublicAccessBlock: GET Bucket [query("publicAccessBlock")] => POLICY;
         PutPublicAccessBlock: PUT Bucket [query("publicAccessBlock")] => POLICY;
         DeletePublicAccessBlock: DELETE Bucket [query("publicAccessBlock")] => POLICY;
-        GetBucketReplication: GET Bucket [query("replication")] => REPLICATION;
         PutBucketReplication: PUT Bucket [query("replication")] => REPLICATION;
         DeleteBucketReplication: DELETE Bucket [query("replication")] => REPLICATION;
-        GetBucketRequestPayment: GET Bucket [query("requestPayment")] => SETTINGS;
         PutBucketRequestPayment: PUT Bucket [query("requestPayment")] => SETTINGS;
         CreateSession: GET Bucket [query("session")] => SESSION;
-        GetBucketWebsite: GET Bucket [query("website")] => WEBSITE;
         PutBucketWebsite: PUT Bucket [query("website")] => WEBSITE;
         DeleteBucketWebsite: DELETE Bucket [query("website")] => WEBSITE;
         WriteGetObjectResponse: POST Bucket [Header("x-amz-request-route")] => OBJECT_LAMBDA;
 
         // Objects.
         AppendObject: PUT Object [Header("x-amz-write-offset-bytes")] => DIRECTORY;
-        UploadPartCopy: PUT Object [QueryAndHeader("uploadId", "x-amz-copy-source")] => PART_COPY;
-        GetObjectAcl: GET Object [query("acl")] => ACL;
-        PutObjectAcl: PUT Object [query("acl")] => ACL;
-        GetObjectAttributes: GET Object [query("attributes")] => ATTRIBUTES;
         UpdateObjectEncryption: PUT Object [query("encryption")] => ENCRYPTION;
         GetObjectTorrent: GET Object [query("torrent")] => TORRENT;
         RenameObject: PUT Object [query("renameObject")] => DIRECTORY;

@@ -76,7 +76,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "s3": [
-        {"errors", "compatibility", "limits"},
+        {"errors", "compatibility", "join", "limits"},
         {"request", "xml"},
         {"headers"},
         {"access"},

@@ -25,6 +25,21 @@ impl Engine {
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
     ) -> Result<StagedPayload, EngineError> {
+        self.copy_inspected(permit, source, bucket, key, |_| ()).await
+    }
+
+    /// As [`Engine::copy_payload`]. Shows all bytes to `inspect`, in order.
+    ///
+    /// # Errors
+    /// Those of [`Engine::copy_payload`].
+    pub async fn copy_inspected(
+        self: &Rc<Self>,
+        permit: &mut CopyPermit,
+        source: OpenObject,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        mut inspect: impl FnMut(&[u8]),
+    ) -> Result<StagedPayload, EngineError> {
         let is_whole = source.range == (0..source.info.size);
         let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0).map(|etag| etag.md5);
         let size = source.range.end - source.range.start;
@@ -33,6 +48,7 @@ impl Engine {
         let mut moved = 0;
         while let Some(chunk) = reader.next().await? {
             let mut bytes = chunk.as_ref();
+            inspect(bytes);
             while !bytes.is_empty() {
                 let buffer = writer.buffer().await?;
                 let count = buffer.len().min(bytes.len());

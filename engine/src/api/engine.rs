@@ -122,6 +122,41 @@ impl Engine {
         self.commit(bucket, key, |reply| Command::Delete(Box::new(delete), reply)).await
     }
 
+    /// Removes current objects or versions of one bucket, each as [`Engine::delete_object`] does, and returns the outcomes in
+    /// the same order. Deletes of one key are made in that order. Each slice gets its deletes together, so that they take few
+    /// commits. Durable when it returns. Dropping the future does not undo the deletes.
+    pub async fn delete_objects(
+        &self,
+        bucket: &Arc<Bucket>,
+        deletes: Vec<(ObjectKey, DeleteOptions)>,
+    ) -> Vec<Result<DeleteOutcome, EngineError>> {
+        self.context.begin_request();
+        let slices = &self.store().slices;
+        let mut commands: Vec<Vec<Command>> = slices.iter().map(|_| Vec::new()).collect();
+        let mut answers = Vec::with_capacity(deletes.len());
+        for (key, options) in deletes {
+            let slice = self.store().slice_of(bucket, &key);
+            answers.push(slice.map(|slice| {
+                let (reply, answer) = oneshot::channel();
+                let delete = DeleteObject { bucket: Arc::clone(bucket), key, options };
+                commands[usize::from(slice.number)].push(Command::Delete(Box::new(delete), reply));
+                answer
+            }));
+        }
+        for (slice, commands) in slices.iter().zip(commands).filter(|(_, commands)| !commands.is_empty()) {
+            slice.queue.push_all(commands);
+        }
+        let mut outcomes = Vec::with_capacity(answers.len());
+        for answer in answers {
+            let outcome = match answer {
+                Ok(answer) => answer.await.unwrap_or(Err(EngineError::ShuttingDown)),
+                Err(error) => Err(error),
+            };
+            outcomes.push(self.context.counters.count_refusal(outcome));
+        }
+        outcomes
+    }
+
     /// Sets or removes the retention of a version, by default the current one. Durable when it returns.
     ///
     /// # Errors

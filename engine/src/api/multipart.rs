@@ -4,17 +4,20 @@ use crate::api::engine::Engine;
 use crate::error::EngineError;
 use crate::format::codec;
 use crate::format::keys;
-use crate::format::object_record::ObjectRecord;
+use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartHead;
 use crate::format::upload_record;
 use crate::list;
 use crate::slice::command::{AbortUpload, Command, CompleteUpload, CreateUpload, PutPart};
+use crate::slice::lookup::{FoundVersion, find_version};
 use crate::types::bucket::Bucket;
 use crate::types::event::Origin;
 use crate::types::object::{CompleteOutcome, ObjectInfo};
-use crate::types::upload::{ListUploads, NewUpload, PartInfo, PartsPage, UploadInfo, UploadsPage};
+use crate::types::upload::{
+    ListUploads, NewUpload, ObjectParts, PartInfo, PartsPage, UploadInfo, UploadsPage,
+};
 use cairn_lmdb::ReadTxn;
-use cairn_model::{ObjectKey, UploadId};
+use cairn_model::{ObjectKey, UploadId, VersionName};
 use std::sync::Arc;
 
 impl Engine {
@@ -140,6 +143,45 @@ impl Engine {
             }
             Ok(page)
         })
+    }
+
+    /// Returns the metadata of a version, by default the current one, and a page of the parts that it was made of: those with
+    /// numbers above `after`, at most `max`. A version that was put in one piece has none.
+    ///
+    /// # Errors
+    /// As [`Engine::head_object`].
+    pub fn object_parts(
+        &self,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        version: Option<VersionName>,
+        after: u16,
+        max: usize,
+    ) -> Result<ObjectParts, EngineError> {
+        let slice = self.store().slice_of(bucket, key)?;
+        let find = || {
+            let (txn, tables) = (slice.environment.read()?, &slice.tables);
+            let FoundVersion { versions, record, .. } = find_version(&txn, tables, bucket, key, version)?;
+            let mut found = ObjectParts { info: record.info, parts: Vec::new(), is_truncated: false };
+            let (Content::Parts { upload, .. }, Some(first)) = (record.content, after.checked_add(1)) else {
+                return Ok(found);
+            };
+            let encoded = keys::with_upload(&versions, upload);
+            for item in txn.scan(tables.parts, &keys::with_part(&encoded, first))? {
+                let (key, record) = item?;
+                let Some((_, number)) = keys::decode_part(key).filter(|(upload, _)| *upload == encoded)
+                else {
+                    break;
+                };
+                if found.parts.len() == max {
+                    found.is_truncated = true;
+                    break;
+                }
+                found.parts.push(PartHead::decode(record.version, record.body, number)?.info);
+            }
+            Ok(found)
+        };
+        self.context.report_damage(find(), || format!("{}/{key}", bucket.name))
     }
 
     /// Calls `read` with an unfinished upload and its encoded key, in one snapshot.

@@ -47,6 +47,25 @@ impl Queue {
         Ok(())
     }
 
+    /// Adds commands that the committer can take together. Those that are refused, because the queue is full or closed, are
+    /// failed.
+    pub(crate) fn push_all(&self, commands: Vec<Command>) {
+        let (refused, error) = {
+            let mut state = self.lock();
+            let mut commands = commands.into_iter();
+            let was_empty = state.commands.is_empty();
+            if !state.closed {
+                let room = QUEUE_COMMANDS_MAX.saturating_sub(state.commands.len());
+                state.commands.extend(commands.by_ref().take(room));
+            }
+            if was_empty && !state.commands.is_empty() {
+                self.filled.notify_one();
+            }
+            (commands, if state.closed { EngineError::ShuttingDown } else { EngineError::Overloaded })
+        };
+        refused.for_each(|command| command.fail(&error));
+    }
+
     /// Waits for commands and takes as many as a transaction may hold, at least one. Returns `None` if the queue is closed
     /// and empty.
     pub(crate) fn take(&self) -> Option<Vec<Command>> {

@@ -399,6 +399,12 @@ impl Store {
         &self.scrub
     }
 
+    /// Returns whether new payloads are encrypted at rest.
+    #[must_use]
+    pub const fn encrypts_at_rest(&self) -> bool {
+        self.encryption_at_rest
+    }
+
     /// Returns the slice that holds a key.
     pub(crate) fn slice_of(&self, bucket: &Bucket, key: &ObjectKey) -> Result<&Arc<Slice>, EngineError> {
         let count = u16::try_from(self.slices.len()).expect("a store has at most SLICES_MAX slices");

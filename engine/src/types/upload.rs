@@ -1,6 +1,6 @@
 //! Multipart uploads and their lists, as callers of the engine see them.
 
-use crate::types::object::{Attributes, ChecksumAlgorithm, ChecksumKind};
+use crate::types::object::{Attributes, ChecksumAlgorithm, ChecksumKind, ObjectInfo};
 use crate::types::object_lock::ObjectLock;
 use cairn_model::{Etag, Timestamp, UploadId};
 
@@ -55,6 +55,17 @@ pub struct PartInfo {
 pub struct PartsPage {
     /// The upload.
     pub upload: UploadInfo,
+    /// The parts in order of their numbers.
+    pub parts: Vec<PartInfo>,
+    /// Whether more follow.
+    pub is_truncated: bool,
+}
+
+/// An object and a page of the parts that it was made of.
+#[derive(Clone, Debug)]
+pub struct ObjectParts {
+    /// The version's metadata.
+    pub info: ObjectInfo,
     /// The parts in order of their numbers.
     pub parts: Vec<PartInfo>,
     /// Whether more follow.

@@ -39,7 +39,11 @@ impl AuditContext {
             authentication: authentication.cloned(),
             operation,
             resource: target.map(resource_of).unwrap_or_default(),
-            copy_source: if operation == COPY_OPERATION { copy_source_of(request) } else { String::new() },
+            copy_source: if COPY_OPERATIONS.contains(&operation) {
+                copy_source_of(request)
+            } else {
+                String::new()
+            },
             request_id: request.id.clone(),
             client: request.client,
         }
@@ -122,8 +126,8 @@ impl AuditContext {
     }
 }
 
-/// The operation whose records name a second object.
-const COPY_OPERATION: &str = "CopyObject";
+/// The operations whose records name a second object.
+const COPY_OPERATIONS: [&str; 2] = ["CopyObject", "UploadPartCopy"];
 
 /// Returns the object that a copy reads, as `bucket/key`, or what the client sent if it names none.
 fn copy_source_of(request: &Request) -> String {

@@ -77,13 +77,21 @@ pub(crate) fn authorize_again<C: Credentials>(
     authentication: &Authentication,
     check: impl FnOnce(&Principal) -> S3Result<()>,
 ) -> S3Result<()> {
-    match authenticator.changed_principal(authentication) {
-        Ok(None) => Ok(()),
-        Ok(Some(principal)) => check(&principal),
-        Err(revoked) => {
-            Err(S3Error::from(revoked).denied_as("it was revoked while the request was in progress"))
-        }
-    }
+    changed_principal(authenticator, authentication)?.map_or(Ok(()), |principal| check(&principal))
+}
+
+/// Returns the principal with its present rights, if an account, a credential or a policy has changed since the request
+/// was authenticated.
+///
+/// # Errors
+/// `InvalidAccessKeyId` if the credential was deleted or disabled.
+pub(crate) fn changed_principal<C: Credentials>(
+    authenticator: &Authenticator<C>,
+    authentication: &Authentication,
+) -> S3Result<Option<Principal>> {
+    authenticator.changed_principal(authentication).map_err(|revoked| {
+        S3Error::from(revoked).denied_as("it was revoked while the request was in progress")
+    })
 }
 
 /// Checks that `principal` may make a write depend on the stored object. The response reveals whether the condition

@@ -20,6 +20,8 @@ pub(crate) enum Effect {
     Read,
     /// It changes an object or an upload.
     ObjectChange,
+    /// It changes objects that its document names. The operation records each of them.
+    NamedObjectChanges,
     /// It changes a bucket.
     BucketChange,
 }
@@ -49,7 +51,7 @@ impl RecordKind {
             }
             Effect::ObjectChange if data_events >= DataEvents::Writes => Self::ObjectChange,
             Effect::Read if data_events >= DataEvents::All => Self::Read,
-            Effect::ObjectChange | Effect::Read => Self::Nothing,
+            Effect::ObjectChange | Effect::NamedObjectChanges | Effect::Read => Self::Nothing,
         }
     }
 }

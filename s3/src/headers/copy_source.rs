@@ -1,6 +1,6 @@
-//! The copy source of CopyObject and its conditions.
+//! The copy source of CopyObject and UploadPartCopy: its conditions and its range.
 //!
-//! Source: API Reference, CopyObject.
+//! Source: API Reference, CopyObject and UploadPartCopy.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::limits::REQUEST_PAYLOAD_BYTES_MAX;
@@ -9,9 +9,12 @@ use crate::request::target::Target;
 use cairn_engine::{EngineError, ObjectInfo};
 use cairn_http1::{Conditions, Validators, Verdict, encode_path};
 use cairn_model::{BucketName, ObjectKey, VersionName};
+use std::ops::Range;
 
 /// The header that names the source.
 pub(crate) const COPY_SOURCE: &str = "x-amz-copy-source";
+/// The header that names the bytes of the source.
+pub(crate) const COPY_RANGE: &str = "x-amz-copy-source-range";
 
 /// The object, or version of one, to copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,11 +79,11 @@ impl CopySource {
     }
 }
 
-/// Checks the conditions on the source, and its size.
+/// Checks the conditions on the source.
 ///
 /// # Errors
-/// `PreconditionFailed` if a condition does not hold; `InvalidRequest` for an object of more than 5 GiB.
-pub(crate) fn check_source(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<()> {
+/// `PreconditionFailed` if one does not hold.
+pub(crate) fn check_conditions(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<()> {
     let bytes = |name| fields.amz(name).map(str::as_bytes);
     let conditions = Conditions {
         if_match: bytes("x-amz-copy-source-if-match"),
@@ -93,7 +96,15 @@ pub(crate) fn check_source(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<
     if conditions.evaluate(&validators) != Verdict::Proceed {
         return Err(ErrorCode::PreconditionFailed.into());
     }
-    if source.size > REQUEST_PAYLOAD_BYTES_MAX {
+    Ok(())
+}
+
+/// Checks the number of bytes to copy.
+///
+/// # Errors
+/// `InvalidRequest` for more than 5 GiB.
+pub(crate) fn check_size(size: u64) -> S3Result<()> {
+    if size > REQUEST_PAYLOAD_BYTES_MAX {
         return Err(S3Error::with_message(
             ErrorCode::InvalidRequest,
             format!(
@@ -104,9 +115,34 @@ pub(crate) fn check_source(fields: Fields<'_>, source: &ObjectInfo) -> S3Result<
     Ok(())
 }
 
+/// Returns the bytes of a source of `size` bytes that UploadPartCopy copies: those that `x-amz-copy-source-range` names, by
+/// default all.
+///
+/// # Errors
+/// `InvalidArgument` for a range of another form than `bytes=first-last`, and for one that ends after the object.
+pub(crate) fn range_to_copy(fields: Fields<'_>, size: u64) -> S3Result<Range<u64>> {
+    let Some(text) = fields.amz(COPY_RANGE) else { return Ok(0..size) };
+    let number = |text: &str| {
+        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| text.parse::<u64>().ok()).flatten()
+    };
+    let bounds = text.strip_prefix("bytes=").and_then(|range| range.split_once('-'));
+    let bounds = bounds.and_then(|(first, last)| Some((number(first)?, number(last)?)));
+    let Some((first, last)) = bounds.filter(|(first, last)| first <= last) else {
+        let message = "The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are \
+                       the zero-based offsets of the first and last bytes to copy";
+        return Err(S3Error::invalid_argument(COPY_RANGE, text, message));
+    };
+    if last >= size {
+        let message = format!("Range specified is not valid for source object of size: {size}");
+        return Err(S3Error::invalid_argument(COPY_RANGE, text, message));
+    }
+    Ok(first..last + 1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CopySource, check_source};
+    use super::{CopySource, check_conditions, check_size, range_to_copy};
     use crate::errors::S3Result;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
@@ -201,16 +237,43 @@ mod tests {
             let headers: Vec<(&str, &[u8])> =
                 headers.iter().map(|(name, value)| (*name, value.as_bytes())).collect();
             let query = Query::default();
-            let checked = check_source(Fields::new(&headers, &query), &object(5));
+            let checked = check_conditions(Fields::new(&headers, &query), &object(5));
             assert_eq!(
                 checked.err().map(|error| error.code()),
                 (!holds).then_some("PreconditionFailed"),
                 "{headers:?}"
             );
         }
-        let query = Query::default();
-        assert!(check_source(Fields::new(&[], &query), &object(5 << 30)).is_ok());
-        let large = check_source(Fields::new(&[], &query), &object((5 << 30) + 1)).expect_err("too large");
+        assert!(check_size(5 << 30).is_ok());
+        let large = check_size((5 << 30) + 1).expect_err("too large");
         assert_eq!((large.status(), large.code()), (400, "InvalidRequest"));
+    }
+
+    #[test]
+    fn range_names_its_first_and_last_byte() {
+        let range = |text: &str| {
+            let headers: &[(&str, &[u8])] = &[("x-amz-copy-source-range", text.as_bytes())];
+            range_to_copy(Fields::new(headers, &Query::default()), 10)
+        };
+        assert_eq!(range("bytes=0-0").expect("ok"), 0..1);
+        assert_eq!(range("bytes=3-9").expect("ok"), 3..10);
+        assert_eq!(range_to_copy(Fields::new(&[], &Query::default()), 10).expect("ok"), 0..10);
+        for bad in [
+            "",
+            "bytes=",
+            "0-1",
+            "bytes=-1",
+            "bytes=1-",
+            "bytes=2-1",
+            "bytes=0-10",
+            "bytes=10-10",
+            "bytes=0-1,3-4",
+            "bytes= 0-1",
+            "bytes=+0-1",
+            "bytes=0-18446744073709551615",
+            "bytes=0-99999999999999999999",
+        ] {
+            assert_eq!(range(bad).expect_err(bad).code(), "InvalidArgument", "{bad}");
+        }
     }
 }

@@ -9,7 +9,7 @@
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
 use cairn_engine::{EngineError, EtagMatch, ObjectInfo, WriteCondition};
-use cairn_http1::{Comparison, entity_tags, parse_http_date};
+use cairn_http1::{Comparison, entity_tags, parse_http_date, parse_rfc3339_millis};
 
 /// Most tags in one `If-Match` or `If-None-Match`. The limit of the head bounds their length.
 const TAGS_MAX: usize = 64;
@@ -63,22 +63,70 @@ pub(crate) fn reveals_stored_object(fields: Fields<'_>) -> bool {
         || DELETE_CONDITIONS.into_iter().any(|name| fields.amz(name).is_some())
 }
 
+/// The conditions on one object of a DeleteObjects request, as its document has them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EntryConditions<'a> {
+    /// One entity tag, or `*`.
+    pub(crate) etag: Option<&'a str>,
+    /// Bytes.
+    pub(crate) size: Option<&'a str>,
+    /// An HTTP date, an ISO 8601 date, or seconds since the Unix epoch.
+    pub(crate) last_modified: Option<&'a str>,
+}
+
+/// Parses the conditions on one object of a DeleteObjects request.
+///
+/// # Errors
+/// `InvalidArgument` for an invalid size or time.
+pub(crate) fn of_entry(entry: EntryConditions<'_>) -> S3Result<WriteCondition> {
+    let if_match = entry.etag.map(|text| match text {
+        "*" => EtagMatch::Any,
+        _ => {
+            let inner = text.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(text);
+            EtagMatch::OneOf(vec![inner.to_owned()])
+        }
+    });
+    let invalid = |name, text, message: &'static str| S3Error::invalid_argument(name, text, message);
+    let if_size = entry
+        .size
+        .map(|text| parse_size(text).ok_or_else(|| invalid("Size", text, "Size is not a number of bytes.")));
+    let if_last_modified_seconds = entry.last_modified.map(|text| {
+        let seconds = parse_time(text).or_else(|| Some(parse_rfc3339_millis(text)? / 1000));
+        seconds.ok_or_else(|| invalid("LastModifiedTime", text, "LastModifiedTime is not a date."))
+    });
+    Ok(WriteCondition {
+        if_none_match: None,
+        if_match,
+        if_size: if_size.transpose()?,
+        if_last_modified_seconds: if_last_modified_seconds.transpose()?,
+    })
+}
+
 /// Refuses conditions on a step of a multipart upload. Only the completion creates an object, so only it has
 /// conditions.
 ///
 /// # Errors
 /// `NotImplemented` for any condition on an object.
 pub(crate) fn refuse_on_upload_step(fields: Fields<'_>, operation: &str) -> S3Result<()> {
+    refuse_all(fields, operation, "CompleteMultipartUpload has If-Match and If-None-Match")
+}
+
+/// Refuses conditions on a request whose objects are named in its document.
+///
+/// # Errors
+/// `NotImplemented` for any condition.
+pub(crate) fn refuse_on_batch(fields: Fields<'_>, operation: &str) -> S3Result<()> {
+    refuse_all(fields, operation, "each Object of the document has ETag, Size and LastModifiedTime")
+}
+
+fn refuse_all(fields: Fields<'_>, operation: &str, instead: &str) -> S3Result<()> {
     const PLAIN: [&str; 4] = ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
     let plain = PLAIN.into_iter().find(|name| fields.get(name).is_some());
     let Some(name) = plain.or_else(|| DELETE_CONDITIONS.into_iter().find(|name| fields.amz(name).is_some()))
     else {
         return Ok(());
     };
-    Err(S3Error::not_implemented(format!(
-        "{name} is not implemented for {operation}: omit it; CompleteMultipartUpload has If-Match and \
-         If-None-Match."
-    )))
+    Err(S3Error::not_implemented(format!("{name} is not implemented for {operation}: omit it; {instead}.")))
 }
 
 /// Refuses a PUT whose condition does not hold now, so that its body need not be sent. The commit checks it again.
@@ -163,7 +211,7 @@ fn etag_match(name: &str, value: &[u8], comparison: Comparison) -> S3Result<Etag
 
 #[cfg(test)]
 mod tests {
-    use super::{of_delete, of_put, refuse_on_upload_step, reveals_stored_object};
+    use super::{EntryConditions, of_delete, of_entry, of_put, refuse_on_upload_step, reveals_stored_object};
     use crate::errors::S3Result;
     use crate::request::fields::Fields;
     use crate::request::query::Query;
@@ -233,6 +281,28 @@ mod tests {
             assert_eq!((refused.status(), refused.code()), (400, "InvalidArgument"), "{name}: {value}");
         }
         assert_eq!(delete(&[("if-none-match", b"*")]).expect("ok"), WriteCondition::if_absent());
+    }
+
+    #[test]
+    fn entries_of_a_batch_have_tag_size_and_time() {
+        let entry = |etag, size, last_modified| of_entry(EntryConditions { etag, size, last_modified });
+        assert_eq!(entry(None, None, None).expect("ok"), WriteCondition::default());
+        assert_eq!(entry(Some("*"), None, None).expect("ok").if_match, Some(EtagMatch::Any));
+        for tag in ["\"abc-2\"", "abc-2"] {
+            assert_eq!(tags(entry(Some(tag), None, None).expect("ok")), ["abc-2"]);
+        }
+        for time in ["Sun, 06 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37.123Z", "784111777"] {
+            let condition = entry(None, Some("42"), Some(time)).expect(time);
+            assert_eq!(
+                (condition.if_size, condition.if_last_modified_seconds),
+                (Some(42), Some(784_111_777))
+            );
+        }
+        for (size, time) in
+            [(Some("-1"), None), (Some(""), None), (None, Some("yesterday")), (None, Some(""))]
+        {
+            assert_eq!(entry(None, size, time).expect_err("refused").code(), "InvalidArgument");
+        }
     }
 
     /// They were ignored: a client that began an upload with `If-None-Match: *` overwrote the object.

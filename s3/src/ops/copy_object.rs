@@ -5,37 +5,31 @@
 //!
 //! The engine admits copies, bounded for each account. A copy ends when its client disconnects.
 
-use crate::access::account;
-use crate::access::auth::{self, RequiredRights};
+use crate::access::auth;
 use crate::body::declared::named_algorithm;
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::attributes;
 use crate::headers::checksum::{self, RunningChecksum};
-use crate::headers::copy_source::{CopySource, check_source};
+use crate::headers::copy_source::{CopySource, check_conditions, check_size};
 use crate::headers::expiration;
 use crate::headers::object_lock;
 use crate::headers::tagging::{self, TaggingDirective};
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
+use crate::ops::copies::{self, Rights};
 use crate::reply::Reply;
-use crate::reply::slow_response;
 use crate::request::fields::Fields;
-use crate::request::target::Target;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
-    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, Versioning, WriteCondition,
+    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, WriteCondition,
 };
-use cairn_http1::{BodyFraming, iso8601_millis};
-use cairn_identity::{Authentication, Authenticator, Credentials};
+use cairn_http1::iso8601_millis;
 use cairn_model::{Etag, ObjectKey};
 use cairn_net::RequestBody;
 use std::rc::Rc;
 use std::sync::Arc;
-
-/// The header that names the copied version.
-const SOURCE_VERSION_HEADER: &str = "x-amz-copy-source-version-id";
 
 /// Most attempts to open the same version of a source twice.
 const OPENINGS_MAX: usize = 3;
@@ -48,10 +42,7 @@ enum MetadataDirective {
 }
 
 pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Result<Reply> {
-    if matches!(call.head.framing(), BodyFraming::Length(1..)) {
-        let message = "CopyObject takes no body: its content is that of the copy source.";
-        return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
-    }
+    copies::refuse_body(call)?;
     let (bucket, key) = call.object()?;
     let source = CopySource::from_request(call.fields)?;
     let directive = metadata_directive(call.fields)?;
@@ -59,10 +50,7 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     let condition = write_conditions::of_put(call.fields)?;
     let lock = object_lock::of_new_version(call.fields, &bucket.settings(), call.now)?;
     let algorithm = checksum_algorithm(call.fields)?;
-    auth::authorize_copy_source(&call.authentication.principal, &source)?;
-    account::check_expected_source_owner(call.fields)?;
-    let source_bucket = call.engine.store().bucket(&source.bucket);
-    let source_bucket = source_bucket.ok_or_else(|| source.named(ErrorCode::NoSuchBucket.into()))?;
+    let source_bucket = copies::source_bucket(call, &source)?;
     let opened = open_source(call, &source_bucket, &source, algorithm);
     let (object, computed) =
         opened.map_err(|error| auth::hide_missing_source(&call.authentication.principal, &source, error))?;
@@ -73,18 +61,10 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
     if directive == MetadataDirective::Copy && source.is(&bucket.name, &key) {
         refuse_unchanged_copy(call, &bucket, &key, &object.info, &source)?;
     }
-    let source_version = (source_bucket.versioning() != Versioning::Unversioned)
-        .then(|| object.info.version_name().to_string());
+    let source_version = copies::source_version(&source_bucket, &object.info);
     let attributes = copied_attributes(call.fields, &object.info.attributes, directive, tagging, algorithm)?;
-    let rights = Rights {
-        authenticator: Rc::clone(call.authenticator),
-        authentication: call.authentication.clone(),
-        target: call.target.clone(),
-        source,
-        required: call.required,
-    };
     let copy = Copy {
-        rights,
+        rights: Rights::new(call, source),
         engine: Rc::clone(call.engine),
         client: call.authentication.principal.to_string(),
         object,
@@ -97,21 +77,7 @@ pub(crate) async fn copy_object(call: &Call<'_>, body: &RequestBody<'_>) -> S3Re
         origin: call.origin(Cause::Copy),
         source_version: source_version.clone(),
     };
-    let (principal, bucket) = (call.authentication.principal.clone(), call.target.bucket_text().to_owned());
-    // The service does not see the error of a slow response, so missing keys are hidden here.
-    let work =
-        async move { copy.run().await.map_err(|error| auth::hide_missing(&principal, &bucket, error)) };
-    let response = slow_response::respond(call, Box::pin(work), |head| {
-        if let Some(version) = source_version {
-            head.header(SOURCE_VERSION_HEADER, version);
-        }
-    });
-    // Checked first, so that nothing is copied for a client that sends requests and does not wait.
-    let disconnected = async {
-        body.disconnected().await;
-        Err(ErrorCode::ClientDisconnected.into())
-    };
-    futures_lite::future::or(disconnected, response).await
+    copies::respond(call, body, source_version, copy.run()).await
 }
 
 /// Opens the source. If a checksum must be computed, opens it twice: the source is read once for the checksum before it
@@ -126,7 +92,10 @@ fn open_source(
     algorithm: Option<ChecksumAlgorithm>,
 ) -> S3Result<(OpenObject, Option<(ChecksumAlgorithm, OpenObject)>)> {
     for _ in 0..OPENINGS_MAX {
-        let checked = |info: &ObjectInfo| (0..info.size, check_source(call.fields, info));
+        let checked = |info: &ObjectInfo| {
+            let checked = check_conditions(call.fields, info).and_then(|()| check_size(info.size));
+            (0..info.size, checked)
+        };
         let opened = call.engine.open_object(bucket, &source.key, source.version, checked);
         let (object, checked) = opened.map_err(|error| source.read_error(error))?;
         checked?;
@@ -223,26 +192,6 @@ fn refuse_unchanged_copy(
     ))
 }
 
-/// What a copy needs to check again, before its commit, that its client may make it.
-struct Rights {
-    authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
-    authentication: Authentication,
-    target: Target,
-    source: CopySource,
-    required: RequiredRights,
-}
-
-impl Rights {
-    /// # Errors
-    /// Those of [`auth::authorize_again`].
-    fn check_again(&self) -> S3Result<()> {
-        auth::authorize_again(&self.authenticator, &self.authentication, |principal| {
-            auth::authorize_request(principal, self.required, &self.target)?;
-            auth::authorize_copy_source(principal, &self.source)
-        })
-    }
-}
-
 /// A copy, independent of its request.
 struct Copy {
     rights: Rights,
@@ -307,9 +256,7 @@ impl Copy {
         if !outcome.is_null {
             reply.head.header(VERSION_HEADER, outcome.version.to_string());
         }
-        if let Some(version) = source_version {
-            reply.head.header(SOURCE_VERSION_HEADER, version);
-        }
+        copies::write_source_version(&mut reply.head, source_version);
         let (head, store) = (&mut reply.head, engine.store());
         expiration::write_header(head, store, &bucket, &key, outcome.last_modified);
         Ok(reply)

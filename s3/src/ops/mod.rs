@@ -1,8 +1,10 @@
 //! The implemented operations, one file each. `operations.rs` selects them.
 
 mod abort_multipart_upload;
+mod acl;
 mod complete_multipart_upload;
 pub(crate) mod continuation_token;
+mod copies;
 mod copy_object;
 mod create_bucket;
 mod create_multipart_upload;
@@ -11,11 +13,14 @@ mod delete_bucket_cors;
 mod delete_bucket_tagging;
 mod delete_object;
 mod delete_object_tagging;
+mod delete_objects;
+mod fixed_settings;
 mod get_bucket_cors;
 mod get_bucket_location;
 mod get_bucket_tagging;
 mod get_bucket_versioning;
 mod get_object;
+mod get_object_attributes;
 mod get_object_legal_hold;
 pub(crate) mod get_object_lock_configuration;
 pub(crate) mod get_object_retention;
@@ -30,6 +35,7 @@ pub(crate) mod list_objects_v2;
 mod list_page;
 mod list_parts;
 mod name_encoding;
+pub(crate) mod named_objects;
 mod object_response;
 mod put_bucket_cors;
 mod put_bucket_tagging;
@@ -40,8 +46,10 @@ pub(crate) mod put_object_lock_configuration;
 pub(crate) mod put_object_retention;
 mod put_object_tagging;
 mod upload_part;
+mod upload_part_copy;
 
 pub(crate) use abort_multipart_upload::abort_multipart_upload;
+pub(crate) use acl::{get_bucket_acl, get_object_acl, put_bucket_acl, put_object_acl};
 pub(crate) use complete_multipart_upload::complete_multipart_upload;
 pub(crate) use copy_object::copy_object;
 pub(crate) use create_bucket::create_bucket;
@@ -51,11 +59,19 @@ pub(crate) use delete_bucket_cors::delete_bucket_cors;
 pub(crate) use delete_bucket_tagging::delete_bucket_tagging;
 pub(crate) use delete_object::delete_object;
 pub(crate) use delete_object_tagging::delete_object_tagging;
+pub(crate) use delete_objects::delete_objects;
+pub(crate) use fixed_settings::{
+    get_bucket_accelerate_configuration, get_bucket_encryption, get_bucket_logging,
+    get_bucket_notification_configuration, get_bucket_ownership_controls, get_bucket_policy,
+    get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment, get_bucket_website,
+    get_public_access_block,
+};
 pub(crate) use get_bucket_cors::get_bucket_cors;
 pub(crate) use get_bucket_location::get_bucket_location;
 pub(crate) use get_bucket_tagging::get_bucket_tagging;
 pub(crate) use get_bucket_versioning::get_bucket_versioning;
 pub(crate) use get_object::get_object;
+pub(crate) use get_object_attributes::get_object_attributes;
 pub(crate) use get_object_legal_hold::get_object_legal_hold;
 pub(crate) use get_object_lock_configuration::get_object_lock_configuration;
 pub(crate) use get_object_retention::get_object_retention;
@@ -77,3 +93,4 @@ pub(crate) use put_object_lock_configuration::put_object_lock_configuration;
 pub(crate) use put_object_retention::put_object_retention;
 pub(crate) use put_object_tagging::put_object_tagging;
 pub(crate) use upload_part::upload_part;
+pub(crate) use upload_part_copy::upload_part_copy;

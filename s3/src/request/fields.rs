@@ -31,6 +31,7 @@ const SINGLE: &[&str] = &[
     "x-amz-copy-source-if-modified-since",
     "x-amz-copy-source-if-none-match",
     "x-amz-copy-source-if-unmodified-since",
+    "x-amz-copy-source-range",
     "x-amz-date",
     "x-amz-expected-bucket-owner",
     "x-amz-if-match-last-modified-time",

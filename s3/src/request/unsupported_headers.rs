@@ -18,6 +18,8 @@ enum Refuses {
     NonEmpty,
     /// All except this one, ignoring case.
     AllBut(&'static str),
+    /// All except these, ignoring case.
+    AllButThese(&'static [&'static str]),
     /// Lists that contain this token.
     Token(&'static str),
     /// Values that begin with this.
@@ -38,6 +40,9 @@ const fn row(name: &'static str, refuses: Refuses, message: &'static str) -> Row
 
 const ACL: &str = "ACLs are not implemented: omit x-amz-acl, x-amz-grant-* and x-amz-object-ownership and \
                    grant access with the policies of service accounts.";
+const OTHER_ACL: &str = "Buckets and objects belong to the owner alone: send x-amz-acl with private or \
+                         bucket-owner-full-control, x-amz-object-ownership with BucketOwnerEnforced, or neither, and grant \
+                         access with the policies of service accounts.";
 const CHUNKED: &str = "aws-chunked bodies and trailing checksums are not implemented: set the client to compute \
                        checksums only when required (AWS_REQUEST_CHECKSUM_CALCULATION=when_required) and to sign the \
                        complete payload or UNSIGNED-PAYLOAD.";
@@ -81,12 +86,9 @@ static EXTENDED_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED_ELSEWHERE);
 static TABLE: &[Row] = &[
     row("trailer", Refuses::Any, CHUNKED),
     row("x-amz-security-token", Refuses::Any, TOKEN),
-    row("x-amz-acl", Refuses::Any, ACL),
     row("x-amz-grant-*", Refuses::Any, ACL),
-    row("x-amz-object-ownership", Refuses::Any, ACL),
     row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
-    row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
     row(
         "x-amz-if-match-initiated-time",
         Refuses::Any,
@@ -133,10 +135,16 @@ static STRICT_TABLE: &[Row] = &[
         Refuses::AllBut("COPY"),
         "Tagging is not implemented: omit x-amz-tagging-directive.",
     ),
+    row("x-amz-acl", Refuses::Any, ACL),
+    row("x-amz-object-ownership", Refuses::Any, ACL),
+    row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
 ];
 
 /// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
-static EXTENDED_TABLE: &[Row] = &[];
+static EXTENDED_TABLE: &[Row] = &[
+    row("x-amz-acl", Refuses::AllButThese(&["private", "bucket-owner-full-control"]), OTHER_ACL),
+    row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
+];
 
 const fn table_of(mode: Compatibility) -> &'static [Row] {
     match mode {
@@ -191,7 +199,14 @@ pub(crate) fn check(
 }
 
 fn check_one(tables: [&[Row]; 3], name: &str, value: &[u8]) -> S3Result<()> {
-    for row in tables.into_iter().flatten() {
+    for rows in tables {
+        check_rows(rows, name, value)?;
+    }
+    Ok(())
+}
+
+fn check_rows(rows: &[Row], name: &str, value: &[u8]) -> S3Result<()> {
+    for row in rows {
         let named = match row.name.strip_suffix('*') {
             Some(prefix) => name.starts_with(prefix),
             None => name == row.name,
@@ -208,6 +223,9 @@ fn refuses(which: Refuses, value: &[u8]) -> bool {
         Refuses::Any => true,
         Refuses::NonEmpty => !value.is_empty(),
         Refuses::AllBut(allowed) => !value.eq_ignore_ascii_case(allowed.as_bytes()),
+        Refuses::AllButThese(allowed) => {
+            !allowed.iter().any(|allowed| value.eq_ignore_ascii_case(allowed.as_bytes()))
+        }
         Refuses::Token(token) => value
             .split(|byte| *byte == b',')
             .any(|item| item.trim_ascii().eq_ignore_ascii_case(token.as_bytes())),
@@ -269,6 +287,27 @@ mod tests {
         ] {
             assert_eq!(status(&[(name, value.as_bytes())], ""), Some(501), "{name}: {value}");
         }
+    }
+
+    #[test]
+    fn extended_mode_accepts_what_only_strict_refuses() {
+        let range: &[(&str, &[u8])] = &[("x-amz-copy-source-range", b"bytes=0-1")];
+        assert_eq!((status(range, ""), status_in(Extended, range, "")), (Some(501), None));
+        for (name, value, accepted) in [
+            ("x-amz-acl", "private", true),
+            ("x-amz-acl", "bucket-owner-full-control", true),
+            ("x-amz-acl", "public-read", false),
+            ("x-amz-acl", "", false),
+            ("x-amz-grant-read", "id=1", false),
+            ("x-amz-object-ownership", "BucketOwnerEnforced", true),
+            ("x-amz-object-ownership", "ObjectWriter", false),
+        ] {
+            let headers: &[(&str, &[u8])] = &[(name, value.as_bytes())];
+            let expected = (Some(501), if accepted { None } else { Some(501) });
+            assert_eq!((status(headers, ""), status_in(Extended, headers, "")), expected, "{name}: {value}");
+        }
+        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=private"), None);
+        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=public-read"), Some(501));
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! Settings that every bucket has alike, and those that none has.
+//!
+//! Tools read them before they do anything else. The answers are true: what cannot be set here is answered as AWS answers
+//! for a bucket where it is not set. Operations that would change a setting stay refused. Source: API Reference, the
+//! actions of these names.
+
+use crate::call::Call;
+use crate::errors::{ErrorCode, S3Result};
+use crate::reply::Reply;
+use crate::xml::writer::XmlWriter;
+
+/// Answers with a document whose elements hold texts or each other.
+fn fixed(call: &Call<'_>, root: &'static str, write: impl FnOnce(&mut XmlWriter)) -> S3Result<Reply> {
+    call.bucket()?;
+    let mut xml = XmlWriter::with_capacity(512);
+    xml.open_root(root);
+    write(&mut xml);
+    xml.close(root);
+    Ok(Reply::xml(xml))
+}
+
+/// Answers that the bucket has no such setting.
+fn none(call: &Call<'_>, code: ErrorCode) -> S3Result<Reply> {
+    call.bucket()?;
+    Err(code.into())
+}
+
+pub(crate) fn get_bucket_accelerate_configuration(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "AccelerateConfiguration", |_| ())
+}
+
+/// Encryption at rest is a setting of the server.
+pub(crate) fn get_bucket_encryption(call: &Call<'_>) -> S3Result<Reply> {
+    if !call.engine.store().encrypts_at_rest() {
+        return none(call, ErrorCode::ServerSideEncryptionConfigurationNotFoundError);
+    }
+    fixed(call, "ServerSideEncryptionConfiguration", |xml| {
+        xml.open("Rule");
+        xml.open("ApplyServerSideEncryptionByDefault");
+        xml.text("SSEAlgorithm", "AES256");
+        xml.close("ApplyServerSideEncryptionByDefault");
+        xml.value("BucketKeyEnabled", false);
+        xml.close("Rule");
+    })
+}
+
+pub(crate) fn get_bucket_logging(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "BucketLoggingStatus", |_| ())
+}
+
+pub(crate) fn get_bucket_notification_configuration(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "NotificationConfiguration", |_| ())
+}
+
+/// There are no ACLs but the owner's.
+pub(crate) fn get_bucket_ownership_controls(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "OwnershipControls", |xml| {
+        xml.open("Rule");
+        xml.text("ObjectOwnership", "BucketOwnerEnforced");
+        xml.close("Rule");
+    })
+}
+
+pub(crate) fn get_bucket_policy(call: &Call<'_>) -> S3Result<Reply> {
+    none(call, ErrorCode::NoSuchBucketPolicy)
+}
+
+pub(crate) fn get_bucket_policy_status(call: &Call<'_>) -> S3Result<Reply> {
+    none(call, ErrorCode::NoSuchBucketPolicy)
+}
+
+pub(crate) fn get_bucket_replication(call: &Call<'_>) -> S3Result<Reply> {
+    none(call, ErrorCode::ReplicationConfigurationNotFoundError)
+}
+
+pub(crate) fn get_bucket_request_payment(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "RequestPaymentConfiguration", |xml| xml.text("Payer", "BucketOwner"))
+}
+
+pub(crate) fn get_bucket_website(call: &Call<'_>) -> S3Result<Reply> {
+    none(call, ErrorCode::NoSuchWebsiteConfiguration)
+}
+
+/// Neither an ACL nor a bucket policy can make anything public.
+pub(crate) fn get_public_access_block(call: &Call<'_>) -> S3Result<Reply> {
+    fixed(call, "PublicAccessBlockConfiguration", |xml| {
+        for name in ["BlockPublicAcls", "IgnorePublicAcls", "BlockPublicPolicy", "RestrictPublicBuckets"] {
+            xml.value(name, true);
+        }
+    })
+}
