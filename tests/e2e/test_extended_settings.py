@@ -98,7 +98,7 @@ def test_canned_acls_that_mean_nothing_are_accepted(extended: S3, extended_bucke
     )
     boto.put_object_acl(**named)
     boto.put_bucket_acl(Bucket=extended_bucket, ACL="private")
-    boto.create_bucket(Bucket=f"{extended_bucket}-{acl[:7]}", ACL="private", ObjectOwnership="BucketOwnerEnforced")
+    boto.create_bucket(Bucket=f"{extended_bucket}-{acl[:6]}", ACL="private", ObjectOwnership="BucketOwnerEnforced")
     assert sorted(extended.list_all(extended_bucket)) == ["copy", "k"]
 
 
