@@ -7,7 +7,7 @@ use cairn_engine::Engine;
 use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
-use cairn_observe::AuditLog;
+use cairn_observe::{AuditLog, RefusedRequests};
 use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
@@ -56,6 +56,8 @@ pub struct AdminContext {
     pub verifications: Verifications,
     /// Sources of the metrics that are not counted in this process's registry. Shared by all executors.
     pub metrics: Arc<MetricSources>,
+    /// The last refused requests of S3 clients. Shared by all executors.
+    pub refused: RefusedRequests,
     /// The requests of this executor that wait for events.
     pub waits: Waits,
     /// What this configuration offers.

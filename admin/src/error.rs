@@ -74,6 +74,10 @@ pub(crate) enum AdminError {
     PolicyNotFound,
     /// No management token has this id.
     TokenNotFound,
+    /// No session with this id exists, or it is another's.
+    SessionNotFound,
+    /// No refused request with this id is in memory.
+    RefusedRequestNotFound,
     /// No lifecycle rule has this id.
     LifecycleRuleNotFound,
     /// A service account with this name exists.
@@ -112,6 +116,13 @@ pub(crate) enum AdminError {
     Internal,
 }
 
+// Long messages.
+const UNAUTHENTICATED: &str = "authentication is required: send a management token (Authorization: Bearer) or the root credential (HTTP Basic)";
+const NOT_SCRAPER: &str = "/metrics accepts only the scrape token (observability.metrics_scrape_token) as a bearer token; one is configured";
+const NO_SCRAPER: &str = "/metrics accepts only the scrape token as a bearer token, and none is configured: set observability.metrics_scrape_token (SERVICE_METRICS_SCRAPE_TOKEN), and restart; with another token, GET /api/v1/system/metrics has the same figures as JSON";
+const REFUSED_REQUEST_NOT_FOUND: &str = "no refused request with this id is in memory: only the last ones since the start are kept; look for the \
+                 id in the audit trail and in the log";
+
 impl AdminError {
     /// Returns the error for an invalid request, with status 400.
     pub(crate) fn invalid(message: impl Into<String>) -> Self {
@@ -131,6 +142,8 @@ impl AdminError {
             | Self::PolicyNotFound
             | Self::LifecycleRuleNotFound
             | Self::TokenNotFound
+            | Self::SessionNotFound
+            | Self::RefusedRequestNotFound
             | Self::WebhookNotFound
             | Self::DeliveryNotFound
             | Self::LinkNotFound(_)
@@ -182,6 +195,8 @@ impl AdminError {
             Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
             Self::PolicyNotFound => "POLICY_NOT_FOUND",
             Self::TokenNotFound => "TOKEN_NOT_FOUND",
+            Self::SessionNotFound => "SESSION_NOT_FOUND",
+            Self::RefusedRequestNotFound => "REFUSED_REQUEST_NOT_FOUND",
             Self::LifecycleRuleNotFound => "LIFECYCLE_RULE_NOT_FOUND",
             Self::AccountAlreadyExists => "SERVICE_ACCOUNT_ALREADY_EXISTS",
             Self::PolicyInUse(_) => "POLICY_IN_USE",
@@ -229,18 +244,9 @@ impl AdminError {
         match self {
             Self::NotFound => "the route does not exist".to_owned(),
             Self::MethodNotAllowed(allow) => format!("this route accepts only {allow}"),
-            Self::Unauthenticated => {
-                "authentication is required: send a management token (Authorization: Bearer) or the root credential (HTTP Basic)"
-                    .to_owned()
-            }
-            Self::NotScraper { is_configured: true } => {
-                "/metrics accepts only the scrape token (observability.metrics_scrape_token) as a bearer token; one is configured"
-                    .to_owned()
-            }
-            Self::NotScraper { is_configured: false } => {
-                "/metrics accepts only the scrape token as a bearer token, and none is configured: set observability.metrics_scrape_token (SERVICE_METRICS_SCRAPE_TOKEN), and restart; with another token, GET /api/v1/system/metrics has the same figures as JSON"
-                    .to_owned()
-            }
+            Self::Unauthenticated => UNAUTHENTICATED.to_owned(),
+            Self::NotScraper { is_configured: true } => NOT_SCRAPER.to_owned(),
+            Self::NotScraper { is_configured: false } => NO_SCRAPER.to_owned(),
             Self::Invalid(_, message) => message.clone(),
             Self::ClientDisconnected => "the client has closed the connection".to_owned(),
             Self::CrossSite => {
@@ -261,6 +267,8 @@ impl AdminError {
             Self::CredentialNotFound => "the credential does not exist".to_owned(),
             Self::PolicyNotFound => "the policy does not exist".to_owned(),
             Self::TokenNotFound => "the management token does not exist".to_owned(),
+            Self::SessionNotFound => "the session does not exist or has ended, or it is another's".to_owned(),
+            Self::RefusedRequestNotFound => REFUSED_REQUEST_NOT_FOUND.to_owned(),
             Self::LifecycleRuleNotFound => "the lifecycle rule does not exist".to_owned(),
             Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
             Self::PolicyInUse(message)

@@ -7,6 +7,9 @@ pub(crate) const VERIFICATIONS_MAX: usize = 2;
 /// Most sessions of the console: people, each with a few browsers.
 pub(crate) const SESSIONS_MAX: usize = 1000;
 
+/// Longest `User-Agent` that is kept of a session, in bytes: those of browsers have 100 to 200.
+pub(crate) const USER_AGENT_BYTES_MAX: usize = 256;
+
 /// Largest JSON body of a request, in bytes (specification, "Limits").
 pub(crate) const BODY_BYTES_MAX: usize = 1 << 20;
 
@@ -48,6 +51,9 @@ pub(crate) const EVENT_WAIT_SECONDS_MAX: u64 = 30;
 pub(crate) const EVENT_READS_MAX: usize = 64;
 /// Most requests that wait for an event on one executor. Each looks for one forty times a second.
 pub(crate) const EVENT_WAITS_MAX: usize = 64;
+
+/// Refused requests in a list unless the client asks for another number.
+pub(crate) const REFUSED_REQUESTS_DEFAULT: usize = 100;
 
 /// Shares or embeds of a list that are sent at once. An embed with 100 origins has about 3 KiB.
 pub(crate) const LINKS_AT_ONCE: usize = 64;

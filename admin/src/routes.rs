@@ -11,7 +11,8 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::handlers::{
     access, accounts, audit_events, buckets, compaction, console, cors, credentials, events, lifecycle,
-    links, metrics, object_lock, objects, openapi, policies, storage, system, tokens, verify, webhooks,
+    links, metrics, object_lock, objects, openapi, policies, refused_requests, storage, system, tokens,
+    verify, webhooks,
 };
 use crate::operation::{Access, Operation};
 use crate::reply::Reply;
@@ -147,6 +148,7 @@ pub(crate) static ROUTES: &[Route] = &[
     get("/api/v1/openapi.json", ALL, "get_openapi", handler!(openapi_document)),
     get("/api/v1/system/info", ALL, "get_system_info", handler!(system::system_info)),
     get("/api/v1/system/metrics", ALL, "get_metrics", handler!(metrics::json)),
+    get("/api/v1/system/metrics/history", ALL, "get_metric_history", handler!(metrics::history)),
     get("/api/v1/auth/session", ALL, "get_session", handler!(system::session)),
     get("/api/v1/buckets", ALL, "list_buckets", handler!(buckets::list)),
     post("/api/v1/buckets", STORAGE, "create_bucket", handler!(buckets::create)),
@@ -334,6 +336,13 @@ pub(crate) static ROUTES: &[Route] = &[
     post("/api/v1/management-tokens", SYSTEM, "create_management_token", handler!(tokens::create)),
     delete("/api/v1/management-tokens/{id}", SYSTEM, "delete_management_token", handler!(tokens::delete)),
     get("/api/v1/audit/events", OVERSIGHT, "list_audit_events", handler!(audit_events::events)),
+    get("/api/v1/refused-requests", OVERSIGHT, "list_refused_requests", handler!(refused_requests::list)),
+    get(
+        "/api/v1/refused-requests/{request_id}",
+        OVERSIGHT,
+        "get_refused_request",
+        handler!(refused_requests::get),
+    ),
     get("/api/v1/events", ALL, "list_events", handler!(events::list)),
     get("/api/v1/webhooks", ALL, "list_webhooks", handler!(webhooks::list)),
     post("/api/v1/webhooks", SYSTEM, "create_webhook", handler!(webhooks::create)),
@@ -373,6 +382,8 @@ static CONSOLE_ROUTES: &[Route] = &[
     get("/session", Access::Public, "get_console_session", handler!(console::current)),
     post("/session", Access::Public, "begin_console_session", handler!(console::begin)).unrecorded(),
     delete("/session", Access::Public, "end_console_session", handler!(console::end)).unrecorded(),
+    get("/sessions", ALL, "list_console_sessions", handler!(console::list)),
+    delete("/sessions/{id}", ALL, "end_session_by_id", handler!(console::end_by_id)),
     post("/uploads", STORAGE, "begin_browser_upload", handler!(console::create)),
     get("/uploads/{id}", STORAGE, "get_browser_upload", handler!(console::parts)),
     put("/uploads/{id}/{number}", STORAGE, "upload_browser_part", handler!(console::put_part)).unrecorded(),

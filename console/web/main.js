@@ -20,9 +20,9 @@ const always = () => true;
 const RAIL = [
   [["overview", "Overview", always], ["buckets", "Buckets", always], ["sharing", "Sharing", always]],
   [["accounts", "Accounts", mayOversee], ["policies", "Policies", mayOversee], ["access", "Access", mayOversee], ["tokens", "Tokens", mayAdminister], ["webhooks", "Webhooks", always]],
-  [["events", "Events", always], ["audit", "Audit", mayOversee], ["storage", "Storage", always]],
+  [["events", "Events", always], ["audit", "Audit", mayOversee], ["refused", "Refused requests", mayOversee], ["storage", "Storage", always]],
 ];
-const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account"]);
+const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account", "sessions"]);
 
 /** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
 export function place(view, parts = [], parameters = {}) {
@@ -119,7 +119,7 @@ function drawRail() {
   colours.addEventListener("change", () => useColours(colours.value));
   fill(
     foot,
-    h("div", null, session.principal, " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
+    h("div", null, link(session.principal, place("sessions"), { title: t("Sessions") }), " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
     h("div", { id: "capacity" }),
     h("div", { class: "choices" }, languages, colours),
   );

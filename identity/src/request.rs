@@ -44,7 +44,8 @@ pub enum ChunkedBody {
 
 impl ChunkedBody {
     /// Parses a value of `x-amz-content-sha256`; `None` for all other values.
-    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
+    #[must_use]
+    pub fn parse(value: &[u8]) -> Option<Self> {
         match value {
             b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD" => Some(Self::Signed),
             b"STREAMING-AWS4-HMAC-SHA256-PAYLOAD-TRAILER" => Some(Self::SignedWithTrailer),

@@ -514,9 +514,11 @@ fn access_of_an_account_has_its_policies_and_their_rights() {
     let fixture = Fixture::new();
     let directory = fixture.open();
     let (id, made) = create(&directory, "web");
-    let attached: Vec<PolicyId> = ["photos", "music", "films"]
+    let mut attached: Vec<PolicyId> = ["photos", "music", "films"]
         .map(|bucket| add_policy(&directory, "allow", "s3:GetObject", &format!("bucket:{bucket}/*")))
         .into();
+    // The order of the list. Ids that were made in one millisecond have any order.
+    attached.sort();
     for policy in &attached {
         block_on(directory.attach(*policy, id)).unwrap();
     }

@@ -10,6 +10,7 @@
 mod audit;
 mod log;
 pub mod metrics;
+mod refused_requests;
 mod request_id;
 mod request_log;
 mod request_record;
@@ -24,6 +25,9 @@ pub use log::{
     RequestLog, flush_logs, install_panic_hook, start_logging,
 };
 pub use metrics::{Family, MetricKind, MetricName, MetricValue, Sample};
+pub use refused_requests::{
+    REFUSED_REQUESTS_MAX, RefusedBy, RefusedRecorder, RefusedRequest, RefusedRequests, RefusedRight,
+};
 pub use request_id::{REQUEST_ID_BYTES_MAX, client_request_id};
 pub use request_log::{log_exchange, log_request, paths_are_logged};
 pub use request_record::{LoggedResource, Plane, RequestOutcome, RequestRecord};

@@ -6,6 +6,7 @@
 
 use cairn_engine::EngineError;
 use cairn_identity::AuthError;
+use cairn_identity::policy::{Action, Decision, Resource};
 use cairn_net::BodyError;
 use std::borrow::Cow;
 
@@ -107,6 +108,17 @@ error_table! {
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";
 }
 
+/// A right that the principal does not have.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct DeniedRight {
+    pub(crate) action: Action,
+    pub(crate) bucket: String,
+    /// `None`: the bucket itself.
+    pub(crate) key: Option<String>,
+    /// Whether a policy denies it. Otherwise none allows it.
+    pub(crate) is_denied_explicitly: bool,
+}
+
 /// The content of an [`S3Error`], in a box so that results stay small.
 #[derive(Debug)]
 struct Details {
@@ -120,6 +132,12 @@ struct Details {
     cause: Option<Cow<'static, str>>,
     /// Why the principal is not allowed to do this.
     denied_because: Option<String>,
+    /// The right that it does not have.
+    denied_right: Option<DeniedRight>,
+    /// The client could not be authenticated.
+    is_about_signature: bool,
+    /// What helps, for the operator.
+    advice: Option<&'static str>,
     /// The error replaces a 404 that the principal may not see. Nothing was denied.
     hides_missing: bool,
     /// The error is about the source of a copy, not about its destination.
@@ -151,6 +169,9 @@ impl S3Error {
             close: false,
             cause: None,
             denied_because: None,
+            denied_right: None,
+            is_about_signature: false,
+            advice: None,
             hides_missing: false,
             is_about_source: false,
         }))
@@ -201,10 +222,39 @@ impl S3Error {
     }
 
     /// Creates an authorization error. The reason is shown to the client and in the audit trail.
-    pub(crate) fn denied(because: String) -> Self {
+    pub(crate) fn denied(action: Action, resource: Resource<'_>, decision: Decision) -> Self {
+        let is_denied_explicitly = decision == Decision::DeniedExplicitly;
+        let decided = if is_denied_explicitly { "a policy denies" } else { "no policy allows" };
+        let (what, bucket, key) = match resource {
+            Resource::Bucket(bucket) => ("the bucket", bucket, None),
+            Resource::Object(bucket, key) => ("the object", bucket, Some(key.to_owned())),
+        };
+        let because = format!("{decided} {action} on {what}");
         let mut error = Self::with_message(ErrorCode::AccessDenied, format!("Access Denied: {because}."));
         error.0.denied_because = Some(because);
+        let bucket = bucket.to_owned();
+        error.0.denied_right = Some(DeniedRight { action, bucket, key, is_denied_explicitly });
         error
+    }
+
+    /// Returns the right that the principal does not have, if that is why it was refused.
+    pub(crate) fn denied_right(&self) -> Option<&DeniedRight> {
+        self.0.denied_right.as_ref()
+    }
+
+    /// Whether the client could not be authenticated.
+    pub(crate) fn is_about_signature(&self) -> bool {
+        self.0.is_about_signature
+    }
+
+    /// Whether retention or a legal hold refused the request.
+    pub(crate) fn is_about_lock(&self) -> bool {
+        self.message() == OBJECT_LOCKED
+    }
+
+    /// Returns what helps, for the operator, if it is known here.
+    pub(crate) fn advice(&self) -> Option<&'static str> {
+        self.0.advice
     }
 
     /// Adds the reason of an authorization error, for the audit trail.
@@ -309,6 +359,9 @@ impl From<AuthError> for S3Error {
             close: false,
             cause: None,
             denied_because: None,
+            denied_right: None,
+            is_about_signature: true,
+            advice: error.advice(),
             hides_missing: false,
             is_about_source: false,
         }))

@@ -10,7 +10,7 @@
 //!
 //! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `join`, `limits`; `errors`; `xml`;
 //! `request`; `headers`; `access`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
-//! `misplaced_headers`, `routing`; `service`; `unavailable`.
+//! `misplaced_headers`, `routing`; `refusals`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -28,6 +28,7 @@ mod misplaced_headers;
 mod multipart;
 mod operations;
 mod ops;
+mod refusals;
 mod reply;
 mod request;
 mod routing;

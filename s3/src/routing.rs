@@ -10,7 +10,9 @@ use crate::operations::{Handling, Input, OTHER_SUBRESOURCE, Operation, Selector}
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Resource;
+use crate::request::unsupported_headers::AcceptedBody;
 use cairn_http1::Method;
+use cairn_identity::PayloadDigest;
 
 /// The result of routing.
 #[derive(Debug)]
@@ -145,6 +147,17 @@ fn method_not_allowed(table: &[Operation], has: impl Fn(&Operation) -> bool) -> 
 }
 
 impl Route {
+    /// The encodings of the body that the operation accepts, if the signature says that the body has this digest.
+    pub(crate) fn accepted_body(&self, payload: PayloadDigest) -> AcceptedBody {
+        match (self, payload) {
+            (
+                Self::Operation(Operation { handling: Handling::Implemented(implementation), .. }),
+                PayloadDigest::Chunked(_),
+            ) if implementation.accepts(Input::ChunkedBody) => AcceptedBody::AwsChunked,
+            _ => AcceptedBody::Plain,
+        }
+    }
+
     /// The name of the operation, or `unknown`.
     pub(crate) const fn operation_name(&self) -> &'static str {
         match self {

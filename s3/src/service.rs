@@ -12,11 +12,12 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::write_conditions;
 use crate::misplaced_headers;
 use crate::operations::{Handling, Implementation, Input, Operation};
+use crate::refusals::Refusal;
 use crate::reply::{self, Reply, RequestContext, ResponseIds};
 use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::{Resource, Target};
-use crate::request::unsupported_headers::{self, AcceptedBody};
+use crate::request::unsupported_headers;
 use crate::request::virtual_hosts::ServerHosts;
 use crate::routing::{Route, route};
 use cairn_engine::Engine;
@@ -26,7 +27,7 @@ use cairn_identity::{
 };
 use cairn_model::Clock;
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
-use cairn_observe::{AuditLog, LoggedResource, Plane, log_exchange, paths_are_logged};
+use cairn_observe::{AuditLog, LoggedResource, Plane, RefusedRecorder, log_exchange, paths_are_logged};
 use cairn_sharing::PublicLinks;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -41,6 +42,8 @@ pub struct S3Options {
     pub throttle: CredentialThrottle,
     /// Where refusals and failures are recorded.
     pub audit: Arc<AuditLog>,
+    /// Keeps the refused requests of this executor.
+    pub refused: RefusedRecorder,
     /// The time against which signatures are checked.
     pub clock: Arc<dyn Clock>,
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
@@ -60,6 +63,7 @@ pub struct S3Service {
     audit: Arc<AuditLog>,
     authenticator: Rc<Authenticator<Box<dyn Credentials>>>,
     throttle: CredentialThrottle,
+    refused: RefusedRecorder,
     clock: Arc<dyn Clock>,
     links: Option<Rc<PublicLinks>>,
     compatibility: Compatibility,
@@ -108,6 +112,7 @@ impl S3Service {
             credentials,
             throttle,
             audit,
+            refused,
             clock,
             base_hosts,
             compatibility,
@@ -127,6 +132,7 @@ impl S3Service {
             audit,
             authenticator,
             throttle,
+            refused,
             clock,
             links,
             compatibility,
@@ -224,14 +230,7 @@ impl S3Service {
         route: &Route,
         payload: PayloadDigest,
     ) -> S3Result<()> {
-        let accepted = match (route, payload) {
-            (
-                Route::Operation(Operation { handling: Handling::Implemented(implementation), .. }),
-                PayloadDigest::Chunked(_),
-            ) if implementation.accepts(Input::ChunkedBody) => AcceptedBody::AwsChunked,
-            _ => AcceptedBody::Plain,
-        };
-        unsupported_headers::check(self.compatibility, fields, head.framing(), accepted)
+        unsupported_headers::check(self.compatibility, fields, head.framing(), route.accepted_body(payload))
     }
 
     /// Counts a wrong credential, and waits until the response may be sent. Returns the error to send.
@@ -285,6 +284,17 @@ impl S3Service {
         }
     }
 
+    /// Keeps a refused request for the operator, with what would help.
+    fn record_refusal(&self, request: &Request, progress: &Progress, error: &S3Error) {
+        let Progress { target, operation, authentication, .. } = progress;
+        let authentication = authentication.as_ref();
+        let principal = authentication.map(|found| self.logged_name(&found.principal));
+        let (target, operation, now) = (target.as_ref(), *operation, self.clock.now());
+        let compatibility = self.compatibility;
+        Refusal { request, target, operation, authentication, principal, error, now, compatibility }
+            .record(&self.refused);
+    }
+
     fn logged_name(&self, principal: &Principal) -> Arc<str> {
         match principal {
             Principal::Root => Arc::clone(&self.root_name),
@@ -323,6 +333,7 @@ impl Service for S3Service {
                     tracing::error!(target: "service::s3", request_id = request.id, code = error.code(), cause, "a request failed");
                 }
                 self.record(request, &progress, &error);
+                self.record_refusal(request, &progress, &error);
                 reply::failure(&with_region(error, context), context, self.ids(&request.id))
             }
         };

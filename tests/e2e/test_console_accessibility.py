@@ -111,12 +111,12 @@ def test_catalogue_is_complete():
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_view_is_accessible(page: Page, console_store: Cairn, versioned: str, scheme: str):
     """axe-core finds nothing, with data in every view and with the dialogs."""
-    fill_every_view(console_store, versioned)
+    refused = fill_every_view(console_store, versioned)
     page.scheme(scheme)
     try:
         account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
         found = {}
-        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account), ("bucket", "no-such-bucket")]:
+        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account), ("sessions",), ("refused", refused), ("bucket", "no-such-bucket")]:
             open_place(page, place)
             found |= {(str(place), line): "" for line in page.violations()}
         for place, name in [(("buckets",), "Create bucket"), (("tokens",), "Create token"), (("policies",), "Create policy"), (("webhooks",), "Create webhook"),
@@ -148,12 +148,12 @@ def test_login_is_accessible(page: Page, console_store: Cairn):
 
 def test_narrow_screen_does_not_scroll_sideways(page: Page, console_store: Cairn, versioned: str):
     """At 320 pixels, which is also a zoom of 400 % (WCAG 1.4.10)."""
-    fill_every_view(console_store, versioned)
+    refused = fill_every_view(console_store, versioned)
     page.resize(320)
     try:
         wide = {}
         account = expect(console_store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
-        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account)]:
+        for place in [*((view,) for view in VIEWS), *places_with_data(versioned, account), ("sessions",), ("refused", refused)]:
             open_place(page, place)
             width = page.run("async () => document.documentElement.scrollWidth")
             if width > 320:
@@ -166,8 +166,8 @@ def test_narrow_screen_does_not_scroll_sideways(page: Page, console_store: Cairn
         page.resize()
 
 
-def fill_every_view(store: Cairn, bucket: str) -> None:
-    """Creates one of everything."""
+def fill_every_view(store: Cairn, bucket: str) -> str:
+    """Creates one of everything. Returns the id of a refused request."""
     store.s3.put(bucket, "folder/text.json", b'{"a": [1, 2]}', headers=[("Content-Type", "application/json")])
     store.s3.put(bucket, "folder/text.json", b'{"a": [1, 2, 3]}', headers=[("Content-Type", "application/json")])
     store.s3.put(bucket, "a-long-name-without-any-place-to-break-it-" * 8, b"x")
@@ -195,6 +195,7 @@ def fill_every_view(store: Cairn, bucket: str) -> None:
     account = expect(store.admin.get("/service-accounts"), 200)["service_accounts"][0]["id"]
     policy = expect(store.admin.get("/policies"), 200)["policies"][-1]["id"]
     expect(store.admin.put(f"/policies/{policy}/bindings/{account}"), 204)
+    return store.s3.get(bucket, "k", headers=[("User-Agent", "a client with a long name " * 9)], query="acl").get("x-amz-request-id")
 
 
 def places_with_data(bucket: str, account: str) -> list[tuple]:

@@ -83,13 +83,14 @@ def test_root_signs_in_and_out(page: Page, console_store: Cairn):
 @pytest.mark.parametrize("view", VIEWS)
 def test_view_opens_by_its_link(page: Page, view: str):
     """The title of the page follows, the link is marked, and the focus is not lost."""
+    name = {"refused": "Refused requests"}.get(view, view.capitalize())
     page.go("storage" if view != "storage" else "overview")
-    page.click(view.capitalize())
+    page.click(name)
     page.wait("async (view) => location.hash === `#/${view}`", view)
     page.settled()
     title, current, lost = page.run("""async () => [
         document.title, document.querySelector("[aria-current=page]")?.textContent, document.activeElement === document.body]""")
-    assert title == f"{view.capitalize()} · Cairn" and current == view.capitalize()
+    assert title == f"{name} · Cairn" and current == name
     assert not lost, "a keyboard user would have to begin at the top again"
 
 

@@ -53,7 +53,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "identity": [
         {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
     ],
-    "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log"}, {"request_log"}],
+    "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log", "refused_requests"}, {"request_log"}],
     "transfer": [{"plan", "receive", "send"}],
     "cors": [{"origin", "rule"}, {"checks"}, {"rules"}],
     "sharing": [
@@ -86,6 +86,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"ops"},
         {"operations"},
         {"misplaced_headers", "routing"},
+        {"refusals"},
         {"service"},
         {"unavailable"},
         {"fuzz"},

@@ -5,14 +5,19 @@
 //!
 //! A session ends when it is deleted, when it was not used for the idle limit, at its absolute limit, and when its
 //! management token is deleted or expires.
+//!
+//! Lists name a session by a public id, which is random too and has nothing to do with the cookie.
 
 use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use cairn_http1::RequestHead;
+use cairn_identity::Role;
 use cairn_identity::directory::Directory;
 use cairn_model::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -20,7 +25,7 @@ use zeroize::Zeroizing;
 
 use super::authentication::Caller;
 use crate::error::AdminError;
-use crate::limits::SESSIONS_MAX;
+use crate::limits::{SESSIONS_MAX, USER_AGENT_BYTES_MAX};
 
 /// What the console answers without a session.
 pub(crate) const NO_SESSION: &str = "there is no session, or it has ended: log in again";
@@ -54,11 +59,67 @@ struct Shared {
 }
 
 struct Session {
+    public_id: SessionId,
     caller: Caller,
+    /// Where it was begun.
+    source: SessionSource,
     /// When its management token expires, or the absolute limit.
     expires_at: Timestamp,
+    created_at: Timestamp,
     created: Instant,
     last_used: Instant,
+}
+
+/// The public id of a session: 128 random bits. It gives no right.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SessionId(u128);
+
+impl SessionId {
+    /// Parses 32 hexadecimal digits.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        const DIGITS: usize = 32;
+        let is_id = text.len() == DIGITS && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_id.then(|| u128::from_str_radix(text, 16).ok().map(Self)).flatten()
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{:032x}", self.0)
+    }
+}
+
+/// The client that a session was begun by.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct SessionSource {
+    address: IpAddr,
+    /// The beginning of `User-Agent`; empty if the client did not send one.
+    user_agent: String,
+}
+
+impl SessionSource {
+    /// Describes the client of a request.
+    pub(crate) fn of(address: IpAddr, head: &RequestHead) -> Self {
+        let sent = head.header("user-agent").unwrap_or_default();
+        let sent = &sent[..sent.len().min(USER_AGENT_BYTES_MAX)];
+        let mut user_agent = String::from_utf8_lossy(sent).into_owned();
+        user_agent.truncate(user_agent.floor_char_boundary(USER_AGENT_BYTES_MAX));
+        Self { address, user_agent }
+    }
+}
+
+/// A session as lists show it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ListedSession {
+    pub(crate) id: SessionId,
+    pub(crate) caller: Caller,
+    pub(crate) created_at: Timestamp,
+    pub(crate) last_used_at: Timestamp,
+    pub(crate) expires_at: Timestamp,
+    pub(crate) address: IpAddr,
+    pub(crate) user_agent: String,
+    /// Whether the request that lists them belongs to it.
+    pub(crate) is_current: bool,
 }
 
 /// A session that a request belongs to.
@@ -94,11 +155,12 @@ impl Sessions {
     pub(crate) fn begin(
         &self,
         caller: Caller,
+        source: SessionSource,
         token_expires_at: Option<Timestamp>,
         now: Timestamp,
     ) -> Result<(String, Timestamp), AdminError> {
-        let mut id = Zeroizing::new([0; ID_BYTES]);
-        getrandom::fill(&mut *id).map_err(|error| {
+        let (mut id, mut public_id) = (Zeroizing::new([0; ID_BYTES]), [0; 16]);
+        getrandom::fill(&mut *id).and_then(|()| getrandom::fill(&mut public_id)).map_err(|error| {
             tracing::error!(target: "service", %error, "a session could not be begun");
             AdminError::Internal
         })?;
@@ -113,7 +175,16 @@ impl Sessions {
             let oldest = table.iter().min_by_key(|(_, session)| session.last_used).map(|(id, _)| *id);
             oldest.and_then(|id| table.remove(&id));
         }
-        table.insert(hash(&text), Session { caller, expires_at, created, last_used: created });
+        let session = Session {
+            public_id: SessionId(u128::from_be_bytes(public_id)),
+            caller,
+            source,
+            expires_at,
+            created_at: now,
+            created,
+            last_used: created,
+        };
+        table.insert(hash(&text), session);
         drop(table);
         Ok((self.set_cookie(&text, self.0.options.absolute), expires_at))
     }
@@ -124,11 +195,7 @@ impl Sessions {
         let now = Instant::now();
         let mut table = self.table();
         let session = table.get_mut(&id)?;
-        let token_is_valid = || match session.caller.token {
-            Some(token) => directory.is_some_and(|directory| directory.is_token_valid(token)),
-            None => true,
-        };
-        if self.is_over(session, now) || !token_is_valid() {
+        if self.is_over(session, now) || !has_valid_token(session, directory) {
             table.remove(&id);
             return None;
         }
@@ -140,6 +207,42 @@ impl Sessions {
     pub(crate) fn has_cookie(&self, head: &RequestHead) -> bool {
         let mut names = head.header_str("cookie").unwrap_or_default().split(';');
         names.any(|cookie| cookie.trim().split('=').next() == Some(self.0.cookie.as_str()))
+    }
+
+    /// Returns the sessions that a caller may see and end: those of the same credential, or all for a system administrator.
+    /// The one that was used last is the first.
+    ///
+    /// The names of tokens are not unique, so equal names do not make sessions those of one person.
+    pub(crate) fn list(
+        &self,
+        caller: &Caller,
+        head: &RequestHead,
+        directory: Option<&Directory>,
+    ) -> Vec<ListedSession> {
+        let (now, current) = (Instant::now(), self.id_of(head));
+        let mut table = self.table();
+        table.retain(|_, session| !self.is_over(session, now) && has_valid_token(session, directory));
+        let visible = table.iter().filter(|(_, session)| may_manage(caller, &session.caller));
+        let mut listed: Vec<_> =
+            visible.map(|(id, session)| session.listed(current.as_ref() == Some(id))).collect();
+        drop(table);
+        listed.sort_by_key(|session| std::cmp::Reverse((session.is_current, session.last_used_at)));
+        listed
+    }
+
+    /// Ends a session that a caller may see. Returns it, or `None` if there is no such session.
+    pub(crate) fn end_by_id(
+        &self,
+        caller: &Caller,
+        head: &RequestHead,
+        id: SessionId,
+    ) -> Option<ListedSession> {
+        let current = self.id_of(head);
+        let mut table = self.table();
+        let is_wanted = |session: &Session| session.public_id == id && may_manage(caller, &session.caller);
+        let key = table.iter().find(|(_, session)| is_wanted(session)).map(|(key, _)| *key)?;
+        let session = table.remove(&key)?;
+        Some(session.listed(current == Some(key)))
     }
 
     /// Ends the session of a request. Returns the cookie that removes it from the browser.
@@ -174,8 +277,38 @@ impl Sessions {
     }
 }
 
-impl std::fmt::Debug for Sessions {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Session {
+    fn listed(&self, is_current: bool) -> ListedSession {
+        let used_after = self.last_used.saturating_duration_since(self.created);
+        let used_after = u64::try_from(used_after.as_millis()).unwrap_or(u64::MAX);
+        ListedSession {
+            id: self.public_id,
+            caller: self.caller.clone(),
+            created_at: self.created_at,
+            last_used_at: Timestamp(self.created_at.0.saturating_add(used_after)),
+            expires_at: self.expires_at,
+            address: self.source.address,
+            user_agent: self.source.user_agent.clone(),
+            is_current,
+        }
+    }
+}
+
+/// Returns whether a caller may see and end the sessions of another.
+fn may_manage(caller: &Caller, other: &Caller) -> bool {
+    let is_same = caller.principal == other.principal && caller.token == other.token;
+    is_same || caller.role == Role::SystemAdmin
+}
+
+fn has_valid_token(session: &Session, directory: Option<&Directory>) -> bool {
+    match session.caller.token {
+        Some(token) => directory.is_some_and(|directory| directory.is_token_valid(token)),
+        None => true,
+    }
+}
+
+impl fmt::Debug for Sessions {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("Sessions").finish_non_exhaustive()
     }
 }
@@ -204,7 +337,6 @@ mod tests {
     use super::*;
     use crate::access::AuthenticationKind;
     use cairn_http1::{HeadLimits, parse_head};
-    use cairn_identity::Role;
 
     const NOW: Timestamp = Timestamp(1_000_000);
 
@@ -228,8 +360,16 @@ mod tests {
         parse_head(text.as_bytes(), &HeadLimits::default()).expect("parses").expect("whole").0
     }
 
+    fn source() -> SessionSource {
+        SessionSource { address: IpAddr::from([192, 0, 2, 1]), user_agent: "browser".to_owned() }
+    }
+
     fn begin(sessions: &Sessions) -> RequestHead {
-        let (cookie, _) = sessions.begin(caller(), None, NOW).expect("random bytes");
+        begin_as(sessions, caller())
+    }
+
+    fn begin_as(sessions: &Sessions, caller: Caller) -> RequestHead {
+        let (cookie, _) = sessions.begin(caller, source(), None, NOW).expect("random bytes");
         head(&format!("Cookie: a=b; {}\r\n", cookie.split(';').next().expect("a pair")))
     }
 
@@ -262,13 +402,66 @@ mod tests {
     }
 
     #[test]
+    fn callers_see_and_end_their_own_sessions_and_administrators_all() {
+        let sessions = sessions(false, 60);
+        let named = |name: &str, role| Caller { principal: name.to_owned(), role, ..caller() };
+        let (auditor, other) = (named("token:a", Role::Auditor), named("token:b", Role::StorageAdmin));
+        let admin = named("system", Role::SystemAdmin);
+        let [of_auditor, of_other, of_admin] =
+            [&auditor, &other, &admin].map(|caller| begin_as(&sessions, caller.clone()));
+        let list = |caller, head| sessions.list(caller, head, None);
+        let [seen] = &list(&auditor, &of_auditor)[..] else { panic!("only its own") };
+        assert_eq!((seen.is_current, seen.created_at, &*seen.user_agent), (true, NOW, "browser"));
+        let all = list(&admin, &of_admin);
+        assert_eq!(all.len(), 3);
+        assert!(all[0].is_current && all[1..].iter().all(|session| !session.is_current));
+        let id_of_other = list(&other, &of_other)[0].id;
+        assert_eq!(sessions.end_by_id(&auditor, &of_auditor, id_of_other), None);
+        assert!(sessions.find(&of_other, None).is_some());
+        assert!(sessions.end_by_id(&admin, &of_admin, id_of_other).is_some());
+        assert!(sessions.find(&of_other, None).is_none());
+        assert_eq!(sessions.end_by_id(&admin, &of_admin, id_of_other), None, "it has ended");
+        assert!(sessions.end_by_id(&auditor, &of_auditor, seen.id).is_some_and(|ended| ended.is_current));
+    }
+
+    #[test]
+    fn public_ids_are_not_the_cookies() {
+        let sessions = sessions(false, 60);
+        let request = begin(&sessions);
+        let cookie = request.header_str("cookie").expect("a cookie");
+        let [session] = &sessions.list(&caller(), &request, None)[..] else { panic!("one") };
+        let text = session.id.to_string();
+        assert_eq!(SessionId::parse(&text), Some(session.id));
+        let hashed = sessions.id_of(&request).expect("a cookie");
+        let hashed: String = hashed.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert!(!cookie.contains(&text) && !hashed.contains(&text));
+        for wrong in ["", "+1", &text[1..], &format!("{text}0"), &text.replace(&text[..1], "+")] {
+            assert_eq!(SessionId::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn user_agents_are_cut() {
+        for (sent, kept) in [("x".repeat(9000), USER_AGENT_BYTES_MAX), ("\u{e9}".to_owned(), 2)] {
+            let source =
+                SessionSource::of(IpAddr::from([192, 0, 2, 1]), &head(&format!("User-Agent: {sent}\r\n")));
+            assert_eq!(source.user_agent, sent[..kept]);
+        }
+        let cut = format!("User-Agent: {}\u{e9}\r\n", "x".repeat(USER_AGENT_BYTES_MAX - 1));
+        let source = SessionSource::of(IpAddr::from([192, 0, 2, 1]), &head(&cut));
+        assert_eq!(source.user_agent, "x".repeat(USER_AGENT_BYTES_MAX - 1));
+        assert_eq!(SessionSource::of(source.address, &head("")).user_agent, "");
+    }
+
+    #[test]
     fn cookies_are_protected() {
-        let (cookie, end) = sessions(true, 60).begin(caller(), None, NOW).expect("random bytes");
+        let (cookie, end) = sessions(true, 60).begin(caller(), source(), None, NOW).expect("random bytes");
         assert!(cookie.starts_with("__Host-cairn-session-01234567="), "{cookie}");
         assert!(cookie.ends_with("; Path=/; Max-Age=3600; HttpOnly; SameSite=Strict; Secure"), "{cookie}");
         assert_eq!(end, Timestamp(NOW.0 + 3_600_000));
         let token_end = Some(Timestamp(NOW.0 + 5));
-        let (cookie, end) = sessions(false, 60).begin(caller(), token_end, NOW).expect("random bytes");
+        let (cookie, end) =
+            sessions(false, 60).begin(caller(), source(), token_end, NOW).expect("random bytes");
         assert!(cookie.starts_with("cairn-session-01234567=") && !cookie.contains("Secure"), "{cookie}");
         assert_eq!(Some(end), token_end);
     }

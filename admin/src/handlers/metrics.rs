@@ -1,12 +1,16 @@
-//! The routes of metrics: as text for Prometheus, and as JSON.
+//! The routes of metrics: as text for Prometheus, as JSON, and the figures of the last hour and day.
 
-use cairn_observe::Family;
+use std::collections::BTreeMap;
+
+use cairn_http1::iso8601_millis;
+use cairn_model::{Clock, SystemClock};
+use cairn_observe::{Family, Plane};
 use http::StatusCode;
 use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::metrics::{self, JsonSample, TEXT_FORMAT};
+use crate::metrics::{self, JsonSample, MetricSample, Period, PlaneSample, TEXT_FORMAT};
 use crate::reply::Reply;
 
 async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
@@ -32,4 +36,108 @@ pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let metrics = metrics::json(families(&call).await?);
     Reply::json(StatusCode::OK, &AllMetrics { metrics })
+}
+
+/// The history of one period. Every list has one value for each interval.
+#[derive(Serialize)]
+struct History {
+    period: &'static str,
+    /// Length of the period, which began before the server if that was started later.
+    period_seconds: u64,
+    interval_seconds: u64,
+    /// When the history began: there is nothing earlier.
+    started_at: String,
+    /// The ends of the intervals.
+    time: Vec<String>,
+    /// The lengths of the intervals.
+    seconds: Vec<f64>,
+    planes: BTreeMap<&'static str, PlaneHistory>,
+    storage: StorageHistory,
+}
+
+/// Requests of one plane: counts and bytes of each interval, and its latency in seconds.
+#[derive(Serialize)]
+struct PlaneHistory {
+    reads: Vec<u64>,
+    writes: Vec<u64>,
+    lists: Vec<u64>,
+    other: Vec<u64>,
+    client_errors: Vec<u64>,
+    server_errors: Vec<u64>,
+    bytes_in: Vec<u64>,
+    bytes_out: Vec<u64>,
+    latency_p50: Vec<Option<f64>>,
+    latency_p99: Vec<Option<f64>>,
+}
+
+/// Bytes at the end of each interval.
+#[derive(Serialize)]
+struct StorageHistory {
+    logical_bytes: Vec<u64>,
+    physical_bytes: Vec<u64>,
+    available_bytes: Vec<u64>,
+    capacity_bytes: Vec<u64>,
+}
+
+impl PlaneHistory {
+    fn new(samples: &[MetricSample], plane: Plane) -> Self {
+        let counts = |of: fn(&PlaneSample) -> u64| {
+            samples.iter().map(|sample| of(&sample.planes[plane as usize])).collect()
+        };
+        let latency = |of: fn(&PlaneSample) -> Option<u64>| {
+            samples
+                .iter()
+                .map(|sample| of(&sample.planes[plane as usize]).map(microsecond_precision))
+                .collect()
+        };
+        Self {
+            reads: counts(|sample| sample.reads),
+            writes: counts(|sample| sample.writes),
+            lists: counts(|sample| sample.lists),
+            other: counts(|sample| sample.other),
+            client_errors: counts(|sample| sample.client_errors),
+            server_errors: counts(|sample| sample.server_errors),
+            bytes_in: counts(|sample| sample.bytes_in),
+            bytes_out: counts(|sample| sample.bytes_out),
+            latency_p50: latency(|sample| sample.latency_p50),
+            latency_p99: latency(|sample| sample.latency_p99),
+        }
+    }
+}
+
+/// Returns nanoseconds in seconds. A quantile of a histogram is not exact, so more digits would say nothing.
+fn microsecond_precision(nanoseconds: u64) -> f64 {
+    seconds(nanoseconds / 1000, 1_000_000)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "numbers of a history are far below 2^53")]
+fn seconds(count: u64, per_second: u64) -> f64 {
+    count as f64 / per_second as f64
+}
+
+/// `GET /api/v1/system/metrics/history`.
+pub(crate) async fn history(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    let query = call.parameters(&["period"])?;
+    let name = query.text("period").unwrap_or(Period::Hour.name());
+    let period = Period::ALL.into_iter().find(|period| period.name() == name);
+    let period = period.ok_or_else(|| AdminError::invalid("period must be hour or day"))?;
+    let history = call.context.metrics.history().ok_or(AdminError::NotReady("the store is not open"))?;
+    let samples = history.samples(period, SystemClock.now());
+    let space = |of: fn(&MetricSample) -> u64| samples.iter().map(of).collect();
+    let body = History {
+        period: period.name(),
+        period_seconds: period.seconds(),
+        interval_seconds: period.interval_seconds(),
+        started_at: iso8601_millis(history.started().0),
+        time: samples.iter().map(|sample| iso8601_millis(sample.end.0)).collect(),
+        seconds: samples.iter().map(|sample| seconds(sample.milliseconds, 1000)).collect(),
+        planes: Plane::ALL.map(|plane| (plane.name(), PlaneHistory::new(&samples, plane))).into(),
+        storage: StorageHistory {
+            logical_bytes: space(|sample| sample.space.logical),
+            physical_bytes: space(|sample| sample.space.physical),
+            available_bytes: space(|sample| sample.space.available),
+            capacity_bytes: space(|sample| sample.space.capacity),
+        },
+    };
+    Reply::json(StatusCode::OK, &body)
 }

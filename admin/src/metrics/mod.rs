@@ -3,11 +3,13 @@
 //! `docs/metrics.md` lists every metric.
 
 mod exposition;
+mod history;
 mod process;
 mod sharing;
 mod sources;
 mod table;
 
 pub(crate) use exposition::{JsonSample, TEXT_FORMAT, json, text};
+pub(crate) use history::{MetricSample, Period, PlaneSample};
 pub use sources::{CertificateSnapshot, CertificateSource, MetricSources};
 pub(crate) use table::families;

@@ -1,11 +1,14 @@
 //! Sources of metrics outside the registry: ports, certificates and the process.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_engine::Store;
 use cairn_net::{PortMetrics, timeout};
 use cairn_observe::Plane;
 
+use super::history::MetricHistory;
 use super::process::{self, ProcessMetrics};
 use crate::health::CoalescedQuery;
 
@@ -37,16 +40,27 @@ pub struct MetricSources {
     pub(super) ports: Vec<(Plane, PortMetrics)>,
     certificates: Option<CertificateSource>,
     process: Option<CoalescedQuery<Option<ProcessMetrics>>>,
+    history: Option<MetricHistory>,
 }
 
 impl MetricSources {
-    /// Starts the thread that reads the metrics of the process.
+    /// Starts the threads that read the metrics of the process, and that write the history.
     ///
     /// # Errors
-    /// When the thread cannot be started.
-    pub fn start(ports: Vec<(Plane, PortMetrics)>, certificates: CertificateSource) -> io::Result<Self> {
+    /// When a thread cannot be started.
+    pub fn start(
+        ports: Vec<(Plane, PortMetrics)>,
+        certificates: CertificateSource,
+        store: &Arc<Store>,
+    ) -> io::Result<Self> {
         let process = CoalescedQuery::start("process-figures", process::READ_INTERVAL_MIN, process::read)?;
-        Ok(Self { ports, certificates: Some(certificates), process: Some(process) })
+        let history = MetricHistory::start(store)?;
+        Ok(Self { ports, certificates: Some(certificates), process: Some(process), history: Some(history) })
+    }
+
+    /// Returns the figures of the last hour and day; `None` in a process without a store.
+    pub(crate) fn history(&self) -> Option<&MetricHistory> {
+        self.history.as_ref()
     }
 
     /// Returns the state of all certificates.

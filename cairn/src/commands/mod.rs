@@ -9,6 +9,7 @@ mod check;
 mod completions;
 mod config;
 mod event;
+mod history;
 mod lifecycle;
 mod link;
 mod macros;
@@ -17,6 +18,7 @@ mod object;
 mod parallel;
 mod policy;
 mod quota;
+mod refused;
 mod serve;
 mod service_account;
 mod statement;
@@ -37,12 +39,14 @@ use check::Check;
 use completions::Completions;
 use config::Config;
 use event::Event;
+use history::History;
 use lifecycle::Lifecycle;
 use link::{Embed, Share};
 use manual::Manual;
 use object::Object;
 use policy::Policy;
 use quota::Quota;
+use refused::{Explain, Refused};
 use serve::Serve;
 use service_account::ServiceAccount;
 use status::Status;
@@ -79,6 +83,7 @@ pub(crate) enum Command {
     Check(Check),
     Config(Config),
     Status(Status),
+    History(History),
     Bucket(Bucket),
     Object(Object),
     Quota(Quota),
@@ -87,6 +92,8 @@ pub(crate) enum Command {
     Policy(Policy),
     Token(Token),
     Audit(Audit),
+    Refused(Refused),
+    Explain(Explain),
     Event(Event),
     Webhook(Webhook),
     Share(Share),
@@ -104,6 +111,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Config(noun) => noun.run(),
             Self::Status(command) => command.run(),
+            Self::History(command) => command.run(),
             Self::Bucket(noun) => noun.run(),
             Self::Object(noun) => noun.run(),
             Self::Quota(noun) => noun.run(),
@@ -112,6 +120,8 @@ impl Command {
             Self::Policy(noun) => noun.run(),
             Self::Token(noun) => noun.run(),
             Self::Audit(noun) => noun.run(),
+            Self::Refused(noun) => noun.run(),
+            Self::Explain(command) => command.run(),
             Self::Event(noun) => noun.run(),
             Self::Webhook(noun) => noun.run(),
             Self::Share(noun) => noun.run(),

@@ -1,8 +1,9 @@
-// Overview: health, capacity, and what uses the space.
+// Overview: health, capacity, requests over time, and what uses the space.
 
 import { h, svg } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { count, plural, size, t } from "../lib/text.js";
+import { showHistory } from "../lib/history.js";
 import { commands, emptyBox, link, loadInto, sizeCell, table, tag, viewHead } from "../lib/ui.js";
 import { go, mayStore, place } from "../main.js";
 
@@ -45,6 +46,8 @@ function card(name, figure, note) {
 }
 
 export async function show(view) {
+  const history = h("section");
+  let leave = null;
   await loadInto(view, async () => {
     const [info, status, usage, lifecycle] = await Promise.all([
       api.get("/api/v1/system/info"), api.get("/api/v1/storage/status"), api.get("/api/v1/storage/usage"), api.get("/api/v1/lifecycle/status"),
@@ -54,6 +57,7 @@ export async function show(view) {
     if (status.disk_state !== "ok") notices.push(status.disk_state === "low" ? t("Disk space is low. Delete objects or enlarge the file system before writes are refused.") : t("Writes are refused, because the disk is full. Delete objects or enlarge the file system."));
     if (lifecycle.paused) notices.push(lifecycle.reason ?? t("Lifecycle rules are paused."));
     const old = usage.physical_bytes - usage.logical_bytes;
+    leave ??= showHistory(history);
     return [
       viewHead(t("Overview"), [tag(info.status === "ready" ? t("ready") : t("not ready"), info.status === "ready" ? "good" : "bad"), tag(t("version {version}", { version: info.version }))]),
       notices.map((text) => h("div", { class: "problem" }, h("p", null, text))),
@@ -63,6 +67,7 @@ export async function show(view) {
         card(t("Old versions and unfinished uploads"), size(old), plural(usage.versions - usage.objects, "{n} old version", "{n} old versions")),
         card(t("Free on the file system"), size(status.available_bytes), t("of {capacity}", { capacity: size(status.capacity_bytes) }))),
       h("progress", { max: status.capacity_bytes, value: used, "aria-label": t("Space in use") }),
+      history,
       h("h2", null, t("Space by bucket")),
       usage.by_bucket.length === 0
         ? emptyBox(t("No buckets yet."), mayStore() && h("button", { type: "button", class: "main", onclick: () => go("buckets") }, t("Create a bucket")))
@@ -73,7 +78,8 @@ export async function show(view) {
           { name: t("Current"), align: "end", cell: (row) => sizeCell(row.logical_bytes) },
           { name: t("Stored"), align: "end", from: "medium", cell: (row) => sizeCell(row.physical_bytes) },
         ], [...usage.by_bucket].sort((a, b) => b.physical_bytes - a.physical_bytes))],
-      commands("cairn status", "cairn usage"),
+      commands("cairn status", "cairn history --period hour", "cairn storage usage"),
     ];
   });
+  return () => leave?.();
 }

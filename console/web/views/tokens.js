@@ -1,9 +1,10 @@
-// Management tokens.
+// Management tokens, and the sessions that people have with them.
 
 import { h } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, field, loadInto, noticeError, select, table, timeCell, viewHead } from "../lib/ui.js";
+import { SESSION_COMMANDS, sessionTable } from "../lib/sessions.js";
 import { showSecret } from "../lib/secrets.js";
 import { draw } from "../main.js";
 
@@ -32,6 +33,7 @@ export async function show(view) {
       { name: t("Created"), from: "medium", cell: (row) => timeCell(row.created_at) }, { name: t("Expires"), cell: (row) => timeCell(row.expires_at) },
       { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => button(t("Delete"), () => remove(row), "link danger") },
     ], tokens);
-    return [viewHead(t("Tokens"), [], "", [button(t("Create token"), create, "main")]), tokens.length > 0 ? rows : emptyBox(t("No management tokens. Give each person one, instead of the system token.")), commands("cairn token list")];
+    return [viewHead(t("Tokens"), [], "", [button(t("Create token"), create, "main")]), tokens.length > 0 ? rows : emptyBox(t("No management tokens. Give each person one, instead of the system token.")), 
+      h("h2", null, t("Sessions")), await sessionTable(draw), commands("cairn token list", ...SESSION_COMMANDS)];
   });
 }

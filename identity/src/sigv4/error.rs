@@ -307,6 +307,55 @@ impl AuthError {
         self.to_string()
     }
 
+    /// Returns what helps, for the operator; `None` if the message says it.
+    #[must_use]
+    pub const fn advice(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::NoAuthentication => {
+                "The request is not signed. Configure the client with an access key and a secret key. For visitors \
+                 without a credential, create a share or an embed."
+            }
+            Self::TwoMechanisms => "Sign in the Authorization header or in the URL, not in both.",
+            Self::HeaderMalformed(_) | Self::QueryMalformed(_) => {
+                "Check access key and region in the client's configuration: neither may contain spaces or slashes."
+            }
+            Self::HeaderRepeated { .. } => "Look for a proxy that adds the header a second time.",
+            Self::ContentSha256Missing | Self::ContentSha256Invalid { .. } => {
+                "Send x-amz-content-sha256: the SHA-256 of the body in hexadecimal digits, or UNSIGNED-PAYLOAD."
+            }
+            Self::DateInvalid => "Send x-amz-date as YYYYMMDDTHHMMSSZ.",
+            Self::RequestTimeTooSkewed { .. } => {
+                "Synchronize the clocks of client and server (NTP). They may differ by 15 minutes."
+            }
+            Self::NotYetValid { .. } => {
+                "Synchronize the clock of the machine that made the presigned URL (NTP)."
+            }
+            Self::Expired { .. } => "Make a new presigned URL. It can be valid for up to 7 days.",
+            Self::UnknownAccessKey { .. } => {
+                "The access key does not exist, is disabled or has expired. Compare the client's configuration with the \
+                 service accounts. The key is not shown here, because it may be a secret in the wrong place."
+            }
+            Self::SignatureMismatch(_) => {
+                "Check the secret key in the client's configuration, or create a new credential. If it is right, look for \
+                 a proxy that changes the path, the Host header or another signed header."
+            }
+            Self::HeadersNotSigned { .. } => {
+                "The client must sign Host and all x-amz-* headers that it sends."
+            }
+            Self::DataPlaneRefused => {
+                "The root credential is not allowed for S3 (auth.root_s3_enabled). Use a service account."
+            }
+            Self::TooManyFailures => {
+                "The root credential was used with wrong secrets from this address. Stop that client, or use a service \
+                 account."
+            }
+            Self::SignatureVersion2
+            | Self::SignatureVersion2Malformed
+            | Self::NotImplemented(_)
+            | Self::UriInvalid => return None,
+        })
+    }
+
     /// Returns the further elements of the error body as pairs of name and text, in order.
     ///
     /// Source: the error bodies that Amazon S3 sends for these codes.

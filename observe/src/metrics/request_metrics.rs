@@ -80,7 +80,8 @@ impl Hasher for AddressHasher {
 
 /// Names of the labels, in the order of [`Labels`].
 const LABELS: [&str; 4] = ["plane", "method", "route", "operation"];
-type Labels = [&'static str; LABELS.len()];
+/// The values of [`LABELS`] that identify a series.
+pub(super) type Labels = [&'static str; LABELS.len()];
 
 /// The requests of one thread with the same labels.
 #[derive(Debug)]
@@ -173,9 +174,9 @@ impl Shard {
 }
 
 /// The sums over all threads.
-struct Totals {
-    by_class: [u64; STATUS_CLASSES.len()],
-    latency: HistogramSnapshot,
+pub(super) struct Totals {
+    pub(super) by_class: [u64; STATUS_CLASSES.len()],
+    pub(super) latency: HistogramSnapshot,
 }
 
 fn totals(shards: &[Arc<Shard>]) -> BTreeMap<Labels, Totals> {
@@ -193,6 +194,17 @@ fn totals(shards: &[Arc<Shard>]) -> BTreeMap<Labels, Totals> {
         }
     }
     totals
+}
+
+/// Returns the sums of all series, and the bytes of each plane that were received and sent.
+pub(super) fn all_totals() -> (BTreeMap<Labels, Totals>, [[u64; 2]; Plane::ALL.len()]) {
+    let shards = lock(&SHARDS).clone();
+    let sum = |plane: Plane, of: fn(&Shard) -> &[Counter; Plane::ALL.len()]| {
+        shards.iter().map(|shard| of(shard)[plane as usize].value()).sum()
+    };
+    let bytes =
+        Plane::ALL.map(|plane| [sum(plane, |shard| &shard.bytes_in), sum(plane, |shard| &shard.bytes_out)]);
+    (totals(&shards), bytes)
 }
 
 /// Returns the families of all request metrics.

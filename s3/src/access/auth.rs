@@ -147,13 +147,10 @@ pub(crate) fn hide_missing_source(principal: &Principal, source: &CopySource, er
 }
 
 fn require(principal: &Principal, action: Action, resource: Resource<'_>) -> S3Result<()> {
-    let what = match resource {
-        Resource::Bucket(_) => "the bucket",
-        Resource::Object(..) => "the object",
-    };
     match principal.decide(action, resource) {
         Decision::Allowed => Ok(()),
-        Decision::DeniedExplicitly => Err(S3Error::denied(format!("a policy denies {action} on {what}"))),
-        Decision::DeniedImplicitly => Err(S3Error::denied(format!("no policy allows {action} on {what}"))),
+        denied @ (Decision::DeniedExplicitly | Decision::DeniedImplicitly) => {
+            Err(S3Error::denied(action, resource, denied))
+        }
     }
 }

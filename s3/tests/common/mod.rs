@@ -10,7 +10,7 @@ use cairn_identity::policy::Policy;
 use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{Drain, Limits, bind, serve, start};
-use cairn_observe::{AuditLog, AuditOptions, DataEvents};
+use cairn_observe::{AuditLog, AuditOptions, DataEvents, RefusedRequests};
 use cairn_s3::{Compatibility, S3Options, S3Service};
 use futures_lite::future::block_on;
 use std::fs::{File, OpenOptions};
@@ -118,6 +118,7 @@ impl Server {
                     credentials: Box::new(ExecutorCredentials::new(root, directory)),
                     throttle: CredentialThrottle::default(),
                     audit,
+                    refused: RefusedRequests::new(1).recorder(),
                     clock,
                     base_hosts: vec!["s3.test".to_owned()],
                     compatibility,

@@ -30,7 +30,7 @@ use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
-use cairn_observe::{AuditLog, Plane, install_panic_hook, start_logging};
+use cairn_observe::{AuditLog, Plane, RefusedRequests, install_panic_hook, start_logging};
 use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
 use cairn_webhooks::Webhooks;
 
@@ -245,7 +245,8 @@ fn serve_listeners(
     };
     let readiness = subsystems::watch(checked, &shutdown.data, certificates.clone(), &executors_serve)?;
     let console_is_secure = certificates.of(Plane::Console).is_some();
-    let metrics = Arc::new(planes::metric_sources(&listeners, certificates).map_err(ServeError::Threads)?);
+    let metrics =
+        Arc::new(planes::metric_sources(&listeners, certificates, &store).map_err(ServeError::Threads)?);
     let settings = Arc::clone(settings);
     let heartbeats = Heartbeats::new(executors, *watchdog);
     let console_files = match &settings.console.folder {
@@ -279,6 +280,7 @@ fn serve_listeners(
         throttle: CredentialThrottle::default(),
         readiness,
         metrics,
+        refused: RefusedRequests::new(executors),
     };
     let running = start_executors(listeners, &shared)?;
     executors_serve.store(true, Ordering::Release);

@@ -16,7 +16,7 @@ use cairn_identity::directory::{Directory, ExecutorCredentials};
 use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
-use cairn_observe::{AuditLog, Plane};
+use cairn_observe::{AuditLog, Plane, RefusedRequests};
 use cairn_s3::{S3Options, S3Service};
 use cairn_sharing::{PublicLinks, ShareService, Sharing};
 use cairn_webhooks::Webhooks;
@@ -56,6 +56,8 @@ pub(crate) struct Shared {
     pub(crate) throttle: CredentialThrottle,
     pub(crate) readiness: SubsystemProbes,
     pub(crate) metrics: Arc<MetricSources>,
+    /// The last refused requests of S3 clients.
+    pub(crate) refused: RefusedRequests,
 }
 
 /// The listeners of one executor.
@@ -114,6 +116,7 @@ pub(crate) fn bind(
 pub(crate) fn metric_sources(
     listeners: &[Listeners],
     certificates: Certificates,
+    store: &Arc<Store>,
 ) -> io::Result<MetricSources> {
     let mut ports = Vec::new();
     if let Some(first) = listeners.first() {
@@ -121,7 +124,7 @@ pub(crate) fn metric_sources(
         ports.push((Plane::Management, first.management.metrics()));
         ports.extend(first.console.iter().map(|console| (Plane::Console, console.metrics())));
     }
-    MetricSources::start(ports, Box::new(move || certificates.readings()))
+    MetricSources::start(ports, Box::new(move || certificates.readings()), store)
 }
 
 /// Serves all planes on this executor until the shutdown has ended. Calls `started` once, when it serves or when it could
@@ -178,6 +181,7 @@ fn data_service(
         credentials,
         throttle,
         audit,
+        refused: shared.refused.recorder(),
         clock,
         base_hosts,
         compatibility: shared.settings.compatibility,
@@ -229,6 +233,7 @@ fn management_service(
         throttle: shared.throttle.clone(),
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),
+        refused: shared.refused.clone(),
         waits: waits.clone(),
         capabilities: Capabilities {
             events: shared.settings.events.enabled,

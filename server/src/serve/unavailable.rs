@@ -12,6 +12,7 @@ use cairn_admin::{
 };
 use cairn_engine::OpenError;
 use cairn_identity::CredentialThrottle;
+use cairn_observe::RefusedRequests;
 use cairn_s3::UnavailableService;
 
 use super::no_shares::NoShares;
@@ -106,6 +107,7 @@ async fn serve_planes(
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
         metrics: Arc::default(),
+        refused: RefusedRequests::new(1),
         waits: Waits::default(),
         capabilities: Capabilities {
             events: settings.events.enabled,

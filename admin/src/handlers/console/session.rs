@@ -1,4 +1,6 @@
 //! `/session`: log in with a token or the root credential, show the session, log out.
+//!
+//! `/sessions`: all sessions that the caller may see and end.
 
 use cairn_http1::iso8601_millis;
 use cairn_identity::FailedCredential;
@@ -6,7 +8,10 @@ use cairn_model::{Clock, SystemClock, Timestamp};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use crate::access::{AuditContext, Caller, NO_SESSION, Sessions, check_root_attempts, delay_failure};
+use crate::access::{
+    AuditContext, Caller, ListedSession, NO_SESSION, SessionId, SessionSource, Sessions, check_root_attempts,
+    delay_failure,
+};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -74,7 +79,9 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         audit.record_read(log).await?;
     }
     let token_expires_at = caller.token.and_then(|token| directory?.token_expiry(token));
-    let (cookie, expires_at) = call.sessions()?.begin(caller.clone(), token_expires_at, SystemClock.now())?;
+    let source = SessionSource::of(call.audit.client, call.head);
+    let (cookie, expires_at) =
+        call.sessions()?.begin(caller.clone(), source, token_expires_at, SystemClock.now())?;
     Ok(described(&caller, expires_at)?.header("set-cookie", cookie))
 }
 
@@ -96,4 +103,60 @@ pub(crate) async fn end(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_body().await?;
     let cookie = call.sessions()?.end(call.head);
     Ok(Reply::no_content().header("set-cookie", cookie))
+}
+
+/// JSON form of a session in a list.
+#[derive(Serialize)]
+struct ListedBody<'s> {
+    id: String,
+    principal: &'s str,
+    role: &'static str,
+    created_at: String,
+    last_used_at: String,
+    expires_at: String,
+    source_ip: String,
+    user_agent: Option<&'s str>,
+    is_current: bool,
+}
+
+impl<'s> From<&'s ListedSession> for ListedBody<'s> {
+    fn from(session: &'s ListedSession) -> Self {
+        Self {
+            id: session.id.to_string(),
+            principal: &session.caller.principal,
+            role: session.caller.role.name(),
+            created_at: iso8601_millis(session.created_at.0),
+            last_used_at: iso8601_millis(session.last_used_at.0),
+            expires_at: iso8601_millis(session.expires_at.0),
+            source_ip: session.address.to_string(),
+            user_agent: Some(session.user_agent.as_str()).filter(|text| !text.is_empty()),
+            is_current: session.is_current,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ListBody<'s> {
+    sessions: Vec<ListedBody<'s>>,
+}
+
+/// `GET /sessions`: the sessions of the caller's credential; all for a system administrator.
+pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    let listed = call.sessions()?.list(call.caller()?, call.head, call.context.directory.as_deref());
+    Reply::json(StatusCode::OK, &ListBody { sessions: listed.iter().map(ListedBody::from).collect() })
+}
+
+/// `DELETE /sessions/{id}`: ends a session that the caller may see.
+pub(crate) async fn end_by_id(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
+    call.no_parameters()?;
+    call.no_body().await?;
+    let id = SessionId::parse(&call.segment("id")?);
+    let sessions = call.sessions()?;
+    let ended = id.and_then(|id| sessions.end_by_id(call.caller().ok()?, call.head, id));
+    let ended = ended.ok_or(AdminError::SessionNotFound)?;
+    let detail = format!("of {}, begun from {}", ended.caller.principal, ended.address);
+    let reply = Reply::no_content().detail(detail);
+    // The browser need not keep a cookie of nothing.
+    Ok(if ended.is_current { reply.header("set-cookie", sessions.end(call.head)) } else { reply })
 }

@@ -58,6 +58,7 @@ pub(super) fn path_schema(name: &str) -> &'static str {
         "bucket" => "BucketName",
         "key" => "ObjectKey",
         "token" => "CapabilityToken",
+        "request_id" => "Text",
         _ => "Id",
     }
 }
@@ -148,6 +149,8 @@ operations! {
     [], None => [ok("SystemInfo")], [];
     "get_metrics", "system": "Returns the metrics as JSON.";
     [], None => [ok("Metrics")], [];
+    "get_metric_history", "system": "Returns requests, latency and space over the last hour or day.";
+    [optional("period", "HistoryPeriod")], None => [ok("MetricHistory")], [];
     "get_session", "system": "Role of the credential.";
     [], None => [ok("Session")], [];
     "list_buckets", "buckets": "Lists all buckets.";
@@ -330,6 +333,13 @@ operations! {
         optional("source_ip", "IpAddress"),
         optional("request_id", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
     ], None => [ok("AuditPage")], [(400, "INVALID_AUDIT_CURSOR")];
+    "list_refused_requests", "audit": "Lists the last refused S3 requests in memory, the latest first, with what would help.";
+    [
+        optional("client", "IpAddress"), optional("code", "Text"), optional("bucket", "Text"), optional("principal", "Text"),
+        optional("limit", "PageLimit"),
+    ], None => [ok("RefusedRequestList")], [];
+    "get_refused_request", "audit": "Shows one refused S3 request.";
+    [], None => [ok("RefusedRequest")], [(404, "REFUSED_REQUEST_NOT_FOUND")];
     "list_events", "events": "Returns storage events, the oldest first. Can wait for the next one.";
     [
         optional("since", "Time"), optional("until", "Time"), optional("type", "EventTypes"), optional("bucket", "Text"),

@@ -1,0 +1,65 @@
+// Small line charts of figures over time. Steps, because each figure is that of an interval; missing intervals are gaps.
+
+import { h, svg } from "./dom.js";
+import { currentLanguage, t } from "./text.js";
+
+const WIDTH = 600;
+const HEIGHT = 120;
+// An interval that begins later than this after the one before, in milliseconds, leaves a gap.
+const GAP = 2000;
+
+const format = (number, digits) => new Intl.NumberFormat(currentLanguage(), { maximumSignificantDigits: digits }).format(number);
+
+/** A number per second. */
+export const perSecond = (number) => t("{n}/s", { n: format(number, 3) });
+
+/** A duration in milliseconds or seconds. */
+export function duration(seconds) {
+  if (seconds === null) return "–";
+  return seconds < 1 ? `${format(seconds * 1000, 3)} ms` : `${format(seconds, 3)} s`;
+}
+
+// The next 1, 2 or 5 with zeros: a scale that can be read.
+function scale(largest) {
+  if (!(largest > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(largest));
+  return [1, 2, 5, 10].map((factor) => factor * power).find((top) => top >= largest);
+}
+
+function path(times, seconds, values, begin, end, top) {
+  const x = (time) => (((Math.max(time, begin) - begin) / (end - begin)) * WIDTH).toFixed(1);
+  const y = (value) => (HEIGHT - (value / top) * HEIGHT).toFixed(1);
+  let drawn = "";
+  let last = null;
+  values.forEach((value, index) => {
+    const first = times[index] - seconds[index] * 1000;
+    if (value === null) {
+      last = null;
+      return;
+    }
+    drawn += last === null || first - last > GAP ? `M${x(first)} ${y(value)}` : `V${y(value)}`;
+    drawn += `H${x(times[index])}`;
+    last = times[index];
+  });
+  return drawn;
+}
+
+const swatch = (kind) => svg("svg", { class: "swatch", viewBox: "0 0 20 4", "aria-hidden": "true" }, svg("path", { class: `line ${kind}`, d: "M0 2H20" }));
+
+/**
+ * Makes a chart. `lines` are `{name, kind, values}` with one value or null per interval; `kind` is `first`, `second` or `third`.
+ * `text` formats a value.
+ */
+export function chart({ title, lines, text, times, seconds, begin, end }) {
+  const known = lines.map((line) => line.values.filter((value) => value !== null));
+  const top = scale(Math.max(0, ...known.map((values) => values.reduce((most, value) => Math.max(most, value), 0))));
+  const latest = lines.map((line, index) => `${line.name} ${known[index].length > 0 ? text(known[index].at(-1)) : "–"}`);
+  const clock = new Intl.DateTimeFormat(currentLanguage(), { hour: "2-digit", minute: "2-digit" });
+  return h("figure", { class: "chart" },
+    h("figcaption", null, h("b", null, title), lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), latest[index]))),
+    h("div", { class: "muted small" }, text(top)),
+    svg("svg", { viewBox: `0 -2 ${WIDTH} ${HEIGHT + 4}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}: ${latest.join(", ")}` },
+      [0, 0.5, 1].map((part) => svg("path", { class: "grid", d: `M0 ${HEIGHT * part}H${WIDTH}` })),
+      lines.map((line) => svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }))),
+    h("div", { class: "muted small scale" }, h("span", null, clock.format(begin)), h("span", null, clock.format(end))));
+}

@@ -1,0 +1,100 @@
+// Refused S3 requests: by client and reason, with what would help, and one by its id.
+
+import { h, fill } from "../lib/dom.js";
+import { api } from "../lib/api.js";
+import { count, t } from "../lib/text.js";
+import { commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { go, place } from "../main.js";
+
+// The most that the server keeps.
+const LIMIT = 1000;
+
+const resource = (row) => [row.bucket, row.key].filter(Boolean).join("/");
+
+// What the same client was refused for the same reason. The latest request is the first.
+function grouped(rows) {
+  const groups = new Map();
+  for (const row of rows) {
+    const key = JSON.stringify([row.client, row.user_agent, row.code, row.principal]);
+    if (groups.has(key)) groups.get(key).push(row);
+    else groups.set(key, [row]);
+  }
+  return [...groups.values()];
+}
+
+function requests(rows) {
+  return table(t("Requests"), [
+    { name: t("Time"), cell: (row) => timeCell(row.time, true) },
+    { name: t("Operation"), cell: (row) => h("code", null, row.operation ?? row.method) },
+    { name: t("Resource"), from: "medium", cell: resource },
+    { name: t("Answer"), from: "wide", cell: (row) => row.message },
+    { name: t("Request id"), cell: (row) => link(row.request_id, place("refused", [row.request_id])) },
+  ], rows);
+}
+
+// Opens the single requests of a group below its row.
+function opener(group) {
+  const toggle = h("button", {
+    type: "button", class: "link", "aria-expanded": "false",
+    onclick: () => {
+      const row = toggle.closest("tr");
+      const isOpen = toggle.getAttribute("aria-expanded") === "true";
+      toggle.setAttribute("aria-expanded", String(!isOpen));
+      if (isOpen) row.nextElementSibling.remove();
+      else row.after(h("tr", null, h("td", { colspan: row.cells.length }, requests(group))));
+    },
+  }, t("Show requests"));
+  return toggle;
+}
+
+async function showAll(view) {
+  const { refused_requests: rows } = await api.get("/api/v1/refused-requests", { limit: LIMIT });
+  const id = h("input", { type: "search", class: "filter", placeholder: t("Request id"), "aria-label": t("Request id") });
+  const find = h("form", { onsubmit: (event) => { event.preventDefault(); if (id.value.trim()) go("refused", [id.value.trim()]); } }, id);
+  const groups = table(t("Refused requests"), [
+    { name: t("Client"), cell: ([row]) => [row.client, row.principal && ` · ${row.principal}`, h("div", { class: "muted small" }, row.user_agent)] },
+    { name: t("Reason"), cell: ([row]) => tag(row.code, "warn") },
+    { name: t("What helps"), from: "medium", cell: ([row]) => row.advice ?? row.message },
+    { name: t("Requests"), align: "end", cell: (group) => count(group.length) },
+    { name: t("Last"), cell: ([row]) => timeCell(row.time, true) },
+    { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: opener },
+  ], grouped(rows));
+  fill(view, viewHead(t("Refused requests"), [], "", [find]),
+    h("p", { class: "muted" }, t("The last refused S3 requests that the server has in memory, with what would help. A restart forgets them; the audit trail keeps denied ones.")),
+    rows.length > 0 ? groups : emptyBox(t("No S3 request was refused since the server was started.")), commands("cairn refused list"));
+}
+
+// The same words as the command line has.
+function decision(row) {
+  if (row.right) {
+    const values = { action: row.right.action, resource: row.right.resource };
+    return row.right.denied_explicitly ? t("a policy of the account denies {action} on {resource}", values) : t("no policy of the account allows {action} on {resource}", values);
+  }
+  return {
+    authentication: t("the signature, or its credential"), policy: t("the policies of the account"), quota: t("the quota of the bucket"),
+    object_lock: t("retention or a legal hold"), cors_rules: t("the CORS rules of the bucket"), not_implemented: t("the server does not implement it"),
+    storage: t("the store has no room"),
+  }[row.refused_by] ?? t("the request is not valid");
+}
+
+async function showOne(view, id) {
+  const row = await api.get(`/api/v1/refused-requests/${encodeURIComponent(id)}`);
+  fill(view,
+    viewHead([link(t("Refused requests"), place("refused")), " / ", row.request_id], [tag(row.code, "warn")]),
+    facts([
+      [t("What helps"), row.advice ?? t("The answer says what to change.")],
+      [t("Answer"), `${row.status} ${row.code}: ${row.message}`],
+      [t("Decided by"), decision(row)],
+      [t("Requested"), [h("code", null, row.operation ?? row.method), " ", resource(row)]],
+      [t("Principal"), row.principal ?? t("nobody was authenticated")],
+      [t("Access key"), row.access_key],
+      [t("Client"), [row.client, row.user_agent && h("div", { class: "muted small" }, row.user_agent)]],
+      [t("Time"), timeCell(row.time)],
+    ]),
+    h("p", null, link(t("Look for it in the audit trail"), place("audit", [], { request_id: row.request_id }))),
+    commands(`cairn explain ${quoted(row.request_id)}`));
+}
+
+export async function show(view, { parts }) {
+  await loadInto(view, () => (parts[0] ? showOne(view, parts[0]) : showAll(view)));
+}

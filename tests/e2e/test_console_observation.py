@@ -1,0 +1,108 @@
+"""Views of the console about observation: figures over time, refused requests, sessions."""
+
+from harness.accounts import create_account
+from harness.console import create_token, signed_in
+from harness.management import expect
+from harness.page import Page, until
+from harness.server import Cairn
+
+SAMPLE_SECONDS = 25
+
+
+def test_overview_draws_figures_over_time(page: Page, console_store: Cairn):
+    """Three charts with their legends, a gap before the start, and the same figures as a table."""
+    console_store.s3.create_bucket("counted")
+    console_store.s3.put("counted", "a", b"x" * 5000)
+    until(lambda: sum(expect(console_store.admin.get("/system/metrics/history"), 200)["planes"]["data"]["writes"]) >= 2, "a sample", SAMPLE_SECONDS)
+    page.go("overview")
+    page.see("Latency of S3 requests")
+    charts = page.run("""async () => [...document.querySelectorAll(".chart > svg")].map((chart) => ({
+        name: chart.getAttribute("aria-label"), lines: [...chart.querySelectorAll(".line")].map((line) => line.getAttribute("d"))}))""")
+    assert [chart["name"].split(":")[0] for chart in charts] == ["S3 requests", "Latency of S3 requests", "Space in use"]
+    assert "Stored 5.0 kB" in charts[2]["name"]
+    first = charts[0]["lines"][0]
+    assert first.startswith("M") and float(first[1:].split()[0]) > 300, f"nothing before the server's start: {first}"
+    page.click("Figures as a table")
+    page.see("Received")
+    rows = page.run("async () => [...document.querySelectorAll('details tbody tr')].map((row) => row.innerText)")
+    found = expect(console_store.admin.get("/system/metrics/history"), 200)
+    assert 1 <= len(rows) <= len(found["time"])
+    page.choose("Period", "day")
+    page.see("p99")
+    assert page.run("async () => document.querySelector('select[aria-label=Period]').value") == "day"
+    page.see("cairn history --period hour")
+
+
+def test_refused_requests_are_grouped_and_explained(page: Page, console_store: Cairn):
+    """By client and reason, with counts, down to one request and its audit record."""
+    console_store.s3.create_bucket("guarded")
+    account = create_account(console_store, name="guarded-reader")
+    for _ in range(3):
+        response = account.s3.get("guarded", "k", headers=[("User-Agent", "backup-tool/2")])
+    page.go("refused")
+    page.see("backup-tool/2")
+    row = "tr => tr.innerText.includes('backup-tool/2')"
+    text = page.run(f"async () => [...document.querySelectorAll('main tbody tr')].find({row}).innerText")
+    assert "account:guarded-reader" in text and "AccessDenied" in text and "Attach a policy to account:guarded-reader" in text and "\t3\t" in text
+    page.run(f"async () => [...document.querySelectorAll('main tbody tr')].find({row}).querySelector('button').click()")
+    page.click(response.get("x-amz-request-id"))
+    page.see("no policy of the account allows s3:GetObject on bucket:guarded/*")
+    page.see(f"cairn explain {response.get('x-amz-request-id')}")
+    page.click("Look for it in the audit trail")
+    page.see("account:guarded-reader")
+    assert response.get("x-amz-request-id") in page.text()
+
+
+def test_unknown_refused_request_is_explained(page: Page):
+    """The field takes any id."""
+    page.go("refused")
+    page.fill("Request id", "0000000000000000")
+    page.press("Enter")
+    page.see("only the last ones since the start are kept")
+    page.refusals_are_expected()
+
+
+def test_administrator_ends_a_session(page: Page, console_store: Cairn):
+    """In the view of tokens; the own session is marked."""
+    other = signed_in(console_store, create_token(console_store, "storage_admin", name="someone")["token"])
+    page.go("tokens")
+    page.see("token:someone")
+    page.see("this one")
+    page.run("async () => [...document.querySelectorAll('main tbody tr')].find(tr => tr.innerText.includes('token:someone')).querySelector('button.danger').click()")
+    page.see("signed out at once")
+    page.click("End session")
+    page.gone("token:someone")
+    assert not other.is_signed_in()
+
+
+def test_auditor_sees_the_own_sessions_and_ends_this_one(page: Page, console_store: Cairn):
+    """From the line of the account. Refused requests are there, tokens are not."""
+    token = create_token(console_store, "auditor", name="reader of logs")
+    elsewhere = signed_in(console_store, token["token"])
+    try:
+        page.sign_in(token["token"])
+        assert not page.has("Tokens") and page.has("Refused requests")
+        page.click("token:reader of logs")
+        page.settled()
+        assert page.run("async () => document.querySelectorAll('main tbody tr').length") == 2
+        page.run("async () => [...document.querySelectorAll('main tbody tr')].find(tr => !tr.innerText.includes('this one')).querySelector('button.danger').click()")
+        page.see("signed out at once")
+        page.click("End session")
+        page.wait("async () => document.querySelectorAll('main tbody tr').length === 1")
+        assert not elsewhere.is_signed_in()
+        page.click("End session")
+        page.see("You will be signed out here.")
+        page.click("End session")
+        page.wait("async () => document.querySelector('.login')", what="the login")
+    finally:
+        page.sign_in(console_store.secrets.system_token)
+
+
+def test_storage_administrator_has_charts_but_no_refused_requests(page: Page, console_store: Cairn):
+    """The roles are those of the API."""
+    try:
+        page.sign_in(create_token(console_store, "storage_admin")["token"])
+        page.see("Latency of S3 requests")
+        assert not page.has("Refused requests") and not page.has("Audit")
+    finally:
+        page.sign_in(console_store.secrets.system_token)

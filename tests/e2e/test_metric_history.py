@@ -1,0 +1,74 @@
+"""The server's own figures over time: requests, latency and space of the last hour and day."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from harness.cli import Cli
+from harness.management import expect, expect_refusal
+from harness.page import until
+from harness.server import Cairn
+
+SAMPLE_SECONDS = 25
+
+
+@pytest.fixture(scope="module")
+def counted(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """A server that has had some requests."""
+    store = make_module_store().start()
+    store.s3.create_bucket("photos")
+    store.s3.put("photos", "a", b"x" * 1000)
+    for _ in range(5):
+        store.s3.get("photos", "a")
+        store.s3.list("photos")
+    store.s3.get("photos", "missing")
+    return store
+
+
+def history(store: Cairn, period: str = "hour") -> dict:
+    """Returns the history of a period."""
+    return expect(store.admin.get("/system/metrics/history", params={"period": period}), 200)
+
+
+def test_requests_are_in_the_history(counted: Cairn):
+    """Every request is in exactly one interval."""
+    found = until(lambda: (now := history(counted))["time"] and sum(now["planes"]["data"]["reads"]) >= 6 and now, "a sample", SAMPLE_SECONDS)
+    data = found["planes"]["data"]
+    # The bucket was created and the object written; the missing object was a read.
+    assert [sum(data[name]) for name in ("reads", "writes", "lists", "client_errors", "server_errors")] == [6, 2, 5, 1, 0]
+    assert sum(data["bytes_in"]) == 1000 and sum(data["bytes_out"]) >= 5000
+    assert any(data["latency_p50"]) and all(p99 is None or p99 >= p50 for p50, p99 in zip(data["latency_p50"], data["latency_p99"], strict=True))
+    assert found["storage"]["physical_bytes"][-1] == found["storage"]["logical_bytes"][-1] == 1000
+    lists = [found["time"], found["seconds"], *(values for group in (*found["planes"].values(), found["storage"]) for values in group.values())]
+    assert len({len(values) for values in lists}) == 1, "one value for each interval"
+    assert sum(found["planes"]["management"]["reads"]) > 0
+    assert (found["period_seconds"], found["interval_seconds"]) == (3600, 10)
+
+
+def test_periods(counted: Cairn):
+    """The default is the hour. The day has intervals of a minute."""
+    assert expect(counted.admin.get("/system/metrics/history"), 200)["period"] == "hour"
+    day = history(counted, "day")
+    assert (day["period_seconds"], day["interval_seconds"]) == (86400, 60)
+    expect_refusal(counted.admin.get("/system/metrics/history?period=week"), 400, "INVALID_REQUEST")
+
+
+def test_command_line_shows_rows(counted: Cairn):
+    """A row for each interval, with the same figures."""
+    until(lambda: history(counted)["time"], "a sample", SAMPLE_SECONDS)
+    cli = Cli(counted.admin.address, counted.secrets.system_token)
+    heads = cli.text("history").splitlines()[0].split()
+    assert heads == ["TIME", "SECONDS", "READS", "WRITES", "LISTS", "4XX", "5XX", "P50", "P99", "STORED"]
+    assert cli.json("history", "--period", "day")["period"] == "day"
+    assert "expected hour or day" in cli.fails("history", "--period", "week", code=2)
+
+
+def test_a_restart_begins_a_new_history(make_module_store: Callable[..., Cairn]):
+    """There is nothing from before the start: a gap, not a line at zero."""
+    store = make_module_store().start()
+    before = history(store)["started_at"]
+    time.sleep(0.01)
+    store.restart()
+    found = history(store)
+    assert found["started_at"] > before and all(end > found["started_at"] for end in found["time"])
