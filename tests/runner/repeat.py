@@ -14,7 +14,7 @@ from runner.schedule import Result, Schedule, Step
 from runner.sections import UNIT_TESTS, pytest, unit_tests
 
 # More failures at once are not the machine's fault.
-REPEATED_MAX = 2
+REPEATED_MAX = 4
 ALONE = "alone"
 
 

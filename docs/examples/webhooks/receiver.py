@@ -29,7 +29,8 @@ class Receiver(BaseHTTPRequestHandler):
             return self.answer(401)
         if event["id"] not in handled:
             handled.add(event["id"])
-            print(event["type"], event["bucket"], event.get("object", ""), flush=True)
+            # One string, because deliveries arrive on several threads.
+            print(f"{event['type']} {event['bucket']} {event.get('object', '')}\n", end="", flush=True)
         return self.answer(204)
 
     def answer(self, status: int) -> None:
