@@ -19,7 +19,7 @@ from harness.server import Cairn
 
 VERSIONING = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
 BYPASS = [("x-amz-bypass-governance-retention", "true")]
-# A request of 1000 keys takes a few commits; single deletes take one each. Measured: 35 to 200 times as fast.
+# A request of 1000 keys takes a few commits; single deletes take one each. Most of these keys do not exist: 35 to 200 times as fast.
 SPEED_UP_MIN = 10
 
 
