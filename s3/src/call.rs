@@ -10,7 +10,7 @@ use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::Target;
 use cairn_engine::{Bucket, BucketSettings, Cause, Engine, Origin};
-use cairn_http1::RequestHead;
+use cairn_http1::{RequestHead, encode_path};
 use cairn_identity::{Authentication, Authenticator, Credentials, Principal};
 use cairn_model::{ObjectKey, Timestamp};
 use cairn_net::Request;
@@ -101,6 +101,18 @@ impl Call<'_> {
         }
         auth::authorize_bypass(&self.authentication.principal, self.target.bucket_text())?;
         Ok(true)
+    }
+
+    /// Returns the URL of an object, in the style of addressing that the request has.
+    pub(crate) fn location(&self, bucket: &str, key: &ObjectKey) -> String {
+        let host = self.head.header_str("host").unwrap_or_default();
+        let scheme = if self.request.is_secure { "https" } else { "http" };
+        let key = encode_path(key.as_bytes());
+        if self.target.is_virtual_hosted() {
+            format!("{scheme}://{host}/{key}")
+        } else {
+            format!("{scheme}://{host}/{bucket}/{key}")
+        }
     }
 
     /// Looks up the bucket that the request names.

@@ -252,6 +252,12 @@ impl S3Error {
         self.message() == OBJECT_LOCKED
     }
 
+    /// Adds what helps, for the operator.
+    pub(crate) fn advised(mut self, advice: &'static str) -> Self {
+        self.0.advice = Some(advice);
+        self
+    }
+
     /// Returns what helps, for the operator, if it is known here.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         self.0.advice

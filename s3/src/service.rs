@@ -18,14 +18,14 @@ use crate::request::fields::Fields;
 use crate::request::query::Query;
 use crate::request::target::{Resource, Target};
 use crate::request::unsupported_headers;
-use crate::request::virtual_hosts::ServerHosts;
+use crate::request::virtual_hosts::{HostBucket, ServerHosts};
 use crate::routing::{Route, route};
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method, RequestHead};
 use cairn_identity::{
     AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, PayloadDigest, Principal,
 };
-use cairn_model::Clock;
+use cairn_model::{Clock, Timestamp};
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
 use cairn_observe::{AuditLog, LoggedResource, Plane, RefusedRecorder, log_exchange, paths_are_logged};
 use cairn_sharing::PublicLinks;
@@ -47,7 +47,7 @@ pub struct S3Options {
     /// The time against which signatures are checked.
     pub clock: Arc<dyn Clock>,
     /// The server's host names: `server.base_hosts`, and the host of `server.s3_bind` as it was written. Ports are
-    /// ignored. A host with a label in front of one of them is virtual-hosted style and refused.
+    /// ignored. A host with labels in front of one of them is virtual-hosted style, which the mode `strict` refuses.
     pub base_hosts: Vec<String>,
     /// How much of S3 is implemented.
     pub compatibility: Compatibility,
@@ -78,6 +78,13 @@ pub struct S3Service {
 const POST_FORM_OPERATION: &str = "PostObject";
 const FORM_CONTENT_TYPE: &str = "multipart/form-data";
 
+const PATH_STYLE_ONLY: &str = "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
+                               (force_path_style, addressing_style = path).";
+const EXTENDED_VIRTUAL_HOSTS: &str =
+    "Set the client to path-style addressing, or set s3.compatibility = \"extended\" on the server.";
+const NO_BUCKET_BEFORE_ADDRESS: &str = "A bucket cannot be named in front of an IP address: set the client to path-style \
+                                        addressing, or use a name of server.base_hosts.";
+
 fn is_form(content_type: &str) -> bool {
     let kind = content_type.get(..FORM_CONTENT_TYPE.len());
     kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_CONTENT_TYPE))
@@ -102,6 +109,16 @@ impl Progress {
     fn route_pattern(&self) -> &'static str {
         self.target.as_ref().map_or("", |target| target.resource().pattern())
     }
+}
+
+/// What an authenticated client asks for.
+struct Asked<'a> {
+    route: Route,
+    target: &'a Target,
+    query: &'a Query<'a>,
+    fields: Fields<'a>,
+    authentication: &'a Authentication,
+    now: Timestamp,
 }
 
 impl S3Service {
@@ -150,11 +167,12 @@ impl S3Service {
         progress: &mut Progress,
     ) -> S3Result<Reply> {
         let head = &request.head;
-        let target = &*progress.target.insert(Target::parse(head.path())?);
+        let host_bucket = self.host_bucket(request);
+        let target = &*progress.target.insert(self.target_below(host_bucket, head.path())?);
         let query = Query::parse(head.query())?;
         let headers: Vec<(&str, &[u8])> = head.headers().collect();
         let fields = Fields::new(&headers, &query);
-        self.refuse_virtual_hosts(fields, request.local)?;
+        self.refuse_virtual_hosts(host_bucket)?;
 
         let route = route(self.compatibility, head.method(), target.resource(), &query, fields);
         progress.operation = route.operation_name();
@@ -177,6 +195,21 @@ impl S3Service {
             Err(error) => return Err(self.throttle_failure(request, error, progress).await),
         };
         progress.authentication = Some(authentication.clone());
+        let asked = Asked { route, target, query: &query, fields, authentication: &authentication, now };
+        self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
+    }
+
+    /// Checks what an authenticated client asks for, and carries it out. `is_failure_recorded` becomes true if the audit
+    /// record says that it failed.
+    async fn carry_out(
+        &self,
+        request: &Request,
+        body: &mut RequestBody<'_>,
+        asked: Asked<'_>,
+        is_failure_recorded: &mut bool,
+    ) -> S3Result<Reply> {
+        let Asked { route, target, query, fields, authentication, now } = asked;
+        let head = &request.head;
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
         self.check_supported(fields, head, &route, authentication.payload)?;
@@ -197,7 +230,7 @@ impl S3Service {
         }
         let may_bypass = implementation.accepts(Input::GovernanceBypass);
         let kind = RecordKind::of(operation.effect(), may_bypass, fields, self.audit.data_events());
-        let context = || AuditContext::new(&self.audit, request, Some(target), Some(&authentication), name);
+        let context = || AuditContext::new(&self.audit, request, Some(target), Some(authentication), name);
         let recording = Recording::begin(kind, context).await?;
         let call = Call {
             engine: &self.engine,
@@ -209,15 +242,15 @@ impl S3Service {
             operation: name,
             head,
             fields,
-            query: &query,
+            query,
             target,
-            authentication: &authentication,
+            authentication,
             now,
         };
         let answered = implementation.handler.answer(&call, body).await;
         if let Some(begun) = recording.take() {
             let outcome = answered.as_ref().map(|reply| &reply.head);
-            progress.is_failure_recorded = begun.end(outcome).await?;
+            *is_failure_recorded = begun.end(outcome).await?;
         }
         answered.map_err(|error| auth::hide_missing(&authentication.principal, target.bucket_text(), error))
     }
@@ -255,15 +288,46 @@ impl S3Service {
         error.into()
     }
 
-    fn refuse_virtual_hosts(&self, fields: Fields<'_>, local: SocketAddr) -> S3Result<()> {
-        let Some(host) = fields.text("host") else { return Ok(()) };
-        if self.server_hosts.is_virtual_hosted(host, local) {
-            return Err(S3Error::not_implemented(
-                "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
-                 (force_path_style, addressing_style = path).",
-            ));
+    /// Returns the bucket that the host names.
+    fn host_bucket<'r>(&self, request: &'r Request) -> Option<HostBucket<'r>> {
+        let host = request.head.header("host")?;
+        self.server_hosts.bucket_in(std::str::from_utf8(host).unwrap_or("\u{fffd}"), request.local)
+    }
+
+    /// Parses the bucket and key that host and path name.
+    ///
+    /// # Errors
+    /// `InvalidURI`.
+    fn target_below(&self, host_bucket: Option<HostBucket<'_>>, path: &str) -> S3Result<Target> {
+        match (self.compatibility, host_bucket) {
+            (Compatibility::Extended, Some(HostBucket::Named(bucket))) => {
+                Target::parse_virtual_hosted(bucket, path)
+            }
+            _ => Target::parse(path),
         }
-        Ok(())
+    }
+
+    /// Refuses hosts that name a bucket, unless [`Self::target_below`] takes them for that.
+    fn refuse_virtual_hosts(&self, host_bucket: Option<HostBucket<'_>>) -> S3Result<()> {
+        match (self.compatibility, host_bucket) {
+            (_, None) | (Compatibility::Extended, Some(HostBucket::Named(_))) => Ok(()),
+            (Compatibility::Strict, Some(HostBucket::Named(_))) => {
+                Err(S3Error::not_implemented(PATH_STYLE_ONLY).advised(EXTENDED_VIRTUAL_HOSTS))
+            }
+            (Compatibility::Strict, Some(HostBucket::OfAddress)) => {
+                Err(S3Error::not_implemented(PATH_STYLE_ONLY))
+            }
+            (Compatibility::Extended, Some(HostBucket::OfAddress)) => {
+                Err(S3Error::not_implemented(NO_BUCKET_BEFORE_ADDRESS))
+            }
+        }
+    }
+
+    /// Whether the request is for an embed. A key of a bucket that the host names may look like the path of one.
+    fn is_embed(&self, request: &Request) -> bool {
+        PublicLinks::is_embed_path(request.head.path())
+            && (self.compatibility == Compatibility::Strict
+                || !matches!(self.host_bucket(request), Some(HostBucket::Named(_))))
     }
 
     /// Audits denied requests and storage failures. A 404 is neither, even if it is hidden as 403.
@@ -309,8 +373,8 @@ impl S3Service {
 
 impl Service for S3Service {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
-        if PublicLinks::is_embed_path(request.head.path())
-            && let Some(links) = &self.links
+        if let Some(links) = &self.links
+            && self.is_embed(request)
         {
             let mut response = links.answer_embed(request).await;
             reply::write_common(&mut response.head, self.ids(&request.id));
@@ -318,9 +382,11 @@ impl Service for S3Service {
         }
         let mut progress = Progress::default();
         let result = self.answer(request, body, &mut progress).await;
+        let path = request.head.path();
+        let resource_path = progress.target.as_ref().map_or(path.into(), |target| target.resource_path(path));
         let context = RequestContext {
             method: Some(request.head.method()),
-            path: request.head.path(),
+            path: &resource_path,
             target: progress.target.as_ref(),
             route: progress.route_pattern(),
             operation: progress.counted_operation,
@@ -352,11 +418,11 @@ impl Service for S3Service {
     }
 
     fn completed(&self, exchange: &Exchange<'_>) {
-        let path = exchange.request.filter(|_| paths_are_logged()).map(|request| request.head.path());
         // The path of an embed is its token, a secret.
-        let path = path.filter(|path| !PublicLinks::is_embed_path(path));
+        let request = exchange.request.filter(|request| paths_are_logged() && !self.is_embed(request));
         // A path that cannot be decoded was refused, and names nothing.
-        let target = path.and_then(|path| Target::parse(path).ok());
+        let target_of = |request: &Request| self.target_below(self.host_bucket(request), request.head.path());
+        let target = request.and_then(|request| target_of(request).ok());
         let resource = target
             .as_ref()
             .map(|target| LoggedResource { bucket: target.bucket_text(), key: target.key_text() });

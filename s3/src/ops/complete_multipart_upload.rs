@@ -27,7 +27,6 @@ use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
     ObjectInfo, UploadChecksum,
 };
-use cairn_http1::encode_path;
 use cairn_model::{ObjectKey, UploadId};
 use cairn_net::RequestBody;
 use futures_lite::future::yield_now;
@@ -235,9 +234,7 @@ fn reply(
     let (name, object) = (bucket.name.as_str(), key.as_str());
     let mut xml = XmlWriter::with_capacity(1024);
     xml.open_root("CompleteMultipartUploadResult");
-    let host = call.fields.text("host").unwrap_or_default();
-    let scheme = if call.request.is_secure { "https" } else { "http" };
-    xml.text("Location", &format!("{scheme}://{host}/{name}/{}", encode_path(key.as_bytes())));
+    xml.text("Location", &call.location(name, key));
     xml.text("Bucket", name);
     xml.text("Key", object);
     xml.value("ETag", format_args!("&quot;{}&quot;", outcome.etag));

@@ -46,7 +46,7 @@ pub(crate) struct ResponseIds<'a> {
 pub(crate) struct RequestContext<'a> {
     /// `None` if the head could not be read.
     pub(crate) method: Option<&'a Method>,
-    /// The raw path, for the element `Resource`.
+    /// The raw path in path style, for the element `Resource`.
     pub(crate) path: &'a str,
     /// The decoded path, if it could be decoded.
     pub(crate) target: Option<&'a Target>,

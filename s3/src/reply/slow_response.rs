@@ -50,7 +50,7 @@ pub(crate) async fn respond(
     head.header("content-type", "application/xml");
     headers(&mut head);
     let context = ErrorContext {
-        path: call.head.path().to_owned(),
+        path: call.target.resource_path(call.head.path()).into_owned(),
         target: call.target.clone(),
         request_id: call.request.id.clone(),
         host_id: call.engine.store().id().to_hex(),

@@ -1,11 +1,12 @@
-//! Parses the path of a request into bucket and key: path-style addressing only.
+//! Parses the path of a request into bucket and key.
 //!
-//! `/` is the service, `/bucket` and `/bucket/` are the bucket, anything longer is an object. The bucket ends at the
+//! In virtual-hosted style, the host names the bucket and the path the key. In path style, `/` is the service, `/bucket` and `/bucket/` are the bucket, anything longer is an object. The bucket ends at the
 //! first `/` as sent, so `%2F` belongs to a key. The rest is decoded once and not normalized: `//`, `.` and `..` are
 //! ordinary text in a key. Names are validated later, after the client is authenticated.
 
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use cairn_model::{BucketName, InvalidObjectKey, ObjectKey};
+use std::borrow::Cow;
 use std::fmt;
 
 /// The kind of resource that a path names.
@@ -45,6 +46,8 @@ impl fmt::Display for Resource {
 pub(crate) struct Target {
     bucket: String,
     key: String,
+    /// Whether the host names the bucket.
+    is_virtual_hosted: bool,
 }
 
 impl Target {
@@ -55,13 +58,35 @@ impl Target {
     pub(crate) fn parse(raw_path: &str) -> S3Result<Self> {
         let path = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
         let (bucket, key) = path.split_once('/').unwrap_or((path, ""));
-        let decode = |text| cairn_http1::decode(text).map_err(|_| ErrorCode::InvalidURI);
-        Ok(Self { bucket: decode(bucket)?.into_owned(), key: decode(key)?.into_owned() })
+        Ok(Self { bucket: decode(bucket)?, key: decode(key)?, is_virtual_hosted: false })
+    }
+
+    /// Decodes a raw path below `bucket`, which the host names. Hosts ignore case, and names of buckets are in lower case.
+    ///
+    /// # Errors
+    /// `InvalidURI`, as for [`Self::parse`].
+    pub(crate) fn parse_virtual_hosted(bucket: &str, raw_path: &str) -> S3Result<Self> {
+        let key = raw_path.strip_prefix('/').ok_or(ErrorCode::InvalidURI)?;
+        Ok(Self { bucket: bucket.to_ascii_lowercase(), key: decode(key)?, is_virtual_hosted: true })
     }
 
     /// Creates a target from a decoded bucket and key.
     pub(crate) fn new(bucket: &str, key: &str) -> Self {
-        Self { bucket: bucket.to_owned(), key: key.to_owned() }
+        Self { bucket: bucket.to_owned(), key: key.to_owned(), is_virtual_hosted: false }
+    }
+
+    /// Whether the host names the bucket, and not the path.
+    pub(crate) fn is_virtual_hosted(&self) -> bool {
+        self.is_virtual_hosted
+    }
+
+    /// The resource as error documents name it: the raw path, in path style.
+    pub(crate) fn resource_path<'p>(&self, raw_path: &'p str) -> Cow<'p, str> {
+        if self.is_virtual_hosted {
+            Cow::Owned(format!("/{}{raw_path}", self.bucket))
+        } else {
+            Cow::Borrowed(raw_path)
+        }
     }
 
     /// The kind of resource that the path names.
@@ -110,6 +135,10 @@ impl Target {
     }
 }
 
+fn decode(text: &str) -> S3Result<String> {
+    Ok(cairn_http1::decode(text).map_err(|_| ErrorCode::InvalidURI)?.into_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::{Resource, Target};
@@ -133,6 +162,28 @@ mod tests {
         }
         assert_eq!(parsed("/photos/a%2Fb/../c//d%20e+f/"), ("photos".into(), "a/b/../c//d e+f/".into()));
         assert_eq!(parsed("/photos/%252F"), ("photos".into(), "%2F".into()));
+    }
+
+    #[test]
+    fn host_names_the_bucket_and_the_path_is_the_key() {
+        for (path, key, resource) in [
+            ("/", "", Resource::Bucket),
+            ("/a/b", "a/b", Resource::Object),
+            ("//a", "/a", Resource::Object),
+            ("/%2Fa%20b", "/a b", Resource::Object),
+            ("/photos/", "photos/", Resource::Object),
+        ] {
+            let target = Target::parse_virtual_hosted("Photos.2026", path).expect(path);
+            assert_eq!((target.bucket_text(), target.key_text()), ("photos.2026", key));
+            assert_eq!(target.resource(), resource, "{path}");
+            assert_eq!(target.resource_path(path), format!("/photos.2026{path}"));
+        }
+        assert_eq!(Target::parse("/b/%41").expect("parses").resource_path("/b/%41"), "/b/%41");
+        for path in ["", "a", "/%", "/%fe"] {
+            assert_eq!(Target::parse_virtual_hosted("b", path).expect_err(path).code(), "InvalidURI");
+        }
+        let named = Target::parse_virtual_hosted("a_b", "/k").expect("parses");
+        assert_eq!(named.bucket().expect_err("invalid").code(), "InvalidBucketName");
     }
 
     #[test]

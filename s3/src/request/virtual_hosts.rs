@@ -1,12 +1,12 @@
 //! Detects virtual-hosted-style requests: `Host` headers with a bucket in front of one of the server's names.
 //!
-//! Virtual-hosted addressing is not implemented and must be refused. If it were taken for path style, a request for
-//! `bucket.localhost/key` would create or delete a bucket that is named like the key. The server's names are the
-//! configured ones, the address that the listener is bound to, the address that the client connected to, and
-//! `localhost` for connections over loopback. Any other host is accepted, because there may be any number of proxies
-//! and aliases.
+//! Source: "Virtual hosting of general purpose buckets" (AWS). The mode `strict` refuses such a request. If it were taken
+//! for path style, a request for `bucket.localhost/key` would create or delete a bucket that is named like the key. The
+//! server's names are the configured ones, the address that the listener is bound to, the address that the client connected
+//! to, and `localhost` for connections over loopback. Any other host is accepted as path style, because there may be any
+//! number of proxies and aliases.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The name of every host for itself (RFC 6761 section 6.3).
 const LOOPBACK_NAME: &str = "localhost";
@@ -25,25 +25,45 @@ impl ServerHosts {
         Self(hosts)
     }
 
-    /// Whether `host`, the value of a `Host` header on a connection to `local`, has a label in front of a name of this
-    /// server. A host that is itself a name of this server is never virtual-hosted, even if it ends with a shorter one.
-    pub(crate) fn is_virtual_hosted(&self, host: &str, local: SocketAddr) -> bool {
+    /// Returns the labels in front of a name of this server in `host`, the value of a `Host` header on a connection to
+    /// `local`. `None`: the host names no bucket, and the request is path style. A host that is itself a name of this server
+    /// has none, even if it ends with a shorter one. Among several names that the host ends with, the longest counts.
+    pub(crate) fn bucket_in<'h>(&self, host: &'h str, local: SocketAddr) -> Option<HostBucket<'h>> {
         let name = name_of(host);
         if self.0.iter().any(|own| own.eq_ignore_ascii_case(name)) {
-            return false;
+            return None;
         }
         let local = local.ip().to_canonical();
         // Only these hosts can end with an address. Formatting it is skipped for the others.
         let may_name_an_address = name.ends_with(|last: char| last.is_ascii_digit() || last == ']');
-        self.0.iter().any(|own| has_label_in_front(name, own))
-            || (local.is_loopback() && has_label_in_front(name, LOOPBACK_NAME))
-            || (may_name_an_address && has_label_in_front(name, &host_of(local)))
+        if may_name_an_address && labels_in_front(name, &host_of(local)).is_some() {
+            return Some(HostBucket::OfAddress);
+        }
+        let of_names = self.0.iter().filter_map(|own| labels_in_front(name, own));
+        let of_loopback = labels_in_front(name, LOOPBACK_NAME).filter(|_| local.is_loopback());
+        let labels = of_names.chain(of_loopback).min_by_key(|labels| labels.len())?;
+        let is_of_address = name[labels.len() + 1..].parse::<Ipv4Addr>().is_ok() || name.ends_with(']');
+        Some(if is_of_address { HostBucket::OfAddress } else { HostBucket::Named(labels) })
     }
 }
 
-fn has_label_in_front(name: &str, own: &str) -> bool {
-    let Some(at) = name.len().checked_sub(own.len()) else { return false };
-    at > 1 && name.as_bytes()[at - 1] == b'.' && name.as_bytes()[at..].eq_ignore_ascii_case(own.as_bytes())
+/// What a host has in front of a name of this server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum HostBucket<'h> {
+    /// The name of a bucket, as sent and not validated.
+    Named(&'h str),
+    /// Something in front of an address, which has no names below it.
+    OfAddress,
+}
+
+/// Returns the labels in front of `own`, without the dot.
+fn labels_in_front<'h>(name: &'h str, own: &str) -> Option<&'h str> {
+    let at = name.len().checked_sub(own.len())?;
+    let ends_with_own = at > 1
+        && name.as_bytes()[at - 1] == b'.'
+        && name.as_bytes()[at..].eq_ignore_ascii_case(own.as_bytes());
+    // The dot is one byte, so what is in front of it ends at the boundary of a character.
+    ends_with_own.then(|| &name[..at - 1])
 }
 
 /// Removes the port, and the trailing dot of an absolute name: for resolvers and clients both forms are the same host.
@@ -65,11 +85,41 @@ fn host_of(address: IpAddr) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::ServerHosts;
+    use super::{HostBucket, ServerHosts};
+    use std::net::SocketAddr;
 
     fn own(configured: &[&str], bound: &str) -> ServerHosts {
         let configured = configured.iter().map(|host| (*host).to_owned()).collect();
         ServerHosts::new(configured, bound.parse().expect("an address"))
+    }
+
+    impl ServerHosts {
+        fn is_virtual_hosted(&self, host: &str, local: SocketAddr) -> bool {
+            self.bucket_in(host, local).is_some()
+        }
+    }
+
+    #[test]
+    fn bucket_is_what_is_in_front_of_the_longest_name() {
+        let hosts = own(&["example.org", "s3.example.org", "192.0.2.7"], "[::]:7600");
+        let local = "127.0.0.1:7600".parse().expect("an address");
+        for (host, bucket) in [
+            ("photos.s3.example.org", "photos"),
+            ("a.b.s3.example.org:7600", "a.b"),
+            ("Photos.S3.Example.org.", "Photos"),
+            ("photos.example.org", "photos"),
+            ("a.s4.example.org", "a.s4"),
+            ("photos.localhost:7600", "photos"),
+            ("..s3.example.org", "."),
+            ("\u{e4}.example.org", "\u{e4}"),
+        ] {
+            assert_eq!(hosts.bucket_in(host, local), Some(HostBucket::Named(bucket)), "{host}");
+        }
+        for host in ["b.127.0.0.1:7600", "b.192.0.2.7"] {
+            assert_eq!(hosts.bucket_in(host, local), Some(HostBucket::OfAddress), "{host}");
+        }
+        let local = "[::1]:7600".parse().expect("an address");
+        assert_eq!(hosts.bucket_in("b.[::1]:7600", local), Some(HostBucket::OfAddress));
     }
 
     #[test]

@@ -57,7 +57,7 @@ keys! {
      configured, the number of executors and the number of slices of a new store.";
     BASE_HOSTS: "server.base_hosts", None, Kind::HostNames, Some(""),
      "Host names of the data plane. A request whose host is a bucket name followed by one of them is virtual-hosted style, \
-     which is not implemented: it is refused.";
+     which only `s3.compatibility = \"extended\"` implements.";
     TRUSTED_PROXIES: "server.trusted_proxies", None, Kind::Networks, Some(""),
      "Proxies that are trusted to report the addresses of their clients. The audit trail, the request log and the throttling \
      of wrong credentials use these addresses. Reports of all other peers are ignored. See docs/proxies.md.";
