@@ -26,6 +26,8 @@ pub struct Capabilities {
     pub console: bool,
     /// Whether the root credential may be used for S3.
     pub root_s3: bool,
+    /// How much of S3 is implemented: the word for `s3.compatibility`.
+    pub s3_compatibility: &'static str,
 }
 
 /// What the management plane of one executor works with.

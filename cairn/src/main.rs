@@ -6,6 +6,7 @@
 
 mod client;
 mod commands;
+mod doctor;
 mod document;
 mod environment;
 mod failure;

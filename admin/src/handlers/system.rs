@@ -73,6 +73,7 @@ struct SystemInfo {
     name: &'static str,
     version: &'static str,
     status: &'static str,
+    s3_compatibility: &'static str,
     capabilities: CapabilitiesBody,
 }
 
@@ -110,6 +111,7 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
         name: "cairn",
         version: env!("CARGO_PKG_VERSION"),
         status: status_text(all_ready(&subsystems)),
+        s3_compatibility: call.context.capabilities.s3_compatibility,
         capabilities: CapabilitiesBody::new(call.context.capabilities, call.context.sharing.is_some()),
     };
     Reply::json(StatusCode::OK, &info)

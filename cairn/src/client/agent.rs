@@ -19,10 +19,17 @@ const IDLE_MAX: Duration = Duration::from_millis(500);
 /// Maximum number of idle connections: one for each request of a command that sends several at a time.
 const CONNECTIONS_MAX: usize = 8;
 
-/// Returns the configured HTTP client.
+/// Returns the configured HTTP client. It trusts the certificate authorities of the environment or of the host.
 pub(crate) fn agent() -> Result<Agent, Failure> {
-    let roots = match std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty()) {
-        Some(path) => RootCerts::from(authorities(Path::new(&path))?),
+    let path = std::env::var_os(CA_VARIABLE).filter(|path| !path.is_empty());
+    agent_trusting(path.as_deref().map(|path| (CA_VARIABLE, Path::new(path))))
+}
+
+/// Returns the configured HTTP client. It trusts the certificate authorities of a PEM file, or else those of the host. The
+/// file comes with the name of the setting that it is from, for messages.
+pub(crate) fn agent_trusting(file: Option<(&str, &Path)>) -> Result<Agent, Failure> {
+    let roots = match file {
+        Some((setting, path)) => RootCerts::from(authorities(setting, path)?),
         None => RootCerts::PlatformVerifier,
     };
     let tls = TlsConfig::builder()
@@ -46,12 +53,9 @@ pub(crate) fn agent() -> Result<Agent, Failure> {
 }
 
 /// Reads the certificates of a file, which must contain at least one.
-fn authorities(path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
+fn authorities(setting: &str, path: &Path) -> Result<Vec<Certificate<'static>>, Failure> {
     let refused = |why: String| {
-        Failure::WrongUsage(format!(
-            "{CA_VARIABLE}: {} contains no usable certificates: {why}",
-            path.display()
-        ))
+        Failure::WrongUsage(format!("{setting}: {} contains no usable certificates: {why}", path.display()))
     };
     let text = std::fs::read(path).map_err(|error| refused(error.to_string()))?;
     let found: Result<Vec<_>, _> = parse_pem(&text)

@@ -22,11 +22,12 @@ use crate::moment::now_millis;
 use crate::output;
 use crate::output::table::{self, Columns};
 use crate::terminal;
-use transport_error::{has_unknown_issuer, is_about_trust, is_without_tls, was_not_sent};
+use transport_error::{has_unknown_issuer, is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
-pub(crate) use agent::agent;
+pub(crate) use agent::{agent, agent_trusting};
 pub(crate) use request::{Request, Response};
+pub(crate) use transport_error::{TrustFailure, has_no_address, trust_failure, was_not_sent};
 
 /// Advice on how to get a token.
 const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \

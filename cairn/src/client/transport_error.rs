@@ -11,6 +11,40 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
     }
 }
 
+/// What is wrong with the server's TLS.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TrustFailure {
+    /// It does not speak TLS.
+    WithoutTls,
+    /// No trusted authority signed the certificate.
+    UnknownIssuer,
+    /// The certificate has expired.
+    Expired,
+    /// The certificate is not valid yet.
+    NotYetValid,
+    /// The certificate is for other names.
+    WrongName,
+    /// The certificate was not accepted for another reason.
+    Other,
+}
+
+/// Returns what is wrong with the server's TLS, if that is the error.
+pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
+    use rustls::CertificateError as Certificate;
+    if is_without_tls(error) {
+        return Some(TrustFailure::WithoutTls);
+    }
+    let Some(rustls::Error::InvalidCertificate(found)) = tls_error(error) else { return None };
+    Some(match found {
+        // An authority of the same name, but with another key, leads to a bad signature.
+        Certificate::UnknownIssuer | Certificate::BadSignature => TrustFailure::UnknownIssuer,
+        Certificate::Expired | Certificate::ExpiredContext { .. } => TrustFailure::Expired,
+        Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => TrustFailure::NotYetValid,
+        Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => TrustFailure::WrongName,
+        _ => TrustFailure::Other,
+    })
+}
+
 /// Returns whether the server's certificate was not accepted.
 pub(super) fn is_about_trust(error: &Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
@@ -29,14 +63,24 @@ pub(super) fn is_without_tls(error: &Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidMessage(_)))
 }
 
+/// Returns whether the name of the server has no address.
+pub(crate) fn has_no_address(error: &Error) -> bool {
+    match error {
+        Error::HostNotFound => true,
+        // The standard library has no kind for errors of getaddrinfo(3).
+        Error::Io(error) => error.to_string().contains("failed to lookup address"),
+        _ => false,
+    }
+}
+
 /// Returns whether the error occurred before the request was sent.
-pub(super) fn was_not_sent(error: &Error) -> bool {
+pub(crate) fn was_not_sent(error: &Error) -> bool {
     use std::io::ErrorKind::{ConnectionRefused, HostUnreachable, NetworkUnreachable};
-    if is_about_trust(error) || is_without_tls(error) {
+    if is_about_trust(error) || is_without_tls(error) || has_no_address(error) {
         return true;
     }
     match error {
-        Error::HostNotFound | Error::ConnectionFailed | Error::BadUri(_) => true,
+        Error::ConnectionFailed | Error::BadUri(_) => true,
         Error::Timeout(Timeout::Connect | Timeout::Resolve) => true,
         Error::Io(error) => matches!(error.kind(), ConnectionRefused | HostUnreachable | NetworkUnreachable),
         _ => false,

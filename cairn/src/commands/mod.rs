@@ -8,6 +8,7 @@ mod bucket;
 mod check;
 mod completions;
 mod config;
+mod doctor;
 mod event;
 mod history;
 mod lifecycle;
@@ -38,6 +39,7 @@ use bucket::Bucket;
 use check::Check;
 use completions::Completions;
 use config::Config;
+use doctor::Doctor;
 use event::Event;
 use history::History;
 use lifecycle::Lifecycle;
@@ -60,8 +62,8 @@ use webhook::Webhook;
 #[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(
     help_triggers("-h", "--help", "help"),
-    note = "All commands except serve, check, config, storage compact, verify proof,
-completions and man use the management plane of a running server, with the token
+    note = "All commands except serve, check, config, doctor, storage compact, verify
+proof, completions and man use the management plane of a running server, with the token
 in SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found problems"),
     error_code(2, "wrong usage"),
@@ -82,6 +84,7 @@ pub(crate) enum Command {
     Serve(Serve),
     Check(Check),
     Config(Config),
+    Doctor(Doctor),
     Status(Status),
     History(History),
     Bucket(Bucket),
@@ -110,6 +113,7 @@ impl Command {
             Self::Serve(command) => command.run(),
             Self::Check(command) => command.run(),
             Self::Config(noun) => noun.run(),
+            Self::Doctor(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::History(command) => command.run(),
             Self::Bucket(noun) => noun.run(),

@@ -61,6 +61,7 @@ fn readiness_text(readiness: &Value) -> String {
 
 fn info_text(info: &Value) -> String {
     let mut rows: Vec<_> = ["name", "version"].map(|name| (name.to_owned(), text(&info[name]))).into();
+    rows.push(("S3 mode".to_owned(), text(&info["s3_compatibility"])));
     rows.push(("capabilities".to_owned(), String::new()));
     rows.extend(indented(&info["capabilities"]));
     labelled(&rows)
@@ -86,10 +87,10 @@ mod tests {
         assert_eq!(text, "status: not ready\nreason: too new\n");
         let body = json!({"status": "ready", "notices": {"disk": "nearly\u{1b} full"}});
         assert_eq!(readiness_text(&body), "status: ready\nnotice: disk: nearly full\n");
-        let info = json!({"name": "cairn", "version": "1.2.3", "capabilities": {"versioning": false}});
+        let info = json!({"name": "cairn", "version": "1.2.3", "s3_compatibility": "strict", "capabilities": {"versioning": false}});
         assert_eq!(
             info_text(&info),
-            "name:         cairn\nversion:      1.2.3\ncapabilities:\n  versioning: no\n"
+            "name:         cairn\nversion:      1.2.3\nS3 mode:      strict\ncapabilities:\n  versioning: no\n"
         );
     }
 }

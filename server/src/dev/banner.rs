@@ -2,8 +2,8 @@
 //!
 //! The commands need no files but those that they create in a temporary folder, and can be pasted again after a restart.
 //!
-//! Its client settings match what the server implements: path-style addressing, and checksums only when required, because
-//! trailing checksums are not implemented.
+//! Its client settings match what the server implements: path-style addressing, and in the mode `strict` checksums only when
+//! required, because it does not implement trailing checksums.
 
 use std::fmt::Write;
 use std::net::SocketAddr;
@@ -11,6 +11,8 @@ use std::path::Path;
 
 use super::program;
 use super::quote::{python_string, shell_word};
+use cairn_s3::Compatibility;
+
 use crate::addresses::Addresses;
 use crate::config::{Key, Settings, keys};
 
@@ -26,6 +28,8 @@ struct Facts {
     token: String,
     /// The command that runs this program.
     cairn: String,
+    /// Whether clients need settings for what only the mode `extended` implements.
+    is_strict: bool,
 }
 
 /// Returns the text of the banner.
@@ -40,6 +44,7 @@ pub(crate) fn write(settings: &Settings, addresses: Addresses) -> String {
         secret_key: auth.root_secret_key.expose().to_owned(),
         token: auth.management_system_token.expose().to_owned(),
         cairn: program::shell_command(),
+        is_strict: settings.compatibility == Compatibility::Strict,
     };
     let trust = settings.dev_authority.as_deref().map_or_else(String::new, trust);
     let texts = [
@@ -127,6 +132,16 @@ fn command_lines(facts: &Facts) -> String {
     let Facts { data, management, cairn, .. } = facts;
     let (access_key, secret_key) = (shell_word(&facts.access_key), shell_word(&facts.secret_key));
     let token = shell_word(&facts.token);
+    let (checksums, old_rclone, copies) = if facts.is_strict {
+        (
+            "export AWS_REQUEST_CHECKSUM_CALCULATION=when_required\n\
+             export AWS_RESPONSE_CHECKSUM_VALIDATION=when_required\n",
+            " (newer than 1.60: older versions always send an ACL, and ACLs are not implemented)",
+            " RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G",
+        )
+    } else {
+        ("", "", "")
+    };
     format!(
         r#"
 Environment variables for the AWS CLI, s5cmd and SDKs:
@@ -136,9 +151,7 @@ export AWS_SECRET_ACCESS_KEY={secret_key}
 export AWS_REGION=us-east-1
 export AWS_ENDPOINT_URL={data}
 export S3_ENDPOINT_URL={data}
-export AWS_REQUEST_CHECKSUM_CALCULATION=when_required
-export AWS_RESPONSE_CHECKSUM_VALIDATION=when_required
-
+{checksums}
 A bucket, and files to try the clients with, in a temporary folder:
 
 export SERVICE_MANAGEMENT_TOKEN={token}
@@ -160,12 +173,12 @@ s5cmd:
 s5cmd cp "$cairn_try/folder/" s3://demo/folder/
 s5cmd cp 's3://demo/folder/*' "$cairn_try/copy/"
 
-rclone (newer than 1.60: older versions always send an ACL, and ACLs are not implemented):
+rclone{old_rclone}:
 
 export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CONFIG_CAIRN_ENDPOINT={data}
 export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET_ACCESS_KEY={secret_key}
 export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
-export RCLONE_CONFIG_CAIRN_LIST_VERSION=2 RCLONE_CONFIG_CAIRN_COPY_CUTOFF=5G
+export RCLONE_CONFIG_CAIRN_LIST_VERSION=2{copies}
 rclone copy "$cairn_try/folder" cairn:demo/folder
 "#
     )
@@ -174,6 +187,12 @@ rclone copy "$cairn_try/folder" cairn:demo/folder
 /// A program that presigns URLs. The shell expands nothing in it, because the delimiter is quoted.
 fn boto3(facts: &Facts) -> String {
     let data = &facts.data;
+    let checksums = if facts.is_strict {
+        r#",
+                  request_checksum_calculation="when_required", response_checksum_validation="when_required""#
+    } else {
+        ""
+    };
     let (access_key, secret_key) = (python_string(&facts.access_key), python_string(&facts.secret_key));
     format!(
         r#"
@@ -185,8 +204,7 @@ import boto3
 from botocore.config import Config
 s3 = boto3.client("s3", endpoint_url="{data}", region_name="us-east-1",
     aws_access_key_id={access_key}, aws_secret_access_key={secret_key},
-    config=Config(signature_version="s3v4", s3={{"addressing_style": "path"}},
-                  request_checksum_calculation="when_required", response_checksum_validation="when_required"))
+    config=Config(signature_version="s3v4", s3={{"addressing_style": "path"}}{checksums}))
 print(s3.generate_presigned_url("get_object", Params={{"Bucket": sys.argv[1], "Key": sys.argv[2]}}, ExpiresIn=600))
 END
 curl -o "$cairn_try/hello.copy" "$(python3 "$cairn_try/presign.py" demo hello.txt)"
@@ -199,10 +217,14 @@ rm -r "$cairn_try"
 }
 
 fn state(facts: &Facts) -> String {
-    let Facts { management, cairn, .. } = facts;
+    let Facts { data, management, cairn, .. } = facts;
     let authorization = shell_word(&format!("Authorization: Bearer {}", facts.token));
     format!(
         r"
+The settings of another client (aws-cli, go, javascript, rclone, restic, …), and whether everything works:
+
+{cairn} doctor boto3 --endpoint {data}
+
 State of the service:
 
 {cairn} status --endpoint {management}
@@ -259,6 +281,18 @@ mod tests {
         assert!(text.contains(&format!("\nexport SERVICE_MANAGEMENT_TOKEN={}\n", shell_word(TOKEN))));
         assert!(text.contains(&shell_word(&format!("Authorization: Bearer {TOKEN}"))));
         assert!(text.contains("\n  console     http://127.0.0.1:7602\n"), "{text}");
+    }
+
+    /// Settings for checksums were printed in the mode that takes every client at its defaults.
+    #[test]
+    fn only_the_strict_mode_has_settings_for_what_it_does_not_implement() {
+        let strict = guide(&settings());
+        let extended = guide(&Settings { compatibility: Compatibility::Extended, ..settings() });
+        for setting in ["WHEN_REQUIRED", "COPY_CUTOFF", "ACL"] {
+            assert!(strict.to_uppercase().contains(setting), "{setting}: {strict}");
+            assert!(!extended.to_uppercase().contains(setting), "{setting}: {extended}");
+        }
+        assert!(strict.contains(" doctor boto3 --endpoint http://127.0.0.1:7600\n"), "{strict}");
     }
 
     #[test]

@@ -239,6 +239,7 @@ fn management_service(
             events: shared.settings.events.enabled,
             console: shared.settings.server.console_bind.is_some() && shared.settings.console.admin_enabled,
             root_s3: shared.settings.auth.root_s3_enabled,
+            s3_compatibility: shared.settings.compatibility.name(),
         },
         drain: shared.shutdown.data.clone(),
     };

@@ -1,0 +1,277 @@
+//! The settings that each client needs for a server, from `clients.json`.
+//!
+//! An entry of the file has a name, a title, other names, blocks of lines to paste, and notes. A block, line or note may
+//! have conditions (`when`), which must all hold: `strict`, `extended`, `http`, `tls`, `ca` (a certificate authority of
+//! one's own). Names in braces are replaced.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use cairn_server::config::{EDITS_MAX, closest};
+use serde_json::{Value, json};
+
+use super::endpoint::Endpoint;
+
+const DATA: &str = include_str!("clients.json");
+
+/// The mode of a server, `s3.compatibility`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// Answers 501 to what only the mode `extended` implements.
+    Strict,
+    /// Implements what clients use by default.
+    Extended,
+}
+
+impl Mode {
+    /// The word for it in the configuration.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Extended => "extended",
+        }
+    }
+
+    /// Parses the word of the configuration.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Self::Strict, Self::Extended].into_iter().find(|mode| mode.name() == name)
+    }
+}
+
+/// What settings depend on.
+pub(crate) struct Facts<'a> {
+    pub(crate) endpoint: &'a Endpoint,
+    /// If it is not known, the settings for `strict` are shown: they work in both modes.
+    pub(crate) mode: Option<Mode>,
+    pub(crate) region: &'a str,
+    /// The certificate authority that clients must trust, unless the host does.
+    pub(crate) authority: Option<PathBuf>,
+}
+
+impl Facts<'_> {
+    fn holds(&self, condition: &Value) -> bool {
+        let is_strict = self.mode.unwrap_or(Mode::Strict) == Mode::Strict;
+        match condition.as_str() {
+            Some("strict") => is_strict,
+            Some("extended") => !is_strict,
+            Some("tls") => self.endpoint.has_tls(),
+            Some("http") => !self.endpoint.has_tls(),
+            Some("ca") => self.authority.is_some(),
+            _ => panic!("a condition of clients.json is unknown: {condition}"),
+        }
+    }
+
+    fn applies(&self, item: &Value) -> bool {
+        item["when"].as_array().is_none_or(|all| all.iter().all(|condition| self.holds(condition)))
+    }
+
+    fn filled(&self, text: &str) -> String {
+        let Endpoint { scheme, host, port } = self.endpoint;
+        let (secure, secure_in_python) =
+            if self.endpoint.has_tls() { ("true", "True") } else { ("false", "False") };
+        let authority = self.authority.as_ref().map(|path| path.to_string_lossy()).unwrap_or_default();
+        text.replace("{endpoint}", &self.endpoint.url())
+            .replace("{authority}", &self.endpoint.authority())
+            .replace("{scheme}", scheme)
+            .replace("{host}", host)
+            .replace("{port}", &port.to_string())
+            .replace("{region}", self.region)
+            .replace("{secure}", secure)
+            .replace("{Secure}", secure_in_python)
+            .replace("{ca}", &authority)
+    }
+}
+
+/// A client of the file.
+#[derive(Clone, Copy)]
+pub(crate) struct Client(&'static Value);
+
+fn all() -> &'static [Value] {
+    static PARSED: OnceLock<Value> = OnceLock::new();
+    let parsed =
+        PARSED.get_or_init(|| serde_json::from_str(DATA).expect("clients.json is valid: a test reads it"));
+    parsed.as_array().expect("clients.json is a list").as_slice()
+}
+
+fn strings(list: &'static Value) -> impl Iterator<Item = &'static str> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The names of all clients.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    all().iter().map(|client| Client(client).name())
+}
+
+impl Client {
+    /// Finds a client by its name or another name of it.
+    ///
+    /// # Errors
+    /// A message with the most similar name, or with all names.
+    pub(crate) fn find(wanted: &str) -> Result<Self, String> {
+        let wanted = wanted.to_ascii_lowercase();
+        let is_it = |client: &&'static Value| client["name"] == wanted.as_str() || has_alias(client, &wanted);
+        if let Some(found) = all().iter().find(is_it) {
+            return Ok(Self(found));
+        }
+        let known = all().iter().flat_map(|client| strings(&client["aliases"]).chain([Self(client).name()]));
+        let list = names().collect::<Vec<_>>().join(", ");
+        Err(match closest(&wanted, known.map(str::to_owned), EDITS_MAX) {
+            Some(meant) => {
+                format!("no settings are known for {wanted}; did you mean {meant}? The clients are {list}")
+            }
+            None => format!("no settings are known for {wanted}; the clients are {list}"),
+        })
+    }
+
+    /// The name on the command line.
+    pub(crate) fn name(self) -> &'static str {
+        self.0["name"].as_str().expect("every client of clients.json has a name")
+    }
+
+    /// The name for people.
+    pub(crate) fn title(self) -> &'static str {
+        self.0["title"].as_str().expect("every client of clients.json has a title")
+    }
+
+    /// The blocks to paste, each with its place.
+    pub(crate) fn settings(self, facts: &Facts<'_>) -> Vec<(String, String)> {
+        let blocks = self.0["settings"].as_array().into_iter().flatten().filter(|block| facts.applies(block));
+        blocks
+            .map(|block| {
+                let lines =
+                    block["lines"].as_array().into_iter().flatten().filter(|line| facts.applies(line));
+                let texts = lines.filter_map(|line| line.as_str().or_else(|| line["line"].as_str()));
+                let text: String = texts.map(|line| facts.filled(line) + "\n").collect();
+                (block["place"].as_str().unwrap_or_default().to_owned(), text)
+            })
+            .collect()
+    }
+
+    /// What else to know.
+    pub(crate) fn notes(self, facts: &Facts<'_>) -> Vec<String> {
+        let notes = self.0["notes"].as_array().into_iter().flatten().filter(|note| facts.applies(note));
+        notes.filter_map(|note| note["text"].as_str()).map(|text| facts.filled(text)).collect()
+    }
+
+    /// The settings as JSON.
+    pub(crate) fn json(self, facts: &Facts<'_>) -> Value {
+        let settings: Vec<Value> = self
+            .settings(facts)
+            .into_iter()
+            .map(|(place, text)| json!({"place": place, "text": text}))
+            .collect();
+        json!({"name": self.name(), "title": self.title(), "settings": settings, "notes": self.notes(facts)})
+    }
+}
+
+fn has_alias(client: &'static Value, wanted: &str) -> bool {
+    strings(&client["aliases"]).any(|alias| alias == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts<'a>(endpoint: &'a Endpoint, mode: Option<Mode>, has_authority: bool) -> Facts<'a> {
+        let authority = has_authority.then(|| PathBuf::from("/etc/ca.pem"));
+        Facts { endpoint, mode, region: "us-east-1", authority }
+    }
+
+    #[test]
+    fn every_client_has_complete_settings_for_every_server() {
+        let mut names_seen = std::collections::BTreeSet::new();
+        for client in all() {
+            let client = Client(client);
+            for name in strings(&client.0["aliases"]).chain([client.name()]) {
+                assert!(names_seen.insert(name), "{name} is the name of two clients");
+                assert_eq!(Client::find(name).map(Client::name), Ok(client.name()));
+            }
+            for url in ["http://s3.example.org:7600", "https://s3.example.org"] {
+                let endpoint: Endpoint = url.parse().expect("an address");
+                for mode in [Some(Mode::Strict), Some(Mode::Extended), None] {
+                    for has_authority in [false, true] {
+                        let facts = facts(&endpoint, mode, has_authority && endpoint.has_tls());
+                        let settings = client.settings(&facts);
+                        let texts: Vec<String> = settings
+                            .into_iter()
+                            .flat_map(|(place, text)| [place, text])
+                            .chain(client.notes(&facts))
+                            .collect();
+                        assert!(
+                            texts.len() >= 2 && texts.iter().all(|text| !text.is_empty()),
+                            "{}",
+                            client.name()
+                        );
+                        let whole = texts.concat();
+                        for name in [
+                            "{endpoint}",
+                            "{ca}",
+                            "{region}",
+                            "{authority}",
+                            "{host}",
+                            "{port}",
+                            "{scheme}",
+                            "{Secure}",
+                        ] {
+                            assert!(!whole.contains(name), "{}: {name}", client.name());
+                        }
+                        assert!(whole.contains("s3.example.org"), "{}", client.name());
+                        assert_eq!(
+                            facts.authority.is_some(),
+                            whole.contains("/etc/ca.pem"),
+                            "{}",
+                            client.name()
+                        );
+                    }
+                }
+            }
+        }
+        assert!(names_seen.len() > 40);
+    }
+
+    /// Checksum settings are only shown where the mode needs them.
+    #[test]
+    fn the_extended_mode_needs_no_setting_for_checksums() {
+        let endpoint: Endpoint = "https://s3.example.org".parse().expect("an address");
+        for client in all() {
+            let shown = |mode| {
+                let facts = facts(&endpoint, Some(mode), false);
+                Client(client).settings(&facts).concat_texts().to_lowercase()
+            };
+            let name = Client(client).name();
+            for word in ["required", "threshold", "disable_bulk", "norename", "chunkedencoding"] {
+                assert!(!shown(Mode::Extended).contains(word), "{name}: {word}");
+            }
+            if ["aws-cli", "boto3", "javascript", "go", "java", "rust", "barman"].contains(&name) {
+                assert!(shown(Mode::Strict).contains("required"), "{name}");
+            }
+        }
+    }
+
+    trait Texts {
+        fn concat_texts(self) -> String;
+    }
+
+    impl Texts for Vec<(String, String)> {
+        fn concat_texts(self) -> String {
+            self.into_iter().map(|(_, text)| text).collect()
+        }
+    }
+
+    #[test]
+    fn an_unknown_client_is_answered_with_the_most_similar_one() {
+        let said = Client::find("rclnoe").map(Client::name).expect_err("unknown");
+        assert!(said.contains("did you mean rclone?"), "{said}");
+        let said = Client::find("something-else").map(Client::name).expect_err("unknown");
+        assert!(said.contains("aws-cli, boto3,"), "{said}");
+        assert_eq!(Client::find("Terraform").map(Client::name), Ok("opentofu"));
+    }
+
+    #[test]
+    fn the_documentation_names_every_client() {
+        let documentation = include_str!("../../../docs/cli.md");
+        for name in names() {
+            assert!(documentation.contains(&format!("`{name}`")), "docs/cli.md does not name {name}");
+        }
+    }
+}
