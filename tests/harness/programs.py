@@ -11,3 +11,12 @@ SDK_PROGRAMS = {
 }
 WARP = os.environ.get("CAIRN_WARP", str(TOOLS / "warp"))
 MC = os.environ.get("CAIRN_MC", str(TOOLS / "mc"))
+JARS = REPOSITORY / "tests/.tools"
+# The programs of the compatibility matrix, which make one call for each line of JSON.
+MATRIX_PROGRAMS = {
+    "javascript": ["node", str(REPOSITORY / "tests/clients/javascript/calls.mjs")],
+    "go": [*SDK_PROGRAMS["go"], "calls"],
+    "java": ["java", "-cp", f"{JARS}/java:{JARS}/java/*", "Calls"],
+    "hadoop": ["java", "-cp", f"{JARS}/hadoop:{JARS}/hadoop/*", "HadoopCalls"],
+    "rust": [str(TOOLS / "rust-client")],
+}

@@ -17,12 +17,16 @@ VENV = ROOT / "tests/.venv"
 CLOCKS = "clocks"
 PROFILE = os.environ.get("CAIRN_TEST_PROFILE", "ci")
 SECTIONS = ("lint", "unit", "e2e", "packages", "damage", "crash", "power")
+# Sections that run only when they are named.
+FURTHER_SECTIONS = ("clients",)
 # Commands of Debian's packages, as COMMAND or COMMAND:PACKAGE.
 DEBIAN = {
     "e2e": ("chromium", "chromedriver:chromium-driver", "zsh", "fish", "mandoc", "nginx", "caddy", "haproxy", "restic", "openssl", "sslscan",
             "mkfs.btrfs:btrfs-progs", "php:php-cli"),
     "packages": ("systemd-nspawn:systemd-container", "dpkg-shlibdeps:dpkg-dev", "strip:binutils", "podman", "crun", "ss:iproute2", "openssl"),
     "power": ("mkfs.ext4:e2fsprogs", "mkfs.xfs:xfsprogs"),
+    "clients": ("aws:awscli", "s3fs", "fusermount3:fuse3", "restic", "pgbackrest", "pg_lsclusters:postgresql", "skopeo", "openssl", "mvn:maven",
+                "javac:default-jdk-headless"),
 }
 # What measures times or the memory of the whole machine has it to itself.
 ALONE = tuple(f"tests/e2e/test_{name}.py" for name in ("deadlines", "hostile", "memory_limit", "operating", "shutdown", "unlock_flood"))
@@ -31,6 +35,7 @@ POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
 FEATURE = "cairn-engine/simulation"
 UNIT_TESTS = "unit tests"
+CLIENT_TOOLS = "clients of the matrix"
 # What runs for a fixed time takes what others leave; compiling gives way to tests that wait for answers. Most waits for the binaries.
 FIRST, LATER, LAST = (), ("nice", "-n", "5"), ("nice", "-n", "10")
 TOOLS = ("nice", "-n", "5", "python3", str(ROOT / "tests/runner/tools.py"))
@@ -62,9 +67,11 @@ def tools(chosen: list[str]) -> list[Step]:
     wanted = [tool for section in chosen if section != "power" or os.geteuid() == 0 for tool in DEBIAN.get(section, ())]
     if wanted:
         steps.append(Step("tools", "debian packages", (*TOOLS, "debian", *wanted), lane="debian"))
-    if "e2e" in chosen:
+    if {"e2e", "clients"} & set(chosen):
         steps.append(Step("tools", "javascript packages", (*TOOLS, "javascript"), lane="javascript"))
         steps.append(Step("tools", "go programs", (*TOOLS, "go"), lane="go"))
+    if "clients" in chosen:
+        steps.append(Step("tools", CLIENT_TOOLS, (*TOOLS, "clients"), lane="go", after=("rust", "debian packages")))
     return steps
 
 
@@ -144,10 +151,16 @@ def power(ready: tuple[str, ...]) -> list[Step]:
     ]
 
 
+def clients(ready: tuple[str, ...]) -> list[Step]:
+    """The client matrix, which writes docs/clients.md."""
+    ready = (*ready, "javascript packages", "go programs", "debian packages", CLIENT_TOOLS)
+    return [Step("clients", "client matrix", (str(ROOT / "tests/campaign"), "clients"), "suite", after=ready)]
+
+
 def plan(chosen: list[str]) -> list[Step]:
     """All steps of the chosen sections, in the order in which a lane runs them."""
-    made = {"lint": lint, "unit": unit, "e2e": e2e, "packages": packages, "damage": damage, "crash": crash, "power": power}
+    made = {"lint": lint, "unit": unit, "e2e": e2e, "packages": packages, "damage": damage, "crash": crash, "power": power, "clients": clients}
     # The long build of the binaries is first; what only the compiler has to do comes while the suites wait for disks.
-    order = [section for section in ("crash", "power", "damage", "packages", "unit", "lint", "e2e") if section in chosen]
+    order = [section for section in ("crash", "power", "damage", "packages", "unit", "lint", "e2e", "clients") if section in chosen]
     ready = ("binaries", "python packages")
     return [*tools(chosen), *builds(chosen), *(step for section in order for step in made[section](ready))]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Installs one group of tools that the suites need: `tools.py python|javascript|go` or `tools.py debian COMMAND[:PACKAGE] ...`.
+"""Installs one group of tools: `tools.py python|javascript|go|clients` or `tools.py debian COMMAND[:PACKAGE] ...`.
 
-Python packages, JavaScript packages and Go programs come from the cache (see cache.py) and are linked into the clone, where the
-suites look for them: tests/.venv, tests/clients/javascript/node_modules, tests/.tools/bin.
+What is not Debian's comes from the cache (see cache.py) and is linked into the clone, where the suites look for it: tests/.venv,
+tests/clients/javascript/node_modules, tests/.tools. Group `clients` is what only the client matrix needs.
 """
 
 import os
@@ -17,6 +17,7 @@ from runner import cache  # noqa: E402  (the path comes first)
 
 TESTS = Path(__file__).resolve().parents[1]
 CLIENTS = TESTS / "clients"
+MATRIX_PYTHON = TESTS / ".tools/python"
 # Without optimisation the programs take half of the time to build. Equal flags let them share compiled packages.
 GO_BUILD = ["go", "build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-gcflags=all=-N -l", "-ldflags=-s -w"]
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
@@ -41,19 +42,21 @@ def need(command: str, what: str) -> None:
 
 def python() -> None:
     """A virtual environment with exactly the pinned packages."""
-    requirements = TESTS / "requirements.txt"
+    virtual_environment("venv", TESTS / ".venv", TESTS / "requirements.txt")
 
+
+def virtual_environment(name: str, link: Path, *requirements: Path) -> None:
+    """Installs the packages of some requirement files, and nothing else."""
     def build(folder: Path) -> None:
         try:
             run(sys.executable, "-m", "venv", folder)
         except subprocess.CalledProcessError:
             raise Missing("python3 -m venv failed; Debian calls the package python3-venv") from None
         pip = [folder / "bin/pip", "--disable-pip-version-check"]
-        run(*pip, "install", "--quiet", "--no-deps", "-r", requirements)
+        run(*pip, "install", "--quiet", "--no-deps", *(word for file in requirements for word in ("-r", file)))
         run(*pip, "check")
 
-    made = cache.entry("venv", cache.key_of(requirements, sys.version), build)
-    cache.place_link(TESTS / ".venv", made)
+    cache.place_link(link, cache.entry(name, cache.key_of(*requirements, sys.version), build))
 
 
 def javascript() -> None:
@@ -94,6 +97,40 @@ def go_program(module: Path, programs: dict[str, str]) -> None:
         cache.place_link(TESTS / ".tools/bin" / name, made / name)
 
 
+def clients() -> None:
+    """The clients that only the matrix runs: Python packages, programs in Go, Rust and Java."""
+    virtual_environment("matrix-venv", MATRIX_PYTHON, TESTS / "requirements.txt", TESTS / "client_matrix/requirements.txt")
+    need("go", "1.26.6 or later, for the docker registry and OpenTofu")
+    go_program(CLIENTS / "registry", {"registry": "github.com/distribution/distribution/v3/cmd/registry"})
+    go_program(CLIENTS / "opentofu", {"tofu": "github.com/opentofu/opentofu/cmd/tofu"})
+    rust_program(CLIENTS / "rust", "rust-client")
+    need("mvn", "Maven, for the AWS SDK for Java and Hadoop; Debian calls the package maven")
+    need("javac", "a Java development kit, version 17 or later; Debian calls the package default-jdk-headless")
+    java_program(CLIENTS / "java", "Calls.java")
+    java_program(CLIENTS / "hadoop", "HadoopCalls.java")
+
+
+def rust_program(package: Path, name: str) -> None:
+    """Builds a program in the versions of its lock file."""
+    def build(folder: Path) -> None:
+        run("cargo", "build", "--locked", "--quiet", "--target-dir", folder / "target", cwd=package)
+        shutil.move(folder / "target/debug" / name, folder / name)
+        shutil.rmtree(folder / "target")
+
+    sources = [package / "Cargo.toml", package / "Cargo.lock", *sorted((package / "src").iterdir())]
+    cache.place_link(TESTS / ".tools/bin" / name, cache.entry(name, cache.key_of(*sources), build) / name)
+
+
+def java_program(module: Path, source: str) -> None:
+    """Compiles a program, beside the libraries that a module's pom.xml names."""
+    def build(folder: Path) -> None:
+        run("mvn", "--batch-mode", "--quiet", "dependency:copy-dependencies", f"-DoutputDirectory={folder}", cwd=module)
+        run("javac", "-d", folder, "-cp", f"{folder}/*", module / source)
+
+    made = cache.entry(module.name, cache.key_of(module / "pom.xml", module / source), build)
+    cache.place_link(TESTS / ".tools" / module.name, made)
+
+
 def debian(*tools: str) -> None:
     """Debian's packages of the commands that are missing, each as COMMAND or COMMAND:PACKAGE.
 
@@ -113,7 +150,7 @@ def debian(*tools: str) -> None:
 
 def main() -> int:
     """Installs the group that the command line names."""
-    groups = {"python": python, "javascript": javascript, "go": go, "debian": debian}
+    groups = {"python": python, "javascript": javascript, "go": go, "clients": clients, "debian": debian}
     try:
         groups[sys.argv[1]](*sys.argv[2:])
     except (Missing, subprocess.CalledProcessError) as error:

@@ -1,6 +1,7 @@
 // What an application does with the AWS SDK for Go v2, one scenario per run:
 //
 //	go-client objects|multipart|versions|locks|copies|refusals <bucket> [<file>]
+//	go-client calls < lines of JSON
 //
 // Endpoint, keys, region and the checksum settings come from the usual AWS_* variables. It prints one JSON document of
 // what the SDK answered; tests/e2e/clients/test_sdks.py judges it.
@@ -277,6 +278,10 @@ func main() {
 		})
 	}
 	client := s3.NewFromConfig(settings, func(o *s3.Options) { o.UsePathStyle, o.RetryMaxAttempts = address == "", 1 })
+	if os.Args[1] == "calls" {
+		(&program{ctx: ctx, client: client}).serveCalls()
+		return
+	}
 	p := &program{ctx: ctx, client: client, bucket: &os.Args[2]}
 	if len(os.Args) > 3 {
 		p.file = os.Args[3]

@@ -1,0 +1,1 @@
+"""The compatibility matrix of docs/clients.md: real clients against a strict and an extended server."""

@@ -1,0 +1,45 @@
+"""The clients of the matrix by name, in the order of the tables."""
+
+import importlib
+
+from client_matrix.workspace import Client
+
+PLACES = {
+    "aws-cli-1": ("aws_cli", "AwsCli"),
+    "aws-cli-2": ("aws_cli", "AwsCli2"),
+    "boto3": ("boto3_library", "Boto3"),
+    "sdk-javascript": ("sdk", "JavaScript"),
+    "sdk-go": ("sdk", "Go"),
+    "sdk-java": ("sdk", "Java"),
+    "sdk-rust": ("sdk", "Rust"),
+    "mc": ("mc", "Mc"),
+    "minio-py": ("minio_library", "MinioPy"),
+    "s5cmd": ("s5cmd", "S5cmd"),
+    "rclone": ("rclone", "Rclone"),
+    "s3cmd": ("s3cmd", "S3cmd"),
+    "s3fs": ("s3fs", "S3fs"),
+    "obstore": ("obstore_library", "Obstore"),
+    "pyarrow": ("pyarrow_library", "PyArrow"),
+    "hadoop": ("hadoop", "Hadoop"),
+    "restic": ("restic", "Restic"),
+    "litestream": ("litestream", "Litestream"),
+    "pgbackrest": ("pgbackrest", "PgBackRest"),
+    "barman": ("barman", "Barman"),
+    "registry": ("registry", "Registry"),
+    "opentofu": ("opentofu", "OpenTofu"),
+    "duckdb": ("duckdb_library", "DuckDb"),
+}
+
+
+class Clients:
+    """Imports a client when it is asked for: each one needs packages of its own."""
+
+    def __getitem__(self, name: str) -> type[Client]:
+        module, item = PLACES[name]
+        return getattr(importlib.import_module(f"client_matrix.clients.{module}"), item)
+
+    def __iter__(self):
+        return iter(PLACES)
+
+
+CLIENTS = Clients()
