@@ -5,7 +5,7 @@
 #![expect(clippy::print_stdout, clippy::expect_used, reason = "a program that prints its figures")]
 
 use cairn_benches::{Bench, put};
-use cairn_engine::{BucketChange, LifecycleChange, LifecycleOptions, LifecycleRule, RuleId};
+use cairn_engine::{BucketChange, LifecycleChange, LifecycleOptions, LifecycleRule, RuleId, Tags};
 use cairn_model::{Clock, Timestamp};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -109,7 +109,9 @@ fn main() {
     };
     let rule = LifecycleRule {
         id: RuleId::new(Timestamp(1)).expect("random numbers"),
+        s3_id: None,
         prefix: String::new(),
+        tags: Tags::default(),
         expiration_days: Some(1),
         noncurrent_days: None,
         newer_noncurrent_versions: 0,

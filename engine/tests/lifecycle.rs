@@ -4,7 +4,7 @@ use crate::support::{folder, get, key, name, options, put, until, with_engine_on
 use cairn_engine::{
     Bucket, BucketChange, BucketSettings, DayLength, DeleteOptions, Engine, EngineError, EventQuery,
     EventType, LifecycleChange, LifecycleOptions, LifecycleRule, ListVersions, Origin, PlannedAction,
-    Retention, RetentionMode, RuleId, StoreOptions, Versioning, WriteCondition,
+    Retention, RetentionMode, RuleId, StoreOptions, Tags, Versioning, WriteCondition,
 };
 use cairn_model::{Clock, ObjectKey, Timestamp, VersionName};
 use std::path::Path;
@@ -45,7 +45,9 @@ fn with_clock(folder: &Path, clock: &SetClock) -> StoreOptions {
 fn rule(prefix: &str) -> LifecycleRule {
     LifecycleRule {
         id: RuleId::new(Timestamp(START)).expect("random numbers"),
+        s3_id: None,
         prefix: prefix.to_owned(),
+        tags: Tags::default(),
         expiration_days: None,
         noncurrent_days: None,
         newer_noncurrent_versions: 0,
@@ -91,6 +93,13 @@ fn versions(engine: &Engine, bucket: &Arc<Bucket>) -> Vec<(String, bool)> {
     let list = ListVersions { prefix: b"", delimiter: None, after: None, max: 1000 };
     let page = engine.list_versions(bucket, &list).expect("lists");
     page.versions.into_iter().map(|version| (version.object.key, version.is_delete_marker)).collect()
+}
+
+/// The versions of a key, newest first.
+fn versions_with_ids(engine: &Engine, bucket: &Arc<Bucket>, object: &str) -> Vec<VersionName> {
+    let list = ListVersions { prefix: object.as_bytes(), delimiter: None, after: None, max: 1000 };
+    let page = engine.list_versions(bucket, &list).expect("lists");
+    page.versions.into_iter().map(|version| version.name).collect()
 }
 
 /// Inspects the store, which compares the due index with the versions.
@@ -331,6 +340,71 @@ fn index_follows_the_rules_of_existing_buckets_across_restarts() {
     });
 }
 
+fn tags(pairs: &[(&str, &str)]) -> Tags {
+    let pairs = pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    Tags::new(pairs, 10).expect("valid")
+}
+
+#[test]
+fn rule_with_tags_removes_versions_by_the_tags_of_each() {
+    let folder = folder();
+    let clock = SetClock::at_start();
+    let time = clock.clone();
+    with_engine_on(with_clock(folder.path(), &clock), move |engine| async move {
+        let bucket = bucket(&engine, Versioning::Enabled).await;
+        let temporary = tags(&[("kind", "temporary")]);
+        for object in ["tagged", "other", "untagged"] {
+            for size in [1, 2, 4] {
+                let version = write(&engine, &bucket, object, size).await;
+                let tags = match (object, size) {
+                    // The version between both is never removed.
+                    ("tagged", 1 | 4) => tags(&[("more", ""), ("kind", "temporary")]),
+                    ("other", _) => tags(&[("kind", "lasting")]),
+                    _ => continue,
+                };
+                engine.set_object_tags(&bucket, &key(object), Some(version), tags).await.expect("tagged");
+            }
+        }
+        delete(&engine, &bucket, "lone", None).await;
+        let rule = LifecycleRule { noncurrent_days: Some(1), tags: temporary, ..expired(1) };
+        let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
+        assert_eq!(preview.next_due_at, Some(Timestamp(START + 2 * DAY)));
+        add(&engine, &bucket, &rule).await;
+        assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
+        let status = engine.store().lifecycle_rule_status(rule.id);
+        assert_eq!(status.next_due_at, Some(Timestamp(START + 2 * DAY)));
+        time.pass_days(3);
+        let preview = engine.preview_lifecycle(&bucket, rule.clone()).await.expect("previews");
+        assert_eq!((preview.current_objects, preview.current_bytes), (1, 4));
+        assert_eq!((preview.noncurrent_versions, preview.noncurrent_bytes), (1, 1));
+        assert_eq!((preview.delete_markers, preview.next_due_at), (0, None), "a marker has no tags");
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        // The committer is asked about what the preview names, and about nothing else.
+        assert_eq!((counts.examined, counts.failed), (2, 0));
+        assert_eq!((counts.delete_markers_written, counts.noncurrent_versions_removed), (1, 1));
+        assert_eq!(counts.bytes_freed, 1);
+        let left = versions(&engine, &bucket);
+        let of = |name: &str| left.iter().filter(|(key, _)| key == name).count();
+        assert_eq!((of("tagged"), of("other"), of("untagged"), of("lone")), (3, 3, 3, 1));
+        assert_clean(&engine);
+        // A version that loses its tags stays, and one that gets them goes.
+        time.pass_days(3);
+        engine
+            .set_object_tags(&bucket, &key("other"), None, tags(&[("kind", "temporary")]))
+            .await
+            .expect("tagged");
+        let hidden = versions_with_ids(&engine, &bucket, "tagged")[1];
+        engine
+            .set_object_tags(&bucket, &key("tagged"), Some(hidden), Tags::default())
+            .await
+            .expect("untagged");
+        let counts = engine.apply_lifecycle(OPTIONS).await.expect("applied");
+        assert_eq!((counts.examined, counts.delete_markers_written), (1, 1));
+        assert_eq!(versions(&engine, &bucket).len(), 3 + 4 + 3 + 1);
+        assert_clean(&engine);
+    });
+}
+
 #[test]
 fn preview_says_what_a_rule_would_do_and_changes_nothing() {
     let folder = folder();
@@ -382,8 +456,8 @@ fn days_of_a_test_begin_when_the_object_is_written() {
         let rule = expired(5);
         add(&engine, &bucket, &rule).await;
         write(&engine, &bucket, "a", 1).await;
-        let expires = engine.store().expiration_of(&bucket, "a", Timestamp(START + 1));
-        assert_eq!(expires, Some((Timestamp(START + 5001), rule.id)));
+        let expires = engine.store().expiration_of(&bucket, "a", &Tags::default(), Timestamp(START + 1));
+        assert_eq!(expires, Some((Timestamp(START + 5001), rule.id.to_string())));
         time.0.fetch_add(4999, Ordering::SeqCst);
         assert_eq!(engine.apply_lifecycle(OPTIONS).await.expect("applied").examined, 0);
         time.0.fetch_add(1, Ordering::SeqCst);

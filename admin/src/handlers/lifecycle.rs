@@ -1,9 +1,12 @@
 //! The routes of lifecycle rules: list, create, replace, delete, preview; status and resumption of the worker.
 
-use cairn_engine::limits::{LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX};
+use cairn_engine::limits::{
+    LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX, OBJECT_TAGS_MAX,
+    TAG_KEY_UNITS_MAX, TAG_VALUE_UNITS_MAX,
+};
 use cairn_engine::{
-    Bucket, BucketChange, EngineError, LifecycleChange, LifecyclePreview, LifecycleRule, PlannedAction,
-    PlannedRemoval, RuleId, RuleStatus, Store,
+    Bucket, BucketChange, EngineError, InvalidTags, LifecycleChange, LifecyclePreview, LifecycleRule,
+    PlannedAction, PlannedRemoval, RuleId, RuleStatus, Store, Tags,
 };
 use cairn_http1::iso8601_millis;
 use cairn_model::{Clock, OBJECT_KEY_BYTES_MAX, SystemClock, Timestamp};
@@ -14,11 +17,44 @@ use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
+/// A tag of a rule.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct TagBody {
+    key: String,
+    value: String,
+}
+
+/// Validates the tags of a rule.
+fn tags(bodies: Vec<TagBody>) -> Result<Tags, AdminError> {
+    let tags = bodies.into_iter().map(|tag| (tag.key, tag.value)).collect();
+    Tags::new(tags, OBJECT_TAGS_MAX).map_err(|invalid| {
+        AdminError::invalid(match invalid {
+            InvalidTags::TooMany(max) => {
+                format!("tags must be at most {max}: no object has more")
+            }
+            InvalidTags::Duplicate(key) => {
+                format!("tags has the key {key:?} twice: an object has each key once")
+            }
+            InvalidTags::Key(key) => format!(
+                "the key {key:?} of a tag must have 1 to {TAG_KEY_UNITS_MAX} characters, letters, digits, spaces and \
+                 + - = . _ : / @, and not begin with aws:"
+            ),
+            InvalidTags::Value(value) => format!(
+                "the value {value:?} of a tag must have up to {TAG_VALUE_UNITS_MAX} characters, letters, digits, spaces \
+                 and + - = . _ : / @"
+            ),
+        })
+    })
+}
+
 /// A rule in a request. An update replaces it completely.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RuleRequest {
     prefix: String,
+    #[serde(default)]
+    tags: Option<Vec<TagBody>>,
     #[serde(default)]
     expiration: Option<u32>,
     #[serde(default)]
@@ -42,7 +78,9 @@ impl RuleRequest {
         };
         let rule = LifecycleRule {
             id,
+            s3_id: None,
             prefix: self.prefix,
+            tags: tags(self.tags.unwrap_or_default())?,
             expiration_days: days("expiration", self.expiration)?,
             noncurrent_days: days("noncurrent_version_expiration", self.noncurrent_version_expiration)?,
             newer_noncurrent_versions: self.newer_noncurrent_versions.unwrap_or_default(),
@@ -63,6 +101,11 @@ impl RuleRequest {
         if rule.expiration_days.is_none() && rule.noncurrent_days.is_none() && !rule.expired_delete_markers {
             return Err(AdminError::invalid(
                 "the rule does nothing: set expiration, noncurrent_version_expiration or expired_delete_markers",
+            ));
+        }
+        if rule.expired_delete_markers && !rule.tags.is_empty() {
+            return Err(AdminError::invalid(
+                "expired_delete_markers has no effect in a rule with tags, because delete markers have none: make two rules",
             ));
         }
         if rule.newer_noncurrent_versions > 0 && rule.noncurrent_days.is_none() {
@@ -119,7 +162,9 @@ impl RuleStatusBody {
 #[derive(Serialize)]
 struct RuleBody {
     id: String,
+    s3_id: Option<String>,
     prefix: String,
+    tags: Vec<TagBody>,
     expiration: Option<u32>,
     noncurrent_version_expiration: Option<u32>,
     newer_noncurrent_versions: u32,
@@ -134,7 +179,9 @@ impl RuleBody {
         let next_run_at = store.lifecycle_status().next_run_at.filter(|_| rule.is_enabled);
         Self {
             id: rule.id.to_string(),
+            s3_id: rule.s3_id.clone(),
             prefix: rule.prefix.clone(),
+            tags: tag_bodies(&rule.tags),
             expiration: rule.expiration_days,
             noncurrent_version_expiration: rule.noncurrent_days,
             newer_noncurrent_versions: rule.newer_noncurrent_versions,
@@ -146,6 +193,10 @@ impl RuleBody {
     }
 }
 
+fn tag_bodies(tags: &Tags) -> Vec<TagBody> {
+    tags.iter().map(|(key, value)| TagBody { key: key.to_owned(), value: value.to_owned() }).collect()
+}
+
 #[derive(Serialize)]
 struct RuleList {
     rules: Vec<RuleBody>,
@@ -154,10 +205,12 @@ struct RuleList {
 /// Describes a rule for the audit trail.
 fn describe(rule: &LifecycleRule) -> String {
     let days = |days: Option<u32>| days.map_or_else(|| "never".to_owned(), |days| format!("{days} days"));
+    let tags: Vec<String> = rule.tags.iter().map(|(key, value)| format!(", tag {key}={value}")).collect();
     format!(
-        "rule {}: prefix {:?}, expiration {}, noncurrent versions {} (keeping {}), expired delete markers {}, enabled {}",
+        "rule {}: prefix {:?}{}, expiration {}, noncurrent versions {} (keeping {}), expired delete markers {}, enabled {}",
         rule.id,
         rule.prefix,
+        tags.concat(),
         days(rule.expiration_days),
         days(rule.noncurrent_days),
         rule.newer_noncurrent_versions,
@@ -203,14 +256,14 @@ fn rule_id(call: &Call<'_, '_>, segment: &str) -> Result<RuleId, AdminError> {
     RuleId::parse(&call.segment(segment)?).ok_or(AdminError::LifecycleRuleNotFound)
 }
 
-/// `PUT /api/v1/buckets/{bucket}/lifecycle/{rule_id}`: replaces the rule. Its id, creation time and totals stay.
+/// `PUT /api/v1/buckets/{bucket}/lifecycle/{rule_id}`: replaces the rule. Its ids, creation time and totals stay.
 pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, id) = (call.bucket()?, rule_id(&call, "rule_id")?);
     let request: RuleRequest = call.json().await?;
     let found = bucket.settings().lifecycle.as_ref().and_then(|rules| rules.get(id).cloned());
-    let created_at = found.ok_or(AdminError::LifecycleRuleNotFound)?.created_at;
-    let rule = request.rule(id, created_at)?;
+    let LifecycleRule { created_at, s3_id, .. } = found.ok_or(AdminError::LifecycleRuleNotFound)?;
+    let rule = LifecycleRule { s3_id, ..request.rule(id, created_at)? };
     let store = call.store()?;
     change(store, &bucket, LifecycleChange::Replace(rule.clone())).await?;
     Ok(Reply::json(StatusCode::OK, &RuleBody::new(store, &rule))?.detail(describe(&rule)))
@@ -360,6 +413,30 @@ mod tests {
         let rule = rule.expect("is valid");
         assert_eq!((rule.expiration_days, rule.noncurrent_days), (Some(3), None));
         assert!(rule.is_enabled && !rule.expired_delete_markers && rule.newer_noncurrent_versions == 0);
+        assert!(rule.tags.is_empty());
+    }
+
+    #[test]
+    fn tags_are_those_that_objects_can_have() {
+        let with = |tags: &str| parse(&format!(r#"{{"prefix": "", "expiration": 3, "tags": {tags}}}"#));
+        let rule = with(r#"[{"key": "a", "value": "1"}, {"key": "b", "value": ""}]"#).expect("is valid");
+        assert_eq!(rule.tags.iter().collect::<Vec<_>>(), [("a", "1"), ("b", "")]);
+        assert!(with("[]").and(with("null")).is_ok());
+        let eleven: Vec<String> = (0..11).map(|key| format!(r#"{{"key": "{key}", "value": ""}}"#)).collect();
+        for wrong in [
+            r#"{"a": "1"}"#,
+            r#"[{"key": "a"}]"#,
+            r#"[{"key": "", "value": "1"}]"#,
+            r#"[{"key": "aws:a", "value": "1"}]"#,
+            r#"[{"key": "a", "value": "!"}]"#,
+            r#"[{"key": "a", "value": "1"}, {"key": "a", "value": "2"}]"#,
+            &format!("[{}]", eleven.join(",")),
+        ] {
+            assert!(with(wrong).is_err(), "{wrong}");
+        }
+        let markers =
+            r#"{"prefix": "", "expired_delete_markers": true, "tags": [{"key": "a", "value": "1"}]}"#;
+        assert!(parse(markers).is_err());
     }
 
     #[test]

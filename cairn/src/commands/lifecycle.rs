@@ -32,6 +32,25 @@ impl FromStr for Days {
     }
 }
 
+/// A tag, written `key=value`. An equals sign in a key is written `%3D`: tags have no percent sign.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Tag(String, String);
+
+impl FromStr for Tag {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (key, value) = text.split_once('=').ok_or("expected key=value")?;
+        Ok(Self(key.replace("%3D", "="), value.to_owned()))
+    }
+}
+
+impl Tag {
+    fn json(&self) -> Value {
+        json!({"key": self.0, "value": self.1})
+    }
+}
+
 command! {
     /// List a bucket's rules, with what each has done.
     struct List("list") {
@@ -50,6 +69,9 @@ command! {
         /// only keys that begin with this prefix (default: all keys)
         #[argh(option, arg_name = "prefix")]
         prefix: Option<String>,
+        /// only versions that have this tag, key=value; several: that have all of them
+        #[argh(option, arg_name = "tag")]
+        tag: Vec<Tag>,
         /// days after which current objects expire
         #[argh(option, arg_name = "n")]
         expire_days: Option<Days>,
@@ -83,6 +105,12 @@ command! {
         /// only keys that begin with this prefix
         #[argh(option, arg_name = "prefix")]
         prefix: Option<String>,
+        /// only versions that have this tag, key=value; replaces all tags of the rule
+        #[argh(option, arg_name = "tag")]
+        tag: Vec<Tag>,
+        /// remove the tags of the rule: it is about versions with any tags
+        #[argh(switch)]
+        no_tags: bool,
         /// days after which current objects expire, or never
         #[argh(option, arg_name = "n")]
         expire_days: Option<Days>,
@@ -138,6 +166,7 @@ command! {
 const LISTED: Columns = &[
     ("id", |rule| text(&rule["id"])),
     ("prefix", |rule| text(&rule["prefix"])),
+    ("tags", |rule| tags_text(&rule["tags"])),
     ("expire after", |rule| days_text(&rule["expiration"])),
     ("noncurrent after", |rule| days_text(&rule["noncurrent_version_expiration"])),
     ("keep", |rule| text(&rule["newer_noncurrent_versions"])),
@@ -173,6 +202,12 @@ const STATUS: Columns = &[
 
 fn days_text(days: &Value) -> String {
     days.as_u64().map_or_else(|| "never".to_owned(), |days| counted(days, "day"))
+}
+
+fn tags_text(tags: &Value) -> String {
+    let part = |tag: &Value, name: &str| tag[name].as_str().unwrap_or_default().to_owned();
+    let tag = |tag: &Value| format!("{}={}", part(tag, "key").replace('=', "%3D"), part(tag, "value"));
+    tags.as_array().into_iter().flatten().map(tag).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the route of a bucket's rules.
@@ -224,7 +259,7 @@ fn existing(client: &Client, bucket: &str, id: &str) -> Result<Map<String, Value
         .and_then(Value::as_object)
         .cloned()
         .ok_or_else(|| Failure::Failed(format!("bucket {bucket} has no lifecycle rule {id}")))?;
-    for name in ["id", "created_at", "status"] {
+    for name in ["id", "s3_id", "created_at", "status"] {
         rule.remove(name);
     }
     Ok(rule)
@@ -240,6 +275,7 @@ impl Create {
     fn run(&self) -> Outcome {
         let mut rule = json!({
             "prefix": self.prefix.as_deref().unwrap_or_default(),
+            "tags": self.tag.iter().map(Tag::json).collect::<Vec<_>>(),
             "expired_delete_markers": self.remove_expired_markers,
             "enabled": !self.disabled,
         });
@@ -264,6 +300,9 @@ impl Create {
 impl Update {
     /// The server replaces the whole rule, so it is read first. A concurrent change of it is lost.
     fn run(&self) -> Outcome {
+        if self.no_tags && !self.tag.is_empty() {
+            return Err(Failure::WrongUsage("give either --tag or --no-tags".to_owned()));
+        }
         let client = self.client()?;
         let mut rule = existing(&client, &self.bucket, &self.rule)?;
         let mut set = |name: &str, value: Option<Value>| {
@@ -272,6 +311,8 @@ impl Update {
             }
         };
         set("prefix", self.prefix.as_deref().map(Value::from));
+        let tags = || self.tag.iter().map(Tag::json).collect::<Vec<_>>().into();
+        set("tags", (self.no_tags || !self.tag.is_empty()).then(tags));
         set("expiration", self.expire_days.map(|Days(days)| days.into()));
         set("noncurrent_version_expiration", self.noncurrent_days.map(|Days(days)| days.into()));
         set("newer_noncurrent_versions", self.keep_noncurrent.map(Value::from));
@@ -316,7 +357,7 @@ impl Resume {
 
 #[cfg(test)]
 mod tests {
-    use super::{Days, sentence};
+    use super::{Days, Tag, sentence, tags_text};
     use serde_json::json;
 
     #[test]
@@ -336,6 +377,14 @@ mod tests {
              stay because they are locked; more is due from 2026-11-23T00:00:00.000Z on; not everything was examined, so \
              the numbers are too small\n"
         );
+    }
+
+    #[test]
+    fn tags_are_key_and_value() {
+        let tag: Tag = "a%3Db=c=d".parse().expect("a tag");
+        assert_eq!(tag, Tag("a=b".into(), "c=d".into()));
+        assert_eq!(tags_text(&json!([tag.json(), {"key": "e", "value": ""}])), "a%3Db=c=d, e=");
+        assert!("a".parse::<Tag>().is_err());
     }
 
     #[test]

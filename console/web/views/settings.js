@@ -22,9 +22,18 @@ async function setQuota(info) {
   }) && draw();
 }
 
+const tagText = ({ key, value }) => `${key.replaceAll("=", "%3D")}=${value}`;
+
 async function editRule(bucket, rule) {
   const number = (value) => h("input", { type: "number", min: 1, max: 36500, value: value ?? "" });
   const prefix = h("input", { type: "text", value: rule?.prefix ?? "", spellcheck: "false" });
+  // A key may have an equals sign, but no tag has a percent sign.
+  const tagLines = (rule?.tags ?? []).map(tagText).join("\n");
+  const tags = h("textarea", { rows: 2, spellcheck: "false", value: tagLines });
+  const tagOf = (line) => {
+    const [key, ...value] = line.split("=");
+    return { key: key.replaceAll("%3D", "="), value: value.join("=") };
+  };
   const expiration = number(rule?.expiration);
   const old = number(rule?.noncurrent_version_expiration);
   // 0 is what a rule without it has.
@@ -33,7 +42,7 @@ async function editRule(bucket, rule) {
   const enabled = h("input", { type: "checkbox", checked: rule?.enabled ?? true });
   const value = (input) => (input.value === "" ? undefined : Number(input.value));
   const body = () => ({
-    prefix: prefix.value, expiration: value(expiration), noncurrent_version_expiration: value(old), newer_noncurrent_versions: value(newer),
+    prefix: prefix.value, tags: tags.value.split("\n").filter((line) => line.trim() !== "").map(tagOf), expiration: value(expiration), noncurrent_version_expiration: value(old), newer_noncurrent_versions: value(newer),
     expired_delete_markers: markers.checked || undefined, enabled: enabled.checked,
   });
   const shown = h("div", { "aria-live": "polite" });
@@ -50,7 +59,8 @@ async function editRule(bucket, rule) {
   await ask({
     title: rule ? t("Change rule") : t("Create rule"), action: rule ? t("Save") : t("Create rule"),
     content: [
-      field(t("Prefix"), prefix, t("Empty: all objects.")), field(t("Remove objects after days"), expiration), field(t("Remove old versions after days"), old),
+      field(t("Prefix"), prefix, t("Empty: all objects.")),
+      field(t("Tags"), tags, t("Only objects that have all of these tags: key=value, one in each line. Empty: with any tags.")), field(t("Remove objects after days"), expiration), field(t("Remove old versions after days"), old),
       field(t("Keep this many old versions"), newer), h("label", { class: "check" }, markers, t("Remove delete markers without versions")), h("label", { class: "check" }, enabled, t("Enabled")),
       button(t("Preview"), preview), shown,
     ],
@@ -70,7 +80,7 @@ function ruleTable(bucket, rules) {
     rule.expired_delete_markers && t("delete markers without versions"),
   ].filter(Boolean).join(", ");
   return table(t("Lifecycle rules"), [
-    { name: t("Prefix"), cell: (rule) => [h("code", null, rule.prefix || t("all objects")), " ", !rule.enabled && tag(t("off"), "warn")] },
+    { name: t("Prefix"), cell: (rule) => [h("code", null, rule.prefix || t("all objects")), " ", rule.tags.map((one) => [tag(tagText(one)), " "]), !rule.enabled && tag(t("off"), "warn")] },
     { name: t("Removes"), cell: does },
     { name: t("Last run"), from: "medium", cell: (rule) => timeCell(rule.status.last_run_finished_at, true) },
     { name: t("Removed so far"), align: "end", from: "medium", cell: (rule) => count(rule.status.expired_objects + rule.status.noncurrent_versions_removed) },

@@ -34,6 +34,7 @@ use crate::format::payload_id::PayloadId;
 use crate::limits::PART_NUMBER_MAX;
 use crate::types::object::{Attributes, ChecksumKind, ObjectInfo, PartRun, version_name};
 use crate::types::object_lock::ObjectLock;
+use crate::types::tags::Tags;
 use cairn_model::{Etag, Timestamp, UploadId, VersionId, VersionName, usize_of};
 
 /// Version byte of the current form.
@@ -129,6 +130,18 @@ pub(crate) fn decode_lock_of(version: u8, body: &[u8]) -> Result<ObjectLock, Inv
     let attributes = from.u32()?;
     from.bytes(usize_of(attributes.into()))?;
     decode_lock(&mut from)
+}
+
+/// Decodes only the tags of a body. Delete markers have none.
+pub(crate) fn decode_tags_of(version: u8, body: &[u8]) -> Result<Tags, InvalidRecord> {
+    let mut from = Cursor(body);
+    RecordHead::take(version, &mut from)?;
+    let attributes = from.u32()?;
+    let mut attributes = Cursor(from.bytes(usize_of(attributes.into()))?);
+    if attributes.0.is_empty() {
+        return Ok(Tags::default());
+    }
+    decode_attributes(&mut attributes).map(|attributes| attributes.tags)
 }
 
 impl ObjectRecord {

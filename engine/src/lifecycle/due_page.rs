@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::format::due_record::DueKey;
 use crate::format::keys;
-use crate::format::object_record::ObjectRecord;
+use crate::format::object_record::{ObjectRecord, decode_tags_of};
 use crate::limits::DUE_PAGE_ENTRIES;
 use crate::slice::Slice;
 use crate::slice::command::DueVersion;
@@ -11,6 +11,7 @@ use crate::slice::version_chain::{ChainedVersion, VersionChain};
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, LifecycleRules, RuleId, VersionRole};
 use crate::types::lifecycle_status::RuleCounts;
+use crate::types::tags::Tags;
 use cairn_lmdb::ReadTxn;
 use cairn_model::{ObjectKey, Timestamp, VersionId};
 
@@ -59,12 +60,19 @@ pub(super) fn read_due_page(
         page.next = Some(entry.key.to_vec());
         // Damaged entries are reported by an inspection.
         let Ok(record) = entry.record else { continue };
-        if rules.due(record.body, (role, key.since), day, now).next().is_none() {
+        let mut due = rules.due(record.body, (role, key.since), day, now).peekable();
+        if due.peek().is_none() {
+            continue;
+        }
+        // Only the record of the version has its tags. A delete marker has none.
+        let depends_on_tags = due.all(|(_, rule)| !rule.tags.is_empty());
+        if depends_on_tags && role == VersionRole::LoneMarker {
             continue;
         }
         let object = std::str::from_utf8(record.body).ok().and_then(|key| ObjectKey::parse(key).ok());
         let Some(object) = object else { continue };
         let judged = match role {
+            VersionRole::Current if depends_on_tags => judge(&txn, slice, query, &object, key)?,
             VersionRole::Noncurrent => judge(&txn, slice, query, &object, key)?,
             VersionRole::Current | VersionRole::LoneMarker => Judgement::Due,
         };
@@ -87,11 +95,11 @@ enum Judgement {
     Due,
     /// A rule considers it due, but it is locked.
     Locked(RuleId),
-    /// It is one of the newest non-current versions that all rules keep, or it is gone.
+    /// It is one of the newest non-current versions that all rules keep, lacks tags, or is gone.
     Kept,
 }
 
-/// Judges a non-current version, so that versions that stay for long do not occupy the committer in every run.
+/// Judges a version by its record, so that versions that stay for long do not occupy the committer in every run.
 fn judge(
     txn: &ReadTxn<'_>,
     slice: &Slice,
@@ -107,9 +115,17 @@ fn judge(
     let version = ChainedVersion::decode(&key, stored)?;
     let chain = VersionChain { records: txn, objects: slice.tables.objects, versions: &versions };
     let role = (entry.role, entry.since);
-    let Some(rule) = chain.acting_rule(query.rules, &version, role, query.day, query.now)? else {
+    let tags = match query.rules.have_tags() {
+        true => decode_tags_of(stored.version, stored.body)?,
+        false => Tags::default(),
+    };
+    let moment = (query.day, query.now);
+    let Some(rule) = chain.acting_rule(query.rules, &version, &tags, role, moment)? else {
         return Ok(Judgement::Kept);
     };
+    if entry.role == VersionRole::Current {
+        return Ok(Judgement::Due);
+    }
     let lock = ObjectRecord::decode(stored.version, stored.body)?.info.lock;
     Ok(if lock.forbids_removal(query.now, false) { Judgement::Locked(rule) } else { Judgement::Due })
 }

@@ -7,7 +7,7 @@ use crate::api::engine::Engine;
 use crate::check::throttle::Throttle;
 use crate::error::EngineError;
 use crate::format::keys;
-use crate::format::object_record::ObjectRecord;
+use crate::format::object_record::{ObjectRecord, decode_tags_of};
 use crate::limits::{PREVIEW_SAMPLE_MAX, PREVIEW_TIME_MAX, PREVIEW_VERSIONS_MAX, WALK_PAGE_RECORDS};
 use crate::slice::Slice;
 use crate::slice::version_chain::{ChainedVersion, VersionChain};
@@ -114,6 +114,10 @@ impl<'p> Previewing<'p> {
             && newer_noncurrent < usize_of(self.rule.newer_noncurrent_versions.into());
         let due = self.rule.due_at(role, since, self.store.lifecycle.day());
         let Some(due_at) = due.filter(|_| !is_kept) else { return Ok(()) };
+        let tags = &self.rule.tags;
+        if !tags.is_empty() && !decode_tags_of(record.version, record.body)?.contains_all(tags) {
+            return Ok(());
+        }
         if due_at > self.now {
             let next = self.preview.next_due_at;
             self.preview.next_due_at = Some(next.map_or(due_at, |next| next.min(due_at)));

@@ -2,11 +2,15 @@
 
 use crate::error::EngineError;
 use crate::format::due_record::DueKey;
+use crate::format::keys;
+use crate::format::object_record::decode_tags_of;
 use crate::limits::UPCOMING_ENTRIES_MAX;
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, LifecycleRule, LifecycleRules, VersionRole};
+use crate::types::tags::Tags;
+use cairn_lmdb::ReadTxn;
 use cairn_model::{Timestamp, VersionId};
 
 /// Returns for each rule when the first version after `now` is due. `None` if there is none, or if none is among the first
@@ -53,9 +57,23 @@ fn next_of(
         let entry = entry?;
         let key = DueKey::decode(entry.key).filter(|key| (key.bucket, key.role) == (bucket.id, role));
         let Some(key) = key else { return Ok(None) };
-        if entry.record.is_ok_and(|record| record.body.starts_with(rule.prefix.as_bytes())) {
+        let Ok(record) = entry.record else { continue };
+        if !record.body.starts_with(rule.prefix.as_bytes()) {
+            continue;
+        }
+        if rule.tags.is_empty() || rule.selects(&tags_of(&txn, slice, &key, record.body)?) {
             return Ok(rule.due_at(role, key.since, day));
         }
     }
     Ok(None)
+}
+
+/// Returns the tags of the version that an entry is about. A version that is gone has none.
+fn tags_of(txn: &ReadTxn<'_>, slice: &Slice, entry: &DueKey, object: &[u8]) -> Result<Tags, EngineError> {
+    let Some(versions) = keys::versions_of(entry.bucket, object) else { return Ok(Tags::default()) };
+    let key = keys::with_sequence(&versions, entry.version.0);
+    match txn.get(slice.tables.objects, &key)? {
+        Some(stored) => Ok(decode_tags_of(stored.version, stored.body)?),
+        None => Ok(Tags::default()),
+    }
 }

@@ -7,6 +7,7 @@ use crate::types::bucket::{Bucket, BucketSettings, Versioning};
 use crate::types::event::Origin;
 use crate::types::lifecycle::{LifecycleRule, LifecycleRules, RuleId};
 use crate::types::object_lock::{DefaultRetention, ObjectLock, Retention, RetentionMode, RetentionPeriod};
+use crate::types::tags::Tags;
 use cairn_model::{BucketName, Clock, Timestamp};
 use std::sync::Arc;
 
@@ -49,18 +50,29 @@ impl Clock for StoppedClock {
     }
 }
 
-/// Returns the lifecycle rule of each bucket. It matches the keys of the tasks.
-fn rule() -> LifecycleRule {
-    LifecycleRule {
+/// Returns the lifecycle rules of each bucket. The first one matches the keys of the tasks. The second one matches all keys, but
+/// has tags that no version has.
+fn rules() -> LifecycleRules {
+    let rule = LifecycleRule {
         id: RuleId([7; 16]),
+        s3_id: None,
         prefix: "task".to_owned(),
+        tags: Tags::default(),
         expiration_days: Some(1),
         noncurrent_days: Some(1),
         newer_noncurrent_versions: 0,
         expired_delete_markers: true,
         is_enabled: true,
         created_at: StoppedClock::NOW,
-    }
+    };
+    let tagged = LifecycleRule {
+        id: RuleId([8; 16]),
+        prefix: String::new(),
+        tags: Tags::of_record(vec![("no".to_owned(), "version".to_owned())]),
+        expired_delete_markers: false,
+        ..rule.clone()
+    };
+    LifecycleRules(vec![rule, tagged])
 }
 
 /// Returns the lock that a new version gets when it is written with `lock`.
@@ -96,7 +108,7 @@ pub(crate) async fn existing_or_new(store: &Arc<Store>) -> Result<Vec<Arc<Bucket
             versioning: *versioning,
             object_lock: *object_lock,
             default_retention: object_lock.then_some(DEFAULT_RETENTION),
-            lifecycle: Some(Arc::new(LifecycleRules(vec![rule()]))),
+            lifecycle: Some(Arc::new(rules())),
             ..BucketSettings::default()
         };
         let name = BucketName::parse(name).expect("the names of the campaign's buckets are valid");

@@ -4,6 +4,7 @@ use crate::error::EngineError;
 use crate::format::keys;
 use crate::format::object_record::RecordHead;
 use crate::types::lifecycle::{DayLength, LifecycleRule, LifecycleRules, RuleId, VersionRole};
+use crate::types::tags::Tags;
 use cairn_lmdb::{Error, ReadTxn, Record, Table, WriteTxn};
 use cairn_model::{Timestamp, VersionId, usize_of};
 
@@ -126,17 +127,19 @@ impl<R: Records> VersionChain<'_, R> {
         Ok(count)
     }
 
-    /// Returns the rule that removes a version with this role at `now`: of those that are due, the one that was due first.
+    /// Returns the rule that removes a version with this role and these tags at `now`: of those that are due, the one that
+    /// was due first.
     pub(crate) fn acting_rule(
         &self,
         rules: &LifecycleRules,
         version: &ChainedVersion,
+        tags: &Tags,
         role: (VersionRole, Timestamp),
-        day: DayLength,
-        now: Timestamp,
+        (day, now): (DayLength, Timestamp),
     ) -> Result<Option<RuleId>, EngineError> {
         let Some((_, key, _)) = keys::decode(&version.key) else { return Ok(None) };
-        let mut due: Vec<_> = rules.due(&key, role, day, now).collect();
+        let mut due: Vec<_> =
+            rules.due(&key, role, day, now).filter(|(_, rule)| rule.selects(tags)).collect();
         let kept = |rule: &LifecycleRule| usize_of(rule.newer_noncurrent_versions.into());
         let kept_max = due.iter().map(|(_, rule)| kept(rule)).max().unwrap_or_default();
         if role.0 == VersionRole::Noncurrent && kept_max > 0 {

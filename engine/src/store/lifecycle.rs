@@ -7,6 +7,7 @@ use crate::store::clock_guard::ClockGuard;
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, RuleId};
 use crate::types::lifecycle_status::{LifecycleStatus, RuleCounts, RuleStatus, SavedLifecycle};
+use crate::types::tags::Tags;
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
 use std::collections::{HashMap, HashSet};
@@ -105,16 +106,19 @@ impl Store {
         self.buckets().into_iter().find(has)
     }
 
-    /// Returns when a current object expires, and by which rule. `None` if no rule is about it.
+    /// Returns when a current object expires, and the id in S3 of the rule. `None` if no rule is about it.
     #[must_use]
     pub fn expiration_of(
         &self,
         bucket: &Bucket,
         key: &str,
+        tags: &Tags,
         last_modified: Timestamp,
-    ) -> Option<(Timestamp, RuleId)> {
+    ) -> Option<(Timestamp, String)> {
         let settings = bucket.settings();
-        settings.lifecycle.as_ref()?.expiration_of(key.as_bytes(), last_modified, self.lifecycle.day())
+        let rules = settings.lifecycle.as_ref()?;
+        let expires = rules.expiration_of(key.as_bytes(), tags, last_modified, self.lifecycle.day());
+        expires.map(|(due, rule)| (due, rule.id_in_s3()))
     }
 
     /// Saves what has changed since the last time, and the time if it is trusted. Durable when this returns.

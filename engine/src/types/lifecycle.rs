@@ -4,7 +4,9 @@
 
 use crate::error::EngineError;
 use crate::limits::LIFECYCLE_RULES_MAX;
+use crate::types::tags::Tags;
 use cairn_model::Timestamp;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 use uuid::Uuid;
@@ -116,8 +118,12 @@ impl VersionRole {
 pub struct LifecycleRule {
     /// The id, which stays when the rule is changed.
     pub id: RuleId,
+    /// The id that an S3 client gave the rule. `None`: S3 clients see [`LifecycleRule::id`].
+    pub s3_id: Option<String>,
     /// The rule is about keys that begin with this.
     pub prefix: String,
+    /// The rule is about versions that have all of these tags. Delete markers have no tags.
+    pub tags: Tags,
     /// Age in days at which current objects expire.
     pub expiration_days: Option<u32>,
     /// Days after which non-current versions are removed, from when they became non-current.
@@ -155,12 +161,23 @@ impl LifecycleRule {
         day.latest_due(now, days?)
     }
 
+    /// Returns the id that S3 clients see.
+    #[must_use]
+    pub fn id_in_s3(&self) -> String {
+        self.s3_id.clone().unwrap_or_else(|| self.id.to_string())
+    }
+
+    /// Returns whether the rule is about a version with these tags. The key is not considered.
+    pub(crate) fn selects(&self, tags: &Tags) -> bool {
+        tags.contains_all(&self.tags)
+    }
+
     fn matches(&self, key: &[u8]) -> bool {
         self.is_enabled && key.starts_with(self.prefix.as_bytes())
     }
 }
 
-/// The lifecycle rules of a bucket, in the order in which they were created. Never empty.
+/// The lifecycle rules of a bucket, in the order in which they were added. Never empty.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LifecycleRules(pub(crate) Vec<LifecycleRule>);
 
@@ -176,7 +193,13 @@ impl LifecycleRules {
         self.0.iter().find(|rule| rule.id == id)
     }
 
-    /// Returns the enabled rules that match a key and are due at `now` for a role, each with its due time.
+    /// Returns whether some enabled rule has tags.
+    pub(crate) fn have_tags(&self) -> bool {
+        self.0.iter().any(|rule| rule.is_enabled && !rule.tags.is_empty())
+    }
+
+    /// Returns the enabled rules that match a key and are due at `now` for a role, each with its due time. Tags are not
+    /// considered: only few rules have some, and reading those of a version takes time.
     pub(crate) fn due<'r>(
         &'r self,
         key: &'r [u8],
@@ -193,11 +216,17 @@ impl LifecycleRules {
 
     /// Returns the rule that expires a current object first, and when.
     #[must_use]
-    pub fn expiration_of(&self, key: &[u8], since: Timestamp, day: DayLength) -> Option<(Timestamp, RuleId)> {
+    pub fn expiration_of<'r>(
+        &'r self,
+        key: &'r [u8],
+        tags: &Tags,
+        since: Timestamp,
+        day: DayLength,
+    ) -> Option<(Timestamp, &'r LifecycleRule)> {
         let role = (VersionRole::Current, since);
-        let due = self.due(key, role, day, Timestamp(u64::MAX));
+        let due = self.due(key, role, day, Timestamp(u64::MAX)).filter(|(_, rule)| rule.selects(tags));
         // The first of several with the same time.
-        due.min_by_key(|(due, _)| *due).map(|(due, rule)| (due, rule.id))
+        due.min_by_key(|(due, _)| *due)
     }
 
     /// Returns the latest beginning of a role that some enabled rule considers due at `now`.
@@ -212,8 +241,10 @@ impl LifecycleRules {
 pub enum LifecycleChange {
     /// Adds a rule.
     Add(LifecycleRule),
-    /// Replaces the rule with the same id. Its creation time stays.
+    /// Replaces the rule with the same id. Its creation time and its id in S3 stay.
     Replace(LifecycleRule),
+    /// Replaces all rules. One with the id in S3 of an earlier rule keeps that rule's id and creation time.
+    ReplaceAll(Vec<LifecycleRule>),
     /// Removes a rule.
     Remove(RuleId),
 }
@@ -238,8 +269,22 @@ impl LifecycleChange {
             Self::Add(rule) => rules.push(rule),
             Self::Replace(rule) => {
                 let at = place(&rules, rule.id)?;
-                let created_at = rules[at].created_at;
-                rules[at] = LifecycleRule { created_at, ..rule };
+                let (created_at, s3_id) = (rules[at].created_at, rules[at].s3_id.take());
+                rules[at] = LifecycleRule { created_at, s3_id, ..rule };
+            }
+            Self::ReplaceAll(new) if new.len() > LIFECYCLE_RULES_MAX => {
+                return Err(EngineError::TooManyLifecycleRules);
+            }
+            Self::ReplaceAll(new) => {
+                let before: HashMap<String, LifecycleRule> =
+                    rules.into_iter().map(|rule| (rule.id_in_s3(), rule)).collect();
+                let kept = |rule: LifecycleRule| match before.get(&rule.id_in_s3()) {
+                    Some(LifecycleRule { id, s3_id, created_at, .. }) => {
+                        LifecycleRule { id: *id, s3_id: s3_id.clone(), created_at: *created_at, ..rule }
+                    }
+                    None => rule,
+                };
+                rules = new.into_iter().map(kept).collect();
             }
             Self::Remove(id) => {
                 rules.remove(place(&rules, id)?);
@@ -254,6 +299,7 @@ pub(crate) mod tests {
     use super::{DayLength, LifecycleChange, LifecycleRule, LifecycleRules, RuleId, VersionRole};
     use crate::error::EngineError;
     use crate::limits::LIFECYCLE_RULES_MAX;
+    use crate::types::tags::Tags;
     use cairn_model::Timestamp;
     use proptest::prelude::*;
 
@@ -263,7 +309,9 @@ pub(crate) mod tests {
     pub(crate) fn rule(prefix: &str, expiration: Option<u32>, noncurrent: Option<u32>) -> LifecycleRule {
         LifecycleRule {
             id: RuleId::new(Timestamp(1)).expect("random numbers"),
+            s3_id: None,
             prefix: prefix.to_owned(),
+            tags: Tags::default(),
             expiration_days: expiration,
             noncurrent_days: noncurrent,
             newer_noncurrent_versions: 0,
@@ -301,13 +349,61 @@ pub(crate) mod tests {
         let mut disabled = rule("a", Some(1), None);
         disabled.is_enabled = false;
         let rules = LifecycleRules(vec![slow.clone(), fast.clone(), other, disabled]);
-        let expires = |key: &[u8]| rules.expiration_of(key, Timestamp(0), REAL);
+        let expires = |key: &[u8]| {
+            let expires = rules.expiration_of(key, &Tags::default(), Timestamp(0), REAL);
+            expires.map(|(due, rule)| (due, rule.id))
+        };
         assert_eq!(expires(b"a/bc"), Some((Timestamp(3 * DAY), fast.id)));
         assert_eq!(expires(b"a/c"), Some((Timestamp(9 * DAY), slow.id)));
         assert_eq!(expires(b"ab"), None);
         let due: Vec<_> =
             rules.due(b"a/bc", (VersionRole::Current, Timestamp(0)), REAL, Timestamp(3 * DAY)).collect();
         assert_eq!(due.len(), 1);
+    }
+
+    fn tags(pairs: &[(&str, &str)]) -> Tags {
+        Tags::of_record(pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect())
+    }
+
+    #[test]
+    fn rule_with_tags_is_about_objects_that_have_all_of_them() {
+        let tagged = LifecycleRule { tags: tags(&[("a", "1"), ("b", "2")]), ..rule("", Some(1), None) };
+        let rules = LifecycleRules(vec![tagged.clone(), rule("", Some(9), None)]);
+        let days =
+            |tags: &Tags| rules.expiration_of(b"k", tags, Timestamp(0), REAL).map(|(due, _)| due.0 / DAY);
+        assert_eq!(days(&tags(&[("b", "2"), ("c", ""), ("a", "1")])), Some(1));
+        for others in [&[][..], &[("a", "1")], &[("a", "1"), ("b", "3")], &[("a", "2"), ("b", "1")]] {
+            assert_eq!(days(&tags(others)), Some(9), "{others:?}");
+        }
+        assert!(rules.have_tags());
+        let disabled = LifecycleRule { is_enabled: false, ..tagged };
+        assert!(!LifecycleRules(vec![disabled]).have_tags());
+    }
+
+    #[test]
+    fn rules_that_replace_all_keep_the_ids_that_s3_clients_name() {
+        let named = LifecycleRule { s3_id: Some("logs".into()), ..rule("a", Some(1), None) };
+        let unnamed = rule("b", Some(1), None);
+        let rules = LifecycleRules(vec![named.clone(), unnamed.clone(), rule("c", Some(1), None)]);
+        let by_s3 = |id: Option<String>| LifecycleRule {
+            s3_id: id,
+            created_at: Timestamp(9),
+            ..rule("new", Some(2), None)
+        };
+        let new = vec![by_s3(Some(unnamed.id.to_string())), by_s3(None), by_s3(Some("logs".into()))];
+        let replaced =
+            LifecycleChange::ReplaceAll(new.clone()).apply(Some(&rules)).expect("fits").expect("rules");
+        let now: Vec<_> =
+            replaced.iter().map(|rule| (rule.id, rule.s3_id.as_deref(), rule.created_at.0)).collect();
+        assert_eq!(now, [(unnamed.id, None, 1), (new[1].id, None, 9), (named.id, Some("logs"), 1)]);
+        assert!(replaced.iter().all(|rule| rule.prefix == "new"));
+        let by_id = LifecycleRule { s3_id: None, ..named };
+        let changed = LifecycleChange::Replace(by_id.clone()).apply(Some(&replaced)).expect("there");
+        let s3_id = changed.expect("rules").get(by_id.id).and_then(|rule| rule.s3_id.clone());
+        assert_eq!(s3_id.as_deref(), Some("logs"), "the management plane does not change it");
+        assert_eq!(LifecycleChange::ReplaceAll(Vec::new()).apply(Some(&rules)), Ok(None));
+        let too_many = LifecycleChange::ReplaceAll(vec![by_s3(None); LIFECYCLE_RULES_MAX + 1]);
+        assert_eq!(too_many.apply(Some(&rules)), Err(EngineError::TooManyLifecycleRules));
     }
 
     #[test]

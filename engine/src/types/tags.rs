@@ -73,6 +73,12 @@ impl Tags {
         self.0.is_empty()
     }
 
+    /// Returns whether all of these tags are among them, with the same values.
+    #[must_use]
+    pub fn contains_all(&self, tags: &Self) -> bool {
+        tags.0.iter().all(|tag| self.0.contains(tag))
+    }
+
     /// Makes tags from a record, whose rules were checked when it was written.
     pub(crate) const fn of_record(tags: Vec<(String, String)>) -> Self {
         Self(tags)
@@ -85,6 +91,14 @@ mod tests {
 
     fn tags(pairs: &[(&str, &str)]) -> Result<Tags, InvalidTags> {
         Tags::new(pairs.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect(), 3)
+    }
+
+    #[test]
+    fn tags_contain_others_with_the_same_values_only() {
+        let (two, one) = (tags(&[("a", "1"), ("b", "")]).expect("valid"), tags(&[("b", "")]).expect("valid"));
+        assert!(two.contains_all(&one) && two.contains_all(&two) && two.contains_all(&Tags::default()));
+        assert!(!one.contains_all(&two) && !Tags::default().contains_all(&one));
+        assert!(!two.contains_all(&tags(&[("b", "1")]).expect("valid")));
     }
 
     #[test]

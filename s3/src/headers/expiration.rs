@@ -1,21 +1,22 @@
 //! `x-amz-expiration`: when a lifecycle rule expires the object (API Reference, GetObject and PutObject).
 
-use cairn_engine::{Bucket, Store};
+use cairn_engine::{Bucket, Store, Tags};
 use cairn_http1::{ResponseHead, encode_strict, http_date};
 use cairn_model::{ObjectKey, Timestamp};
 
 const EXPIRATION_HEADER: &str = "x-amz-expiration";
 
-/// Writes the header, if an enabled rule of the bucket is about the current object of this key.
+/// Writes the header, if an enabled rule of the bucket is about the current object of this key, which has these tags.
 pub(crate) fn write_header(
     head: &mut ResponseHead,
     store: &Store,
     bucket: &Bucket,
     key: &ObjectKey,
+    tags: &Tags,
     last_modified: Timestamp,
 ) {
-    if let Some((due, rule)) = store.expiration_of(bucket, key.as_str(), last_modified) {
-        let (date, rule) = (http_date(due.seconds()), encode_strict(rule.to_string()));
+    if let Some((due, rule)) = store.expiration_of(bucket, key.as_str(), tags, last_modified) {
+        let (date, rule) = (http_date(due.seconds()), encode_strict(rule));
         let date = date.as_str();
         head.header(EXPIRATION_HEADER, format!("expiry-date=\"{date}\", rule-id=\"{rule}\""));
     }

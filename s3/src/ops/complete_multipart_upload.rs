@@ -25,7 +25,7 @@ use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CompleteOutcome, CompleteUpload, EngineError,
-    ObjectInfo, UploadChecksum,
+    ObjectInfo, Tags, UploadChecksum,
 };
 use cairn_model::{ObjectKey, UploadId};
 use cairn_net::RequestBody;
@@ -58,7 +58,7 @@ pub(crate) async fn complete_multipart_upload(
     let conditional = condition != Default::default();
     let declared = declared(call.fields)?;
     let digests = declared::of_body(call.fields, call.authentication.payload)?;
-    check_exists(call, (&bucket, &key, id))?;
+    let tags = existing_tags(call, (&bucket, &key, id))?;
     let body = read_small_body(call, body, BodyDigests::new(digests), named_parts::BODY_BYTES_MAX).await?;
     let named = named_parts::parse(&body).await?;
     drop(body);
@@ -85,20 +85,19 @@ pub(crate) async fn complete_multipart_upload(
         ),
         other => write_conditions::write_error(other, conditional),
     })?;
-    Ok(reply(call, (&bucket, &key), &outcome, checksum))
+    Ok(reply(call, (&bucket, &key), &outcome, checksum, &tags))
 }
 
-/// Checks that the upload exists, or else the object that was made of it.
+/// Checks that the upload exists, or else the object that was made of it. Returns the tags of the object.
 ///
 /// # Errors
 /// `NoSuchUpload`, and errors of the engine.
-fn check_exists(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)) -> S3Result<()> {
+fn existing_tags(call: &Call<'_>, (bucket, key, id): (&Arc<Bucket>, &ObjectKey, UploadId)) -> S3Result<Tags> {
     match call.engine.upload(bucket, key, id) {
-        Ok(_) => {}
-        Err(EngineError::NoSuchUpload) => drop(call.engine.completed_upload(bucket, key, id)?),
-        Err(error) => return Err(error.into()),
+        Ok(found) => Ok(found.upload.attributes.tags),
+        Err(EngineError::NoSuchUpload) => Ok(call.engine.completed_upload(bucket, key, id)?.attributes.tags),
+        Err(error) => Err(error.into()),
     }
-    Ok(())
 }
 
 /// Returns the checksum of an upload and its result, taken from the object that was made of it.
@@ -230,6 +229,7 @@ fn reply(
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
     outcome: &CompleteOutcome,
     checksum: ObjectChecksum,
+    tags: &Tags,
 ) -> Reply {
     let (name, object) = (bucket.name.as_str(), key.as_str());
     let mut xml = XmlWriter::with_capacity(1024);
@@ -250,7 +250,7 @@ fn reply(
         reply.head.header(VERSION_HEADER, outcome.put.version.to_string());
     }
     let (head, store) = (&mut reply.head, call.engine.store());
-    expiration::write_header(head, store, bucket, key, outcome.put.last_modified);
+    expiration::write_header(head, store, bucket, key, tags, outcome.put.last_modified);
     reply
 }
 

@@ -258,7 +258,8 @@ impl Copy {
         }
         copies::write_source_version(&mut reply.head, source_version);
         let (head, store) = (&mut reply.head, engine.store());
-        expiration::write_header(head, store, &bucket, &key, outcome.last_modified);
+        let tags = &reply_attributes.tags;
+        expiration::write_header(head, store, &bucket, &key, tags, outcome.last_modified);
         Ok(reply)
     }
 }

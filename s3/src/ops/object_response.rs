@@ -79,7 +79,8 @@ pub(crate) fn object_response(
     // Only the current object expires; named versions are removed when they are not current any more.
     if bucket.settings().lifecycle.is_some() && call.query.get(version::VERSION_ID).is_none() {
         let (_, key) = call.object()?;
-        expiration::write_header(&mut head, call.engine.store(), bucket, &key, info.last_modified);
+        let (store, tags) = (call.engine.store(), &info.attributes.tags);
+        expiration::write_header(&mut head, store, bucket, &key, tags, info.last_modified);
     }
     head.header("accept-ranges", "bytes");
     attributes::write_stored(&mut head, &info.attributes, |name| call.query.get_non_empty(name));

@@ -43,7 +43,7 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     attributes::write_checksums(&mut reply.head, &attributes, 0);
-    let origin = call.origin(Cause::Request);
+    let (origin, tags) = (call.origin(Cause::Request), attributes.tags.clone());
     let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
     let put =
         PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
@@ -53,6 +53,6 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
         reply.head.header(VERSION_HEADER, outcome.version.to_string());
     }
     let (head, store) = (&mut reply.head, call.engine.store());
-    expiration::write_header(head, store, &bucket, &key, outcome.last_modified);
+    expiration::write_header(head, store, &bucket, &key, &tags, outcome.last_modified);
     Ok(reply)
 }

@@ -1,7 +1,7 @@
 //! Removes what lifecycle rules consider due (AWS: "Expiring objects").
 //!
 //! Everything is decided here, with the rules and versions of this moment: a write that came first has changed the role of the
-//! version, and a locked version stays.
+//! version, a change of tags may have made the rule be about others, and a locked version stays.
 
 use super::events::Author;
 use super::lookup::{FoundVersion, TargetKey};
@@ -92,11 +92,11 @@ impl Batch<'_> {
             last_modified: found.record.info.last_modified,
             is_delete_marker: found.record.is_delete_marker(),
         };
-        let role = (candidate.role, candidate.since);
+        let (role, tags) = ((candidate.role, candidate.since), &found.record.info.attributes.tags);
         if chain.role_of(&version)? != Some(role) {
             return Ok(None);
         }
-        let rule = chain.acting_rule(rules, &version, role, moment.day, moment.now)?;
+        let rule = chain.acting_rule(rules, &version, tags, role, (moment.day, moment.now))?;
         Ok(rule.map(|rule| (rule, found)))
     }
 
