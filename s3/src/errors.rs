@@ -43,6 +43,7 @@ macro_rules! error_table {
 }
 
 error_table! {
+    AccessControlListNotSupported 400 "The bucket does not allow ACLs";
     AccessDenied 403 "Access Denied";
     AccessForbidden 403 "This CORS request is not allowed.";
     BadDigest 400 "The Content-MD5 or checksum value that you specified did not match what the server received.";
@@ -86,6 +87,7 @@ error_table! {
     NoSuchBucketPolicy 404 "The bucket policy does not exist";
     NoSuchCORSConfiguration 404 "The CORS configuration does not exist";
     NoSuchKey 404 "The specified key does not exist.";
+    NoSuchLifecycleConfiguration 404 "The lifecycle configuration does not exist";
     NoSuchObjectLockConfiguration 404 "The specified object does not have a ObjectLock configuration";
     NoSuchTagSet 404 "The TagSet does not exist";
     NoSuchUpload 404 "The specified multipart upload does not exist. The upload ID might be invalid, or the multipart \

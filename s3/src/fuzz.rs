@@ -6,6 +6,7 @@ use crate::body::chunked::{Decoder, decode_in_pieces};
 use crate::compatibility::Compatibility;
 use crate::cors::configuration;
 use crate::headers::{object_lock, tagging};
+use crate::lifecycle::{reading, writing};
 use crate::multipart::named_parts;
 use crate::operations::Handling;
 use crate::ops::continuation_token;
@@ -20,8 +21,8 @@ use crate::request::target::Target;
 use crate::routing::{Route, route};
 use crate::xml::{reader, writer};
 use cairn_cors::{CrossOrigin, Rules};
-use cairn_engine::limits::OBJECT_TAGS_MAX;
-use cairn_engine::{BucketSettings, ChecksumAlgorithm, ListPosition, Retention};
+use cairn_engine::limits::{LIFECYCLE_RULES_MAX, OBJECT_TAGS_MAX};
+use cairn_engine::{BucketSettings, ChecksumAlgorithm, LifecycleRule, ListPosition, Retention};
 use cairn_http1::Method;
 use cairn_identity::fuzz::{TextRequest, authenticator, chunk_signatures, with_valid_signature};
 use cairn_model::Timestamp;
@@ -35,6 +36,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_chunked", s3_chunked),
     ("s3_cors", s3_cors),
     ("s3_delete_objects", s3_delete_objects),
+    ("s3_lifecycle", s3_lifecycle),
     ("s3_list_query", s3_list_query),
     ("s3_lock", s3_lock),
     ("s3_named_parts", s3_named_parts),
@@ -139,6 +141,27 @@ pub fn s3_tags(data: &[u8]) {
         let keys: BTreeSet<&str> = tags.iter().map(|(key, _)| key).collect();
         assert!(tags.len() <= OBJECT_TAGS_MAX && keys.len() == tags.len());
         assert_eq!(read(&tagging::document(&tags).finish()), Some(tags));
+    }
+}
+
+/// Checks a lifecycle configuration. Accepted rules do something, and survive writing and reading.
+///
+/// # Panics
+/// If a property does not hold.
+pub fn s3_lifecycle(data: &[u8]) {
+    let read = |body: &[u8]| reading::read(&reader::parse(body).ok()?, Timestamp(1)).ok();
+    let Some(rules) = read(data) else { return };
+    assert!(rules.len() <= LIFECYCLE_RULES_MAX);
+    let written = writing::document(rules.iter()).unwrap_or_else(|_| panic!("XML brought them"));
+    let again = read(&written.finish()).expect("what is written is valid");
+    assert_eq!(again.len(), rules.len());
+    for (rule, again) in rules.into_iter().zip(again) {
+        assert!(
+            rule.expiration_days.is_some() || rule.noncurrent_days.is_some() || rule.expired_delete_markers
+        );
+        assert!(rule.tags.len() <= OBJECT_TAGS_MAX && (rule.tags.is_empty() || !rule.expired_delete_markers));
+        assert_eq!(again.s3_id, Some(rule.id_in_s3()));
+        assert_eq!(again, LifecycleRule { id: again.id, s3_id: again.s3_id.clone(), ..rule });
     }
 }
 

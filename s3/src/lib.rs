@@ -23,6 +23,7 @@ mod errors;
 pub mod fuzz;
 mod headers;
 mod join;
+mod lifecycle;
 mod limits;
 mod misplaced_headers;
 mod multipart;

@@ -11,17 +11,18 @@ use crate::compatibility::Compatibility;
 use crate::errors::S3Result;
 use crate::ops::{
     abort_multipart_upload, complete_multipart_upload, copy_object, create_bucket, create_multipart_upload,
-    delete_bucket, delete_bucket_cors, delete_bucket_tagging, delete_object, delete_object_tagging,
-    delete_objects, get_bucket_accelerate_configuration, get_bucket_acl, get_bucket_cors,
-    get_bucket_encryption, get_bucket_location, get_bucket_logging, get_bucket_notification_configuration,
-    get_bucket_ownership_controls, get_bucket_policy, get_bucket_policy_status, get_bucket_replication,
-    get_bucket_request_payment, get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object,
-    get_object_acl, get_object_attributes, get_object_legal_hold, get_object_lock_configuration,
-    get_object_retention, get_object_tagging, get_public_access_block, head_bucket, head_object,
-    list_buckets, list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts,
-    put_bucket_acl, put_bucket_cors, put_bucket_tagging, put_bucket_versioning, put_object, put_object_acl,
-    put_object_legal_hold, put_object_lock_configuration, put_object_retention, put_object_tagging,
-    upload_part, upload_part_copy,
+    delete_bucket, delete_bucket_cors, delete_bucket_lifecycle, delete_bucket_tagging, delete_object,
+    delete_object_tagging, delete_objects, get_bucket_accelerate_configuration, get_bucket_acl,
+    get_bucket_cors, get_bucket_encryption, get_bucket_lifecycle_configuration, get_bucket_location,
+    get_bucket_logging, get_bucket_notification_configuration, get_bucket_ownership_controls,
+    get_bucket_policy, get_bucket_policy_status, get_bucket_replication, get_bucket_request_payment,
+    get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object, get_object_acl,
+    get_object_attributes, get_object_legal_hold, get_object_lock_configuration, get_object_retention,
+    get_object_tagging, get_public_access_block, head_bucket, head_object, list_buckets,
+    list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts, put_bucket_acl,
+    put_bucket_cors, put_bucket_lifecycle_configuration, put_bucket_tagging, put_bucket_versioning,
+    put_object, put_object_acl, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
+    put_object_tagging, upload_part, upload_part_copy,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -329,6 +330,9 @@ operations! {
         GetBucketAcl: GET Bucket [query("acl")], MANAGE_BUCKET => get_bucket_acl(call), strict ACL;
         PutBucketAcl: PUT Bucket [query("acl")], MANAGE_BUCKET => put_bucket_acl(call, body).await, accepts Body, strict ACL;
         GetBucketEncryption: GET Bucket [query("encryption")], MANAGE_BUCKET => get_bucket_encryption(call), strict ENCRYPTION;
+        GetBucketLifecycleConfiguration: GET Bucket [query("lifecycle")], MANAGE_BUCKET => get_bucket_lifecycle_configuration(call), strict LIFECYCLE;
+        PutBucketLifecycleConfiguration: PUT Bucket [query("lifecycle")], MANAGE_BUCKET => put_bucket_lifecycle_configuration(call, body).await, accepts Body, strict LIFECYCLE;
+        DeleteBucketLifecycle: DELETE Bucket [query("lifecycle")], MANAGE_BUCKET => delete_bucket_lifecycle(call).await, strict LIFECYCLE;
         GetBucketLogging: GET Bucket [query("logging")], MANAGE_BUCKET => get_bucket_logging(call), strict SETTINGS;
         GetBucketNotificationConfiguration: GET Bucket [query("notification")], MANAGE_BUCKET => get_bucket_notification_configuration(call), strict NOTIFICATION;
         GetBucketOwnershipControls: GET Bucket [query("ownershipControls")], MANAGE_BUCKET => get_bucket_ownership_controls(call), strict ACL;
@@ -368,9 +372,6 @@ operations! {
         ListBucketInventoryConfigurations: GET Bucket [query("inventory")] => ANALYTICS;
         PutBucketInventoryConfiguration: PUT Bucket [query("inventory")] => ANALYTICS;
         DeleteBucketInventoryConfiguration: DELETE Bucket [query("inventory")] => ANALYTICS;
-        GetBucketLifecycleConfiguration: GET Bucket [query("lifecycle")] => LIFECYCLE;
-        PutBucketLifecycleConfiguration: PUT Bucket [query("lifecycle")] => LIFECYCLE;
-        DeleteBucketLifecycle: DELETE Bucket [query("lifecycle")] => LIFECYCLE;
         PutBucketLogging: PUT Bucket [query("logging")] => SETTINGS;
         GetBucketMetadataConfiguration: GET Bucket [query("metadataConfiguration")] => ANALYTICS;
         CreateBucketMetadataConfiguration: POST Bucket [query("metadataConfiguration")] => ANALYTICS;

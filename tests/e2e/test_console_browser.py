@@ -362,8 +362,18 @@ def test_lifecycle_rule_with_preview(page: Page, console_store: Cairn, bucket: s
     page.see("objects after 30 days")
     page.click("Change")
     page.fill("Remove objects after days", "7")
+    # An equals sign in a key is written %3D, as on the command line.
+    page.fill("Tags", "kind=temporary\na%3Db=c=d\n")
     page.click("Save")
     page.see("objects after 7 days")
+    page.see("a%3Db=c=d")
+    (rule,) = expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]
+    assert rule["tags"] == [{"key": "kind", "value": "temporary"}, {"key": "a=b", "value": "c=d"}]
+    page.click("Change")
+    page.fill("Remove objects after days", "8")
+    page.click("Save")
+    page.see("objects after 8 days")
+    assert expect(console_store.admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"][0]["tags"] == rule["tags"]
     page.click("Delete")
     page.click("Delete rule")
     page.see("No rules.")

@@ -65,16 +65,36 @@ def has_unusable_link(body: object) -> bool:
     return is_inline or (is_time(body.get("expires_at")) and body["expires_at"] != END)
 
 
+def is_tag(tag: object) -> bool:
+    """Returns whether a tag is valid by the description. It cannot say which letters a tag may have, and that keys differ."""
+    if not isinstance(tag, dict) or set(tag) != {"key", "value"} or not all(isinstance(text, str) for text in tag.values()):
+        return False
+    return 1 <= len(tag["key"]) <= 128 and len(tag["value"]) <= 256
+
+
+def usable_tags(tags: list) -> list:
+    """Replaces such tags by some that the server accepts."""
+    return [{"key": f"key {number}", "value": "v"} if is_tag(tag) else tag for number, tag in enumerate(tags)]
+
+
+def has_unusable_tags(body: object) -> bool:
+    """Returns whether a lifecycle rule has other such tags than `map_body` gives it."""
+    tags = body.get("tags") if isinstance(body, dict) else None
+    return isinstance(tags, list) and tags != usable_tags(tags)
+
+
 @schemathesis.hook
 def filter_case(_context: object, case: schemathesis.Case) -> bool:
     """Skips such cases."""
+    if has_unusable_tags(case.body):
+        return False
     unusable = has_invented(case.body) or has_invented(case.query) or waits(case.query) or has_unusable_target(case.body)
     return not unusable and not has_unusable_origin(case.body) and not has_unusable_link(case.body) and not has_unusable_retention(case.body)
 
 
 @schemathesis.hook
 def map_body(_context: object, body: object) -> object:
-    """Gives webhooks a target, embeds origins and a disposition, links an expiry and retentions an end that the server accepts."""
+    """Gives webhooks a target, embeds origins and a disposition, links an expiry, retentions an end and rules tags that the server accepts."""
     if isinstance(body, dict) and isinstance(body.get("target_url"), str):
         body["target_url"] = TARGET
     if isinstance(body, dict) and isinstance(body.get("allowed_origins"), list):
@@ -86,6 +106,8 @@ def map_body(_context: object, body: object) -> object:
     retention = body.get("retention") if isinstance(body, dict) else None
     if isinstance(retention, dict) and is_time(retention.get("retain_until")):
         retention["retain_until"] = END
+    if isinstance(body, dict) and isinstance(body.get("tags"), list):
+        body["tags"] = usable_tags(body["tags"])
     return body
 
 

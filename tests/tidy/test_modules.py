@@ -82,7 +82,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"access"},
         {"call"},
         {"body", "multipart", "reply"},
-        {"cors"},
+        {"cors", "lifecycle"},
         {"ops"},
         {"operations"},
         {"misplaced_headers", "routing"},

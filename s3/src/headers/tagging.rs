@@ -69,13 +69,22 @@ pub(crate) fn from_document(document: &Element, count_max: usize, what: &str) ->
     let set = document.only_child("TagSet")?.ok_or(ErrorCode::MalformedXML)?;
     let mut tags = Vec::new();
     for tag in set.children_named("Tag") {
-        let text = |name| tag.only_child(name)?.map(Element::text).ok_or(crate::xml::reader::InvalidXml);
-        tags.push((text("Key")?.to_owned(), text("Value")?.to_owned()));
+        tags.push(read_tag(tag)?);
     }
     Tags::new(tags, count_max).map_err(|invalid| tags_error(invalid, what))
 }
 
-fn tags_error(invalid: InvalidTags, what: &str) -> S3Error {
+/// Reads key and value of an element `Tag`.
+///
+/// # Errors
+/// `MalformedXML` if one of them is missing.
+pub(crate) fn read_tag(tag: &Element) -> S3Result<(String, String)> {
+    let text = |name| tag.only_child(name)?.map(Element::text).ok_or(crate::xml::reader::InvalidXml);
+    Ok((text("Key")?.to_owned(), text("Value")?.to_owned()))
+}
+
+/// Words what is wrong with tags. `what` names them if they are too many.
+pub(crate) fn tags_error(invalid: InvalidTags, what: &str) -> S3Error {
     let message = match &invalid {
         InvalidTags::TooMany(max) => {
             return S3Error::with_message(

@@ -2,7 +2,7 @@
 //!
 //! There are no ACLs: policies of service accounts grant access. The one ACL that every bucket and object has, as in
 //! buckets of AWS whose object ownership is enforced, gives its owner full control. It can be read, and it can be set
-//! again, which changes nothing. Any other ACL is refused. `request/unsupported_headers.rs` refuses other canned ACLs and
+//! again, which changes nothing. Any other ACL is 400, as there. `request/unsupported_headers.rs` refuses other canned ACLs and
 //! grants.
 
 use crate::access::account::{self, OWNER_ID};
@@ -18,7 +18,7 @@ use crate::xml::writer::XmlWriter;
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
-const OTHER_ACL: &str = "ACLs are not implemented: grant access with the policies of service accounts, and set no ACL, or \
+const OTHER_ACL: &str = "The bucket does not allow ACLs: grant access with the policies of service accounts, and set no ACL, or \
                          one that gives the owner full control and nobody else anything.";
 /// The grantee's type is an attribute, as AWS writes it.
 const GRANTEE: &str =
@@ -59,8 +59,8 @@ pub(crate) async fn put_object_acl(call: &Call<'_>, body: &mut RequestBody<'_>) 
 /// Checks that the request sets the ACL that there is: by a canned one in the header, or by a document.
 ///
 /// # Errors
-/// `MissingSecurityHeader` for neither, `InvalidRequest` for both, `MalformedXML`, `NotImplemented` for another ACL, and
-/// errors of the body.
+/// `MissingSecurityHeader` for neither, `InvalidRequest` for both, `MalformedXML`, `AccessControlListNotSupported` for
+/// another ACL, and errors of the body.
 async fn check_acl(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<()> {
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     let document = read_xml_body(call, body, BodyDigests::new(declared)).await?;
@@ -88,7 +88,10 @@ fn check_document(document: &Element) -> S3Result<()> {
             Ok(all && grantee.only_text("ID")? == Some(OWNER_ID) && permission == "FULL_CONTROL")
         })?
     };
-    if is_only_owner { Ok(()) } else { Err(S3Error::not_implemented(OTHER_ACL)) }
+    if is_only_owner {
+        return Ok(());
+    }
+    Err(S3Error::with_message(ErrorCode::AccessControlListNotSupported, OTHER_ACL))
 }
 
 fn document() -> XmlWriter {
@@ -121,14 +124,15 @@ mod tests {
 
     #[test]
     fn any_other_acl_is_refused() {
+        const REFUSED: &str = "AccessControlListNotSupported";
         let written = String::from_utf8(document().finish()).expect("text");
         let everyone = "<Grant><Grantee><URI>http://acs.amazonaws.com/groups/global/AllUsers</URI></Grantee>\
                         <Permission>READ</Permission></Grant>";
         for (changed, code) in [
-            (written.replace("FULL_CONTROL", "READ"), "NotImplemented"),
-            (written.replace("</Grant>", &format!("</Grant>{everyone}")), "NotImplemented"),
-            (written.replace("<Grant>", &format!("{everyone}<Grant>")), "NotImplemented"),
-            ("<AccessControlPolicy><AccessControlList/></AccessControlPolicy>".to_owned(), "NotImplemented"),
+            (written.replace("FULL_CONTROL", "READ"), REFUSED),
+            (written.replace("</Grant>", &format!("</Grant>{everyone}")), REFUSED),
+            (written.replace("<Grant>", &format!("{everyone}<Grant>")), REFUSED),
+            ("<AccessControlPolicy><AccessControlList/></AccessControlPolicy>".to_owned(), REFUSED),
             ("<AccessControlPolicy/>".to_owned(), "MalformedXML"),
             (written.replace("AccessControlPolicy", "Other"), "MalformedXML"),
             (written.replace("<Permission>FULL_CONTROL</Permission>", ""), "MalformedXML"),

@@ -1,11 +1,13 @@
-//! Refuses headers that ask for features that are not implemented: 501, before anything is changed.
+//! Refuses headers that ask for features that are not implemented.
+//!
+//! The answer is 501. ACLs are 400 in the mode `extended`, as in buckets of AWS whose object ownership is enforced.
 //!
 //! The table applies to every operation, even to one that has no use for the header: to ignore the header would leave a
 //! client's request unmet. `X-Amz-*` query parameters are checked too, because presigned URLs hoist headers. Checksums
 //! among them are signed and not enforced, as on AWS.
 
 use crate::compatibility::Compatibility;
-use crate::errors::{S3Error, S3Result};
+use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::request::fields::Fields;
 use cairn_http1::BodyFraming;
 
@@ -31,16 +33,22 @@ struct Row {
     /// The name in lower case. A trailing `*` matches any rest.
     name: &'static str,
     refuses: Refuses,
+    code: ErrorCode,
     message: &'static str,
 }
 
 const fn row(name: &'static str, refuses: Refuses, message: &'static str) -> Row {
-    Row { name, refuses, message }
+    Row { name, refuses, code: ErrorCode::NotImplemented, message }
+}
+
+/// A row of the mode `extended`: the value asks for an ACL.
+const fn acl_row(name: &'static str, refuses: Refuses) -> Row {
+    Row { name, refuses, code: ErrorCode::AccessControlListNotSupported, message: OTHER_ACL }
 }
 
 const ACL: &str = "ACLs are not implemented: omit x-amz-acl, x-amz-grant-* and x-amz-object-ownership and \
                    grant access with the policies of service accounts.";
-const OTHER_ACL: &str = "Buckets and objects belong to the owner alone: send x-amz-acl with private or \
+const OTHER_ACL: &str = "The bucket does not allow ACLs. Buckets and objects belong to the owner alone: send x-amz-acl with private or \
                          bucket-owner-full-control, x-amz-object-ownership with BucketOwnerEnforced, or neither, and grant \
                          access with the policies of service accounts.";
 const CHUNKED: &str = "aws-chunked bodies and trailing checksums are not implemented: set the client to compute \
@@ -86,7 +94,6 @@ static EXTENDED_CHUNKED_TABLE: [Row; 4] = chunked_table(CHUNKED_ELSEWHERE);
 static TABLE: &[Row] = &[
     row("trailer", Refuses::Any, CHUNKED),
     row("x-amz-security-token", Refuses::Any, TOKEN),
-    row("x-amz-grant-*", Refuses::Any, ACL),
     row("x-amz-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row("x-amz-copy-source-server-side-encryption*", Refuses::Any, ENCRYPTION),
     row(
@@ -136,13 +143,15 @@ static STRICT_TABLE: &[Row] = &[
         "Tagging is not implemented: omit x-amz-tagging-directive.",
     ),
     row("x-amz-acl", Refuses::Any, ACL),
+    row("x-amz-grant-*", Refuses::Any, ACL),
     row("x-amz-object-ownership", Refuses::Any, ACL),
     row("x-amz-copy-source-range", Refuses::Any, COPY_PART),
 ];
 
 /// Refused in the mode `extended` only: values that it does not implement, of headers that `strict` refuses altogether.
 static EXTENDED_TABLE: &[Row] = &[
-    row("x-amz-acl", Refuses::AllButThese(&["private", "bucket-owner-full-control"]), OTHER_ACL),
+    acl_row("x-amz-acl", Refuses::AllButThese(&["private", "bucket-owner-full-control"])),
+    acl_row("x-amz-grant-*", Refuses::Any),
     row("x-amz-object-ownership", Refuses::AllBut("BucketOwnerEnforced"), OTHER_ACL),
 ];
 
@@ -161,7 +170,7 @@ const CHECKSUM_PREFIX: &str = "x-amz-checksum-";
 /// Refuses headers and hoisted parameters of the table, unknown checksums and chunked bodies.
 ///
 /// # Errors
-/// `NotImplemented`, with a message that names an alternative.
+/// `NotImplemented` and `AccessControlListNotSupported`, with a message that names an alternative.
 pub(crate) fn check(
     mode: Compatibility,
     fields: Fields<'_>,
@@ -212,7 +221,7 @@ fn check_rows(rows: &[Row], name: &str, value: &[u8]) -> S3Result<()> {
             None => name == row.name,
         };
         if named && refuses(row.refuses, value) {
-            return Err(S3Error::not_implemented(row.message));
+            return Err(S3Error::with_message(row.code, row.message));
         }
     }
     Ok(())
@@ -293,21 +302,21 @@ mod tests {
     fn extended_mode_accepts_what_only_strict_refuses() {
         let range: &[(&str, &[u8])] = &[("x-amz-copy-source-range", b"bytes=0-1")];
         assert_eq!((status(range, ""), status_in(Extended, range, "")), (Some(501), None));
-        for (name, value, accepted) in [
-            ("x-amz-acl", "private", true),
-            ("x-amz-acl", "bucket-owner-full-control", true),
-            ("x-amz-acl", "public-read", false),
-            ("x-amz-acl", "", false),
-            ("x-amz-grant-read", "id=1", false),
-            ("x-amz-object-ownership", "BucketOwnerEnforced", true),
-            ("x-amz-object-ownership", "ObjectWriter", false),
+        for (name, value, answer) in [
+            ("x-amz-acl", "private", None),
+            ("x-amz-acl", "bucket-owner-full-control", None),
+            ("x-amz-acl", "public-read", Some(400)),
+            ("x-amz-acl", "", Some(400)),
+            ("x-amz-grant-read", "id=1", Some(400)),
+            ("x-amz-object-ownership", "BucketOwnerEnforced", None),
+            ("x-amz-object-ownership", "ObjectWriter", Some(501)),
         ] {
             let headers: &[(&str, &[u8])] = &[(name, value.as_bytes())];
-            let expected = (Some(501), if accepted { None } else { Some(501) });
-            assert_eq!((status(headers, ""), status_in(Extended, headers, "")), expected, "{name}: {value}");
+            let answers = (status(headers, ""), status_in(Extended, headers, ""));
+            assert_eq!(answers, (Some(501), answer), "{name}: {value}");
         }
         assert_eq!(status_in(Extended, &[], "X-Amz-Acl=private"), None);
-        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=public-read"), Some(501));
+        assert_eq!(status_in(Extended, &[], "X-Amz-Acl=public-read"), Some(400));
     }
 
     #[test]

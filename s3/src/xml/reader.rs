@@ -37,7 +37,6 @@ impl Element {
     }
 
     /// All children, in order.
-    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn children(&self) -> &[Self] {
         &self.children
     }
