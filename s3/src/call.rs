@@ -4,6 +4,7 @@ use crate::access::account;
 use crate::access::audit::AuditContext;
 use crate::access::auth::{self, RequiredRights};
 use crate::access::recording::Recording;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Result};
 use crate::headers::object_lock;
 use crate::request::fields::Fields;
@@ -31,6 +32,8 @@ pub(crate) struct Call<'a> {
     pub(crate) authenticator: &'a Rc<Authenticator<Box<dyn Credentials>>>,
     /// What the request requires of its client's policies.
     pub(crate) required: RequiredRights,
+    /// How much of S3 is implemented.
+    pub(crate) compatibility: Compatibility,
     /// Where a failure is recorded that happens while the response is sent.
     pub(crate) audit: &'a Arc<AuditLog>,
     /// The audit record of the request, if there is one.

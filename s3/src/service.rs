@@ -236,6 +236,7 @@ impl S3Service {
             engine: &self.engine,
             authenticator: &self.authenticator,
             required,
+            compatibility: self.compatibility,
             audit: &self.audit,
             recording: &recording,
             request,

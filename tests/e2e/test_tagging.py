@@ -94,6 +94,16 @@ def test_tags_of_buckets(extended: S3, extended_bucket: str):
         boto.get_bucket_tagging(Bucket=extended_bucket)
 
 
+def test_buckets_are_made_with_tags(extended: S3):
+    """Newer versions of Terraform and of the CLI name them when they create the bucket."""
+    boto = make_client(extended)
+    tags = [{"Key": "owner", "Value": "me"}]
+    with refused(400, "InvalidTag"):
+        boto.create_bucket(Bucket="with-tags", CreateBucketConfiguration={"Tags": [*tags, *tags]})
+    boto.create_bucket(Bucket="with-tags", CreateBucketConfiguration={"Tags": tags})
+    assert boto.get_bucket_tagging(Bucket="with-tags")["TagSet"] == tags
+
+
 @pytest.mark.parametrize(
     ("body", "code"),
     [

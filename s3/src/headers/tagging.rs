@@ -66,7 +66,14 @@ pub(crate) fn from_request(fields: Fields<'_>) -> S3Result<Tags> {
 /// # Errors
 /// `MalformedXML`, `InvalidTag`; `BadRequest` for too many.
 pub(crate) fn from_document(document: &Element, count_max: usize, what: &str) -> S3Result<Tags> {
-    let set = document.only_child("TagSet")?.ok_or(ErrorCode::MalformedXML)?;
+    from_element(document.only_child("TagSet")?.ok_or(ErrorCode::MalformedXML)?, count_max, what)
+}
+
+/// Reads an element with at most `count_max` tags. `what` names these in an error.
+///
+/// # Errors
+/// `MalformedXML`, `InvalidTag`; `BadRequest` for too many.
+pub(crate) fn from_element(set: &Element, count_max: usize, what: &str) -> S3Result<Tags> {
     let mut tags = Vec::new();
     for tag in set.children_named("Tag") {
         tags.push(read_tag(tag)?);

@@ -1,17 +1,19 @@
 //! CreateBucket. Source: API Reference, CreateBucket.
 //!
 //! Any location is accepted and ignored, because clients name the region that they sign for. Creating an existing
-//! bucket is a 409, whatever the configuration.
+//! bucket is a 409, whatever the configuration. The strict mode has no tags.
 
 use crate::body::declared;
 use crate::body::digests::BodyDigests;
 use crate::body::read_xml_body;
 use crate::call::Call;
+use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Error, S3Result};
-use crate::headers::object_lock;
+use crate::headers::{object_lock, tagging};
 use crate::reply::Reply;
 use crate::xml::reader::Element;
-use cairn_engine::{BucketSettings, Cause, Versioning};
+use cairn_engine::limits::BUCKET_TAGS_MAX;
+use cairn_engine::{BucketSettings, Cause, Tags, Versioning};
 use cairn_http1::StatusCode;
 use cairn_net::RequestBody;
 
@@ -20,13 +22,14 @@ const LOCATION_BYTES_MAX: usize = 64;
 
 pub(crate) async fn create_bucket(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
     let name = call.target.bucket()?;
-    let settings = settings(call)?;
+    let mut settings = settings(call)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
     if call.engine.store().bucket(&name).is_some() {
         return Err(ErrorCode::BucketAlreadyOwnedByYou.into());
     }
     if let Some(configuration) = read_xml_body(call, body, BodyDigests::new(declared)).await? {
         check_configuration(&configuration)?;
+        settings.tags = tags(&configuration, call.compatibility)?;
     }
     let has_object_lock = settings.object_lock;
     call.engine.store().create_bucket(&name, settings, call.origin(Cause::Request)).await?;
@@ -55,7 +58,6 @@ fn check_configuration(configuration: &Element) -> S3Result<()> {
             "Directory buckets are not implemented: create a general purpose bucket without Location.",
         ),
         ("Bucket", "Directory buckets are not implemented: create a general purpose bucket without Bucket."),
-        ("Tags", "Bucket tags are not implemented: create the bucket without Tags."),
     ] {
         if configuration.child(element).is_some() {
             return Err(S3Error::not_implemented(message));
@@ -70,9 +72,23 @@ fn check_configuration(configuration: &Element) -> S3Result<()> {
     Ok(())
 }
 
+/// Returns the tags of the new bucket.
+fn tags(configuration: &Element, mode: Compatibility) -> S3Result<Tags> {
+    match (configuration.only_child("Tags")?, mode) {
+        (None, _) => Ok(Tags::default()),
+        (Some(_), Compatibility::Strict) => {
+            Err(S3Error::not_implemented("Bucket tags are not implemented: create the bucket without Tags."))
+        }
+        (Some(set), Compatibility::Extended) => {
+            tagging::from_element(set, BUCKET_TAGS_MAX, "Bucket tag count")
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::check_configuration;
+    use super::{check_configuration, tags};
+    use crate::compatibility::Compatibility;
     use crate::xml::reader::parse;
 
     fn status(body: &str) -> Option<u16> {
@@ -92,12 +108,26 @@ mod tests {
         for (inner, expected) in [
             ("<Location><Name>x</Name></Location>", 501),
             ("<Bucket><Type>Directory</Type></Bucket>", 501),
-            ("<Tags><Tag/></Tags>", 501),
             ("<LocationConstraint>a b</LocationConstraint>", 400),
         ] {
             let body = format!("<CreateBucketConfiguration>{inner}</CreateBucketConfiguration>");
             assert_eq!(status(&body), Some(expected), "{inner}");
         }
         assert_eq!(status("<Delete/>"), Some(400));
+    }
+
+    #[test]
+    fn tags_belong_to_the_extended_mode() {
+        let found = |inner: &str, mode| {
+            let body = format!("<CreateBucketConfiguration>{inner}</CreateBucketConfiguration>");
+            tags(&parse(body.as_bytes()).expect(inner), mode)
+                .map(|tags| tags.len())
+                .map_err(|error| error.status())
+        };
+        let one = "<Tags><Tag><Key>owner</Key><Value>me</Value></Tag></Tags>";
+        assert_eq!(found("", Compatibility::Strict), Ok(0));
+        assert_eq!(found(one, Compatibility::Strict), Err(501));
+        assert_eq!(found(one, Compatibility::Extended), Ok(1));
+        assert_eq!(found("<Tags><Tag/></Tags>", Compatibility::Extended), Err(400));
     }
 }
