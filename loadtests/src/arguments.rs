@@ -12,7 +12,7 @@ use crate::objects::sizes::Sizes;
 use crate::units::{ByteCount, Span};
 use crate::workload::{Digest, Order, Ratio};
 
-/// An S3 load generator: closed loop, one thread per connection, bodies that can be verified, HDR latencies.
+/// An S3 load generator: closed or open loop, bodies that can be verified, HDR latencies.
 #[derive(FromArgs, Debug)]
 pub struct Arguments {
     /// the command
@@ -86,6 +86,7 @@ pub struct Particular {
     pub part_size: Option<ByteCount>,
     pub urls: Option<PathBuf>,
     pub origin: Option<String>,
+    pub rate: Option<u32>,
 }
 
 macro_rules! workload_command {
@@ -216,6 +217,9 @@ workload_command!(PutCommand, "put", "Upload objects, one key after the other, a
     /// sequential or random keys (default sequential)
     #[argh(option)]
     order: [Option<Order>],
+    /// requests per second that are due, whether earlier ones were answered or not: an open loop
+    #[argh(option)]
+    rate: [Option<u32>],
 });
 workload_command!(GetCommand, "get", "Download whole objects that `prepare` wrote." {
     /// sequential or random keys (default random)
@@ -227,6 +231,9 @@ workload_command!(GetCommand, "get", "Download whole objects that `prepare` wrot
     /// header Origin of requests for --urls
     #[argh(option)]
     origin: [Option<String>],
+    /// requests per second that are due, whether earlier ones were answered or not: an open loop
+    #[argh(option)]
+    rate: [Option<u32>],
 });
 workload_command!(RangeGetCommand, "range-get", "Download ranges at random offsets; --size is the size of the objects." {
     /// sequential or random keys (default random)
@@ -241,6 +248,9 @@ workload_command!(RangeGetCommand, "range-get", "Download ranges at random offse
     /// header Origin of requests for --urls
     #[argh(option)]
     origin: [Option<String>],
+    /// requests per second that are due, whether earlier ones were answered or not: an open loop
+    #[argh(option)]
+    rate: [Option<u32>],
 });
 workload_command!(ListCommand, "list", "List pages that begin at random keys (ListObjectsV2 with start-after)." {
     /// keys per page (default 1000)
@@ -252,6 +262,9 @@ workload_command!(ListCommand, "list", "List pages that begin at random keys (Li
     /// read the whole list with continuation tokens instead
     #[argh(switch)]
     walk: [bool],
+    /// requests per second that are due, whether earlier ones were answered or not: an open loop
+    #[argh(option)]
+    rate: [Option<u32>],
 });
 workload_command!(DeleteCommand, "delete", "Delete every key once." {});
 workload_command!(MixedCommand, "mixed", "Run a mix of operations; each connection has its own keys and knows which exist." {
@@ -264,6 +277,9 @@ workload_command!(MixedCommand, "mixed", "Run a mix of operations; each connecti
     /// keys per page (default 1000)
     #[argh(option)]
     max_keys: [Option<u32>],
+    /// requests per second that are due, whether earlier ones were answered or not: an open loop
+    #[argh(option)]
+    rate: [Option<u32>],
 });
 workload_command!(PrepareCommand, "prepare", "Create the bucket if it is missing, and upload every key once." {});
 workload_command!(CleanCommand, "clean", "List everything under the prefix and delete it." {});

@@ -51,6 +51,8 @@ pub struct Plan {
     pub duration: Option<Duration>,
     /// Maximum number of requests of the run.
     pub requests: Option<u64>,
+    /// Requests per second that are due in an open loop; `None` in a closed loop.
+    pub rate: Option<u32>,
     /// Which key comes next.
     pub order: Order,
     /// Bytes per range.
@@ -143,6 +145,7 @@ impl Plan {
             warm_up: if counted { Duration::ZERO } else { common.warm_up.0 },
             duration: if counted { None } else { Some(common.duration.0) },
             requests: common.requests,
+            rate: own.rate,
             order: own.order.unwrap_or(order_default),
             range_size,
             page: PageOptions {
@@ -209,6 +212,9 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
     }
     if own.range_size == Some(ByteCount(0)) {
         return usage("--range-size: at least 1");
+    }
+    if own.rate == Some(0) {
+        return usage("--rate: at least 1");
     }
     if own.max_keys.is_some_and(|keys| !(1..=PAGE_KEYS_MAX).contains(&keys)) {
         return usage("--max-keys: 1 to 1000");

@@ -37,6 +37,7 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         warm_up: Duration::ZERO,
         duration: Some(Duration::from_millis(200)),
         requests: None,
+        rate: None,
         order: Order::Random,
         range_size: ByteCount(1000),
         page: PageOptions { max_keys: 10, delimiter: None, walk: false },

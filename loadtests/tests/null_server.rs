@@ -147,6 +147,7 @@ fn contradicting_options_exit_with_1() {
         &["list", "--verify", "--walk"][..],
         &["mixed", "--keys", "3"],
         &["get", "--connections", "0"],
+        &["get", "--rate", "0"],
         &["range-get", "--range-size", "0"],
     ] {
         let output = load("http://127.0.0.1:1", arguments);
@@ -155,4 +156,38 @@ fn contradicting_options_exit_with_1() {
         let told = String::from_utf8_lossy(&output.stderr);
         assert!(told.starts_with("cairn-load: ") && !told.contains("duplicate"), "{arguments:?}: {told}");
     }
+}
+
+/// With connections of one thread and with a thread for each.
+#[test]
+fn open_loop_keeps_its_rate() {
+    let server = NullServer::start("1KiB", "1");
+    for threads in ["1", "4"] {
+        let output = server.load(&[
+            "get",
+            "--size",
+            "1KiB",
+            "--rate",
+            "400",
+            "--duration",
+            "1s",
+            "--threads",
+            threads,
+        ]);
+        let report = report(&output);
+        let rate = report["total"]["requests_per_second"].as_f64().unwrap();
+        assert!((340.0..=410.0).contains(&rate), "{threads} threads: {rate}");
+        assert!(report["load_model"].as_str().unwrap().starts_with("open loop"));
+    }
+}
+
+/// A request waits for a free connection, and that is part of its latency: nothing is left out while the server is slow.
+#[test]
+fn open_loop_counts_from_when_a_request_was_due() {
+    let server = NullServer::start("64MiB", "1");
+    let arguments = ["get", "--size", "64MiB", "--connections", "1", "--duration", "2s", "--timeout", "10s"];
+    let closed = report(&server.load(&arguments));
+    let open = report(&server.load(&[&arguments[..], &["--rate", "2000"]].concat()));
+    let p50 = |report: &Value| report["total"]["latency_us"]["p50"].as_f64().unwrap();
+    assert!(p50(&open) > 3.0 * p50(&closed), "{} and {}", p50(&open), p50(&closed));
 }

@@ -19,9 +19,11 @@ const SIGNIFICANT_FIGURES: u8 = 3;
 /// Maximum number of verification failures that are described.
 const EXAMPLES_MAX: usize = 5;
 
-/// The measured window: its start, and its end if it has a time limit.
+/// The measured window of a run: its start, and its end if it has a time limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
+    /// When the run began, before its warm-up.
+    pub(crate) begun: Instant,
     pub(crate) from: Instant,
     pub(crate) until: Option<Instant>,
 }
@@ -215,7 +217,7 @@ mod tests {
     fn only_requests_that_end_in_the_window_count_but_all_corruption() {
         let start = Instant::now();
         let at = |milliseconds| start + Duration::from_millis(milliseconds);
-        let window = Window { from: at(1_000), until: Some(at(3_000)) };
+        let window = Window { begun: at(0), from: at(1_000), until: Some(at(3_000)) };
         let mut statistics = Statistics::default();
         for ended in [999, 1_000, 2_500, 2_999, 3_000] {
             statistics.record(Operation::Get, (at(500), at(ended)), &transferred(10), &window);
@@ -232,7 +234,7 @@ mod tests {
     #[test]
     fn merging_adds_all_counts() {
         let start = Instant::now();
-        let window = Window { from: start, until: None };
+        let window = Window { begun: start, from: start, until: None };
         let mut sum = Statistics::default();
         for connection in 0..3_u64 {
             let mut statistics = Statistics::default();

@@ -20,6 +20,10 @@ use crate::workload::Operation;
 const CLOSED_LOOP: &str = "closed loop: each connection sends its next request after the response to the previous one, so a \
                            stall delays requests that an open loop would have sent; latencies are not corrected for that";
 
+/// The same for a run with `--rate`.
+const OPEN_LOOP: &str = "open loop: requests are due at even intervals, whatever the server does; a latency runs from the time at \
+                         which its request was due, so it contains the wait for a free connection";
+
 /// The results of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
@@ -33,6 +37,9 @@ pub struct Report {
     pub connections: usize,
     /// Threads that shared them.
     pub threads: usize,
+    /// Requests per second that were due, in an open loop.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate: Option<u32>,
     /// Number of keys.
     pub keys: u64,
     /// Object sizes.
@@ -87,7 +94,7 @@ pub struct Summary {
     pub latency_us: Option<Latency>,
 }
 
-/// Microseconds from the first byte sent to the last byte received.
+/// Microseconds from the first byte sent, or from when the request was due in an open loop, to the last byte received.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "named after what they are")]
 pub struct Latency {
@@ -166,11 +173,12 @@ impl Report {
             auth: format!("{:?}", plan.target.auth).to_lowercase(),
             connections: plan.connections,
             threads: plan.threads,
+            rate: plan.rate,
             keys: plan.keys.count,
             sizes: plan.keys.sizes.to_string(),
             seed: plan.seed,
             window_seconds: seconds,
-            load_model: CLOSED_LOOP.to_owned(),
+            load_model: if plan.rate.is_some() { OPEN_LOOP } else { CLOSED_LOOP }.to_owned(),
             total,
             operations: operations.collect(),
             errors: statistics.errors.clone(),

@@ -23,6 +23,9 @@ fn write(report: &Report, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         report.auth,
         report.window_seconds
     )?;
+    if let Some(rate) = report.rate {
+        writeln!(out, "  due        {rate} requests/s")?;
+    }
     if report.operations.len() > 1 {
         for (name, summary) in &report.operations {
             write_summary(name, summary, out)?;

@@ -26,7 +26,28 @@ pub(crate) struct ConnectionLoop<'a> {
     pub(crate) connection: Option<Connection>,
     opened: bool,
     chooser: Chooser,
-    waiting: Option<(Step, Instant)>,
+    waiting: Option<Waiting>,
+    /// When the next request is due, in an open loop.
+    due: Option<Instant>,
+}
+
+/// A request that was sent.
+struct Waiting {
+    step: Step,
+    /// Where its latency begins.
+    started: Instant,
+    sent: Instant,
+}
+
+/// How [`ConnectionLoop::begin`] ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Begun {
+    /// A request was sent.
+    Sent,
+    /// The next request is due at this time: to be called again then.
+    NotBefore(Instant),
+    /// The run has ended.
+    Ended,
 }
 
 impl<'a> ConnectionLoop<'a> {
@@ -40,20 +61,34 @@ impl<'a> ConnectionLoop<'a> {
             opened: false,
             chooser: Chooser::new(&shared.plan, number),
             waiting: None,
+            due: None,
         };
         connection_loop.connection = connection_loop.connect(statistics).ok();
         connection_loop
     }
 
-    /// Sends the next request and records requests that could not be sent. Returns `false` at the end of the run.
-    pub(crate) fn begin(&mut self, statistics: &mut Statistics, window: &Window) -> bool {
-        while let Some(step) = self.next(window) {
+    /// Sends the next request if it is due, and records requests that could not be sent.
+    pub(crate) fn begin(&mut self, statistics: &mut Statistics, window: &Window) -> Begun {
+        loop {
+            if let Some(arrivals) = &self.shared.arrivals {
+                let due = *self.due.get_or_insert_with(|| arrivals.take(window.begun));
+                let now = Instant::now();
+                if window.until.is_some_and(|until| due >= until || now >= until) {
+                    return Begun::Ended;
+                }
+                if due > now {
+                    return Begun::NotBefore(due);
+                }
+            }
+            let Some(step) = self.next(window) else { return Begun::Ended };
             let connection = match self.connection.take() {
                 Some(connection) => Ok(connection),
                 None => self.connect(statistics),
             };
             let (head, body) = self.exchange.compose(&step);
-            let started = Instant::now();
+            // What an open loop waits for a free connection is part of the latency.
+            let now = Instant::now();
+            let started = self.due.take().unwrap_or(now);
             let sent = connection.and_then(|mut connection| {
                 connection.send(head, body)?;
                 self.connection = Some(connection);
@@ -61,13 +96,12 @@ impl<'a> ConnectionLoop<'a> {
             });
             match sent {
                 Ok(()) => {
-                    self.waiting = Some((step, started));
-                    return true;
+                    self.waiting = Some(Waiting { step, started, sent: now });
+                    return Begun::Sent;
                 }
                 Err(failure) => self.complete(&step, started, &Err(failure), statistics, window),
             }
         }
-        false
     }
 
     /// Reads what has arrived. Returns whether [`Self::finish`] would not block now.
@@ -84,7 +118,7 @@ impl<'a> ConnectionLoop<'a> {
 
     /// Reads the response to its end and records it. Does nothing if no request is in progress.
     pub(crate) fn finish(&mut self, statistics: &mut Statistics, window: &Window) {
-        let Some((step, started)) = self.waiting.take() else { return };
+        let Some(Waiting { step, started, .. }) = self.waiting.take() else { return };
         let Some(mut connection) = self.connection.take() else { return };
         let outcome = match self.exchange.receive(&mut connection, &step) {
             Ok(Received { reusable, outcome }) => {
@@ -99,14 +133,14 @@ impl<'a> ConnectionLoop<'a> {
     /// Fails the request in progress and closes the connection.
     pub(crate) fn fail(&mut self, failure: Failure, statistics: &mut Statistics, window: &Window) {
         self.connection = None;
-        if let Some((step, started)) = self.waiting.take() {
+        if let Some(Waiting { step, started, .. }) = self.waiting.take() {
             self.complete(&step, started, &Err(failure), statistics, window);
         }
     }
 
     /// Returns when the request in progress was sent.
     pub(crate) fn waiting_since(&self) -> Option<Instant> {
-        self.waiting.as_ref().map(|(_, started)| *started)
+        self.waiting.as_ref().map(|waiting| waiting.sent)
     }
 
     fn next(&mut self, window: &Window) -> Option<Step> {

@@ -1,5 +1,6 @@
 //! Runs a plan: threads, measured window, samples, and the report.
 
+mod arrivals;
 pub(crate) mod chooser;
 mod connection_loop;
 mod exchange;
@@ -21,6 +22,7 @@ use crate::plan::Plan;
 use crate::report::{Observed, Report, ServerProcess};
 use crate::workload::Operation;
 use crate::workload::Workload;
+use arrivals::Arrivals;
 use progress::{Progress, sum};
 use shared::Shared;
 use worker::work;
@@ -49,6 +51,7 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
         prepared,
         tickets: AtomicU64::new(0),
         requests: AtomicU64::new(0),
+        arrivals: plan.rate.map(Arrivals::new),
         live: (0..connections).map(|_| Live::default()).collect(),
         barrier: Barrier::new(plan.threads + 1),
         window: OnceLock::new(),
@@ -56,8 +59,9 @@ pub fn run(plan: Plan) -> Result<Report, LoadError> {
     });
     let workers = start(&shared)?;
     shared.barrier.wait();
-    let from = Instant::now() + shared.plan.warm_up;
-    let window = Window { from, until: shared.plan.duration.map(|duration| from + duration) };
+    let begun = Instant::now();
+    let from = begun + shared.plan.warm_up;
+    let window = Window { begun, from, until: shared.plan.duration.map(|duration| from + duration) };
     shared.window.set(window).expect("nobody else sets it");
     shared.barrier.wait();
     let observed = observe(&shared, &window, &workers);

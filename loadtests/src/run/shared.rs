@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Barrier, OnceLock};
 
+use super::arrivals::Arrivals;
 use crate::http::request::PreparedHeads;
 use crate::measure::statistics::{Live, Window};
 use crate::objects::content::Content;
@@ -18,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) tickets: AtomicU64,
     /// The number of requests of the whole run, for `--requests`.
     pub(crate) requests: AtomicU64,
+    /// When requests are due, in an open loop.
+    pub(crate) arrivals: Option<Arrivals>,
     pub(crate) live: Vec<Live>,
     /// Waited on twice: when all connections are open, and when the window is set.
     pub(crate) barrier: Barrier,
