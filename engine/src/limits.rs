@@ -328,6 +328,8 @@ pub(crate) const EXPIRE_COMMAND_VERSIONS: usize = 256;
 pub(crate) const EXPIRE_COMMAND_VERSIONS_BUSY: usize = 16;
 /// Entries of a due index that are examined for the next due time of one rule.
 pub(crate) const UPCOMING_ENTRIES_MAX: usize = 256;
+/// Records of versions that are read for the next due times of all rules of a bucket with tags: a few milliseconds.
+pub(crate) const UPCOMING_RECORDS_MAX: usize = 4096;
 /// Most versions that a preview of a lifecycle rule reads.
 pub(crate) const PREVIEW_VERSIONS_MAX: u64 = 10_000_000;
 /// Longest time of a preview. Clients wait for it.

@@ -72,6 +72,8 @@ pub enum Flaw {
     ForgetNullVersions,
     /// Versions that become non-current keep their entry in the due index.
     KeepDueEntries,
+    /// The committer does not look at the tags of a version that a lifecycle rule may remove.
+    IgnoreRuleTags,
     /// Object locks do not prevent the removal of a version.
     RemoveLocked,
     /// Deletions of versions write no event.

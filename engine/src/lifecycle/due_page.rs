@@ -64,11 +64,8 @@ pub(super) fn read_due_page(
         if due.peek().is_none() {
             continue;
         }
-        // Only the record of the version has its tags. A delete marker has none.
+        // Only the record of the version has its tags.
         let depends_on_tags = due.all(|(_, rule)| !rule.tags.is_empty());
-        if depends_on_tags && role == VersionRole::LoneMarker {
-            continue;
-        }
         let object = std::str::from_utf8(record.body).ok().and_then(|key| ObjectKey::parse(key).ok());
         let Some(object) = object else { continue };
         let judged = match role {

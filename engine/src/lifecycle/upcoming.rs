@@ -4,7 +4,7 @@ use crate::error::EngineError;
 use crate::format::due_record::DueKey;
 use crate::format::keys;
 use crate::format::object_record::decode_tags_of;
-use crate::limits::UPCOMING_ENTRIES_MAX;
+use crate::limits::{UPCOMING_ENTRIES_MAX, UPCOMING_RECORDS_MAX};
 use crate::slice::Slice;
 use crate::store::Store;
 use crate::types::bucket::Bucket;
@@ -14,7 +14,7 @@ use cairn_lmdb::ReadTxn;
 use cairn_model::{Timestamp, VersionId};
 
 /// Returns for each rule when the first version after `now` is due. `None` if there is none, or if none is among the first
-/// entries of the index.
+/// entries of the index. Tags are looked up in the records of the versions; if these are too many, the time is not known.
 pub(super) fn next_due(
     store: &Store,
     bucket: &Bucket,
@@ -22,18 +22,19 @@ pub(super) fn next_due(
     now: Timestamp,
 ) -> Result<Vec<Option<Timestamp>>, EngineError> {
     let day = store.lifecycle.day();
-    let mut upcoming = Vec::new();
+    let (mut upcoming, mut records_left) = (Vec::new(), UPCOMING_RECORDS_MAX);
     for rule in rules.iter() {
         let mut next = None;
         if rule.is_enabled {
             for slice in &store.slices {
                 for role in VersionRole::ALL {
-                    let found = next_of(slice, bucket, rule, role, day, now)?;
+                    let found = next_of(slice, bucket, rule, role, (day, now), &mut records_left)?;
                     next = [next, found].into_iter().flatten().min();
                 }
             }
         }
-        upcoming.push(next);
+        let is_known = rule.tags.is_empty() || records_left > 0;
+        upcoming.push(next.filter(|_| is_known));
     }
     Ok(upcoming)
 }
@@ -43,8 +44,8 @@ fn next_of(
     bucket: &Bucket,
     rule: &LifecycleRule,
     role: VersionRole,
-    day: DayLength,
-    now: Timestamp,
+    (day, now): (DayLength, Timestamp),
+    records_left: &mut usize,
 ) -> Result<Option<Timestamp>, EngineError> {
     if rule.due_at(role, now, day).is_none() {
         return Ok(None);
@@ -61,9 +62,16 @@ fn next_of(
         if !record.body.starts_with(rule.prefix.as_bytes()) {
             continue;
         }
-        if rule.tags.is_empty() || rule.selects(&tags_of(&txn, slice, &key, record.body)?) {
-            return Ok(rule.due_at(role, key.since, day));
+        if !rule.tags.is_empty() {
+            if *records_left == 0 {
+                return Ok(None);
+            }
+            *records_left -= 1;
+            if !rule.selects(&tags_of(&txn, slice, &key, record.body)?) {
+                continue;
+            }
         }
+        return Ok(rule.due_at(role, key.since, day));
     }
     Ok(None)
 }

@@ -139,13 +139,15 @@ pub struct LifecycleRule {
 }
 
 impl LifecycleRule {
-    /// Returns when the rule removes a version that has a role since `since`. `None` if it never does. Prefix, state and the
-    /// number of kept versions are not considered.
+    /// Returns when the rule removes a version that has a role since `since`. `None` if it never does. Prefix, state, tags of
+    /// the version and the number of kept versions are not considered.
     #[must_use]
     pub fn due_at(&self, role: VersionRole, since: Timestamp, day: DayLength) -> Option<Timestamp> {
         match role {
             VersionRole::Current => self.expiration_days.map(|days| day.due_at(since, days)),
             VersionRole::Noncurrent => self.noncurrent_days.map(|days| day.due_at(since, days)),
+            // A delete marker has no tags.
+            VersionRole::LoneMarker if !self.tags.is_empty() => None,
             VersionRole::LoneMarker if self.expired_delete_markers => Some(since),
             VersionRole::LoneMarker => self.expiration_days.map(|days| day.due_at(since, days)),
         }
@@ -154,6 +156,7 @@ impl LifecycleRule {
     /// Returns the latest beginning of a role that the rule considers due at `now`. `None` if nothing is due.
     pub(crate) fn latest_due(&self, role: VersionRole, now: Timestamp, day: DayLength) -> Option<Timestamp> {
         let days = match role {
+            VersionRole::LoneMarker if !self.tags.is_empty() => None,
             VersionRole::LoneMarker if self.expired_delete_markers => return Some(now),
             VersionRole::Current | VersionRole::LoneMarker => self.expiration_days,
             VersionRole::Noncurrent => self.noncurrent_days,
@@ -196,6 +199,12 @@ impl LifecycleRules {
     /// Returns whether some enabled rule has tags.
     pub(crate) fn have_tags(&self) -> bool {
         self.0.iter().any(|rule| rule.is_enabled && !rule.tags.is_empty())
+    }
+
+    /// Returns the tags of all rules, for a planted mistake.
+    pub(crate) fn all_tags(&self) -> Tags {
+        let pairs = self.0.iter().flat_map(|rule| rule.tags.iter());
+        Tags::of_record(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
     }
 
     /// Returns the enabled rules that match a key and are due at `now` for a role, each with its due time. Tags are not
@@ -413,6 +422,9 @@ pub(crate) mod tests {
         assert_eq!(due(&rule("", Some(2), None)), Some(Timestamp(3 * DAY)));
         let at_once = LifecycleRule { expired_delete_markers: true, ..rule("", Some(2), None) };
         assert_eq!(due(&at_once), Some(Timestamp(5)));
+        let tagged = LifecycleRule { tags: tags(&[("a", "")]), ..rule("", Some(2), None) };
+        assert_eq!(due(&tagged), None, "a marker has no tags");
+        assert_eq!(tagged.latest_due(VersionRole::LoneMarker, Timestamp(9 * DAY), REAL), None);
     }
 
     #[test]

@@ -123,6 +123,11 @@ fn surplus_entry_of_a_due_index_is_found() {
 }
 
 #[test]
+fn rule_that_ignores_tags_is_found() {
+    must_find(Some(Flaw::IgnoreRuleTags), &[], &[StateMismatch]);
+}
+
+#[test]
 fn missing_event_of_a_deletion_is_found() {
     must_find(Some(Flaw::ForgetEvents), &[], &[EventMismatch]);
 }

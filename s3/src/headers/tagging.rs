@@ -111,10 +111,15 @@ pub(crate) fn tags_error(invalid: InvalidTags, what: &str) -> S3Error {
     };
     let error = S3Error::with_message(ErrorCode::InvalidTag, message);
     match invalid {
-        InvalidTags::Duplicate(key) | InvalidTags::Key(key) => error.element("TagKey", key),
-        InvalidTags::Value(value) => error.element("TagValue", value),
+        InvalidTags::Duplicate(key) | InvalidTags::Key(key) => error.element("TagKey", shown(&key)),
+        InvalidTags::Value(value) => error.element("TagValue", shown(&value)),
         InvalidTags::TooMany(_) => error,
     }
+}
+
+/// Cuts a key or value, of which a document may have a megabyte, so that an answer stays short.
+fn shown(text: &str) -> String {
+    text.chars().take(TAG_VALUE_UNITS_MAX).collect()
 }
 
 /// Returns the document with these tags.

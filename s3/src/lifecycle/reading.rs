@@ -75,7 +75,7 @@ fn read_rule(element: &Element, now: Timestamp) -> S3Result<LifecycleRule> {
     let s3_id = element.only_text("ID")?.filter(|id| !id.is_empty()).map(str::to_owned);
     if let Some(id) = s3_id.as_ref().filter(|id| id.chars().count() > ID_CHARACTERS_MAX) {
         let message = format!("ID length should not exceed allowed limit of {ID_CHARACTERS_MAX}");
-        return Err(S3Error::invalid_argument("ID", id, message));
+        return Err(S3Error::invalid_argument("ID", &shortened(id), message));
     }
     let (prefix, tags) = match (element.only_child("Prefix")?, element.only_child("Filter")?) {
         (Some(prefix), None) => (read_prefix(prefix)?, Tags::default()),
@@ -201,7 +201,11 @@ fn number(name: &'static str, text: &str, max: u32) -> S3Result<u32> {
     }
     let number = text.parse().ok().filter(|number| (1..=max).contains(number));
     number.ok_or_else(|| {
-        S3Error::invalid_argument(name, text, format!("'{name}' must be a positive integer of at most {max}"))
+        S3Error::invalid_argument(
+            name,
+            &shortened(text),
+            format!("'{name}' must be a positive integer of at most {max}"),
+        )
     })
 }
 
@@ -221,7 +225,7 @@ fn check_children(element: &Element, known: &[&str]) -> S3Result<()> {
     }
 }
 
-/// Cuts a name that a client chose, so that an answer stays short.
+/// Cuts a text that a client chose, so that an answer stays short.
 fn shortened(name: &str) -> String {
     name.chars().take(64).collect()
 }

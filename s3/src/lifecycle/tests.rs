@@ -159,6 +159,19 @@ fn wrong_documents_are_refused() {
         let (found, message) = read_rule(filter, &action).expect_err(&format!("{filter} {action}"));
         assert_eq!(found, code, "{filter} {action}: {message}");
     }
+}
+
+#[test]
+fn number_of_rules_and_length_of_answers_are_bounded() {
+    let huge = format!("<Expiration><Days>{}</Days></Expiration>", "9".repeat(100_000));
+    let text = format!(
+        "<LifecycleConfiguration><Rule><Filter/><Status>Enabled</Status>{huge}</Rule></LifecycleConfiguration>"
+    );
+    let error = reading::read(&parse(text.as_bytes()).expect("well-formed"), NOW).expect_err("too large");
+    assert!(
+        error.elements().iter().all(|(_, text)| text.len() <= 64),
+        "an answer repeats little of the document"
+    );
     let rule = format!("<Rule><ID>i</ID><Filter/><Status>Enabled</Status>{DAYS}</Rule>");
     let code = |rules: &str| read(rules).expect_err(rules).0;
     assert_eq!(code(""), "MalformedXML");

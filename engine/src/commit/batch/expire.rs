@@ -7,6 +7,7 @@ use super::events::Author;
 use super::lookup::{FoundVersion, TargetKey};
 use super::{Batch, Failure};
 use crate::error::EngineError;
+use crate::fault::Flaw;
 use crate::format::keys;
 use crate::slice::command::{DueVersion, ExpireDue, ExpireOutcome};
 use crate::slice::version_chain::{ChainedVersion, VersionChain};
@@ -92,9 +93,15 @@ impl Batch<'_> {
             last_modified: found.record.info.last_modified,
             is_delete_marker: found.record.is_delete_marker(),
         };
-        let (role, tags) = ((candidate.role, candidate.since), &found.record.info.attributes.tags);
+        let role = (candidate.role, candidate.since);
         if chain.role_of(&version)? != Some(role) {
             return Ok(None);
+        }
+        let mut tags = &found.record.info.attributes.tags;
+        let all_tags;
+        if self.slice.faults.has(Flaw::IgnoreRuleTags) {
+            all_tags = rules.all_tags();
+            tags = &all_tags;
         }
         let rule = chain.acting_rule(rules, &version, tags, role, (moment.day, moment.now))?;
         Ok(rule.map(|rule| (rule, found)))
