@@ -10,6 +10,10 @@ pub(crate) const READERS_MAX: u32 = 2048;
 /// too small.
 pub(crate) const TIMED_THREADS: usize = 512;
 
+/// Attempts to begin a read. One fails only if two transactions are committed while it lasts, which takes less than a
+/// microsecond unless the thread is interrupted.
+pub(crate) const READ_ATTEMPTS_MAX: usize = 1000;
+
 /// The smallest map, in bytes, that is tried when the address space is limited.
 pub(crate) const MAP_BYTES_MIN: usize = 1 << 30;
 

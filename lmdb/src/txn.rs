@@ -6,6 +6,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::generation::Generation;
 use crate::iterators::{Entries, Keys, ReverseScan, Scan};
+use crate::limits::READ_ATTEMPTS_MAX;
 use crate::readers::{OpenRead, Readers};
 use crate::record::{self, Record};
 use crate::table::{Database, Table};
@@ -33,6 +34,22 @@ fn borrow_for_transaction<'e>(generation: &Arc<Generation>) -> &'e Generation {
     unsafe {
         &*Arc::as_ptr(generation)
     }
+}
+
+/// Begins to read a snapshot that is durable.
+///
+/// LMDB takes the number of the last transaction, then copies the roots from the one of two meta pages that this number
+/// selects. If the thread is interrupted in between, and two more transactions are committed, then that page has other roots:
+/// those of a later transaction, which may not have been flushed yet. So the roots are only used if the page cannot have been
+/// written again.
+fn begin_read(generation: &Generation) -> Result<RoTxn<'_, WithTls>, Error> {
+    for _ in 0..READ_ATTEMPTS_MAX {
+        let txn = generation.env.read_txn()?;
+        if generation.env.info().last_txn_id <= txn.id() + 1 {
+            return Ok(txn);
+        }
+    }
+    Err(Error::Lmdb(format!("no read could begin between two transactions in {READ_ATTEMPTS_MAX} attempts")))
 }
 
 fn get<'t>(txn: &'t RoTxn<'_>, table: &Database, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
@@ -77,7 +94,7 @@ impl ReadTxn<'_> {
 
     /// Begins to read a snapshot of the generation of `handle`.
     pub(crate) fn on<'r>(handle: Arc<Handle>, readers: &'r Readers) -> Result<ReadTxn<'r>, Error> {
-        let txn = borrow_for_transaction(&handle.0).env.read_txn()?;
+        let txn = begin_read(borrow_for_transaction(&handle.0))?;
         Ok(ReadTxn { txn, handle, _open: readers.begin() })
     }
 

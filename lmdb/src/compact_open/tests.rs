@@ -135,7 +135,11 @@ fn nothing_is_lost_while_others_read_and_write() {
                     let (first, second) = (round(b"first"), round(b"second"));
                     assert_eq!(first, second, "a snapshot shows a part of a transaction");
                     assert!(first >= before, "an acknowledged change is missing: {first} {before}");
-                    assert!(first >= last_round && read.id() >= last_number, "an earlier snapshot");
+                    assert!(
+                        first >= last_round && read.id() >= last_number,
+                        "an earlier snapshot: round {first} after {last_round}, number {} after {last_number}",
+                        read.id()
+                    );
                     (last_round, last_number) = (first, read.id());
                 }
             });
