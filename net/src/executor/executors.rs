@@ -1,6 +1,6 @@
 //! Starts the executors: one glommio executor per core, each pinned and on a thread of its own.
 //!
-//! Invariant: no executor sleeps for long. On a very busy machine, one was seen asleep although its work could go on; see
+//! Invariant: no executor sleeps for long. On a busy machine, it may fall asleep although tasks are ready to run; see
 //! `heartbeat.rs`.
 //!
 //! Invariant: an executor that panics is reported at once, because all its connections and tasks are lost. The caller

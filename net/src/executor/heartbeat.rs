@@ -1,10 +1,14 @@
-//! Wakes each executor regularly from another thread, through a socket.
+//! Wakes each executor regularly from another thread, through sockets.
 //!
-//! An executor sleeps in its main ring. Timers and wakes of other threads arrive in another ring of it (its latency ring). While
-//! it sleeps, a poll of that ring wakes the main ring. On a very busy machine, executors were seen asleep until the next request
-//! although timers had expired and commits had been answered. A poll that wakes nothing would explain it; it was not caught in
-//! the act. The read of a socket is in the main ring itself, so it does not depend on the poll. Each wake-up processes all rings
-//! and all wakes of other threads.
+//! glommio 0.9 can put an executor to sleep while tasks of it are ready to run. Before it runs them, it checks whether
+//! something is due in the ring of its timers, such as the end of its own time slice or the wake-up by another thread. If
+//! so, it runs none of them, handles that event, and sleeps until the next one. Event and check must come within
+//! microseconds of each other, so it takes a busy machine. The tasks then wait for the next event in any ring of the
+//! executor. Without a heartbeat that may be a client's next request: answers of finished commits were seen to take 90 s.
+//!
+//! A task reads each socket. If it was among the tasks that did not run, its socket wakes nothing until it has run. So each
+//! executor has several sockets, which are written to in turn. The task that a byte wakes does nothing: any wake-up runs all
+//! tasks that are ready.
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -19,10 +23,15 @@ use crate::limits::HEARTBEAT_INTERVAL;
 
 /// Bytes that an executor reads at a time. More than one arrives only if it was busy.
 const READ_BYTES: usize = 64;
+/// Sockets of each executor. It stays asleep only if it falls asleep in this way so many times in succession.
+const SOCKETS: usize = 4;
 
-/// The ends of the sockets that the thread writes to.
+/// The ends of an executor's sockets that the thread writes to.
+type Ends = [UnixStream; SOCKETS];
+
+/// Gives the sockets of an executor to the thread.
 #[derive(Clone)]
-pub(super) struct Heartbeats(Sender<UnixStream>);
+pub(super) struct Heartbeats(Sender<Ends>);
 
 impl Heartbeats {
     /// Starts the thread. It ends when all clones of this are gone and all executors have ended.
@@ -38,27 +47,39 @@ impl Heartbeats {
     /// Runs `work` on the calling executor and wakes the executor at least every [`HEARTBEAT_INTERVAL`] meanwhile.
     pub(super) async fn during(self, work: impl Future<Output = ()>) {
         let listening = match self.connect() {
-            Ok(socket) => Some(glommio::spawn_local(listen(socket))),
+            Ok(sockets) => sockets.map(|socket| Some(glommio::spawn_local(listen(socket)))),
             Err(error) => {
                 tracing::warn!(target: "service", %error, "an executor runs without a heartbeat");
-                None
+                [const { None }; SOCKETS]
             }
         };
         drop(self);
         work.await;
-        if let Some(listening) = listening {
-            listening.cancel().await;
+        for task in listening.into_iter().flatten() {
+            task.cancel().await;
         }
     }
 
-    /// Returns the executor's end of a new socket, and gives the other end to the thread.
-    fn connect(&self) -> io::Result<glommio::net::UnixStream> {
-        let (ours, theirs) = UnixStream::pair()?;
-        theirs.set_nonblocking(true)?;
+    /// Returns the executor's ends of new sockets, and gives the other ends to the thread.
+    fn connect(&self) -> io::Result<[glommio::net::UnixStream; SOCKETS]> {
+        let mut pairs = Vec::with_capacity(SOCKETS);
+        for _ in 0..SOCKETS {
+            let (ours, theirs) = UnixStream::pair()?;
+            theirs.set_nonblocking(true)?;
+            pairs.push((ours, theirs));
+        }
+        let (ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let (Ok(ours), Ok(theirs)) = (<[UnixStream; SOCKETS]>::try_from(ours), Ends::try_from(theirs)) else {
+            unreachable!("there are as many pairs");
+        };
         self.0.send(theirs).map_err(|_| io::Error::other("the thread of the heartbeat has ended"))?;
-        #[expect(unsafe_code, reason = "glommio takes over a socket only by its number")]
-        // SAFETY: the descriptor is open, and nobody else owns it: `into_raw_fd` has given it up.
-        Ok(unsafe { glommio::net::UnixStream::from_raw_fd(ours.into_raw_fd()) })
+        Ok(ours.map(|socket| {
+            #[expect(unsafe_code, reason = "glommio takes over a socket only by its number")]
+            // SAFETY: the descriptor is open, and nobody else owns it: `into_raw_fd` has given it up.
+            unsafe {
+                glommio::net::UnixStream::from_raw_fd(socket.into_raw_fd())
+            }
+        }))
     }
 }
 
@@ -68,14 +89,15 @@ async fn listen(mut socket: glommio::net::UnixStream) {
     while !matches!(socket.read(&mut bytes).await, Ok(0) | Err(_)) {}
 }
 
-/// Writes a byte to each socket at each interval.
-fn beat(added: &Receiver<UnixStream>) {
-    let mut sockets: Vec<UnixStream> = Vec::new();
+/// Writes a byte to one socket of each executor at each interval, in turn.
+fn beat(added: &Receiver<Ends>) {
+    let mut executors: Vec<Ends> = Vec::new();
     let mut has_starting = true;
-    while has_starting || !sockets.is_empty() {
+    let mut turns = (0..SOCKETS).cycle();
+    while has_starting || !executors.is_empty() {
         match added.recv_timeout(HEARTBEAT_INTERVAL) {
-            Ok(socket) => {
-                sockets.push(socket);
+            Ok(ends) => {
+                executors.push(ends);
                 continue;
             }
             Err(RecvTimeoutError::Timeout) => {}
@@ -84,10 +106,37 @@ fn beat(added: &Receiver<UnixStream>) {
                 thread::park_timeout(HEARTBEAT_INTERVAL);
             }
         }
+        let turn = turns.next().unwrap_or_default();
         // A full socket belongs to an executor that is busy, or that has bytes to wake up for.
-        sockets.retain_mut(|socket| match socket.write(&[0]) {
+        executors.retain_mut(|ends| match ends[turn].write(&[0]) {
             Ok(_) => true,
             Err(error) => error.kind() == io::ErrorKind::WouldBlock,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::time::Duration;
+
+    /// An executor once had one socket. When it fell asleep while the task that reads it was ready to run, nothing woke it
+    /// any more.
+    #[test]
+    fn a_socket_that_nobody_reads_does_not_stop_the_beats_of_the_others() {
+        let (sender, added) = channel();
+        let beating = thread::spawn(move || beat(&added));
+        let pairs: [_; SOCKETS] = std::array::from_fn(|_| UnixStream::pair().unwrap());
+        let (mut ours, theirs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        sender.send(Ends::try_from(theirs).unwrap()).unwrap();
+        for _ in 0..2 {
+            for socket in &mut ours[1..] {
+                socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+                socket.read_exact(&mut [0]).unwrap();
+            }
+        }
+        drop((sender, ours));
+        beating.join().unwrap();
     }
 }
