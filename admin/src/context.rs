@@ -7,7 +7,7 @@ use cairn_engine::Engine;
 use cairn_identity::CredentialThrottle;
 use cairn_identity::directory::Directory;
 use cairn_net::Drain;
-use cairn_observe::{AuditLog, RefusedRequests};
+use cairn_observe::{AuditLog, RefusedRequests, RefusingSetting};
 use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
@@ -29,6 +29,9 @@ pub struct Capabilities {
     /// How much of S3 is implemented: the word for `s3.compatibility`.
     pub s3_compatibility: &'static str,
 }
+
+/// The values of the settings that can be why a request is refused.
+pub type SettingValues = Arc<[(RefusingSetting, String)]>;
 
 /// What the management plane of one executor works with.
 pub struct AdminContext {
@@ -60,6 +63,8 @@ pub struct AdminContext {
     pub metrics: Arc<MetricSources>,
     /// The last refused requests of S3 clients. Shared by all executors.
     pub refused: RefusedRequests,
+    /// The values of the settings that refusals name. Shared by all executors.
+    pub setting_values: SettingValues,
     /// The requests of this executor that wait for events.
     pub waits: Waits,
     /// What this configuration offers.

@@ -25,6 +25,8 @@ pub(crate) const QUOTA_LIMIT_MAX: u64 = (1 << 53) - 1;
 
 /// Most entries of a page of a list, and the default.
 pub(crate) const LIST_ENTRIES_MAX: usize = 1000;
+/// Longest value of a setting in the explanation of a refused request, in bytes. A list of host names can be longer.
+pub(crate) const SETTING_VALUE_BYTES_MAX: usize = 512;
 /// Resources of policies that are compared for an explanation before the executor serves other requests: about 0.1 ms.
 pub(crate) const EXPLAINED_AT_ONCE: usize = 4096;
 

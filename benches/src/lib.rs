@@ -50,6 +50,7 @@ impl Bench {
             reserve_bytes: 0,
             reclaim_after: None,
             encryption_at_rest: false,
+            etags: cairn_engine::EtagKind::Md5,
             events: true,
             clock,
         };

@@ -17,4 +17,4 @@ pub use checks::{
     CONFIGURATION_BYTES_MAX, CorsError, HeaderList, ID_CHARACTERS_MAX, METHODS, Problem, RULES_MAX,
 };
 pub use rule::Rule;
-pub use rules::{Admission, CrossOrigin, Rules};
+pub use rules::{Admission, CrossOrigin, Mismatch, Rules};

@@ -53,6 +53,17 @@ pub struct Admission<'r> {
     pub any_origin: bool,
 }
 
+/// What no rule allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// No rule allows the origin, or it is too long.
+    Origin,
+    /// No rule that allows the origin allows the method.
+    Method,
+    /// No rule that allows origin and method allows all headers, or there are too many.
+    Headers,
+}
+
 impl Rules {
     /// Checks the rules of a bucket.
     ///
@@ -105,6 +116,23 @@ impl Rules {
             admits.then_some(Admission { rule, any_origin })
         })
     }
+
+    /// Returns what no rule allows of a request that [`Self::admit`] has refused.
+    #[must_use]
+    pub fn mismatch(&self, request: CrossOrigin<'_>) -> Mismatch {
+        if request.origin.len() > ORIGIN_BYTES_MAX {
+            return Mismatch::Origin;
+        }
+        let origin = RequestOrigin::new(request.origin);
+        let allows_origin = |rule: &&Rule| rule.origins.iter().any(|one| one == ANY || origin.is(one));
+        let allows_method = |rule: &Rule| rule.methods.iter().any(|one| one == request.method);
+        let methods: Vec<bool> = self.rules.iter().filter(allows_origin).map(allows_method).collect();
+        match &methods[..] {
+            [] => Mismatch::Origin,
+            allowed if allowed.contains(&true) => Mismatch::Headers,
+            _ => Mismatch::Method,
+        }
+    }
 }
 
 /// Whether any pattern of the rule matches the header, ignoring case.
@@ -122,7 +150,7 @@ fn allows_header(rule: &Rule, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CrossOrigin, Rules};
+    use super::{CrossOrigin, Mismatch, Rules};
     use crate::rule::Rule;
 
     impl Rules {
@@ -169,6 +197,22 @@ mod tests {
         ] {
             assert_eq!(admitted(origin, method, headers), None, "{method} {headers}");
         }
+    }
+
+    #[test]
+    fn mismatch_names_the_first_part_that_no_rule_allows() {
+        let rules =
+            Rules::of(vec![rule(&["https://a.example"], &["GET"], &["x-a"]), rule(&["*"], &["PUT"], &[])]);
+        let mismatch = |origin, method, headers| rules.mismatch(CrossOrigin { origin, method, headers });
+        let (a, long) = ("https://a.example", "o".repeat(2049));
+        assert_eq!(mismatch(a, "DELETE", ""), Mismatch::Method);
+        assert_eq!(mismatch("https://b.example", "GET", ""), Mismatch::Method);
+        assert_eq!(mismatch(a, "GET", "x-b"), Mismatch::Headers);
+        assert_eq!(mismatch(&long, "PUT", ""), Mismatch::Origin);
+        let named = Rules::of(vec![rule(&[a], &["GET"], &[])]);
+        let other = CrossOrigin { origin: "https://b.example", method: "GET", headers: "" };
+        assert_eq!(named.mismatch(other), Mismatch::Origin);
+        assert_eq!(Rules::of(Vec::new()).mismatch(other), Mismatch::Origin);
     }
 
     /// Anyone may send a preflight, and each of thousands of names was compared with each of thousands of patterns.

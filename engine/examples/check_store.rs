@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        etags: cairn_engine::EtagKind::Md5,
         events: true,
         clock: Arc::new(SystemClock),
     };

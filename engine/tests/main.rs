@@ -5,6 +5,7 @@
 
 mod compact;
 mod encryption;
+mod entity_tags;
 mod events;
 mod lifecycle;
 mod model;

@@ -1,8 +1,10 @@
 //! Puts, gets and deletes of objects in buckets without versioning.
 
-use crate::support::{content, etag, folder, get, key, name, options, put, until, with_engine};
+use crate::support::{
+    content, etag, folder, get, key, name, options, put, put_shorter, until, with_engine, with_engine_on,
+};
 use cairn_engine::{
-    BucketSettings, DeleteOptions, EngineError, EtagMatch, Origin, Store, Usage, WriteCondition,
+    BucketSettings, DeleteOptions, EngineError, EtagMatch, Origin, Store, StoreOptions, Usage, WriteCondition,
 };
 
 const SIZES: [usize; 12] =
@@ -88,6 +90,39 @@ fn overwrites_deletes_and_dropped_writers_free_their_space() {
     with_engine(folder.path(), |engine| async move {
         until("only the headers of the volumes are in use", || used(&engine) == 3 * 4096).await;
     });
+}
+
+/// The size of a browser form's file is known only at its end. Sizes around the limits of inline payloads, blocks, buffers and
+/// reservations must read back as written, and what was reserved beyond them must be free.
+#[test]
+fn payload_may_end_before_its_declared_size() {
+    for encryption_at_rest in [false, true] {
+        let folder = folder();
+        let options = StoreOptions { encryption_at_rest, ..options(folder.path()) };
+        with_engine_on(options, |engine| async move {
+            let bucket = engine
+                .store()
+                .create_bucket(&name("shorter"), BucketSettings::default(), Origin::default())
+                .await
+                .expect("made");
+            let (object, free) = (key("x"), used(&engine));
+            for size in
+                [0, 1, 16_384, 16_385, 65_535, 65_536, 65_537, 300_000, 1 << 20, (1 << 20) + 1, 5_000_001]
+            {
+                let bytes = content(7, size);
+                for beyond in [0, 1, 2, 4096, 20_000, 3_000_000] {
+                    put_shorter(&engine, &bucket, &object, &bytes, beyond).await.expect("put");
+                    let found = get(&engine, &bucket, &object, 0..bytes.len() as u64).await.expect("found");
+                    assert!(
+                        found.0.size == bytes.len() as u64 && found.1 == bytes,
+                        "{size} bytes, {beyond} more declared"
+                    );
+                }
+            }
+            engine.delete_object(&bucket, &object, DeleteOptions::default()).await.expect("deleted");
+            until("all space is free", || used(&engine) <= free).await;
+        });
+    }
 }
 
 /// An object is overwritten and deleted in the middle of a read, and other payloads need space.

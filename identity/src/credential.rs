@@ -106,6 +106,19 @@ impl fmt::Debug for Credential {
     }
 }
 
+/// Whether the credential of an account may be used.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Usability {
+    /// It may.
+    Usable,
+    /// The account is disabled.
+    AccountDisabled,
+    /// The credential is disabled.
+    CredentialDisabled,
+    /// The credential has expired.
+    CredentialExpired,
+}
+
 /// Finds the credential of an access key.
 pub trait Credentials {
     /// Returns the credential of `access_key`, or `None` if it does not exist, is disabled, or has expired by `now`.
@@ -117,6 +130,12 @@ pub trait Credentials {
     /// Returns the present principal of `access_key`, with its present rights, or `None` if it does not exist any more or is
     /// disabled. Expiry is not compared: a request that began in time may end later.
     fn principal(&self, access_key: &str) -> Option<Principal>;
+
+    /// Returns whether a credential may be used, or `None` if no account has this access key. For the explanation of
+    /// refused requests only.
+    fn usability(&self, _access_key: &str) -> Option<Usability> {
+        None
+    }
 }
 
 impl<C: Credentials + ?Sized> Credentials for &C {
@@ -131,6 +150,10 @@ impl<C: Credentials + ?Sized> Credentials for &C {
     fn principal(&self, access_key: &str) -> Option<Principal> {
         (**self).principal(access_key)
     }
+
+    fn usability(&self, access_key: &str) -> Option<Usability> {
+        (**self).usability(access_key)
+    }
 }
 
 impl<C: Credentials + ?Sized> Credentials for Box<C> {
@@ -144,6 +167,10 @@ impl<C: Credentials + ?Sized> Credentials for Box<C> {
 
     fn principal(&self, access_key: &str) -> Option<Principal> {
         (**self).principal(access_key)
+    }
+
+    fn usability(&self, access_key: &str) -> Option<Usability> {
+        (**self).usability(access_key)
     }
 }
 

@@ -35,8 +35,10 @@ mod sigv4;
 mod throttle;
 
 pub use chunk_signatures::{ChunkSignatureMismatch, ChunkSignatures};
-pub use credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey};
-pub use request::{Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedRequest};
+pub use credential::{
+    AccountPrincipal, Credential, Credentials, Principal, RootCredential, SecretKey, Usability,
+};
+pub use request::{Authentication, ChunkedBody, PayloadDigest, SignatureKind, SignedForm, SignedRequest};
 pub use role::Role;
 pub use sigv4::{
     AuthError, Authenticator, MalformedReason, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX,

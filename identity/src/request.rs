@@ -18,6 +18,25 @@ pub struct SignedRequest<'a> {
     pub headers: &'a [(&'a str, &'a [u8])],
 }
 
+/// The fields of a browser form that its signature consists of, as sent. An absent field is `None`.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SignedForm<'a> {
+    /// `x-amz-algorithm`.
+    pub algorithm: Option<&'a str>,
+    /// `x-amz-credential`.
+    pub credential: Option<&'a str>,
+    /// `x-amz-date`.
+    pub date: Option<&'a str>,
+    /// `x-amz-signature`.
+    pub signature: Option<&'a str>,
+    /// `policy`, in Base64: what is signed.
+    pub policy: Option<&'a str>,
+    /// Whether the form has fields of Signature Version 2.
+    pub has_version_2_signature: bool,
+    /// Whether the form has `x-amz-security-token`.
+    pub has_security_token: bool,
+}
+
 /// The digest of the body that the signer declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadDigest {
@@ -74,6 +93,8 @@ pub enum SignatureKind {
     Header,
     /// In the query of a presigned URL.
     Presigned,
+    /// In a field of a browser form.
+    Form,
 }
 
 /// Proof that a known principal signed a request.
@@ -87,7 +108,7 @@ pub struct Authentication {
     pub payload: PayloadDigest,
     /// Verifies the chunks of the body, if they are signed.
     pub chunk_signatures: Option<Box<ChunkSignatures>>,
-    /// Whether the signature was in a header or in a presigned URL.
+    /// Where the signature was.
     pub kind: SignatureKind,
     /// The time in the signature, in whole seconds.
     pub signed_at: Timestamp,

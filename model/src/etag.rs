@@ -1,13 +1,13 @@
-//! S3 entity tags: the MD5 of a payload, or the MD5 of the parts' MD5s and their number.
+//! S3 entity tags: the MD5 of a payload, the MD5 of the parts' MD5s and their number, or an opaque text.
 
 use std::fmt;
 
 /// An S3 entity tag. `Display` formats it without quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Etag {
-    /// The MD5 digest: of the payload, or of the concatenated digests of the parts.
+    /// The MD5 digest: of the payload, or of the concatenated digests of the parts. Any 16 bytes in an opaque tag.
     pub md5: [u8; 16],
-    /// Number of parts; 0 for an object that was not uploaded in parts.
+    /// Number of parts; 0 for an object that was not uploaded in parts. 1 in an opaque tag.
     pub parts: u32,
 }
 
@@ -16,6 +16,12 @@ impl Etag {
     #[must_use]
     pub const fn single(md5: [u8; 16]) -> Self {
         Self { md5, parts: 0 }
+    }
+
+    /// Returns an opaque tag: it has the form of an upload of one part, which clients do not take for an MD5 of the bytes.
+    #[must_use]
+    pub const fn opaque(bytes: [u8; 16]) -> Self {
+        Self { md5: bytes, parts: 1 }
     }
 
     /// Returns the tag in double quotes, as in headers and XML.

@@ -10,6 +10,7 @@
 mod audit;
 mod log;
 pub mod metrics;
+mod refusal_facts;
 mod refused_requests;
 mod request_id;
 mod request_log;
@@ -25,8 +26,11 @@ pub use log::{
     RequestLog, flush_logs, install_panic_hook, start_logging,
 };
 pub use metrics::{Family, MetricKind, MetricName, MetricValue, Sample};
+pub use refusal_facts::{
+    CorsMismatch, DecidingRule, QuotaFact, RefusedAccount, RefusedRight, RefusingSetting, RightsMark,
+};
 pub use refused_requests::{
-    REFUSED_REQUESTS_MAX, RefusedBy, RefusedRecorder, RefusedRequest, RefusedRequests, RefusedRight,
+    REFUSED_REQUESTS_MAX, RefusedBy, RefusedRecorder, RefusedRequest, RefusedRequests,
 };
 pub use request_id::{REQUEST_ID_BYTES_MAX, client_request_id};
 pub use request_log::{log_exchange, log_request, paths_are_logged};

@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cairn_model::{Timestamp, client_network};
 
+use crate::refusal_facts::{DecidingRule, RefusedRight, RefusingSetting};
+
 /// Most requests that are kept, on all executors together.
 pub const REFUSED_REQUESTS_MAX: usize = 1000;
 /// Fewest requests that an executor keeps, on a machine with many executors.
@@ -27,17 +29,6 @@ const NAME_BYTES_MAX: usize = 256;
 const KEY_BYTES_MAX: usize = 1024;
 /// Longest message or advice, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
-
-/// What a policy would have to allow.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct RefusedRight {
-    /// The action, as policies name it.
-    pub action: &'static str,
-    /// The resource, as policies name it: `bucket:photos` or `bucket:photos/key`.
-    pub resource: String,
-    /// Whether a policy denies it. Otherwise none allows it.
-    pub is_denied_explicitly: bool,
-}
 
 /// What decided that a request was refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +69,7 @@ impl RefusedBy {
 }
 
 /// A refused request. Holds no secret: nothing of a signature, and no access key that nobody has.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct RefusedRequest {
     /// When it was refused.
     pub time: Timestamp,
@@ -110,6 +101,10 @@ pub struct RefusedRequest {
     pub refused_by: RefusedBy,
     /// The right that the account does not have.
     pub right: Option<RefusedRight>,
+    /// The rule that decided, if it is known and not a policy.
+    pub rule: Option<DecidingRule>,
+    /// The key of the configuration that would change it.
+    pub setting: Option<RefusingSetting>,
     /// What would help, if the message does not say it already.
     pub advice: Option<String>,
 }
@@ -132,7 +127,15 @@ impl RefusedRequest {
             cut(text, TEXT_BYTES_MAX);
         }
         if let Some(right) = &mut self.right {
-            cut(&mut right.resource, NAME_BYTES_MAX + KEY_BYTES_MAX);
+            cut(&mut right.bucket, NAME_BYTES_MAX);
+            if let Some(key) = &mut right.key {
+                cut(key, KEY_BYTES_MAX);
+            }
+        }
+        if let Some(DecidingRule::Argument(text) | DecidingRule::ObjectLock { version_id: text, .. }) =
+            &mut self.rule
+        {
+            cut(text, NAME_BYTES_MAX);
         }
         self
     }
@@ -262,6 +265,8 @@ mod tests {
             message: String::new(),
             refused_by: RefusedBy::Policy,
             right: None,
+            rule: None,
+            setting: None,
             advice: None,
         }
     }
@@ -326,16 +331,25 @@ mod tests {
             message: long(),
             access_key: Some(long()),
             advice: Some(long()),
-            right: Some(RefusedRight { action: "a", resource: long(), is_denied_explicitly: false }),
+            right: Some(RefusedRight {
+                action: "a",
+                bucket: long(),
+                key: Some(long()),
+                shows_key: false,
+                is_denied_explicitly: false,
+                account: None,
+            }),
+            rule: Some(DecidingRule::Argument(long())),
             ..request(address(1), 1)
         });
         let [kept] = &requests.list(|_| true)[..] else { panic!("one") };
         let right = kept.right.as_ref().expect("kept");
-        let texts = [&kept.user_agent, &kept.method, &kept.bucket, &kept.key, &kept.message, &right.resource];
-        let bytes: usize = texts.into_iter().map(String::capacity).sum();
-        let more =
-            [&kept.access_key, &kept.advice].into_iter().flatten().map(String::capacity).sum::<usize>();
-        assert!(bytes + more < 5000, "{bytes} + {more}");
+        let Some(DecidingRule::Argument(argument)) = &kept.rule else { panic!("kept") };
+        let texts = [&kept.user_agent, &kept.method, &kept.bucket, &kept.key, &kept.message, &right.bucket];
+        let options = [&kept.access_key, &kept.advice, &right.key];
+        let all = texts.into_iter().chain(options.into_iter().flatten()).chain([argument]);
+        let bytes: usize = all.map(String::capacity).sum();
+        assert!(bytes < 5000, "{bytes}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::access::auth::{self, RequiredRights};
 use crate::access::recording::Recording;
 use crate::compatibility::Compatibility;
 use crate::errors::{ErrorCode, S3Result};
+use crate::forms::Form;
 use crate::headers::object_lock;
 use crate::request::fields::Fields;
 use crate::request::query::Query;
@@ -52,6 +53,8 @@ pub(crate) struct Call<'a> {
     pub(crate) target: &'a Target,
     /// The client's identity, and the body digest that it signed.
     pub(crate) authentication: &'a Authentication,
+    /// The form, if the request is one. Then `fields` are those of the form, and `target` is the object that it names.
+    pub(crate) form: Option<&'a Form>,
     /// The time at which the request was authenticated.
     pub(crate) now: Timestamp,
 }

@@ -8,6 +8,7 @@ use cairn_engine::EngineError;
 use cairn_identity::AuthError;
 use cairn_identity::policy::{Action, Decision, Resource};
 use cairn_net::BodyError;
+use cairn_observe::RefusingSetting;
 use std::borrow::Cow;
 
 /// The message for a client that tried to remove or to unlock a locked version.
@@ -59,6 +60,7 @@ error_table! {
     HTTPVersionNotSupported 505 "The HTTP version of the request is not supported; use HTTP/1.1.";
     IncompleteBody 400 "The body ended before the number of bytes specified by the Content-Length header.";
     InsufficientStorage 507 "The store has no room for new data; reads and deletes still work.";
+    IncorrectNumberOfFilesInPostRequest 400 "POST requires exactly one file upload per request.";
     InternalError 500 "We encountered an internal error. Please try again.";
     InvalidArgument 400 "Invalid Argument";
     InvalidBucketName 400 "The specified bucket is not valid.";
@@ -71,14 +73,18 @@ error_table! {
                      specified entity tag might not have matched the part's entity tag.";
     InvalidPartNumber 416 "The requested part number is not satisfiable.";
     InvalidPartOrder 400 "The list of parts was not in ascending order. Parts must be ordered by part number.";
+    InvalidPolicyDocument 400 "The content of the form does not meet the conditions specified in the policy document.";
     InvalidRange 416 "The requested range is not satisfiable.";
     InvalidRequest 400 "Invalid Request";
     InvalidTag 400 "The tag provided was not a valid tag.";
     InvalidURI 400 "Couldn't parse the specified URI.";
     KeyTooLongError 400 "Your key is too long: a key has at most 1024 bytes of UTF-8.";
+    MalformedPOSTRequest 400 "The body of your POST request is not well-formed multipart/form-data.";
     MalformedTrailerError 400 "The request contained trailing data that was not well-formed or did not conform to our published \
                                schema.";
     MalformedXML 400 "The XML you provided was not well-formed or did not validate against our published schema.";
+    MaxPostPreDataLengthExceededError 400 "Your POST request fields preceding the upload file were too large: they may have 20 KiB, \
+                                           and 32 KiB with their headers.";
     MetadataTooLarge 400 "Your metadata headers exceed the maximum allowed metadata size of 2 KiB.";
     MethodNotAllowed 405 "The specified method is not allowed against this resource.";
     MissingContentLength 411 "You must provide the Content-Length HTTP header.";
@@ -107,6 +113,8 @@ error_table! {
     SignatureDoesNotMatch 403 "The signature of a chunk of the body does not match the one that we calculated. The body was altered \
                                on its way, or the client signs chunks in another way.";
     SlowDown 503 "The server has more work than it can queue; reduce your request rate.";
+    UserKeyMustBeSpecified 400 "The bucket POST must contain the specified field name: key. If it is specified, check the order of \
+                                the fields.";
     XAmzContentSHA256Mismatch 400 "The provided 'x-amz-content-sha256' header does not match what was computed.";
 }
 
@@ -140,6 +148,8 @@ struct Details {
     is_about_signature: bool,
     /// What helps, for the operator.
     advice: Option<&'static str>,
+    /// The key of the configuration that would change the answer.
+    setting: Option<RefusingSetting>,
     /// The error replaces a 404 that the principal may not see. Nothing was denied.
     hides_missing: bool,
     /// The error is about the source of a copy, not about its destination.
@@ -174,6 +184,7 @@ impl S3Error {
             denied_right: None,
             is_about_signature: false,
             advice: None,
+            setting: None,
             hides_missing: false,
             is_about_source: false,
         }))
@@ -263,6 +274,17 @@ impl S3Error {
     /// Returns what helps, for the operator, if it is known here.
     pub(crate) fn advice(&self) -> Option<&'static str> {
         self.0.advice
+    }
+
+    /// Names the key of the configuration that would change the answer.
+    pub(crate) fn setting_at(mut self, setting: RefusingSetting) -> Self {
+        self.0.setting = Some(setting);
+        self
+    }
+
+    /// Returns the key of the configuration that would change the answer, if it is known here.
+    pub(crate) fn setting(&self) -> Option<RefusingSetting> {
+        self.0.setting
     }
 
     /// Adds the reason of an authorization error, for the audit trail.
@@ -370,6 +392,7 @@ impl From<AuthError> for S3Error {
             denied_right: None,
             is_about_signature: true,
             advice: error.advice(),
+            setting: matches!(error, AuthError::DataPlaneRefused).then_some(RefusingSetting::RootS3Enabled),
             hides_missing: false,
             is_about_source: false,
         }))

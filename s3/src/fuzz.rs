@@ -5,8 +5,14 @@
 use crate::body::chunked::{Decoder, decode_in_pieces};
 use crate::compatibility::Compatibility;
 use crate::cors::configuration;
+use crate::forms::boundary::Delimiter;
+use crate::forms::fields::FormFields;
+use crate::forms::file::scan_in_pieces;
+use crate::forms::parts::read_in_pieces;
+use crate::forms::policy::PostPolicy;
 use crate::headers::{object_lock, tagging};
 use crate::lifecycle::{reading, writing};
+use crate::limits::{FORM_FIELD_BYTES_MAX, FORM_FIELDS_MAX};
 use crate::multipart::named_parts;
 use crate::operations::Handling;
 use crate::ops::continuation_token;
@@ -37,6 +43,7 @@ pub const BODIES: &[(&str, Body)] = &[
     ("s3_cors", s3_cors),
     ("s3_delete_objects", s3_delete_objects),
     ("s3_lifecycle", s3_lifecycle),
+    ("s3_form", s3_form),
     ("s3_list_query", s3_list_query),
     ("s3_lock", s3_lock),
     ("s3_named_parts", s3_named_parts),
@@ -66,6 +73,37 @@ pub fn s3_chunked(data: &[u8]) {
     if let Ok((content, checksum)) = whole {
         assert_eq!(content.len() as u64, size);
         assert_eq!(checksum.is_some(), usize::from(kind >> 1) < ChecksumAlgorithm::ALL.len());
+    }
+}
+
+/// Checks browser forms with the boundary `xyz`. Cut anywhere, a form gives the same fields and the same file as in one piece,
+/// and a file never contains the delimiter. Accepted fields keep the limits, and those that become headers are valid ones. A
+/// policy that a form has is checked. The first byte says how to cut.
+///
+/// # Panics
+/// If a property does not hold.
+pub fn s3_form(data: &[u8]) {
+    let Some((&step, form)) = data.split_first() else { return };
+    let _ = Delimiter::of_content_type(form);
+    let delimiter = || Delimiter::new(b"xyz").expect("a valid boundary");
+    let size = 1 + usize::from(step);
+    let whole = read_in_pieces(delimiter(), form, form.len());
+    assert_eq!(whole, read_in_pieces(delimiter(), form, size));
+    let Ok(Some((fields, filename, rest))) = whole else { return };
+    let file = scan_in_pieces(delimiter(), &rest, rest.len());
+    assert_eq!(file, scan_in_pieces(delimiter(), &rest, size));
+    if let Some((content, after)) = file {
+        assert_eq!(rest[..after], [&content[..], b"\r\n--xyz"].concat());
+        assert!(!content.windows(7).any(|bytes| bytes == b"\r\n--xyz"));
+    }
+    let bytes: usize = fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+    assert!(fields.len() <= FORM_FIELDS_MAX && bytes <= FORM_FIELD_BYTES_MAX);
+    let Ok(form) = FormFields::new(fields, &filename) else { return };
+    for (name, value) in form.headers().unwrap_or_default() {
+        assert!(cairn_http1::is_token(name) && cairn_http1::is_field_value(value), "{name}");
+    }
+    if let Some(policy) = form.get("policy").and_then(|policy| PostPolicy::parse(policy).ok()) {
+        let _ = policy.check(&form, "photos", Timestamp(0));
     }
 }
 

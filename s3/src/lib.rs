@@ -9,7 +9,7 @@
 //! durability. Requests for what is not implemented are answered with 501 `NotImplemented` and change nothing.
 //!
 //! Layers, from the bottom to the top; a file imports only from layers below its own: `compatibility`, `join`, `limits`; `errors`; `xml`;
-//! `request`; `headers`; `access`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
+//! `request`; `headers`; `access`, `forms`; `call`; `reply`; `body`, `cors`, `multipart`; `ops`; `operations`;
 //! `misplaced_headers`, `routing`; `refusals`; `service`; `unavailable`.
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod call;
 mod compatibility;
 mod cors;
 mod errors;
+mod forms;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 mod headers;

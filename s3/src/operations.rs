@@ -19,10 +19,10 @@ use crate::ops::{
     get_bucket_tagging, get_bucket_versioning, get_bucket_website, get_object, get_object_acl,
     get_object_attributes, get_object_legal_hold, get_object_lock_configuration, get_object_retention,
     get_object_tagging, get_public_access_block, head_bucket, head_object, list_buckets,
-    list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts, put_bucket_acl,
-    put_bucket_cors, put_bucket_lifecycle_configuration, put_bucket_tagging, put_bucket_versioning,
-    put_object, put_object_acl, put_object_legal_hold, put_object_lock_configuration, put_object_retention,
-    put_object_tagging, upload_part, upload_part_copy,
+    list_multipart_uploads, list_object_versions, list_objects, list_objects_v2, list_parts, post_object,
+    put_bucket_acl, put_bucket_cors, put_bucket_lifecycle_configuration, put_bucket_tagging,
+    put_bucket_versioning, put_object, put_object_acl, put_object_legal_hold, put_object_lock_configuration,
+    put_object_retention, put_object_tagging, upload_part, upload_part_copy,
 };
 use crate::reply::Reply;
 use crate::request::target::Resource;
@@ -115,8 +115,13 @@ pub(crate) struct Operation {
 impl Operation {
     /// What the operation does, for the audit trail. Methods other than GET and HEAD change something.
     pub(crate) fn effect(&self) -> Effect {
-        if let Handling::Implemented(Implementation { handler: Handler::DeleteObjects, .. }) = self.handling {
-            return Effect::NamedObjectChanges;
+        if let Handling::Implemented(Implementation { handler, .. }) = self.handling {
+            match handler {
+                Handler::DeleteObjects => return Effect::NamedObjectChanges,
+                // The request's path names the bucket, and the form the object.
+                Handler::PostObject => return Effect::ObjectChange,
+                _ => {}
+            }
         }
         match (&self.method, self.resource) {
             (&(Method::GET | Method::HEAD), _) => Effect::Read,
@@ -267,6 +272,8 @@ use Selector::{Header, Plain, QueryAndHeader, QueryBoth, QueryValue};
 const EVERYONE: Option<Action> = None;
 /// The operation authorizes each key of its document.
 const OF_EACH_KEY: Option<Action> = None;
+/// `service/form.rs` requires `s3:PutObject` on the key that the form names.
+const OF_FORM_KEY: Option<Action> = None;
 const LIST_BUCKET: Option<Action> = Some(Action::ListBucket);
 const GET_OBJECT: Option<Action> = Some(Action::GetObject);
 const PUT_OBJECT: Option<Action> = Some(Action::PutObject);
@@ -325,6 +332,7 @@ operations! {
         GetObjectTagging: GET Object [query("tagging")], GET_OBJECT => get_object_tagging(call), accepts Version, strict TAGGING;
         PutObjectTagging: PUT Object [query("tagging")], PUT_OBJECT => put_object_tagging(call, body).await, accepts Body Version, strict TAGGING;
         DeleteObjectTagging: DELETE Object [query("tagging")], PUT_OBJECT => delete_object_tagging(call).await, accepts Version, strict TAGGING;
+        PostObject: POST Bucket [Plain], OF_FORM_KEY => post_object(call, body).await, accepts Body WriteCondition ObjectLock, strict POST_FORM;
         DeleteObjects: POST Bucket [query("delete")], OF_EACH_KEY => delete_objects(call, body).await, accepts Body GovernanceBypass, strict DELETE_OBJECTS;
         GetBucketAccelerateConfiguration: GET Bucket [query("accelerate")], MANAGE_BUCKET => get_bucket_accelerate_configuration(call), strict SETTINGS;
         GetBucketAcl: GET Bucket [query("acl")], MANAGE_BUCKET => get_bucket_acl(call), strict ACL;
@@ -354,7 +362,6 @@ operations! {
         ListDirectoryBuckets: GET Service [query("max-directory-buckets")] => DIRECTORY;
 
         // Buckets.
-        PostObject: POST Bucket [Plain] => POST_FORM;
         GetBucketAbac: GET Bucket [query("abac")] => POLICY;
         PutBucketAbac: PUT Bucket [query("abac")] => POLICY;
         PutBucketAccelerateConfiguration: PUT Bucket [query("accelerate")] => SETTINGS;

@@ -9,6 +9,9 @@ use crate::call::Call;
 use crate::compatibility::Compatibility;
 use crate::cors;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::forms::Form;
+use crate::forms::boundary::is_form;
+use crate::forms::reading::not_a_form;
 use crate::headers::write_conditions;
 use crate::misplaced_headers;
 use crate::operations::{Handling, Implementation, Input, Operation};
@@ -22,17 +25,22 @@ use crate::request::virtual_hosts::{HostBucket, ServerHosts};
 use crate::routing::{Route, route};
 use cairn_engine::Engine;
 use cairn_http1::{HeadError, Method, RequestHead};
+use cairn_identity::policy::Action;
 use cairn_identity::{
     AuthError, Authentication, Authenticator, CredentialThrottle, Credentials, PayloadDigest, Principal,
 };
 use cairn_model::{Clock, Timestamp};
 use cairn_net::{Exchange, Rejection, Request, RequestBody, Response, Service, timeout};
-use cairn_observe::{AuditLog, LoggedResource, Plane, RefusedRecorder, log_exchange, paths_are_logged};
+use cairn_observe::{
+    AuditLog, LoggedResource, Plane, RefusedRecorder, RefusingSetting, log_exchange, paths_are_logged,
+};
 use cairn_sharing::PublicLinks;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
+
+mod form;
 
 /// What a service needs in addition to the engine.
 pub struct S3Options {
@@ -74,9 +82,8 @@ pub struct S3Service {
     root_name: Arc<str>,
 }
 
-/// The operation that a browser's form asks for, and the content type of such forms.
+/// The operation that a browser's form asks for.
 const POST_FORM_OPERATION: &str = "PostObject";
-const FORM_CONTENT_TYPE: &str = "multipart/form-data";
 
 const PATH_STYLE_ONLY: &str = "Virtual-hosted-style addressing is not implemented: set the client to path-style addressing \
                                (force_path_style, addressing_style = path).";
@@ -85,15 +92,12 @@ const EXTENDED_VIRTUAL_HOSTS: &str =
 const NO_BUCKET_BEFORE_ADDRESS: &str = "A bucket cannot be named in front of an IP address: set the client to path-style \
                                         addressing, or use a name of server.base_hosts.";
 
-fn is_form(content_type: &str) -> bool {
-    let kind = content_type.get(..FORM_CONTENT_TYPE.len());
-    kind.is_some_and(|kind| kind.eq_ignore_ascii_case(FORM_CONTENT_TYPE))
-}
-
 /// What became known of a request, for its response, its log line and the audit trail.
 #[derive(Default)]
 struct Progress {
     target: Option<Target>,
+    /// The object that a form names.
+    form_target: Option<Target>,
     /// The operation's name; empty until the request is routed.
     operation: &'static str,
     /// The same, for the metrics.
@@ -106,6 +110,11 @@ struct Progress {
 }
 
 impl Progress {
+    /// The bucket and key that the request is about, as far as they are known.
+    fn subject(&self) -> Option<&Target> {
+        self.form_target.as_ref().or(self.target.as_ref())
+    }
+
     fn route_pattern(&self) -> &'static str {
         self.target.as_ref().map_or("", |target| target.resource().pattern())
     }
@@ -118,6 +127,8 @@ struct Asked<'a> {
     query: &'a Query<'a>,
     fields: Fields<'a>,
     authentication: &'a Authentication,
+    /// The form, if the request is one.
+    form: Option<&'a Form>,
     now: Timestamp,
 }
 
@@ -181,12 +192,16 @@ impl S3Service {
             fields.check_single()?;
             return cors::responses::preflight(&self.engine, target, head);
         }
-        if let Route::Operation(Operation { name: POST_FORM_OPERATION, .. }) = route
-            && fields.text("content-type").is_some_and(is_form)
-            && let Some(refusal) = route.refusal(head.method())
-        {
-            // A form has its signature in the body, so it would be refused as unsigned otherwise.
-            return Err(refusal);
+        if let Route::Operation(Operation { name: POST_FORM_OPERATION, .. }) = route {
+            let is_form = fields.get("content-type").is_some_and(is_form);
+            match route.refusal(head.method()) {
+                // A form has its signature in the body, so it would be refused as unsigned otherwise.
+                Some(refusal) if is_form => return Err(refusal),
+                None if is_form => {
+                    return Box::pin(self.answer_form(request, body, route, fields, progress)).await;
+                }
+                Some(_) | None => {}
+            }
         }
         let now = self.clock.now();
         let root_attempts = self.throttle.root_attempts(request.client, request.started);
@@ -195,7 +210,8 @@ impl S3Service {
             Err(error) => return Err(self.throttle_failure(request, error, progress).await),
         };
         progress.authentication = Some(authentication.clone());
-        let asked = Asked { route, target, query: &query, fields, authentication: &authentication, now };
+        let authentication = &authentication;
+        let asked = Asked { route, target, query: &query, fields, authentication, form: None, now };
         self.carry_out(request, body, asked, &mut progress.is_failure_recorded).await
     }
 
@@ -208,7 +224,7 @@ impl S3Service {
         asked: Asked<'_>,
         is_failure_recorded: &mut bool,
     ) -> S3Result<Reply> {
-        let Asked { route, target, query, fields, authentication, now } = asked;
+        let Asked { route, target, query, fields, authentication, form, now } = asked;
         let head = &request.head;
         fields.check_single()?;
         // Before any check of lengths: a client that sends aws-chunked must not be told that a length is missing.
@@ -223,7 +239,10 @@ impl S3Service {
             unreachable!("preflights were answered, and all other routes were refused");
         };
         misplaced_headers::check(fields, name, *implementation)?;
-        let required = required_rights(*implementation, fields);
+        if form.is_none() && *name == POST_FORM_OPERATION {
+            return Err(not_a_form());
+        }
+        let required = required_rights(*implementation, fields, form);
         auth::authorize_request(&authentication.principal, required, target)?;
         if !implementation.accepts(Input::Body) {
             check_unused_body(authentication.payload, body).await?;
@@ -246,6 +265,7 @@ impl S3Service {
             query,
             target,
             authentication,
+            form,
             now,
         };
         let answered = implementation.handler.answer(&call, body).await;
@@ -313,13 +333,15 @@ impl S3Service {
         match (self.compatibility, host_bucket) {
             (_, None) | (Compatibility::Extended, Some(HostBucket::Named(_))) => Ok(()),
             (Compatibility::Strict, Some(HostBucket::Named(_))) => {
-                Err(S3Error::not_implemented(PATH_STYLE_ONLY).advised(EXTENDED_VIRTUAL_HOSTS))
+                Err(S3Error::not_implemented(PATH_STYLE_ONLY)
+                    .advised(EXTENDED_VIRTUAL_HOSTS)
+                    .setting_at(RefusingSetting::Compatibility))
             }
             (Compatibility::Strict, Some(HostBucket::OfAddress)) => {
                 Err(S3Error::not_implemented(PATH_STYLE_ONLY))
             }
             (Compatibility::Extended, Some(HostBucket::OfAddress)) => {
-                Err(S3Error::not_implemented(NO_BUCKET_BEFORE_ADDRESS))
+                Err(S3Error::not_implemented(NO_BUCKET_BEFORE_ADDRESS).setting_at(RefusingSetting::BaseHosts))
             }
         }
     }
@@ -333,16 +355,14 @@ impl S3Service {
 
     /// Audits denied requests and storage failures. A 404 is neither, even if it is hidden as 403.
     fn record(&self, request: &Request, progress: &Progress, error: &S3Error) {
-        let Progress {
-            target, operation, authentication, authentication_failed, is_failure_recorded, ..
-        } = progress;
+        let Progress { operation, authentication, authentication_failed, is_failure_recorded, .. } = progress;
         let is_denied =
             *authentication_failed || (error.denied_because().is_some() && !error.hides_missing());
         if !is_denied && (!error.is_internal() || *is_failure_recorded) {
             return;
         }
         let audit =
-            AuditContext::new(&self.audit, request, target.as_ref(), authentication.as_ref(), operation);
+            AuditContext::new(&self.audit, request, progress.subject(), authentication.as_ref(), operation);
         match error.failure_cause() {
             Some(cause) if !is_denied => audit.failed(cause),
             _ => audit.refused(error),
@@ -351,13 +371,23 @@ impl S3Service {
 
     /// Keeps a refused request for the operator, with what would help.
     fn record_refusal(&self, request: &Request, progress: &Progress, error: &S3Error) {
-        let Progress { target, operation, authentication, .. } = progress;
+        let Progress { operation, authentication, .. } = progress;
         let authentication = authentication.as_ref();
         let principal = authentication.map(|found| self.logged_name(&found.principal));
-        let (target, operation, now) = (target.as_ref(), *operation, self.clock.now());
-        let compatibility = self.compatibility;
-        Refusal { request, target, operation, authentication, principal, error, now, compatibility }
-            .record(&self.refused);
+        let (target, operation, now) = (progress.subject(), *operation, self.clock.now());
+        Refusal {
+            request,
+            target,
+            operation,
+            authentication,
+            principal,
+            error,
+            now,
+            compatibility: self.compatibility,
+            engine: &self.engine,
+            authenticator: &self.authenticator,
+        }
+        .record(&self.refused);
     }
 
     fn logged_name(&self, principal: &Principal) -> Arc<str> {
@@ -388,7 +418,7 @@ impl Service for S3Service {
         let context = RequestContext {
             method: Some(request.head.method()),
             path: &resource_path,
-            target: progress.target.as_ref(),
+            target: progress.subject(),
             route: progress.route_pattern(),
             operation: progress.counted_operation,
         };
@@ -432,10 +462,15 @@ impl Service for S3Service {
 }
 
 /// Returns what a request requires of its client's policies.
-fn required_rights(implementation: Implementation, fields: Fields<'_>) -> RequiredRights {
+fn required_rights(
+    implementation: Implementation,
+    fields: Fields<'_>,
+    form: Option<&Form>,
+) -> RequiredRights {
     let reveals_stored_object =
         implementation.accepts(Input::WriteCondition) && write_conditions::reveals_stored_object(fields);
-    RequiredRights { action: implementation.action, reveals_stored_object }
+    let action = implementation.action.or(form.map(|_| Action::PutObject));
+    RequiredRights { action, reveals_stored_object }
 }
 
 /// Adds the region to a denied HeadBucket, as AWS does. All buckets have the same region.

@@ -1,6 +1,6 @@
 """Views of the console about observation: figures over time, refused requests, sessions."""
 
-from harness.accounts import create_account
+from harness.accounts import create_account, statement
 from harness.console import create_token, signed_in
 from harness.management import expect
 from harness.page import Page, until
@@ -47,10 +47,30 @@ def test_refused_requests_are_grouped_and_explained(page: Page, console_store: C
     page.run(f"async () => [...document.querySelectorAll('main tbody tr')].find({row}).querySelector('button').click()")
     page.click(response.get("x-amz-request-id"))
     page.see("no policy of the account allows s3:GetObject on bucket:guarded/*")
+    page.see("The account has 0 policies.")
     page.see(f"cairn explain {response.get('x-amz-request-id')}")
     page.click("Look for it in the audit trail")
     page.see("account:guarded-reader")
     assert response.get("x-amz-request-id") in page.text()
+
+
+def test_rule_that_refused_a_request_is_named(page: Page, console_store: Cairn):
+    """The statement, with a link to its policy, as long as the policies are the same; a setting with its value."""
+    account = create_account(console_store, statement("allow", "GetObject", "bucket:ruled/*"), name="ruled-reader")
+    denial = account.grant(statement("deny", "GetObject", "bucket:ruled/no/*"))
+    response = account.s3.get("ruled", "no/k")
+    page.go("refused", response.get("x-amz-request-id"))
+    page.see("statement 1 of policy")
+    page.see("bucket:ruled/no/*")
+    assert page.run(f"async () => document.querySelectorAll('main dd a[href*=\"{denial}\"]').length") == 1
+    account.detach(denial)
+    page.go("overview")
+    page.go("refused", response.get("x-amz-request-id"))
+    page.see("The policies of the account have changed since. Now this allows it:")
+    strict = console_store.s3.request("GET", "/ruled?lifecycle")
+    page.go("refused", strict.get("x-amz-request-id"))
+    page.see("s3.compatibility = strict")
+    page.see("what would help: extended")
 
 
 def test_unknown_refused_request_is_explained(page: Page):

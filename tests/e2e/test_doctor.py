@@ -102,7 +102,7 @@ def test_what_only_the_extended_mode_has_is_a_note(store: Cairn, make_doctor: Ca
 
 
 def test_settings_depend_on_mode_and_certificate(secure: Cairn, extended_store: Cairn, authority: Authority, make_doctor: Callable[..., Doctor]):
-    """Checksum settings are for a strict server over TLS. Without credentials the settings are shown nevertheless."""
+    """Checksum settings are for a strict server. Without credentials the settings are shown nevertheless."""
     endpoint = f"https://localhost:{secure.s3_port}"
     doctor = make_doctor(secure.credential)
     strict = doctor.json("boto3", "--endpoint", endpoint, "--ca-certificate", authority.certificate)

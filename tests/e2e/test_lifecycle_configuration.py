@@ -130,6 +130,60 @@ def test_refused_configurations_change_nothing(boto: BaseClient, extended_bucket
     assert "storage classes" in answer["Error"]["Message"]
 
 
+SMALL = "<ObjectSizeGreaterThan>1</ObjectSizeGreaterThan>"
+TAG = "<Tag><Key>k</Key><Value>v</Value></Tag>"
+
+
+@pytest.mark.parametrize(("parts", "named"), [
+    ({"more": "<Transition><Days>1</Days><StorageClass>GLACIER</StorageClass></Transition>"}, "Transition in Rule"),
+    ({"more": "<NoncurrentVersionTransition><NoncurrentDays>1</NoncurrentDays></NoncurrentVersionTransition>"}, "NoncurrentVersionTransition in Rule"),
+    ({"more": "<AbortIncompleteMultipartUpload><DaysAfterInitiation>1</DaysAfterInitiation></AbortIncompleteMultipartUpload>"}, "AbortIncompleteMultipartUpload in Rule"),
+    ({"more": "<DelMarkerExpiration><Days>1</Days></DelMarkerExpiration>"}, "DelMarkerExpiration in Rule"),
+    ({"more": "<AllVersionsExpiration><Days>1</Days></AllVersionsExpiration>"}, "AllVersionsExpiration in Rule"),
+    ({"filter": SMALL}, "ObjectSizeGreaterThan in Filter"),
+    ({"filter": SMALL.replace("Greater", "Less")}, "ObjectSizeLessThan in Filter"),
+    ({"filter": f"<And>{TAG}{SMALL}</And>"}, "ObjectSizeGreaterThan in And"),
+    ({"filter": f"<And>{TAG}{SMALL.replace('Greater', 'Less')}</And>"}, "ObjectSizeLessThan in And"),
+    ({"expiration": "<Date>2030-01-01T00:00:00Z</Date>"}, "Date in Expiration"),
+    ({"expiration": "<Days>1</Days><ExpiredObjectAllVersions>true</ExpiredObjectAllVersions>"}, "ExpiredObjectAllVersions in Expiration"),
+])
+def test_each_element_that_is_not_implemented_is_named(extended_store: Cairn, extended_bucket: str, parts: dict, named: str):
+    """The first rule is right, and not stored either. The rules of before stay."""
+    s3, target = extended_store.s3, f"/{extended_bucket}?lifecycle"
+
+    def document(expiration: str = "<Days>9</Days>", filter: str = "", more: str = "") -> bytes:
+        good = "<Rule><ID>good</ID><Filter/><Status>Enabled</Status><Expiration><Days>9</Days></Expiration></Rule>"
+        other = f"<Rule><Filter>{filter}</Filter><Status>Enabled</Status><Expiration>{expiration}</Expiration>{more}</Rule>"
+        return f"<LifecycleConfiguration>{good}{other}</LifecycleConfiguration>".encode()
+
+    assert s3.request("PUT", target, body=document(filter=TAG)).status == 200
+    before = s3.request("GET", target).body
+    answer = s3.request("PUT", target, body=document(**parts))
+    assert_error(answer, 501, "NotImplemented")
+    assert f"{named} is not implemented, and nothing was changed" in answer.body.decode(), answer.body
+    assert s3.request("GET", target).body == before
+    found = expect(extended_store.admin.get(f"/refused-requests/{answer.get('x-amz-request-id')}"), 200)
+    assert (found["refused_by"], found["setting"]) == ("not_implemented", None), "no mode implements it"
+
+
+def test_filters_with_tags_are_read_as_they_were_put(boto: BaseClient, extended_bucket: str):
+    """One tag, one tag within `And`, several with and without a prefix, ten of them; eleven are refused."""
+    tags = [{"Key": f"k{number}", "Value": f"v {number}/ä+=@"} for number in range(11)]
+    filters = [
+        {"Tag": tags[0]}, {"And": {"Prefix": "one/", "Tags": tags[:1]}}, {"And": {"Tags": tags[:2]}}, {"And": {"Prefix": "p/", "Tags": tags[:3]}},
+        {"And": {"Prefix": "ten/", "Tags": tags[:10]}},
+    ]
+    rules = [{"ID": f"r{number}", "Status": "Enabled", "Filter": found, "NoncurrentVersionExpiration": {"NoncurrentDays": 9}} for number, found in enumerate(filters)]
+    put_rules(boto, extended_bucket, *rules)
+    assert rules_of(boto, extended_bucket) == rules
+    with refused(400, "InvalidTag"):
+        put_rules(boto, extended_bucket, {"Filter": {"And": {"Prefix": "", "Tags": [tags[0], tags[0]]}}, "Expiration": {"Days": 1}})
+    for many in (tags, [{"Key": "k", "Value": "v" * 257}]):
+        with refused(400):
+            put_rules(boto, extended_bucket, {"Filter": {"And": {"Prefix": "", "Tags": many}}, "Expiration": {"Days": 1}})
+        assert rules_of(boto, extended_bucket) == rules
+
+
 def test_raw_requests(extended_store: Cairn, extended_bucket: str):
     """Documents that no SDK sends, a wrong digest, and the root of another document."""
     s3, target = extended_store.s3, f"/{extended_bucket}?lifecycle"
@@ -199,6 +253,32 @@ def test_rule_expires_what_has_its_tags(extended_store: Cairn, admin: Management
     assert (found["status"]["examined"], found["status"]["expired_objects"], found["status"]["failed"]) == (3, 3, 0)
     boto.put_object_tagging(**names, Key="plain", Tagging={"TagSet": [TEMPORARY]})
     until("not expired", lambda: sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "saved"])
+
+
+def test_each_version_goes_by_its_own_tags(boto: BaseClient, extended_bucket: str):
+    """A noncurrent version without the tag stays, also below a tagged one. `And` needs every tag and the prefix."""
+    names = {"Bucket": extended_bucket}
+    boto.put_bucket_versioning(**names, VersioningConfiguration={"Status": "Enabled"})
+    both = {"And": {"Prefix": "v/", "Tags": [TEMPORARY, {"Key": "team", "Value": "a"}]}}
+    versions = {}
+    for key, tagging in [
+        ("v/k", "kind=temporary&team=a"), ("v/k", "kind=temporary"), ("v/k", "kind=temporary&team=a&more=x"), ("v/k", "kind=temporary&team=a"),
+        ("other", "kind=temporary&team=a"), ("other", "kind=temporary&team=a"),
+    ]:
+        versions.setdefault(key, []).append(boto.put_object(**names, Key=key, Body=b"x", Tagging=tagging)["VersionId"])
+
+    def left() -> dict[str, list[str]]:
+        found = {}
+        for version in boto.list_object_versions(**names)["Versions"]:
+            found.setdefault(version["Key"], []).insert(0, version["VersionId"])
+        return found
+
+    assert left() == versions
+    put_rules(boto, extended_bucket, {"Filter": both, "NoncurrentVersionExpiration": {"NoncurrentDays": 1}})
+    wanted = {"v/k": [versions["v/k"][1], versions["v/k"][3]], "other": versions["other"]}
+    until("not expired", lambda: left() == wanted)
+    time.sleep(2 * DAY_SECONDS)
+    assert left() == wanted, "a version whose tags do not match is gone, or the current one"
 
 
 def test_rules_survive_a_kill(extended_store: Cairn, admin: Management, boto: BaseClient, extended_bucket: str):

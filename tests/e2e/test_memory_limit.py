@@ -1,21 +1,18 @@
 """`server.memory_limit`: a small server stays within it under every kind of load at once."""
 
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import pytest
 
+from harness.memory import MIB, watched
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.wire import Connection, encode_head
 
 MakeStore = Callable[..., Cairn]
-MIB = 1 << 20
 LIMIT_BYTES = 256 * MIB
 BUCKET = "memory"
 OBJECT_BYTES = 8 * MIB
@@ -24,32 +21,6 @@ THREADS = 24
 # Clients that send half of an upload, and clients that request an object and do not read it.
 IDLE_EACH = 100
 STALLED_AT_BYTES = MIB // 32
-SAMPLE_SECONDS = 0.02
-
-
-def anonymous_bytes(process: int) -> int:
-    """Returns the resident anonymous memory, which a control group cannot reclaim."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)[1]) * 1024
-
-
-@contextmanager
-def watched(store: Cairn) -> Iterator[list[int]]:
-    """Collects samples of the server's memory while the block runs."""
-    samples, ended = [], threading.Event()
-
-    def watch() -> None:
-        while not ended.wait(SAMPLE_SECONDS):
-            with suppress(OSError, TypeError):
-                samples.append(anonymous_bytes(store.process.pid))
-
-    thread = threading.Thread(target=watch)
-    thread.start()
-    try:
-        yield samples
-    finally:
-        ended.set()
-        thread.join()
 
 
 def body_of(number: int) -> bytes:

@@ -50,8 +50,9 @@ def test_denied_request_names_right_and_account(refusing: Cairn, reader: Account
     response = reader.s3.get(BUCKET, "private/a.txt", headers=[("User-Agent", "Boto3/1.40")])
     assert response.status == 403
     found = explained(refusing, response)
+    decided_by = {"kind": "policy", "policies_unchanged": True, "decision_now": "no_statement", "policies_attached": 1, "statement": None}
     assert found | {"time": "", "client": ""} == {
-        "time": "", "request_id": response.get("x-amz-request-id"), "client": "", "user_agent": "Boto3/1.40", "principal": "account:reader",
+        "time": "", "decided_by": decided_by, "setting": None, "request_id": response.get("x-amz-request-id"), "client": "", "user_agent": "Boto3/1.40", "principal": "account:reader",
         "access_key": reader.keys["access_key"], "method": "GET", "operation": "GetObject", "bucket": BUCKET, "key": "private/a.txt", "status": 403,
         "code": "AccessDenied", "message": "Access Denied: no policy allows s3:GetObject on the object.", "refused_by": "policy",
         "right": {"action": "s3:GetObject", "resource": f"bucket:{BUCKET}/private/a.txt", "denied_explicitly": False},
@@ -70,6 +71,91 @@ def test_explicit_deny_and_hidden_404_are_told_apart(refusing: Cairn, reader: Ac
     assert denied["right"]["denied_explicitly"] and "a deny wins" in denied["advice"]
     missing = explained(refusing, reader.s3.get(BUCKET, "public/missing"))
     assert missing["right"]["action"] == "s3:ListBucket" and missing["advice"].startswith("The object does not exist.")
+
+
+def test_deciding_statement_is_named_as_long_as_it_is_known(refusing: Cairn):
+    """Policy and number of a statement that denies. After a change of the policies it is not blamed any more."""
+    account = create_account(refusing, statement("allow", "GetObject", f"bucket:{BUCKET}/*"), name="changing")
+    denial = account.grant(statement("allow", "ListBucket", f"bucket:{BUCKET}"), statement("deny", "GetObject", f"bucket:{BUCKET}/secret/*", f"bucket:{BUCKET}/one"))
+    response = account.s3.get(BUCKET, "secret/plan")
+    decided = explained(refusing, response)["decided_by"]
+    assert (decided["kind"], decided["policies_unchanged"], decided["decision_now"], decided["policies_attached"]) == ("policy", True, "denied", 2)
+    assert decided["statement"] | {"policy_name": ""} == {"policy_id": denial, "policy_name": "", "statement": 1, "effect": "deny", "matching_resource": f"bucket:{BUCKET}/secret/*"}
+    question = {"account_id": account.id, "action": "s3:GetObject", "bucket": BUCKET, "key": "secret/plan"}
+    checked = expect(refusing.admin.post("/access/check", question), 200)["decided_by"]
+    assert {name: checked[name] for name in decided["statement"]} == decided["statement"], "as the check of permissions names it"
+    cli = Cli(refusing.admin.address, refusing.secrets.system_token)
+    text = cli.text("explain", response.get("x-amz-request-id"))
+    assert f"Decided: statement 2 of the policy {checked['policy_name']} ({denial}) (on bucket:{BUCKET}/secret/*) denies s3:GetObject on" in text
+
+    account.detach(denial)
+    decided = explained(refusing, response)["decided_by"]
+    assert (decided["policies_unchanged"], decided["decision_now"], decided["statement"]["effect"]) == (False, "allowed", "allow")
+    text = cli.text("explain", response.get("x-amz-request-id"))
+    assert "Decided: a policy of the account denies" in text and "The policies have changed since: now statement 1 of" in text and "allows it." in text
+    expect(refusing.admin.delete(f"/service-accounts/{account.id}"), 204)
+    decided = explained(refusing, response)["decided_by"]
+    assert (decided["policies_unchanged"], decided["decision_now"], decided["statement"]) == (False, "account_deleted", None)
+    assert "The account was deleted since." in cli.text("explain", response.get("x-amz-request-id"))
+
+
+def test_list_leaves_statements_out(refusing: Cairn, reader: Account):
+    """It would have to read the policies of a thousand accounts."""
+    response = reader.s3.get(BUCKET, "public/no/a")
+    listed = expect(refusing.admin.get("/refused-requests", params={"limit": 1}), 200)["refused_requests"]
+    assert (listed[0]["request_id"], listed[0]["decided_by"]) == (response.get("x-amz-request-id"), {"kind": "policy"})
+    assert explained(refusing, response)["decided_by"]["statement"]["statement"] == 1
+
+
+def test_rule_that_decided_has_its_values(refusing: Cairn):
+    """A quota with what is used, a lock with its end, CORS rules with what none of them allows."""
+    s3 = refusing.s3
+    s3.create_bucket("ruled")
+    s3.put("ruled", "a", b"x" * 60)
+    expect(refusing.admin.put("/buckets/ruled/quota", {"quota": {"bytes": {"mode": "limit", "bytes": 100}, "objects": {"mode": "unlimited"}}}), 200)
+    found = explained(refusing, s3.request("PUT", object_target("ruled", "b"), body=b"x" * 41))
+    assert found["decided_by"] == {"kind": "quota", "bytes": {"limit": 100, "used": 60}, "objects": {"limit": None, "used": 1}}
+    cli = Cli(refusing.admin.address, refusing.secrets.system_token)
+    assert "Decided: the quota of the bucket: 60 of 100 bytes were used." in cli.text("explain", found["request_id"])
+
+    assert s3.request("PUT", "/kept", [("x-amz-bucket-object-lock-enabled", "true")]).status == 200
+    until = "2090-01-01T00:00:00.000Z"
+    lock = [("x-amz-object-lock-mode", "GOVERNANCE"), ("x-amz-object-lock-retain-until-date", until), ("x-amz-object-lock-legal-hold", "ON")]
+    version = s3.put("kept", "a", b"x", lock).get("x-amz-version-id")
+    found = explained(refusing, s3.request("DELETE", f"{object_target('kept', 'a')}?versionId={version}"))
+    assert found["decided_by"] == {"kind": "object_lock", "version_id": version, "mode": "GOVERNANCE", "retain_until": until, "legal_hold": True}
+    assert f"Decided: GOVERNANCE retention until {until} and a legal hold of the version {version}." in cli.text("explain", found["request_id"])
+
+    def preflight(bucket: str, origin: str, method: str, headers: str = "") -> dict:
+        wanted = [("Host", s3.authority), ("Origin", origin), ("Access-Control-Request-Method", method), ("Access-Control-Request-Headers", headers)]
+        found = explained(refusing, s3.send_raw("OPTIONS", f"/{bucket}/k", wanted))
+        assert cli.text("explain", found["request_id"])
+        return found["decided_by"]
+
+    assert preflight("ruled", "https://a.example", "GET") == {"kind": "cors_rules", "rules": 0, "not_allowed": None}
+    assert preflight("no-such-bucket", "https://a.example", "GET")["not_allowed"] == "bucket"
+    rule = {"allowed_origins": ["https://a.example"], "allowed_methods": ["GET"], "allowed_headers": ["x-a"]}
+    expect(refusing.admin.put("/buckets/ruled/cors", {"rules": [rule]}), 200)
+    for origin, method, headers, part in [("https://b.example", "GET", "", "origin"), ("https://a.example", "PUT", "", "method"), ("https://a.example", "GET", "x-b", "headers")]:
+        assert preflight("ruled", origin, method, headers) == {"kind": "cors_rules", "rules": 1, "not_allowed": part}
+
+    found = explained(refusing, s3.request("GET", "/ruled?list-type=2&max-keys=many"))
+    assert found["decided_by"] == {"kind": "request", "argument": "max-keys"}
+
+
+def test_setting_is_named_with_its_value(refusing: Cairn, make_module_store: Callable[..., Cairn]):
+    """The key of the configuration, its present value, and the one that would help."""
+    s3 = refusing.s3
+    strict = {"name": "s3.compatibility", "value": "strict", "would_help": "extended"}
+    chunked = s3.request("PUT", object_target(BUCKET, "k"), [("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER")], b"x")
+    for response in (s3.request("GET", f"/{BUCKET}?lifecycle"), s3.request("GET", "/k", host=f"{BUCKET}.localhost:{refusing.s3_port}"), chunked):
+        assert (response.status, explained(refusing, response)["setting"]) == (501, strict)
+    text = Cli(refusing.admin.address, refusing.secrets.system_token).text("explain", chunked.get("x-amz-request-id"))
+    assert 'Setting: s3.compatibility is "strict"; what would help: extended.' in text
+    assert explained(refusing, s3.request("GET", f"/{BUCKET}?torrent"))["setting"] is None, "no mode implements it"
+    closed = make_module_store(SERVICE_ROOT_S3_ENABLED="false").start()
+    found = explained(closed, closed.s3.get(BUCKET, "k"))
+    assert found["setting"] == {"name": "auth.root_s3_enabled", "value": "false", "would_help": "true"}
 
 
 def test_each_reason_has_its_advice(refusing: Cairn):
@@ -110,6 +196,30 @@ def test_ordinary_answers_are_not_recorded(refusing: Cairn):
     ]:
         assert response.status == status
         expect_refusal(refusing.admin.get(f"/refused-requests/{response.get('x-amz-request-id')}"), 404, "REFUSED_REQUEST_NOT_FOUND")
+
+
+def test_credential_that_may_not_be_used_is_named(refusing: Cairn):
+    """The client is told that it does not exist. The operator sees why, and the access key, which is no secret."""
+    account = create_account(refusing, name="switched-off")
+    cli = Cli(refusing.admin.address, refusing.secrets.system_token)
+
+    def refused_for(state: str, said: str) -> None:
+        response = account.s3.get(BUCKET, "k")
+        found = explained(refusing, response)
+        assert (found["code"], found["access_key"], found["principal"]) == ("InvalidAccessKeyId", account.keys["access_key"], None)
+        assert found["decided_by"] == {"kind": "authentication", "credential": state} and found["advice"]
+        assert f"Decided: {said}." in cli.text("explain", found["request_id"])
+        assert account.keys["secret_key"] not in str(found)
+
+    expect(refusing.admin.put(f"{account.path}/credentials/{account.keys['id']}/status", {"enabled": False}), 200)
+    refused_for("credential_disabled", "the credential is disabled")
+    expect(refusing.admin.put(f"{account.path}/status", {"enabled": False}), 200)
+    refused_for("account_disabled", "the account of the credential is disabled")
+    expect(refusing.admin.delete(account.path), 204)
+    gone = explained(refusing, account.s3.get(BUCKET, "k"))
+    assert (gone["access_key"], gone["decided_by"]) == (None, {"kind": "authentication"})
+    root = S3(LOOPBACK, refusing.s3_port, Credential(refusing.secrets.root_access_key, "wrong" * 8))
+    assert explained(refusing, root.get(BUCKET, "k"))["access_key"] is None
 
 
 def test_unknown_access_key_is_not_kept(refusing: Cairn):
@@ -160,5 +270,11 @@ def test_keys_are_kept_only_if_they_are_logged(make_module_store: Callable[..., 
     found = explained(store, account.s3.get(BUCKET, "a-private-name"))
     assert found["key"] is None and found["right"]["resource"] == f"bucket:{BUCKET}/*"
     assert "a-private-name" not in str(found)
+    denial = account.grant(statement("deny", "GetObject", f"bucket:{BUCKET}/a-private-name"), statement("deny", "GetObject", f"bucket:{BUCKET}/a*"))
+    found = explained(store, account.s3.get(BUCKET, "a-private-name"))
+    assert "a-private-name" not in str(found), "nor a statement that names the key"
+    assert (found["decided_by"]["statement"]["policy_id"], found["decided_by"]["statement"]["statement"]) == (denial, 0)
+    prefix = explained(store, account.s3.get(BUCKET, "another"))["decided_by"]["statement"]
+    assert (prefix["statement"], prefix["matching_resource"]) == (1, f"bucket:{BUCKET}/a*")
     store.restart()
     assert ids(store) == [], "they end with the process"

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cairn_load
+from .aws_chunked import SIGNED, ChunkedUpload
 from .s3 import object_target
 from .server import LOOPBACK, Cairn
 from .sigv4 import UNSIGNED_PAYLOAD
@@ -35,6 +36,7 @@ TURNED_AWAY_TIMES = 5
 # The other clients' load fills the cache. A small cache is full before the measurement begins.
 CACHE_BYTES = "8MiB"
 MIB = 1 << 20
+CHUNK_BYTES = 65_536
 # Linux: closing a socket with this SO_LINGER value resets the connection.
 RESET = struct.pack("ii", 1, 0)
 
@@ -79,6 +81,16 @@ def eager_upload(store: Cairn, number: int) -> bytes:
     return slow_upload(store, number) + b"x" * 60_000
 
 
+def slow_chunked_upload(store: Cairn, number: int) -> bytes:
+    """Returns an upload of 10 MiB in signed chunks that stops in the middle of its second chunk."""
+    content = bytes(2 * CHUNK_BYTES)
+    upload = ChunkedUpload(
+        store.s3, BUCKET, f"slow-{number}", content, SIGNED, CHUNK_BYTES, decoded_length=str(10 * MIB), content_length=11 * MIB
+    )
+    request = upload.request()
+    return request[: len(request) - CHUNK_BYTES // 2]
+
+
 def large_get(store: Cairn, _number: int) -> bytes:
     """Returns a signed GET of a large object."""
     target = object_target(BUCKET, LARGE_KEY)
@@ -101,10 +113,12 @@ def nothing(_store: Cairn, _number: int) -> bytes:
 
 
 ONE_EXECUTOR = (("SERVICE_SERVER_EXECUTORS", "1"),)
+EXTENDED = (("SERVICE_S3_COMPATIBILITY", "extended"),)
 ATTACKS = [
     Attack("slow heads", 1000, half_head, b"y"),
     Attack("slow bodies of nobody", 1000, unsigned_upload, b"y"),
     Attack("slow uploads", 500, slow_upload, b"y", memory_mib_max=128),
+    Attack("slow uploads in chunks", 500, slow_chunked_upload, b"y", memory_mib_max=128, settings=EXTENDED),
     Attack("slow uploads on one executor", 500, eager_upload, b"y", memory_mib_max=160, settings=ONE_EXECUTOR),
     Attack("more slow uploads than there is memory for", 2600, slow_upload, b"y", memory_mib_max=260, settings=ONE_EXECUTOR, ratio_max=float("inf"), seconds_min=12.0),
     Attack("readers that stop", 500, large_get, reads=False, receive_buffer_bytes=4096, memory_mib_max=320),

@@ -53,7 +53,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "identity": [
         {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},
     ],
-    "observe": [{"request_id", "request_record"}, {"metrics"}, {"audit", "log", "refused_requests"}, {"request_log"}],
+    "observe": [{"refusal_facts", "request_id", "request_record"}, {"metrics"}, {"audit", "log", "refused_requests"}, {"request_log"}],
     "transfer": [{"plan", "receive", "send"}],
     "cors": [{"origin", "rule"}, {"checks"}, {"rules"}],
     "sharing": [
@@ -79,7 +79,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"errors", "compatibility", "join", "limits"},
         {"request", "xml"},
         {"headers"},
-        {"access"},
+        {"access", "forms"},
         {"call"},
         {"body", "multipart", "reply"},
         {"cors", "lifecycle"},

@@ -2,7 +2,8 @@
 //!
 //! Both planes use it.
 //!
-//! [`receive_payload`] reads a request body, or another [`PayloadSource`], into the engine. [`ReadPlan`] decides how an object is answered, and
+//! [`receive_payload`] reads a request body, or another [`PayloadSource`], into the engine;
+//! [`receive_payload_to_end`] does so for a source of unknown size. [`ReadPlan`] decides how an object is answered, and
 //! [`StartedPayload`] is the body of the response. This crate knows neither plane: it returns its own errors, and each
 //! plane turns them into its responses.
 #![forbid(unsafe_code)]
@@ -12,5 +13,5 @@ mod receive;
 mod send;
 
 pub use plan::{ReadPlan, ValidatorHeaders, stored_content_type, stored_header};
-pub use receive::{PayloadSource, ReceiveError, receive_payload};
+pub use receive::{PayloadSource, ReceiveError, receive_payload, receive_payload_to_end};
 pub use send::StartedPayload;

@@ -3,7 +3,7 @@
 //! Bytes go from the socket straight into the engine's write buffer. If anything fails, the staged payload is dropped
 //! and its space is released.
 
-use cairn_engine::{Bucket, Engine, EngineError, Recall, StagedPayload};
+use cairn_engine::{Bucket, Engine, EngineError, PayloadWriter, Recall, StagedPayload};
 use cairn_model::{ObjectKey, u64_of};
 use cairn_net::{BodyError, RequestBody, YieldBudget};
 use std::future::Future;
@@ -15,7 +15,8 @@ pub trait PayloadSource {
     /// Why they could not be read.
     type Error;
 
-    /// Reads up to `out.len()` bytes into `out`, and at least one if `out` has room.
+    /// Reads up to `out.len()` bytes into `out`, and at least one if `out` has room. Returns 0 at the end of a source whose
+    /// size is not known before.
     ///
     /// # Errors
     /// The source has ended or failed. Later calls fail too.
@@ -55,7 +56,7 @@ impl<E> From<EngineError> for ReceiveError<E> {
 }
 
 /// Reads a payload of `size` bytes for `key` in `bucket`: the whole body, or the content of an encoded one. `observe` sees
-/// every byte once, in order.
+/// every byte once, in order. The MD5 is computed if `wants_md5`, whatever entity tags the store makes.
 ///
 /// # Errors
 /// [`ReceiveError`].
@@ -64,9 +65,10 @@ pub async fn receive_payload<S: PayloadSource>(
     source: &mut S,
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
     size: u64,
+    wants_md5: bool,
     mut observe: impl FnMut(&[u8]),
 ) -> Result<StagedPayload, ReceiveError<S::Error>> {
-    let mut writer = engine.write_payload(bucket, key, size).await?;
+    let mut writer = begin(engine, (bucket, key), size, wants_md5).await?;
     let recall = writer.recall();
     let mut yield_budget = YieldBudget::default();
     let mut missing = size;
@@ -82,6 +84,57 @@ pub async fn receive_payload<S: PayloadSource>(
     let payload = writer.finish().await?;
     assert_eq!(payload.size(), size, "every byte of the body was written");
     Ok(payload)
+}
+
+/// Like [`receive_payload`], for a source whose size is not known: it ends by itself, after at most `size_max` bytes. Space for
+/// them is reserved as they arrive, and what the payload did not need is freed.
+///
+/// # Errors
+/// [`ReceiveError`].
+///
+/// # Panics
+/// If the source has more bytes.
+pub async fn receive_payload_to_end<S: PayloadSource>(
+    engine: &Rc<Engine>,
+    source: &mut S,
+    (bucket, key): (&Arc<Bucket>, &ObjectKey),
+    size_max: u64,
+    wants_md5: bool,
+    mut observe: impl FnMut(&[u8]),
+) -> Result<StagedPayload, ReceiveError<S::Error>> {
+    let mut writer = begin(engine, (bucket, key), size_max, wants_md5).await?;
+    let recall = writer.recall();
+    let mut yield_budget = YieldBudget::default();
+    loop {
+        let buffer = writer.buffer().await?;
+        let is_full = buffer.is_empty();
+        // A source that has returned all that it may have still has to find its end.
+        let mut end = [0; 1];
+        let buffer = if is_full { &mut end[..] } else { buffer };
+        let count = read_unless_recalled(source, buffer, &recall).await?;
+        if count == 0 {
+            break;
+        }
+        assert!(!is_full, "a source has no more bytes than it may have");
+        observe(&buffer[..count]);
+        writer.advance(count)?;
+        yield_budget.spend(count).await;
+    }
+    Ok(writer.finish_shorter().await?)
+}
+
+/// Begins a payload of up to `size` bytes.
+async fn begin(
+    engine: &Rc<Engine>,
+    (bucket, key): (&Arc<Bucket>, &ObjectKey),
+    size: u64,
+    wants_md5: bool,
+) -> Result<PayloadWriter, EngineError> {
+    if wants_md5 {
+        engine.write_hashed_payload(bucket, key, size).await
+    } else {
+        engine.write_payload(bucket, key, size).await
+    }
 }
 
 /// Reads from the source. Ends the upload when the engine recalls the memory of its buffer.

@@ -164,11 +164,12 @@ fn subject(
 }
 
 /// Reads all statements of the account. The executor serves other requests in between.
-async fn explain<'q>(
-    question: &'q Question,
+pub(super) async fn explain<'q>(
+    action: Action,
+    resource: Resource<'q>,
     account: &AccountAccess,
 ) -> Result<Explanation<'q, usize>, AdminError> {
-    let mut explanation = Explanation::new(question.action, question.resource());
+    let mut explanation = Explanation::new(action, resource);
     let mut patterns = 0;
     for (index, (_, policy)) in account.policies.iter().enumerate() {
         explanation.add(index, policy);
@@ -178,7 +179,7 @@ async fn explain<'q>(
             yield_now().await;
         }
     }
-    let decided = account.rights.decide(question.action, question.resource());
+    let decided = account.rights.decide(action, resource);
     if explanation.decision() == decided {
         return Ok(explanation);
     }
@@ -210,7 +211,7 @@ pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         return Reply::json(StatusCode::OK, &CheckBody::of_root(call.context.capabilities.root_s3));
     }
     let (account, credential) = subject(call.directory()?, &request)?;
-    let explanation = explain(&question, &account).await?;
+    let explanation = explain(question.action, question.resource(), &account).await?;
     let decision = explanation.decision();
     let by_policies = match decision {
         Decision::Allowed => Reason::Allowed,

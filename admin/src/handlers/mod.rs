@@ -16,6 +16,7 @@ pub(crate) mod object_lock;
 pub(crate) mod objects;
 pub(crate) mod openapi;
 pub(crate) mod policies;
+mod refusal_rules;
 pub(crate) mod refused_requests;
 pub(crate) mod storage;
 pub(crate) mod system;

@@ -11,9 +11,12 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::context::SettingValues;
 use crate::error::AdminError;
 use crate::limits::{LIST_YIELD_ENTRIES, REFUSED_REQUESTS_DEFAULT};
 use crate::reply::{Reply, paged_list};
+
+use super::refusal_rules::{DecidedByBody, PoliciesBody, SettingBody, explain_right};
 
 /// JSON form of a refused request. Unknown values are null.
 #[derive(Serialize)]
@@ -32,20 +35,23 @@ struct RefusedBody<'r> {
     code: &'static str,
     message: &'r str,
     refused_by: &'static str,
-    right: Option<RightBody<'r>>,
+    right: Option<RightBody>,
+    decided_by: DecidedByBody<'r>,
+    setting: Option<SettingBody<'r>>,
     advice: Option<&'r str>,
 }
 
 /// The right that the account does not have.
 #[derive(Serialize)]
-struct RightBody<'r> {
+struct RightBody {
     action: &'static str,
-    resource: &'r str,
+    resource: String,
     denied_explicitly: bool,
 }
 
-impl<'r> From<&'r RefusedRequest> for RefusedBody<'r> {
-    fn from(request: &'r RefusedRequest) -> Self {
+impl<'r> RefusedBody<'r> {
+    /// Returns the JSON form. `policies` is what was found about the right, if it was looked for.
+    fn new(request: &'r RefusedRequest, settings: &'r SettingValues, policies: Option<PoliciesBody>) -> Self {
         let known = |text: &'r str| Some(text).filter(|text| !text.is_empty());
         Self {
             time: iso8601_millis(request.time.0),
@@ -64,20 +70,22 @@ impl<'r> From<&'r RefusedRequest> for RefusedBody<'r> {
             refused_by: request.refused_by.name(),
             right: request.right.as_ref().map(|right| RightBody {
                 action: right.action,
-                resource: &right.resource,
+                resource: right.resource(),
                 denied_explicitly: right.is_denied_explicitly,
             }),
+            decided_by: DecidedByBody::new(request, policies),
+            setting: request.setting.map(|setting| SettingBody::new(setting, settings)),
             advice: request.advice.as_deref(),
         }
     }
 }
 
 /// A request that is serialized as its [`RefusedBody`].
-struct Shown(Arc<RefusedRequest>);
+struct Shown(Arc<RefusedRequest>, SettingValues);
 
 impl Serialize for Shown {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RefusedBody::from(&*self.0).serialize(serializer)
+        RefusedBody::new(&self.0, &self.1, None).serialize(serializer)
     }
 }
 
@@ -101,13 +109,20 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let page = move |_: Option<&Arc<RefusedRequest>>| {
         rest.borrow_mut().by_ref().take(LIST_YIELD_ENTRIES).collect::<Vec<_>>()
     };
-    Ok(paged_list("refused_requests", page, |request: &Arc<RefusedRequest>| Shown(Arc::clone(request))))
+    let settings = Arc::clone(&call.context.setting_values);
+    Ok(paged_list("refused_requests", page, move |request: &Arc<RefusedRequest>| {
+        Shown(Arc::clone(request), Arc::clone(&settings))
+    }))
 }
 
-/// `GET /api/v1/refused-requests/{request_id}`.
+/// `GET /api/v1/refused-requests/{request_id}`: with the statement that decides.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.segment("request_id")?;
     let found = call.context.refused.find(&id).ok_or(AdminError::RefusedRequestNotFound)?;
-    Reply::json(StatusCode::OK, &RefusedBody::from(&*found))
+    let policies = match &found.right {
+        Some(right) => explain_right(call.directory()?, right).await?,
+        None => None,
+    };
+    Reply::json(StatusCode::OK, &RefusedBody::new(&found, &call.context.setting_values, policies))
 }

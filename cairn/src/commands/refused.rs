@@ -120,6 +120,9 @@ fn explanation(request: &Value) -> String {
         ),
         format!("Decided: {}", decision(request)),
     ];
+    if let Some(setting) = setting(&request["setting"]) {
+        lines.push(format!("Setting: {setting}"));
+    }
     let advice = match request["advice"].as_str() {
         Some(advice) => plain(advice),
         None => "The answer says what to change.".to_owned(),
@@ -130,25 +133,119 @@ fn explanation(request: &Value) -> String {
 
 /// Says what decided that the request was refused.
 fn decision(request: &Value) -> String {
-    let right = &request["right"];
+    let (right, decided_by) = (&request["right"], &request["decided_by"]);
     if right.is_object() {
-        let (action, resource) = (text(&right["action"]), text(&right["resource"]));
-        return if right["denied_explicitly"] == true {
-            format!("a policy of the account denies {action} on {resource}.")
-        } else {
-            format!("no policy of the account allows {action} on {resource}.")
-        };
+        return policy_decision(right, decided_by);
     }
     match request["refused_by"].as_str().unwrap_or_default() {
-        "authentication" => "the signature, or its credential.".to_owned(),
+        "authentication" => match decided_by["credential"].as_str() {
+            Some("account_disabled") => "the account of the credential is disabled.".to_owned(),
+            Some("credential_disabled") => "the credential is disabled.".to_owned(),
+            Some("credential_expired") => "the credential has expired.".to_owned(),
+            _ => "the signature, or its credential.".to_owned(),
+        },
         "policy" => "the policies of the account.".to_owned(),
-        "quota" => "the quota of the bucket.".to_owned(),
-        "object_lock" => "retention or a legal hold of the version.".to_owned(),
-        "cors_rules" => "the CORS rules of the bucket.".to_owned(),
+        "quota" => format!("the quota of the bucket{}.", quota_use(decided_by)),
+        "object_lock" => lock(decided_by),
+        "cors_rules" => cors_rules(decided_by),
         "not_implemented" => "this server does not implement what was requested.".to_owned(),
         "storage" => "the store has no room.".to_owned(),
-        _ => "the request is not valid.".to_owned(),
+        _ => match decided_by["argument"].as_str() {
+            Some(argument) => format!("the request is not valid: {}.", plain(argument)),
+            None => "the request is not valid.".to_owned(),
+        },
     }
+}
+
+/// Names the statement, and says if the account has other policies since.
+fn policy_decision(right: &Value, decided_by: &Value) -> String {
+    let what = format!("{} on {}", text(&right["action"]), text(&right["resource"]));
+    let was_denied = right["denied_explicitly"] == true;
+    let is_unchanged = decided_by["policies_unchanged"] == true;
+    let statement = &decided_by["statement"];
+    let statement = statement.is_object().then(|| {
+        let number = statement["statement"].as_u64().map_or(0, |index| index + 1);
+        let on = statement["matching_resource"].as_str().map(|on| format!(" (on {})", plain(on)));
+        let (name, id) = (text(&statement["policy_name"]), text(&statement["policy_id"]));
+        format!("statement {number} of the policy {name} ({id}){}", on.unwrap_or_default())
+    });
+    let then = match (&statement, was_denied) {
+        (Some(statement), true) if is_unchanged => return format!("{statement} denies {what}."),
+        (_, true) => format!("a policy of the account denies {what}."),
+        (_, false) => format!("no policy of the account allows {what}."),
+    };
+    let now = match (decided_by["decision_now"].as_str(), statement) {
+        (Some("account_deleted"), _) => "The account was deleted since.".to_owned(),
+        (Some("denied"), Some(statement)) => {
+            format!("The policies have changed since: now {statement} denies it.")
+        }
+        (Some("allowed"), Some(statement)) => {
+            format!("The policies have changed since: now {statement} allows it.")
+        }
+        (Some("no_statement"), _) if is_unchanged => match decided_by["policies_attached"].as_u64() {
+            Some(0) => "The account has no policy.".to_owned(),
+            Some(1) => "The account has 1 policy.".to_owned(),
+            Some(count) => format!("The account has {count} policies."),
+            None => return then,
+        },
+        (Some("no_statement"), _) => {
+            "The policies have changed since: now none of them allows it.".to_owned()
+        }
+        _ => return then,
+    };
+    format!("{then}\n         {now}")
+}
+
+/// Returns what of a quota is used; empty if it is not known.
+fn quota_use(decided_by: &Value) -> String {
+    let of = |member: &Value, unit: &str| {
+        let (limit, used) = (member["limit"].as_u64()?, member["used"].as_u64()?);
+        Some(format!("{used} of {limit} {unit} were used"))
+    };
+    let limits = [of(&decided_by["bytes"], "bytes"), of(&decided_by["objects"], "objects")];
+    let limits: Vec<_> = limits.into_iter().flatten().collect();
+    if limits.is_empty() { String::new() } else { format!(": {}", limits.join(", ")) }
+}
+
+/// Names the lock of a version.
+fn lock(decided_by: &Value) -> String {
+    let mode = decided_by["mode"].as_str();
+    let retention = mode.map(|mode| format!("{mode} retention until {}", text(&decided_by["retain_until"])));
+    let hold = (decided_by["legal_hold"] == true).then(|| "a legal hold".to_owned());
+    let locks: Vec<_> = [retention, hold].into_iter().flatten().collect();
+    if locks.is_empty() {
+        return "retention or a legal hold of the version.".to_owned();
+    }
+    format!("{} of the version {}.", locks.join(" and "), text(&decided_by["version_id"]))
+}
+
+/// Says which part of the request no CORS rule allows.
+fn cors_rules(decided_by: &Value) -> String {
+    match (decided_by["not_allowed"].as_str(), decided_by["rules"].as_u64()) {
+        (Some("bucket"), _) => "the bucket does not exist, so it has no CORS rules.".to_owned(),
+        (_, Some(0)) => "the bucket has no CORS rules.".to_owned(),
+        (Some("origin"), Some(count)) => {
+            format!("none of the bucket's CORS rules ({count}) allows the origin.")
+        }
+        (Some("method"), Some(count)) => {
+            format!("none of the bucket's CORS rules ({count}) that allows the origin allows the method.")
+        }
+        (Some("headers"), Some(count)) => format!(
+            "none of the bucket's CORS rules ({count}) that allows origin and method allows all the headers."
+        ),
+        _ => "the CORS rules of the bucket.".to_owned(),
+    }
+}
+
+/// Names a key of the configuration with its value and the one that would help.
+fn setting(setting: &Value) -> Option<String> {
+    let name = setting["name"].as_str()?;
+    let value = match setting["value"].as_str() {
+        None | Some("") => "not set".to_owned(),
+        Some(value) => format!("\"{}\"", plain(value)),
+    };
+    let would_help = text(&setting["would_help"]);
+    Some(format!("{} is {value}; what would help: {would_help}.", plain(name)))
 }
 
 #[cfg(test)]
@@ -176,6 +273,74 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part}: {text}");
         }
+    }
+
+    /// A statement is blamed only if the account still has the policies that decided.
+    #[test]
+    fn a_statement_is_named_with_the_policies_that_decided() {
+        let said = |denied: bool, decided_by: Value| {
+            let right =
+                json!({"action": "s3:GetObject", "resource": "bucket:b/k", "denied_explicitly": denied});
+            decision(&json!({"refused_by": "policy", "right": right, "decided_by": decided_by}))
+        };
+        let policies = |unchanged: bool, now: &str, statement: Value| {
+            json!({"kind": "policy", "policies_unchanged": unchanged, "decision_now": now, "policies_attached": 2,
+                   "statement": statement})
+        };
+        let statement = |on: Value| json!({"policy_id": "0197", "policy_name": "no", "statement": 1, "effect": "deny", "matching_resource": on});
+        let named = "statement 2 of the policy no (0197) (on bucket:b/*)";
+        assert_eq!(
+            said(true, policies(true, "denied", statement(json!("bucket:b/*")))),
+            format!("{named} denies s3:GetObject on bucket:b/k.")
+        );
+        let hidden = said(true, policies(true, "denied", statement(Value::Null)));
+        assert!(hidden.starts_with("statement 2 of the policy no (0197) denies"), "{hidden}");
+        for (now, ending) in [("denied", "denies it."), ("allowed", "allows it.")] {
+            let changed = said(true, policies(false, now, statement(json!("bucket:b/*"))));
+            assert!(
+                changed.starts_with("a policy of the account denies s3:GetObject on bucket:b/k.\n"),
+                "{changed}"
+            );
+            assert!(changed.ends_with(&format!("have changed since: now {named} {ending}")), "{changed}");
+        }
+        for (unchanged, now, ending) in [
+            (true, "no_statement", "The account has 2 policies."),
+            (false, "no_statement", "now none of them allows it."),
+            (false, "account_deleted", "The account was deleted since."),
+        ] {
+            let none = said(false, policies(unchanged, now, Value::Null));
+            assert!(none.starts_with("no policy of the account allows") && none.ends_with(ending), "{none}");
+        }
+    }
+
+    #[test]
+    fn other_rules_are_named_with_their_values() {
+        let said = |refused_by: &str, decided_by: Value| {
+            decision(&json!({"refused_by": refused_by, "right": null, "decided_by": decided_by}))
+        };
+        let quota = json!({"kind": "quota", "bytes": {"limit": 100, "used": 60}, "objects": {"limit": null, "used": 1}});
+        assert_eq!(said("quota", quota), "the quota of the bucket: 60 of 100 bytes were used.");
+        let lock = json!({"kind": "object_lock", "version_id": "v1", "mode": "GOVERNANCE", "retain_until": "T", "legal_hold": true});
+        assert_eq!(
+            said("object_lock", lock),
+            "GOVERNANCE retention until T and a legal hold of the version v1."
+        );
+        for (rules, part, ending) in [
+            (0, "bucket", "does not exist, so it has no CORS rules."),
+            (0, "", "the bucket has no CORS rules."),
+            (3, "origin", "rules (3) allows the origin."),
+            (3, "method", "allows the method."),
+            (3, "headers", "allows all the headers."),
+        ] {
+            let cors = said("cors_rules", json!({"kind": "cors_rules", "rules": rules, "not_allowed": part}));
+            assert!(cors.ends_with(ending), "{cors}");
+        }
+        let expired = json!({"kind": "authentication", "credential": "credential_expired"});
+        assert_eq!(said("authentication", expired), "the credential has expired.");
+        assert!(said("request", json!({"kind": "request", "argument": "max-keys"})).ends_with("max-keys."));
+        let strict = json!({"name": "s3.compatibility", "value": "strict", "would_help": "extended"});
+        assert_eq!(setting(&strict).unwrap(), "s3.compatibility is \"strict\"; what would help: extended.");
+        assert_eq!(setting(&Value::Null), None);
     }
 
     #[test]

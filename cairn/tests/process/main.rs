@@ -4,7 +4,9 @@
 mod answers;
 mod arguments;
 mod client;
+mod doctor;
 mod documentation;
+mod explain;
 mod lifecycle;
 mod outputs;
 mod refusals;

@@ -2,7 +2,7 @@
 
 import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
-import { count, t } from "../lib/text.js";
+import { count, exactDate, plural, size, t } from "../lib/text.js";
 import { commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { go, place } from "../main.js";
 
@@ -64,17 +64,67 @@ async function showAll(view) {
     rows.length > 0 ? groups : emptyBox(t("No S3 request was refused since the server was started.")), commands("cairn refused list"));
 }
 
+// A statement with a link to its policy, as the access view has it.
+function statementOf(found) {
+  return [t("statement {n} of policy", { n: found.statement + 1 }), " ", link(found.policy_name, place("policies", [found.policy_id])),
+    found.matching_resource && [" · ", h("code", null, found.matching_resource)]];
+}
+
+// A statement decided only if the account still has the policies of that time.
+function policyDecision(right, found) {
+  const values = { action: right.action, resource: right.resource };
+  const then = right.denied_explicitly ? t("a policy of the account denies {action} on {resource}", values) : t("no policy of the account allows {action} on {resource}", values);
+  const statement = found.statement && statementOf(found.statement);
+  if (found.policies_unchanged) return [then, h("div", null, statement ?? plural(found.policies_attached, "The account has {n} policy.", "The account has {n} policies."))];
+  const now = {
+    denied: t("The policies of the account have changed since. Now this denies it:"), allowed: t("The policies of the account have changed since. Now this allows it:"),
+    no_statement: t("The policies of the account have changed since. Now none of them allows it."), account_deleted: t("The account was deleted since."),
+  }[found.decision_now];
+  return [then, now && h("div", null, now, " ", statement)];
+}
+
+function quotaUse(found) {
+  const { bytes, objects } = found;
+  return [
+    bytes && bytes.limit !== null && h("div", null, t("{used} of {limit} used", { used: size(bytes.used), limit: size(bytes.limit) })),
+    objects && objects.limit !== null && h("div", null, t("{used} of {limit} objects", { used: count(objects.used), limit: count(objects.limit) })),
+  ];
+}
+
+function lockOf(found) {
+  return found.version_id && h("div", null, found.mode && t("{mode} until {date}", { mode: found.mode, date: exactDate(found.retain_until) }),
+    found.mode && found.legal_hold && ", ", found.legal_hold && t("legal hold"), " · ", h("code", null, found.version_id));
+}
+
+function corsRules(found) {
+  if (found.not_allowed === "bucket") return t("the bucket does not exist");
+  if (found.rules === 0) return t("the bucket has no CORS rules");
+  return {
+    origin: t("no CORS rule of the bucket allows the origin"), method: t("no CORS rule that allows the origin allows the method"),
+    headers: t("no CORS rule that allows origin and method allows all the headers"),
+  }[found.not_allowed] ?? t("the CORS rules of the bucket");
+}
+
+function credentialOf(found) {
+  return {
+    account_disabled: t("the account of the credential is disabled"), credential_disabled: t("the credential is disabled"), credential_expired: t("the credential has expired"),
+  }[found.credential] ?? t("the signature, or its credential");
+}
+
 // The same words as the command line has.
 function decision(row) {
-  if (row.right) {
-    const values = { action: row.right.action, resource: row.right.resource };
-    return row.right.denied_explicitly ? t("a policy of the account denies {action} on {resource}", values) : t("no policy of the account allows {action} on {resource}", values);
-  }
+  const found = row.decided_by;
+  if (row.right) return policyDecision(row.right, found);
   return {
-    authentication: t("the signature, or its credential"), policy: t("the policies of the account"), quota: t("the quota of the bucket"),
-    object_lock: t("retention or a legal hold"), cors_rules: t("the CORS rules of the bucket"), not_implemented: t("the server does not implement it"),
-    storage: t("the store has no room"),
-  }[row.refused_by] ?? t("the request is not valid");
+    authentication: () => credentialOf(found), policy: () => t("the policies of the account"), quota: () => [t("the quota of the bucket"), quotaUse(found)],
+    object_lock: () => [t("retention or a legal hold"), lockOf(found)], cors_rules: () => corsRules(found), not_implemented: () => t("the server does not implement it"),
+    storage: () => t("the store has no room"), request: () => [t("the request is not valid"), found.argument && [" · ", h("code", null, found.argument)]],
+  }[row.refused_by]?.() ?? t("the request is not valid");
+}
+
+// A key of the configuration. What would help is a value or a sentence of the server, and not translated.
+function settingOf(setting) {
+  return setting && [h("code", null, `${setting.name} = ${setting.value || t("not set")}`), h("div", { class: "muted small" }, t("what would help: {value}", { value: setting.would_help }))];
 }
 
 async function showOne(view, id) {
@@ -85,6 +135,7 @@ async function showOne(view, id) {
       [t("What helps"), row.advice ?? t("The answer says what to change.")],
       [t("Answer"), `${row.status} ${row.code}: ${row.message}`],
       [t("Decided by"), decision(row)],
+      [t("Setting"), settingOf(row.setting)],
       [t("Requested"), [h("code", null, row.operation ?? row.method), " ", resource(row)]],
       [t("Principal"), row.principal ?? t("nobody was authenticated")],
       [t("Access key"), row.access_key],

@@ -7,6 +7,7 @@ use crate::limits::COPY_YIELD_BYTES;
 use crate::read::reader::OpenObject;
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
+use crate::write::writer::TagSource;
 use cairn_model::ObjectKey;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -41,9 +42,10 @@ impl Engine {
         mut inspect: impl FnMut(&[u8]),
     ) -> Result<StagedPayload, EngineError> {
         let is_whole = source.range == (0..source.info.size);
-        let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0).map(|etag| etag.md5);
+        let md5 = Some(source.info.etag).filter(|etag| is_whole && etag.parts == 0);
+        let tag = md5.map_or_else(|| self.new_tag(), |etag| Ok(TagSource::Known(etag)))?;
         let size = source.range.end - source.range.start;
-        let mut writer = self.begin_payload(bucket, key, size, md5)?;
+        let mut writer = self.begin_payload(bucket, key, size, tag)?;
         let mut reader = source.copying().read();
         let mut moved = 0;
         while let Some(chunk) = reader.next().await? {

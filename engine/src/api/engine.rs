@@ -11,15 +11,15 @@ use crate::read::pinned_payload::ReadMode;
 use crate::read::reader::OpenObject;
 use crate::slice::command::{ChangeVersion, Command, DeleteObject, PutObject, Reply, VersionChange};
 use crate::slice::lookup::{find_version, name_object};
-use crate::store::Store;
+use crate::store::{EtagKind, Store};
 use crate::types::bucket::Bucket;
 use crate::types::object::{
     DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
 };
 use crate::types::object_lock::Retention;
 use crate::types::tags::Tags;
-use crate::write::writer::PayloadWriter;
-use cairn_model::{ObjectKey, VersionName};
+use crate::write::writer::{PayloadWriter, TagSource};
+use cairn_model::{Etag, ObjectKey, VersionName};
 use futures_channel::oneshot;
 use glommio::{Latency, Shares, TaskQueueHandle};
 use std::future::Future;
@@ -66,16 +66,45 @@ impl Engine {
         size: u64,
     ) -> Result<PayloadWriter, EngineError> {
         self.context.begin_request();
-        self.begin_payload(bucket, key, size, None)
+        let tag = self.new_tag()?;
+        self.begin_payload(bucket, key, size, tag)
     }
 
-    /// Begins to write a payload. If its MD5 is already known, the bytes are not hashed.
+    /// As [`Self::write_payload`], for a payload whose MD5 is compared: it is computed whatever entity tags the store makes.
+    ///
+    /// # Errors
+    /// Those of [`Self::write_payload`].
+    #[expect(clippy::unused_async, reason = "the signature leaves room for waiting on admission")]
+    pub async fn write_hashed_payload(
+        self: &Rc<Self>,
+        bucket: &Arc<Bucket>,
+        key: &ObjectKey,
+        size: u64,
+    ) -> Result<PayloadWriter, EngineError> {
+        self.context.begin_request();
+        self.begin_payload(bucket, key, size, TagSource::Md5(self.store().etags))
+    }
+
+    /// Returns the source of a new payload's entity tag, if nobody needs its MD5.
+    pub(crate) fn new_tag(&self) -> Result<TagSource, EngineError> {
+        match self.store().etags {
+            EtagKind::Md5 => Ok(TagSource::Md5(EtagKind::Md5)),
+            EtagKind::Opaque => {
+                let mut bytes = [0; 16];
+                let filled = getrandom::fill(&mut bytes);
+                filled.map_err(|error| EngineError::Io(format!("no random numbers: {error}")))?;
+                Ok(TagSource::Known(Etag::opaque(bytes)))
+            }
+        }
+    }
+
+    /// Begins to write a payload. If its entity tag is already known, the bytes are not hashed.
     pub(crate) fn begin_payload(
         self: &Rc<Self>,
         bucket: &Arc<Bucket>,
         key: &ObjectKey,
         size: u64,
-        md5: Option<[u8; 16]>,
+        tag: TagSource,
     ) -> Result<PayloadWriter, EngineError> {
         if size > PAYLOAD_BYTES_MAX {
             return Err(EngineError::PayloadTooLarge);
@@ -92,7 +121,7 @@ impl Engine {
             return self.context.counters.count_refusal(Err(EngineError::StorageFull));
         }
         self.check_space(slice, size)?;
-        PayloadWriter::new(&self.context, slice, bucket, key, size, md5)
+        PayloadWriter::new(&self.context, slice, bucket, key, size, tag)
     }
 
     /// Makes a staged payload the current version of its key. Payload and metadata are durable when it returns. Dropping

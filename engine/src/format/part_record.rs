@@ -6,12 +6,12 @@
 //! body, version 1 (integers little-endian)
 //! offset  size  what
 //! 0       1     form: 0 payload inline (in the record's tail), 1 payload in volumes
-//! 1       1     flags: bit 0 sealed; the others zero
+//! 1       1     flags: bit 0 sealed, 1 opaque entity tag; the others zero
 //! 2       1     checksum algorithm: 0 none, else its number + 1
 //! 3       1     length d of its digest
 //! 4       8     size in bytes
 //! 12      8     when it was uploaded, milliseconds since the Unix epoch
-//! 20      16    MD5
+//! 20      16    MD5, or the bytes of the opaque entity tag
 //! 36      d     digest
 //! 36+d    ...   the payload (`codec.rs`)
 //! ```
@@ -26,6 +26,7 @@ use cairn_model::Timestamp;
 /// Version byte of the current form.
 pub(crate) const PART_RECORD_VERSION: u8 = 1;
 const FLAG_SEALED: u8 = 1;
+const FLAG_OPAQUE: u8 = 1 << 1;
 
 /// A part.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -53,14 +54,15 @@ impl PartHead {
             return Err(InvalidRecord("its version is unknown"));
         }
         let [form, flags, algorithm, length] = from.array()?;
-        if flags & !FLAG_SEALED != 0 {
+        if flags & !(FLAG_SEALED | FLAG_OPAQUE) != 0 {
             return Err(InvalidRecord("some of its flags are unknown"));
         }
         let (size, last_modified) = (from.u64()?, Timestamp(from.u64()?));
         let md5 = from.array()?;
         let digest = from.bytes(length.into())?;
         let checksum = algorithm_of(algorithm)?.map(|algorithm| (algorithm, digest.to_vec()));
-        let info = PartInfo { number, size, md5, last_modified, checksum };
+        let info =
+            PartInfo { number, size, md5, is_opaque: flags & FLAG_OPAQUE != 0, last_modified, checksum };
         Ok((Self { info, is_sealed: flags & FLAG_SEALED != 0 }, form))
     }
 }
@@ -68,10 +70,11 @@ impl PartHead {
 impl PartRecord {
     /// Appends the body.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> Result<(), InvalidRecord> {
-        let PartInfo { number: _, size, md5, last_modified, checksum } = &self.info;
+        let PartInfo { number: _, size, md5, is_opaque, last_modified, checksum } = &self.info;
         let (algorithm, digest) = checksum.as_ref().map_or((None, &[][..]), |(a, d)| (Some(*a), d));
         let length = u8::try_from(digest.len()).map_err(|_| InvalidRecord("its digest is too long"))?;
-        let flags = if self.payload.sealed.is_some() { FLAG_SEALED } else { 0 };
+        let flag = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
+        let flags = flag(self.payload.sealed.is_some(), FLAG_SEALED) | flag(*is_opaque, FLAG_OPAQUE);
         out.extend_from_slice(&[self.payload.form_number(), flags, algorithm_number(algorithm), length]);
         out.extend_from_slice(&size.to_le_bytes());
         out.extend_from_slice(&last_modified.0.to_le_bytes());
@@ -106,7 +109,10 @@ mod tests {
 
     fn part(payload: Payload, size: u64, checksum: Option<(ChecksumAlgorithm, Vec<u8>)>) -> PartRecord {
         let last_modified = Timestamp(5);
-        PartRecord { info: PartInfo { number: 7, size, md5: [9; 16], last_modified, checksum }, payload }
+        PartRecord {
+            info: PartInfo { number: 7, size, md5: [9; 16], is_opaque: false, last_modified, checksum },
+            payload,
+        }
     }
 
     fn inline() -> PartRecord {

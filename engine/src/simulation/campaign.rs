@@ -129,6 +129,7 @@ fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
         buffers: crate::limits::BufferLimits::default(),
         reserve_bytes: 0,
         encryption_at_rest: session.encrypts,
+        etags: crate::EtagKind::Md5,
         events: true,
         // In some sessions at once, so that power cuts hit hole punching.
         reclaim_after: session.reclaims.then_some(std::time::Duration::ZERO),

@@ -38,7 +38,8 @@ use crate::slice::stopped::Stopped;
 use crate::slice::tables::{
     SEQUENCE_KEY, Tables, check_identity, last_tick, open_environment, write_first_records,
 };
-use crate::space::allocator::{Allocator, MinExtent, Reservation};
+use crate::space::allocator::{Allocator, MinExtent};
+use crate::space::reservation::Reservation;
 use crate::types::bucket::Usage;
 use cairn_lmdb::Environment;
 use futures_channel::oneshot;

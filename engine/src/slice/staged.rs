@@ -1,7 +1,8 @@
 //! A staged payload: written to its extents, but not yet part of an object.
 
 use crate::format::codec::Payload;
-use crate::space::allocator::Reservation;
+use crate::space::reservation::Reservation;
+use cairn_model::Etag;
 
 /// A payload whose writes have all completed. The committer flushes them before it commits the record.
 #[derive(Debug)]
@@ -13,7 +14,9 @@ pub struct StagedPayload {
 #[derive(Debug)]
 pub(crate) struct StagedParts {
     pub(crate) size: u64,
-    pub(crate) md5: [u8; 16],
+    /// `None` if it was not computed.
+    pub(crate) md5: Option<[u8; 16]>,
+    pub(crate) etag: Etag,
     pub(crate) payload: Payload,
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
@@ -39,10 +42,16 @@ impl StagedPayload {
         self.parts.size
     }
 
-    /// Returns the MD5 of the payload.
+    /// Returns the MD5 of the payload, if it was computed: always, unless the store makes opaque entity tags.
     #[must_use]
-    pub const fn md5(&self) -> [u8; 16] {
+    pub const fn md5(&self) -> Option<[u8; 16]> {
         self.parts.md5
+    }
+
+    /// Returns the entity tag of the payload.
+    #[must_use]
+    pub const fn etag(&self) -> Etag {
+        self.parts.etag
     }
 
     /// Returns whether the payload is encrypted at rest.

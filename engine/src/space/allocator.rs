@@ -4,9 +4,9 @@
 //! 1. **Free.** The extent is in one of the free sets.
 //! 2. **Reserved.** [`Allocator::reserve`] takes it out of its set for a payload that is being written. The free map on disk
 //!    (`format/free_map.rs`) does not show reservations, so a crash makes the extent free again. Dropping the
-//!    [`Reservation`] does the same.
+//!    `Reservation` does the same.
 //! 3. **Owned.** The committer marks it in the free map in the transaction that writes the record of the payload.
-//!    [`Reservation::commit`] then ends the reservation. The allocator does not know owned extents.
+//!    `Reservation::commit` then ends the reservation. The allocator does not know owned extents.
 //! 4. **Deferred free.** The transaction that removes the record clears the marks. After it is durable,
 //!    [`Allocator::free_removed`] takes the extent back. As long as a [`Pin`] of the payload exists, the extent is kept aside.
 //! 5. **Free** again, when the last pin is dropped, or at once if there is none.
@@ -24,7 +24,7 @@
 //!   they are fresh.
 
 use crate::device::file_map::FreeKind;
-use crate::format::extent::{Extent, push_extent, total_units, units_for};
+use crate::format::extent::{Extent, total_units, units_for};
 use crate::format::payload_id::PayloadId;
 use crate::limits::{
     BLOCK_UNITS, FREE_LOW_UNITS, LONG_PIECE_UNITS, RECLAIM_PIECE_UNITS_MAX, RECLAIM_PIECE_UNITS_MIN,
@@ -105,11 +105,12 @@ impl Allocator {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reserves extents for `bytes` bytes.
+    /// Takes extents for `bytes` bytes out of the free sets, and registers them. Returns their number: see
+    /// `space/reservation.rs`.
     ///
     /// All extents but the last hold whole blocks. Returns `None` if there is not enough free space in extents that are
     /// long enough: then the volume must grow.
-    pub(crate) fn reserve(self: &Arc<Self>, bytes: u64, shortest: MinExtent) -> Option<Reservation> {
+    pub(super) fn register(&self, bytes: u64, shortest: MinExtent) -> Option<(u64, Vec<Extent>)> {
         let mut state = self.lock();
         let small = bytes <= SMALL_PAYLOAD_BYTES;
         state.small_demand |= small;
@@ -119,7 +120,25 @@ impl Allocator {
         state.last_reservation += 1;
         let number = state.last_reservation;
         state.reserved.insert(number, extents.clone());
-        Some(Reservation { allocator: Arc::clone(self), numbers: vec![number], extents })
+        Some((number, extents))
+    }
+
+    /// Ends the reservations with these numbers. `freed` is what they do not hand over to a record. `kept`, if it has any
+    /// extents, becomes a new reservation, whose number is returned.
+    pub(super) fn end_reservations(&self, numbers: &[u64], freed: &[Extent], kept: &[Extent]) -> Option<u64> {
+        let mut state = self.lock();
+        for number in numbers {
+            let registered = state.reserved.remove(number);
+            assert!(registered.is_some(), "a reservation is registered until it ends");
+        }
+        state.free(freed);
+        if kept.is_empty() {
+            return None;
+        }
+        state.last_reservation += 1;
+        let number = state.last_reservation;
+        state.reserved.insert(number, kept.to_vec());
+        Some(number)
     }
 
     /// Adds free space to the set of its kind.
@@ -376,52 +395,6 @@ impl State {
             !orphans.readers.is_empty()
         });
         self.free(&free);
-    }
-}
-
-/// Extents that are reserved for a payload. Dropping it frees them; all writes to them must have ended by then.
-#[derive(Debug)]
-pub(crate) struct Reservation {
-    allocator: Arc<Allocator>,
-    /// Numbers in `State::reserved`: one, or several after [`Reservation::append`].
-    numbers: Vec<u64>,
-    extents: Vec<Extent>,
-}
-
-impl Reservation {
-    /// Returns the extents in the order of the payload.
-    pub(crate) fn extents(&self) -> &[Extent] {
-        &self.extents
-    }
-
-    /// Appends another reservation of the same slice.
-    pub(crate) fn append(&mut self, mut more: Self) {
-        assert!(Arc::ptr_eq(&self.allocator, &more.allocator), "both reservations belong to one slice");
-        self.numbers.append(&mut more.numbers);
-        for extent in std::mem::take(&mut more.extents) {
-            push_extent(&mut self.extents, extent);
-        }
-    }
-
-    /// Ends the reservation without freeing its extents: a committed record owns them now.
-    pub(crate) fn commit(mut self) {
-        self.extents.clear();
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        // Empty after the reservation was appended to another one.
-        if self.numbers.is_empty() {
-            assert!(self.extents.is_empty(), "extents move together with the numbers of their reservation");
-            return;
-        }
-        let mut state = self.allocator.lock();
-        for number in &self.numbers {
-            let registered = state.reserved.remove(number);
-            assert!(registered.is_some(), "a reservation is registered until it ends");
-        }
-        state.free(&self.extents);
     }
 }
 

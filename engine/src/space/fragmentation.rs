@@ -8,7 +8,8 @@ use crate::device::file_map::FreeKind;
 use crate::format::extent::Extent;
 use crate::format::payload_id::PayloadId;
 use crate::limits::{EXTENT_UNITS_MAX, LONG_PIECE_UNITS, UNIT_BYTES};
-use crate::space::allocator::{Allocator, MinExtent, RemovedPayload, Reservation};
+use crate::space::allocator::{Allocator, MinExtent, RemovedPayload};
+use crate::space::reservation::Reservation;
 use cairn_model::{u64_of, usize_of};
 use std::sync::Arc;
 

@@ -7,3 +7,4 @@ pub(crate) mod allocator;
 mod fragmentation;
 pub(crate) mod free_runs;
 pub(crate) mod growth;
+pub(crate) mod reservation;

@@ -63,6 +63,30 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
+/// What the entity tags of new objects and parts are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EtagKind {
+    /// The MD5 of the bytes, as on Amazon S3.
+    #[default]
+    Md5,
+    /// Random bytes, in the form of an upload of one part. Bytes are hashed only if a request declares their MD5.
+    Opaque,
+}
+
+impl EtagKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Md5, Self::Opaque];
+
+    /// Returns the word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Opaque => "opaque",
+        }
+    }
+}
+
 /// Options for opening a store.
 pub struct StoreOptions {
     /// The data folder. Created if it is missing.
@@ -82,6 +106,8 @@ pub struct StoreOptions {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
     pub encryption_at_rest: bool,
+    /// What the entity tags of new objects and parts are.
+    pub etags: EtagKind,
     /// Whether changes write storage events.
     pub events: bool,
     /// The source of dates.
@@ -125,6 +151,7 @@ pub struct Store {
     pub(crate) wrapping_key: WrappingKey,
     /// Whether new payloads are sealed.
     pub(crate) encryption_at_rest: bool,
+    pub(crate) etags: EtagKind,
     pub(crate) disk: Arc<DiskSpace>,
     pub(crate) fault_reports: Arc<FaultReports>,
     pub(crate) activities: Arc<Activities>,
@@ -191,6 +218,7 @@ impl Store {
         let store = Arc::new(Self {
             wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
             encryption_at_rest: options.encryption_at_rest,
+            etags: options.etags,
             cache: BlockCache::new(options.cache_bytes),
             buffers: options.buffers,
             disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),

@@ -42,12 +42,22 @@ pub struct PartInfo {
     pub number: u16,
     /// Size in bytes.
     pub size: u64,
-    /// MD5 of its bytes, which is its entity tag.
+    /// MD5 of its bytes, or any bytes if its entity tag is opaque.
     pub md5: [u8; 16],
+    /// Whether its entity tag is opaque.
+    pub is_opaque: bool,
     /// When it was uploaded.
     pub last_modified: Timestamp,
     /// Its declared checksum, if it has one.
     pub checksum: Option<(ChecksumAlgorithm, Vec<u8>)>,
+}
+
+impl PartInfo {
+    /// Returns its entity tag.
+    #[must_use]
+    pub const fn etag(&self) -> Etag {
+        if self.is_opaque { Etag::opaque(self.md5) } else { Etag::single(self.md5) }
+    }
 }
 
 /// One page of an upload's parts.

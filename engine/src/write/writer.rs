@@ -14,7 +14,7 @@ use crate::executor::hasher::HashStream;
 use crate::executor::memory_budget::{MemoryPermit, Recall};
 use crate::format::block::{BlockCheck, CheckKind, Checks, protect, protect_block, write_table};
 use crate::format::codec::{BlockChecks, Payload, PayloadForm, VolumePayload};
-use crate::format::extent::Extent;
+use crate::format::extent::{Extent, units_for};
 use crate::format::payload_id::PayloadId;
 use crate::format::seal::{KeyOwner, PayloadKey, WrappedKey};
 use crate::limits::{
@@ -24,9 +24,10 @@ use crate::limits::{
 use crate::md5::Md5;
 use crate::slice::Slice;
 use crate::slice::staged::{StagedParts, StagedPayload};
-use crate::space::allocator::Reservation;
+use crate::space::reservation::Reservation;
+use crate::store::EtagKind;
 use crate::types::bucket::Bucket;
-use cairn_model::{ObjectKey, u64_of, usize_of};
+use cairn_model::{Etag, ObjectKey, u64_of, usize_of};
 use futures_channel::oneshot;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -39,18 +40,43 @@ use std::sync::Arc;
 pub struct PayloadWriter {
     form: Form,
     key: Option<DataKey>,
-    /// The MD5, if it is known already because the bytes are a copy.
-    md5: Option<[u8; 16]>,
+    tag: TagSource,
     /// The flush epoch of the slice, read before the first write.
     flush_epoch: u64,
 }
 
-/// The source of a payload's MD5.
+/// How the entity tag of a payload is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TagSource {
+    /// From the MD5 of the bytes.
+    Md5(EtagKind),
+    /// It is known before the bytes arrive, which are not hashed then.
+    Known(Etag),
+}
+
+impl TagSource {
+    /// Returns the MD5, if there is one, and the entity tag. `compute` returns the MD5 of the bytes.
+    fn resolve(self, compute: impl FnOnce() -> [u8; 16]) -> (Option<[u8; 16]>, Etag) {
+        match self {
+            Self::Known(etag) => (Some(etag.md5).filter(|_| etag.parts == 0), etag),
+            Self::Md5(kind) => {
+                let md5 = compute();
+                let etag = match kind {
+                    EtagKind::Md5 => Etag::single(md5),
+                    EtagKind::Opaque => Etag::opaque(md5),
+                };
+                (Some(md5), etag)
+            }
+        }
+    }
+}
+
+/// What computes a payload's MD5.
 enum Digest {
-    /// Computed from the bytes.
+    /// A stream of its buffers.
     Stream(HashStream),
-    /// Known before the bytes arrive.
-    Known([u8; 16]),
+    /// Nothing: the entity tag is known.
+    None,
 }
 
 /// The data key of a payload, and its wrapped form for the record.
@@ -78,7 +104,7 @@ impl Digest {
         match self {
             Self::Stream(stream) => stream.push(buffer.clone(), length, Rc::clone(permit), hashed),
             // The receiver is gone when the upload was cancelled.
-            Self::Known(_) => drop(hashed.map(|hashed| hashed.send(()))),
+            Self::None => drop(hashed.map(|hashed| hashed.send(()))),
         }
     }
 }
@@ -90,7 +116,7 @@ impl PayloadWriter {
         bucket: &Bucket,
         object: &ObjectKey,
         size: u64,
-        md5: Option<[u8; 16]>,
+        tag: TagSource,
     ) -> Result<Self, EngineError> {
         let store = &context.store;
         let flush_epoch = slice.flush_epoch();
@@ -107,7 +133,7 @@ impl PayloadWriter {
             return Ok(Self {
                 form: Form::Inline { bytes: vec![0; length], filled: 0 },
                 key,
-                md5,
+                tag,
                 flush_epoch,
             });
         }
@@ -127,13 +153,13 @@ impl PayloadWriter {
             buffer: None,
             recall: Recall::default(),
             in_flight: VecDeque::new(),
-            hash: match md5 {
-                None => Digest::Stream(HashStream::new(&context.hasher)),
-                Some(md5) => Digest::Known(md5),
+            hash: match tag {
+                TagSource::Md5(_) => Digest::Stream(HashStream::new(&context.hasher)),
+                TagSource::Known(_) => Digest::None,
             },
             has_failed: false,
         }));
-        Ok(Self { form, key, md5, flush_epoch })
+        Ok(Self { form, key, tag, flush_epoch })
     }
 
     /// Returns a buffer for the next bytes; empty when the payload is complete.
@@ -178,6 +204,16 @@ impl PayloadWriter {
         }
     }
 
+    /// Like [`PayloadWriter::finish`], for a payload that may have ended before the declared size: its size is then the
+    /// number of bytes received. Space beyond is freed.
+    ///
+    /// # Errors
+    /// [`EngineError::Io`] when a write failed.
+    pub async fn finish_shorter(self) -> Result<StagedPayload, EngineError> {
+        let Self { form, key, tag, flush_epoch } = self;
+        Self { form: shortened(form)?, key, tag, flush_epoch }.finish().await
+    }
+
     /// Waits for all writes, and stages the payload for a commit.
     ///
     /// # Errors
@@ -185,11 +221,12 @@ impl PayloadWriter {
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
         let mut parts = match self.form {
             Form::Inline { mut bytes, filled } if filled == bytes.len() => {
-                let md5 = self.md5.unwrap_or_else(|| Md5::digest(&bytes));
+                let (md5, etag) = self.tag.resolve(|| Md5::digest(&bytes));
                 let check = protect_inline(self.key.as_ref(), &mut bytes)?;
                 StagedParts {
                     size: filled as u64,
                     md5,
+                    etag,
                     payload: Payload { form: PayloadForm::Inline { check }, sealed: None },
                     inline: bytes,
                     reservation: None,
@@ -197,11 +234,34 @@ impl PayloadWriter {
                 }
             }
             Form::Inline { .. } => return Err(missing()),
-            Form::Volume(writer) => writer.finish().await?,
+            Form::Volume(writer) => writer.finish(self.tag).await?,
         };
         parts.flush_epoch = self.flush_epoch;
         parts.payload.sealed = self.key.map(|key| key.wrapped);
         Ok(StagedPayload { parts })
+    }
+}
+
+/// Turns a form whose payload ended early into one that is complete.
+fn shortened(form: Form) -> Result<Form, EngineError> {
+    match form {
+        Form::Inline { mut bytes, filled } => {
+            bytes.truncate(filled);
+            Ok(Form::Inline { bytes, filled })
+        }
+        Form::Volume(mut writer) if writer.received <= INLINE_BYTES_MAX => {
+            // The first buffer is longer than this, so nothing has been written.
+            assert!(writer.in_flight.is_empty(), "a buffer is written only when it is full");
+            let bytes = match &mut writer.buffer {
+                Some(filling) => filling.buffer.bytes_mut()[..filling.filled].to_vec(),
+                None => Vec::new(),
+            };
+            Ok(Form::Inline { filled: bytes.len(), bytes })
+        }
+        Form::Volume(mut writer) => {
+            writer.shorten()?;
+            Ok(Form::Volume(writer))
+        }
     }
 }
 
@@ -366,7 +426,22 @@ impl VolumeWriter {
         Ok(())
     }
 
-    async fn finish(mut self: Box<Self>) -> Result<StagedParts, EngineError> {
+    /// Makes the bytes received the whole payload, and begins to write the buffer that they fill in part.
+    fn shorten(&mut self) -> Result<(), EngineError> {
+        self.size = self.received;
+        match &mut self.buffer {
+            Some(filling) if filling.filled > 0 => {
+                filling.capacity = filling.filled;
+                self.submit()
+            }
+            _ => {
+                self.buffer = None;
+                Ok(())
+            }
+        }
+    }
+
+    async fn finish(mut self: Box<Self>, tag: TagSource) -> Result<StagedParts, EngineError> {
         if self.received != self.size || self.buffer.is_some() || self.has_failed {
             return Err(missing());
         }
@@ -375,12 +450,14 @@ impl VolumeWriter {
         }
         let many = self.checks.packed().len() > INLINE_CHECK_BYTES_MAX;
         let table = if many { Some(self.write_table().await?) } else { None };
-        let md5 = match self.hash {
-            Digest::Stream(hash) => hash.finish().await,
-            Digest::Known(md5) => md5,
+        let computed = match self.hash {
+            Digest::Stream(hash) => Some(hash.finish().await),
+            Digest::None => None,
         };
+        let (md5, etag) = tag.resolve(|| computed.expect("a tag that is not known comes from a stream"));
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
+        reservation.shorten(units_for(self.size));
         let extents = reservation.extents().to_vec();
         if extents.len() > EXTENTS_MAX {
             // Only possible in a full store whose free space is nothing but single blocks.
@@ -398,6 +475,7 @@ impl VolumeWriter {
         Ok(StagedParts {
             size: self.size,
             md5,
+            etag,
             payload: Payload { form: PayloadForm::Volume(payload), sealed: None },
             inline: Vec::new(),
             reservation: Some(reservation),

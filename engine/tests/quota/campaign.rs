@@ -11,7 +11,7 @@ use cairn_engine::{
     ListObjects, ListUploads, ListVersions, NewUpload, ObjectLock, Origin, PutObject, PutPart, Quota,
     StagedPayload, Store, StoreOptions, Usage, Versioning, WriteCondition,
 };
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, VersionName, usize_of};
+use cairn_model::{BucketName, ObjectKey, SystemClock, VersionName, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -180,6 +180,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        etags: cairn_engine::EtagKind::Md5,
         events: true,
         clock: Arc::new(SystemClock),
     }
@@ -380,7 +381,7 @@ impl Worker {
         let put = PutObject {
             bucket: Arc::clone(bucket),
             key: key.clone(),
-            etag: Etag::single(payload.md5()),
+            etag: payload.etag(),
             payload,
             attributes: Attributes::default(),
             condition: WriteCondition::default(),

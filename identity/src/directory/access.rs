@@ -38,6 +38,11 @@ impl Directory {
         Some((account, status))
     }
 
+    /// Returns whether an account exists and is enabled.
+    pub(super) fn is_enabled(&self, account: AccountId) -> bool {
+        self.shared.state().accounts.get(&account).is_some_and(|account| account.enabled)
+    }
+
     /// Returns a page of the policies of an account as [`Self::policies`] does; none if the account does not exist.
     #[must_use]
     pub fn policies_of(

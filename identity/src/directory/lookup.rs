@@ -9,7 +9,8 @@ use super::Directory;
 use super::limits::CACHED_ACCESS_KEYS_MAX;
 use super::seal::SecretOwner;
 use super::shared::Shared;
-use crate::credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential};
+use super::view::CredentialStatus;
+use crate::credential::{AccountPrincipal, Credential, Credentials, Principal, RootCredential, Usability};
 use cairn_model::Timestamp;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -82,6 +83,20 @@ impl Credentials for ExecutorCredentials {
         self.root.principal(access_key).or_else(|| {
             let (_, entry) = self.directory.find_credential(access_key)?;
             Some(entry.credential.principal)
+        })
+    }
+
+    fn usability(&self, access_key: &str) -> Option<Usability> {
+        // Root overrides the directory, and is not the credential of an account.
+        if self.root.principal(access_key).is_some() {
+            return None;
+        }
+        let (account, status) = self.directory.credential_status(access_key)?;
+        Some(match status {
+            _ if !self.directory.is_enabled(account) => Usability::AccountDisabled,
+            CredentialStatus::Disabled => Usability::CredentialDisabled,
+            CredentialStatus::Expired => Usability::CredentialExpired,
+            CredentialStatus::Valid => Usability::Usable,
         })
     }
 }

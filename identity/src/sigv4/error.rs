@@ -22,6 +22,13 @@ pub enum AuthError {
     HeaderMalformed(MalformedReason),
     /// The `X-Amz-*` parameters of a presigned URL cannot be parsed.
     QueryMalformed(MalformedReason),
+    /// The signature fields of a browser form cannot be parsed.
+    FormMalformed(MalformedReason),
+    /// A browser form lacks a field of its signature.
+    FormFieldMissing {
+        /// The name of the field.
+        name: &'static str,
+    },
     /// A header that may occur only once occurs more often.
     HeaderRepeated {
         /// The name of the header.
@@ -236,6 +243,12 @@ const QUERY: Source = Source {
     credential: "Error parsing the X-Amz-Credential parameter; ",
 };
 
+const FORM: Source = Source {
+    algorithm: "X-Amz-Algorithm",
+    components: "a form requires the fields X-Amz-Algorithm, X-Amz-Credential, X-Amz-Date, X-Amz-Signature and Policy",
+    credential: "Error parsing the X-Amz-Credential field; ",
+};
+
 impl AuthError {
     /// Returns the S3 error code.
     #[must_use]
@@ -247,9 +260,11 @@ impl AuthError {
             | Self::Expired { .. }
             | Self::HeadersNotSigned { .. }
             | Self::DataPlaneRefused => "AccessDenied",
-            Self::TwoMechanisms | Self::SignatureVersion2Malformed | Self::ContentSha256Invalid { .. } => {
-                "InvalidArgument"
-            }
+            Self::TwoMechanisms
+            | Self::SignatureVersion2Malformed
+            | Self::FormMalformed(_)
+            | Self::FormFieldMissing { .. }
+            | Self::ContentSha256Invalid { .. } => "InvalidArgument",
             Self::SignatureVersion2 | Self::ContentSha256Missing | Self::HeaderRepeated { .. } => {
                 "InvalidRequest"
             }
@@ -294,6 +309,8 @@ impl AuthError {
             | Self::SignatureVersion2Malformed
             | Self::HeaderMalformed(_)
             | Self::QueryMalformed(_)
+            | Self::FormMalformed(_)
+            | Self::FormFieldMissing { .. }
             | Self::HeaderRepeated { .. }
             | Self::ContentSha256Missing
             | Self::ContentSha256Invalid { .. }
@@ -316,7 +333,10 @@ impl AuthError {
                  without a credential, create a share or an embed."
             }
             Self::TwoMechanisms => "Sign in the Authorization header or in the URL, not in both.",
-            Self::HeaderMalformed(_) | Self::QueryMalformed(_) => {
+            Self::FormFieldMissing { .. } => {
+                "All fields of the signature must be in the form, before the file."
+            }
+            Self::HeaderMalformed(_) | Self::QueryMalformed(_) | Self::FormMalformed(_) => {
                 "Check access key and region in the client's configuration: neither may contain spaces or slashes."
             }
             Self::HeaderRepeated { .. } => "Look for a proxy that adds the header a second time.",
@@ -328,9 +348,9 @@ impl AuthError {
                 "Synchronize the clocks of client and server (NTP). They may differ by 15 minutes."
             }
             Self::NotYetValid { .. } => {
-                "Synchronize the clock of the machine that made the presigned URL (NTP)."
+                "Synchronize the clock of the machine that made the presigned URL or form (NTP)."
             }
-            Self::Expired { .. } => "Make a new presigned URL. It can be valid for up to 7 days.",
+            Self::Expired { .. } => "Make a new presigned URL or form. It can be valid for up to 7 days.",
             Self::UnknownAccessKey { .. } => {
                 "The access key does not exist, is disabled or has expired. Compare the client's configuration with the \
                  service accounts. The key is not shown here, because it may be a secret in the wrong place."
@@ -368,6 +388,7 @@ impl AuthError {
             Self::ContentSha256Invalid { value } => {
                 vec![("ArgumentName", "x-amz-content-sha256".to_owned()), ("ArgumentValue", value.clone())]
             }
+            Self::FormFieldMissing { name } => vec![("ArgumentName", (*name).to_owned())],
             Self::RequestTimeTooSkewed { request_time, server_time } => vec![
                 ("RequestTime", request_time.clone()),
                 ("ServerTime", server_time.clone()),
@@ -414,6 +435,14 @@ impl fmt::Display for AuthError {
                 return reason.write(formatter, &HEADER);
             }
             Self::QueryMalformed(reason) => return reason.write(formatter, &QUERY),
+            Self::FormMalformed(reason) => return reason.write(formatter, &FORM),
+            Self::FormFieldMissing { name } => {
+                return write!(
+                    formatter,
+                    "Bucket POST must contain a field named '{name}'. If it is specified, please check the order of the \
+                     fields."
+                );
+            }
             Self::HeaderRepeated { name } => {
                 return write!(formatter, "The header {name} may occur only once");
             }

@@ -10,6 +10,7 @@ mod canonical;
 mod claim;
 mod date;
 mod error;
+mod form;
 mod header;
 mod key;
 mod payload;

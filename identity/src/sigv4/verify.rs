@@ -15,7 +15,7 @@ use super::presigned::{Parameters, refuse_asymmetric};
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
 use crate::chunk_signatures::{ChunkSignatures, hex_digits};
-use crate::credential::{Credential, Credentials, Principal};
+use crate::credential::{Credential, Credentials, Principal, Usability};
 use crate::request::{Authentication, PayloadDigest, SignedRequest};
 use crate::throttle::{FailedCredential, RootAttempts};
 use cairn_model::Timestamp;
@@ -139,6 +139,12 @@ impl<C: Credentials> Authenticator<C> {
         self.credentials.principal(access_key).map(Some).ok_or_else(unknown)
     }
 
+    /// Returns whether a credential may be used, or `None` if no account has this access key. For explanations only.
+    #[must_use]
+    pub fn usability(&self, access_key: &str) -> Option<Usability> {
+        self.credentials.usability(access_key)
+    }
+
     /// Looks up the credential, compares signatures, and then checks what the signature covers.
     fn verify(
         &self,
@@ -151,15 +157,7 @@ impl<C: Credentials> Authenticator<C> {
     ) -> Result<Authentication, AuthError> {
         // Before the lookup, so that a change in between is noticed later.
         let credentials_version = self.credentials.version();
-        let Some(credential) = self.credentials.find(claim.scope.access_key, now) else {
-            return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
-        };
-        if !credential.allowed_on_data_plane {
-            return Err(AuthError::DataPlaneRefused);
-        }
-        if credential.principal == Principal::Root && root_attempts == RootAttempts::Refused {
-            return Err(AuthError::TooManyFailures);
-        }
+        let credential = self.find(claim, now, root_attempts)?;
         write_canonical_request(
             &mut work.canonical_request,
             request,
@@ -171,18 +169,44 @@ impl<C: Credentials> Authenticator<C> {
         write_string_to_sign(work, claim);
         let (access_key, chunk_signatures) = self.compare(claim, &credential, work)?;
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
-        if let Some(last_use) = &credential.last_use {
-            last_use.record(now);
+        Ok(authenticated(claim, credential, access_key, chunk_signatures, credentials_version, now))
+    }
+
+    /// Looks up the credential and compares the signature of a text that a form has.
+    pub(super) fn verify_text(
+        &self,
+        claim: &Claim<'_>,
+        text: &[u8],
+        now: Timestamp,
+        root_attempts: RootAttempts,
+    ) -> Result<Authentication, AuthError> {
+        let credentials_version = self.credentials.version();
+        let credential = self.find(claim, now, root_attempts)?;
+        let work = &mut self.scratch.borrow_mut().work;
+        work.canonical_request.clear();
+        work.string_to_sign.clear();
+        work.string_to_sign.extend_from_slice(text);
+        let (access_key, _) = self.compare(claim, &credential, work)?;
+        Ok(authenticated(claim, credential, access_key, None, credentials_version, now))
+    }
+
+    /// Looks up the credential, if it may be used here.
+    fn find(
+        &self,
+        claim: &Claim<'_>,
+        now: Timestamp,
+        root_attempts: RootAttempts,
+    ) -> Result<Credential, AuthError> {
+        let Some(credential) = self.credentials.find(claim.scope.access_key, now) else {
+            return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
+        };
+        if !credential.allowed_on_data_plane {
+            return Err(AuthError::DataPlaneRefused);
         }
-        Ok(Authentication {
-            principal: credential.principal,
-            access_key,
-            payload: claim.payload.digest,
-            chunk_signatures,
-            kind: claim.kind,
-            signed_at: Timestamp(claim.date.seconds * 1000),
-            credentials_version,
-        })
+        if credential.principal == Principal::Root && root_attempts == RootAttempts::Refused {
+            return Err(AuthError::TooManyFailures);
+        }
+        Ok(credential)
     }
 
     /// Compares the claimed signature with the computed one. Returns the access key as a shared string, and what verifies the
@@ -219,6 +243,29 @@ impl<C> fmt::Debug for Authenticator<C> {
     }
 }
 
+/// Returns the proof that `credential` signed the request, and records its use.
+fn authenticated(
+    claim: &Claim<'_>,
+    credential: Credential,
+    access_key: Arc<str>,
+    chunk_signatures: Option<Box<ChunkSignatures>>,
+    credentials_version: u64,
+    now: Timestamp,
+) -> Authentication {
+    if let Some(last_use) = &credential.last_use {
+        last_use.record(now);
+    }
+    Authentication {
+        principal: credential.principal,
+        access_key,
+        payload: claim.payload.digest,
+        chunk_signatures,
+        kind: claim.kind,
+        signed_at: Timestamp(claim.date.seconds * 1000),
+        credentials_version,
+    }
+}
+
 /// Refuses requests that repeat a header which authentication reads.
 fn refuse_repeated(headers: &AuthHeaders<'_>) -> Result<(), AuthError> {
     headers.repeated.map_or(Ok(()), |name| Err(AuthError::HeaderRepeated { name }))
@@ -233,7 +280,7 @@ fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
 }
 
 /// Checks the lifetime of a presigned URL. Its date may be in the future by as much as clocks may differ.
-fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
+pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
     if date.seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
         let valid_from = iso8601(Timestamp(date.seconds * 1000));
         return Err(AuthError::NotYetValid { valid_from, server_time: iso8601(now) });

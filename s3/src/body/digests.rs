@@ -1,7 +1,7 @@
 //! Computes digests of a streamed body and compares them.
 //!
 //! A checksum is computed only if the request declares one or its operation needs one. SHA-256 is computed once even if
-//! it is needed twice. The engine computes the MD5, for the entity tag.
+//! it is needed twice. The engine computes the MD5, for the entity tag or because the request declares it.
 
 use crate::body::declared::DeclaredDigests;
 use crate::errors::{ErrorCode, S3Error, S3Result};
@@ -70,19 +70,23 @@ impl BodyDigests {
     ///
     /// # Errors
     /// `XAmzContentSHA256Mismatch` or `BadDigest`.
-    pub(crate) fn check(self, md5: [u8; 16]) -> S3Result<CheckedChecksum> {
+    ///
+    /// # Panics
+    /// If an MD5 was declared and none was computed.
+    pub(crate) fn check(self, md5: Option<[u8; 16]>) -> S3Result<CheckedChecksum> {
         let sha256: Option<[u8; 32]> = self.sha256.map(|sha256| sha256.finalize().into());
         if let (Some(declared), Some(computed)) = (self.declared.payload_sha256, sha256)
             && declared != computed
         {
             return Err(payload_mismatch(declared, computed));
         }
-        if let Some(declared) = self.declared.md5
-            && declared != md5
-        {
-            return Err(S3Error::new(ErrorCode::BadDigest)
-                .element("ExpectedDigest", hex::encode(declared))
-                .element("CalculatedDigest", hex::encode(md5)));
+        if let Some(declared) = self.declared.md5 {
+            let computed = md5.expect("a declared MD5 is computed");
+            if declared != computed {
+                return Err(S3Error::new(ErrorCode::BadDigest)
+                    .element("ExpectedDigest", hex::encode(declared))
+                    .element("CalculatedDigest", hex::encode(computed)));
+            }
         }
         let computed = match self.algorithm {
             Some(ChecksumAlgorithm::Sha256) => sha256.map(|digest| digest.to_vec()),
@@ -133,7 +137,7 @@ mod tests {
         for bytes in body {
             digests.update(bytes);
         }
-        digests.check(cairn_engine::md5_digest(&body.concat())).map_err(|error| error.code())
+        digests.check(Some(cairn_engine::md5_digest(&body.concat()))).map_err(|error| error.code())
     }
 
     #[test]
@@ -153,7 +157,7 @@ mod tests {
         for (algorithm, hex_digest) in CHECKS {
             let mut digests = BodyDigests::computing(DeclaredDigests::default(), Some(algorithm));
             digests.update(b"123456789");
-            let found = digests.check([0; 16]).expect("nothing was declared");
+            let found = digests.check(Some([0; 16])).expect("nothing was declared");
             assert_eq!(found, Some((algorithm, hex::decode(hex_digest).expect("hex"))));
         }
     }
@@ -167,7 +171,7 @@ mod tests {
                 let mut digests = BodyDigests::new(declared);
                 digests.update(b"123456789");
                 digests.declare_trailing(sent);
-                digests.check([0; 16]).map_err(|error| error.code())
+                digests.check(Some([0; 16])).map_err(|error| error.code())
             };
             assert_eq!(checked(digest.clone()), Ok(Some((algorithm, digest.clone()))));
             assert_eq!(checked(vec![0; digest.len()]), Err("BadDigest"));

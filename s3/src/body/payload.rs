@@ -4,6 +4,7 @@ use crate::body::chunked::{ChunkedSource, Decoder, decoded_size};
 use crate::body::digests::{BodyDigests, CheckedChecksum};
 use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
+use crate::forms::Form;
 use crate::limits::REQUEST_PAYLOAD_BYTES_MAX;
 use cairn_engine::{Bucket, StagedPayload};
 use cairn_http1::BodyFraming;
@@ -78,6 +79,35 @@ async fn receive_chunked(
     Ok(payload)
 }
 
+/// Reads the file of a form into a payload for `key`, and checks its digests. Then checks that the client may still write it.
+///
+/// # Errors
+/// Those of the form, the digests, the connection, the engine and [`Call::authorize_again`].
+pub(crate) async fn receive_file(
+    call: &Call<'_>,
+    body: &mut RequestBody<'_>,
+    form: &Form,
+    object: (&Arc<Bucket>, &ObjectKey),
+    mut digests: BodyDigests,
+) -> S3Result<(StagedPayload, CheckedChecksum)> {
+    let mut source = form.source(body);
+    let (size_max, wants_md5) = (form.size_max(), digests.wants_md5());
+    let observe = |bytes: &[u8]| digests.update(bytes);
+    let received = cairn_transfer::receive_payload_to_end(
+        call.engine,
+        &mut source,
+        object,
+        size_max,
+        wants_md5,
+        observe,
+    );
+    let payload = received.await.map_err(receive_error)?;
+    source.finish().await?;
+    let checksum = digests.check(payload.md5())?;
+    call.authorize_again()?;
+    Ok((payload, checksum))
+}
+
 async fn receive<S: PayloadSource>(
     call: &Call<'_>,
     source: &mut S,
@@ -88,8 +118,9 @@ async fn receive<S: PayloadSource>(
 where
     S3Error: From<S::Error>,
 {
+    let wants_md5 = digests.wants_md5();
     let observe = |bytes: &[u8]| digests.update(bytes);
-    let received = cairn_transfer::receive_payload(call.engine, source, object, size, observe);
+    let received = cairn_transfer::receive_payload(call.engine, source, object, size, wants_md5, observe);
     received.await.map_err(receive_error)
 }
 

@@ -74,7 +74,7 @@ pub(crate) async fn read_small_body(
         }
         yield_budget.spend(count).await;
     }
-    digests.check(md5.map(Md5::finish).unwrap_or_default())?;
+    digests.check(md5.map(Md5::finish))?;
     call.authorize_again()?;
     Ok(bytes)
 }

@@ -73,6 +73,12 @@ pub(crate) fn write_actual(
     answer.header("vary", VARY);
 }
 
+/// Returns what a preflight asks for; `None` without an origin or a method.
+pub(crate) fn cross_origin(head: &RequestHead) -> Option<CrossOrigin<'_>> {
+    let (origin, method) = (head.header_str(ORIGIN)?, head.header_str(REQUEST_METHOD)?);
+    Some(CrossOrigin { origin, method, headers: requested_headers(head) })
+}
+
 /// Returns the list of requested headers. A list that is not UTF-8 names no header that a rule could allow.
 fn requested_headers(head: &RequestHead) -> &str {
     head.header(REQUEST_HEADERS).map_or("", |list| std::str::from_utf8(list).unwrap_or("\u{fffd}"))

@@ -59,15 +59,15 @@ impl Assembly {
         let checksum = stored.checksum.as_ref();
         // A named checksum must be the one that the part was uploaded with.
         let same = |named: &(ChecksumAlgorithm, Vec<u8>)| checksum == Some(named);
-        if named.number != stored.number || named.md5 != stored.md5 || !named.checksums.iter().all(same) {
-            return Err(invalid_part(named.number).element("ETag", hex::encode(named.md5)));
+        if named.number != stored.number || named.etag != stored.etag() || !named.checksums.iter().all(same) {
+            return Err(invalid_part(named.number).element("ETag", named.etag.to_string()));
         }
         if let Some(last) = self.last.take().filter(|last| last.size < PART_BYTES_MIN) {
             return Err(S3Error::new(ErrorCode::EntityTooSmall)
                 .element("ProposedSize", last.size.to_string())
                 .element("MinSizeAllowed", PART_BYTES_MIN.to_string())
                 .element("PartNumber", last.number.to_string())
-                .element("ETag", hex::encode(last.md5)));
+                .element("ETag", last.etag().to_string()));
         }
         if let Some((upload, sum)) = &mut self.checksum {
             let digest = checksum.filter(|(algorithm, _)| *algorithm == upload.algorithm);
@@ -101,7 +101,7 @@ mod tests {
     use crate::multipart::PART_BYTES_MIN;
     use crate::multipart::named_parts::NamedPart;
     use cairn_engine::{ChecksumAlgorithm, ChecksumKind, PartInfo, UploadChecksum};
-    use cairn_model::Timestamp;
+    use cairn_model::{Etag, Timestamp};
 
     const CRC32: ChecksumAlgorithm = ChecksumAlgorithm::Crc32;
 
@@ -116,13 +116,18 @@ mod tests {
             number,
             size: bytes.len() as u64,
             md5: cairn_engine::md5_digest(bytes),
+            is_opaque: false,
             last_modified: Timestamp(0),
             checksum: Some((CRC32, digest(bytes))),
         }
     }
 
     fn named(part: &PartInfo) -> NamedPart {
-        NamedPart { number: part.number, md5: part.md5, checksums: part.checksum.iter().cloned().collect() }
+        NamedPart {
+            number: part.number,
+            etag: part.etag(),
+            checksums: part.checksum.iter().cloned().collect(),
+        }
     }
 
     fn assembled(kind: Option<ChecksumKind>, parts: &[PartInfo]) -> S3Result<Assembled> {
@@ -167,11 +172,12 @@ mod tests {
     #[test]
     fn other_tag_or_checksum_is_invalid_part() {
         let part = stored(1, b"x");
-        let other_md5 = NamedPart { md5: [0; 16], ..named(&part) };
+        let opaque = NamedPart { etag: Etag::opaque(part.md5), ..named(&part) };
+        let other_md5 = NamedPart { etag: Etag::single([0; 16]), ..named(&part) };
         let other_checksum = NamedPart { checksums: vec![(CRC32, vec![0; 4])], ..named(&part) };
         let other_algorithm =
             NamedPart { checksums: vec![(ChecksumAlgorithm::Crc32c, vec![0; 4])], ..named(&part) };
-        for named in [other_md5, other_checksum, other_algorithm] {
+        for named in [opaque, other_md5, other_checksum, other_algorithm] {
             let mut assembly = Assembly::new(None).expect("nothing to compute");
             let refused = assembly.add(&named, part.clone()).expect_err("another part");
             assert_eq!((refused.status(), refused.code()), (400, "InvalidPart"));

@@ -8,6 +8,7 @@ use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::checksum;
 use crate::xml::reader::{Document, Element, InvalidXml, Progress};
 use cairn_engine::ChecksumAlgorithm;
+use cairn_model::Etag;
 use futures_lite::future::yield_now;
 
 /// Longest list of parts, in bytes. The limit of other documents is too small: an SDK that writes each part with
@@ -21,8 +22,8 @@ const BYTES_PER_YIELD: u64 = 32 << 10;
 pub(crate) struct NamedPart {
     /// 1 to 10 000.
     pub(crate) number: u16,
-    /// The MD5 in its entity tag.
-    pub(crate) md5: [u8; 16],
+    /// Its entity tag.
+    pub(crate) etag: Etag,
     /// The checksums that the client names.
     pub(crate) checksums: Vec<(ChecksumAlgorithm, Vec<u8>)>,
 }
@@ -66,8 +67,8 @@ pub(crate) async fn parse(body: &[u8]) -> S3Result<Vec<NamedPart>> {
 fn named_part(part: &Element) -> S3Result<NamedPart> {
     let text = |name| part.child(name).map(|child| child.text().trim()).ok_or(ErrorCode::MalformedXML);
     let number = parse_number(text("PartNumber")?)?;
-    let etag = text("ETag")?;
-    let md5 = md5_of(etag).ok_or_else(|| invalid_part(number).element("ETag", etag))?;
+    let text_of_etag = text("ETag")?;
+    let etag = parse_etag(text_of_etag).ok_or_else(|| invalid_part(number).element("ETag", text_of_etag))?;
     let mut checksums = Vec::new();
     for algorithm in ChecksumAlgorithm::ALL {
         if let Ok(text) = text(checksum::element(algorithm)) {
@@ -75,7 +76,7 @@ fn named_part(part: &Element) -> S3Result<NamedPart> {
             checksums.push((algorithm, digest));
         }
     }
-    Ok(NamedPart { number, md5, checksums })
+    Ok(NamedPart { number, etag, checksums })
 }
 
 fn parse_number(text: &str) -> S3Result<u16> {
@@ -87,11 +88,13 @@ fn parse_number(text: &str) -> S3Result<u16> {
     })
 }
 
-/// Parses the MD5 in an entity tag, with or without quotes.
-fn md5_of(etag: &str) -> Option<[u8; 16]> {
-    let inner = etag.strip_prefix('"').and_then(|etag| etag.strip_suffix('"')).unwrap_or(etag);
-    let mut md5 = [0; 16];
-    hex::decode_to_slice(inner, &mut md5).ok().map(|()| md5)
+/// Parses the entity tag of a part, an MD5 or opaque, with or without quotes.
+fn parse_etag(text: &str) -> Option<Etag> {
+    let inner = text.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or(text);
+    let (digits, is_opaque) = inner.strip_suffix("-1").map_or((inner, false), |digits| (digits, true));
+    let mut bytes = [0; 16];
+    hex::decode_to_slice(digits, &mut bytes).ok()?;
+    Some(if is_opaque { Etag::opaque(bytes) } else { Etag::single(bytes) })
 }
 
 /// Returns `InvalidPart` with the part's number, as AWS sends it.
@@ -121,6 +124,7 @@ mod tests {
     use super::{BODY_BYTES_MAX, NamedPart, parse};
     use crate::errors::S3Result;
     use cairn_engine::ChecksumAlgorithm;
+    use cairn_model::Etag;
     use futures_lite::future::block_on;
     use std::future::Future;
     use std::pin::pin;
@@ -144,11 +148,22 @@ mod tests {
             part("10000", &ETAG.to_uppercase())
         );
         let parts = parsed(&body).expect("a list");
-        let md5 = parts[0].md5;
-        assert_eq!(hex::encode(md5), ETAG);
+        let etag = parts[0].etag;
+        assert_eq!(etag.to_string(), ETAG);
         let checksums = vec![(ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])];
-        assert_eq!(parts[0], NamedPart { number: 1, md5, checksums });
-        assert_eq!(parts[1], NamedPart { number: 10_000, md5, checksums: Vec::new() });
+        assert_eq!(parts[0], NamedPart { number: 1, etag, checksums });
+        assert_eq!(parts[1], NamedPart { number: 10_000, etag, checksums: Vec::new() });
+    }
+
+    #[test]
+    fn tags_of_parts_may_be_opaque() {
+        let parts = parsed(&part("1", &format!("\"{ETAG}-1\""))).expect("a list");
+        assert_eq!(parts[0].etag, Etag::opaque(parts[0].etag.md5));
+        assert_eq!(parts[0].etag.to_string(), format!("{ETAG}-1"));
+        for invalid in ["-1", "-2", "--1"] {
+            let error = parsed(&part("1", &format!("{ETAG}-1{invalid}"))).expect_err(invalid);
+            assert_eq!(error.code(), "InvalidPart", "{invalid}");
+        }
     }
 
     #[test]
@@ -162,7 +177,7 @@ mod tests {
             (part("-1", ETAG), "InvalidArgument"),
             (part("10001", ETAG), "InvalidArgument"),
             (part("1", "x"), "InvalidPart"),
-            (part("1", &format!("{ETAG}-1")), "InvalidPart"),
+            (part("1", &format!("{ETAG}-2")), "InvalidPart"),
             (part("1", ETAG).replace("</Part>", "<ChecksumSHA1>x</ChecksumSHA1></Part>"), "InvalidPart"),
             (part("2", ETAG) + &part("1", ETAG), "InvalidPartOrder"),
             (part("1", ETAG) + &part("1", ETAG), "InvalidPartOrder"),

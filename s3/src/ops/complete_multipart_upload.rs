@@ -72,7 +72,7 @@ pub(crate) async fn complete_multipart_upload(
         bucket: Arc::clone(&bucket),
         key: key.clone(),
         upload: id,
-        parts: named.iter().map(|part| (part.number, part.md5)).collect(),
+        parts: named.iter().map(|part| (part.number, part.etag.md5)).collect(),
         checksums: checksum.iter().map(|(upload, digest)| (upload.algorithm, digest.clone())).collect(),
         condition,
         origin: call.origin(Cause::Request),

@@ -234,7 +234,7 @@ impl Copy {
         // The commit needs no turn: it goes to the committer's queue, as that of a put.
         drop(permit);
         rights.check_again()?;
-        let etag = Etag::single(payload.md5());
+        let etag = payload.etag();
         let conditional = condition != WriteCondition::default();
         let reply_attributes = attributes.clone();
         let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());

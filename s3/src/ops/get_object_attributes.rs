@@ -193,6 +193,7 @@ mod tests {
             number,
             size: 5,
             md5: [0; 16],
+            is_opaque: false,
             last_modified: Timestamp(0),
             checksum: Some((ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])),
         };

@@ -80,7 +80,7 @@ fn write_part(xml: &mut XmlWriter, part: &PartInfo) {
     xml.open("Part");
     xml.value("PartNumber", part.number);
     xml.value("LastModified", iso8601_millis(part.last_modified.0));
-    xml.value("ETag", format_args!("&quot;{}&quot;", hex::encode(part.md5)));
+    xml.value("ETag", format_args!("&quot;{}&quot;", part.etag()));
     xml.value("Size", part.size);
     if let Some((algorithm, digest)) = &part.checksum {
         xml.text(checksum::element(*algorithm), &checksum::text(digest));
@@ -107,6 +107,7 @@ mod tests {
             number: 7,
             size: 3,
             md5: [0xab; 16],
+            is_opaque: false,
             last_modified: Timestamp(784_111_777_123),
             checksum: Some((ChecksumAlgorithm::Crc32, vec![0, 0, 0, 1])),
         };

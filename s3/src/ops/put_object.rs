@@ -4,7 +4,7 @@
 //! is told to continue.
 
 use crate::body::declared;
-use crate::body::digests::BodyDigests;
+use crate::body::digests::{BodyDigests, CheckedChecksum};
 use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::errors::S3Result;
@@ -14,9 +14,9 @@ use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
 use crate::reply::Reply;
-use cairn_engine::{Attributes, Cause, PutObject};
+use cairn_engine::{Attributes, Bucket, Cause, ObjectLock, PutObject, StagedPayload, WriteCondition};
 use cairn_http1::StatusCode;
-use cairn_model::Etag;
+use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
 use std::sync::Arc;
 
@@ -28,8 +28,7 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let settings = bucket.settings();
     let lock = object_lock::of_new_version(call.fields, &settings, call.now)?;
     let declared = declared::from_request(call.fields, call.authentication.payload)?;
-    let conditional = condition != Default::default();
-    if conditional {
+    if condition != WriteCondition::default() {
         // The commit decides. This check only avoids the transfer of a body that would be refused.
         write_conditions::check_early(&condition, call.engine.head_object(&bucket, &key, None))?;
     }
@@ -38,7 +37,26 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let digests = BodyDigests::new(declared);
     let (payload, checksum) = receive_payload(call, body, (&bucket, &key), size, digests).await?;
 
-    let etag = Etag::single(payload.md5());
+    let new = ReceivedObject { bucket, key, payload, checksum, attributes, condition, lock };
+    store(call, new).await
+}
+
+/// A payload that was received, and what is stored with it.
+pub(super) struct ReceivedObject {
+    pub(super) bucket: Arc<Bucket>,
+    pub(super) key: ObjectKey,
+    pub(super) payload: StagedPayload,
+    pub(super) checksum: CheckedChecksum,
+    pub(super) attributes: Attributes,
+    pub(super) condition: WriteCondition,
+    pub(super) lock: ObjectLock,
+}
+
+/// Makes the payload the current version of its key, and returns the answer of PutObject.
+pub(super) async fn store(call: &Call<'_>, new: ReceivedObject) -> S3Result<Reply> {
+    let ReceivedObject { bucket, key, payload, checksum, attributes, condition, lock } = new;
+    let conditional = condition != WriteCondition::default();
+    let etag = payload.etag();
     let attributes = Attributes { checksums: checksum.into_iter().collect(), ..attributes };
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());

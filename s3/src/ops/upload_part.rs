@@ -14,7 +14,6 @@ use crate::multipart::{named_upload, parse_part_number};
 use crate::reply::Reply;
 use cairn_engine::PutPart;
 use cairn_http1::StatusCode;
-use cairn_model::Etag;
 use cairn_net::RequestBody;
 
 pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
@@ -41,7 +40,7 @@ pub(crate) async fn upload_part(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
 
     let digests = BodyDigests::computing(declared, algorithm);
     let (payload, checksum) = receive_payload(call, body, (&bucket, &key), size, digests).await?;
-    let etag = Etag::single(payload.md5());
+    let etag = payload.etag();
     let mut reply = Reply::empty(StatusCode::OK);
     reply.head.header("etag", etag.quoted());
     if let Some((algorithm, digest)) = &checksum {

@@ -16,7 +16,7 @@ use crate::reply::Reply;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{Bucket, ChecksumAlgorithm, Engine, ObjectInfo, OpenObject, PartInfo, PutPart};
 use cairn_http1::iso8601_millis;
-use cairn_model::{Etag, ObjectKey, UploadId};
+use cairn_model::{ObjectKey, UploadId};
 use cairn_net::RequestBody;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -120,7 +120,7 @@ fn document(part: &PartInfo) -> XmlWriter {
     let mut xml = XmlWriter::with_capacity(512);
     xml.open_root("CopyPartResult");
     xml.value("LastModified", iso8601_millis(part.last_modified.0));
-    xml.value("ETag", format_args!("&quot;{}&quot;", Etag::single(part.md5)));
+    xml.value("ETag", format_args!("&quot;{}&quot;", part.etag()));
     if let Some((algorithm, digest)) = &part.checksum {
         xml.text(checksum::element(*algorithm), &checksum::text(digest));
     }

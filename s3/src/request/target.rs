@@ -75,6 +75,11 @@ impl Target {
         Self { bucket: bucket.to_owned(), key: key.to_owned(), is_virtual_hosted: false }
     }
 
+    /// Returns the object of this key in the same bucket.
+    pub(crate) fn with_key(&self, key: &str) -> Self {
+        Self { key: key.to_owned(), ..self.clone() }
+    }
+
     /// Whether the host names the bucket, and not the path.
     pub(crate) fn is_virtual_hosted(&self) -> bool {
         self.is_virtual_hosted

@@ -79,6 +79,7 @@ impl Server {
             buffers: BufferLimits::default(),
             reclaim_after: None,
             encryption_at_rest: false,
+            etags: cairn_engine::EtagKind::Md5,
             events: true,
             clock: Arc::clone(&clock),
         })

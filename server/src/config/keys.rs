@@ -20,6 +20,7 @@ const fn bytes(min: u64, max: u64) -> Kind {
 
 const DATA_EVENTS_WORDS: Kind = Kind::Word { words: &["off", "writes", "all"] };
 const COMPATIBILITY_WORDS: Kind = Kind::Word { words: &["strict", "extended"] };
+const ETAG_WORDS: Kind = Kind::Word { words: &["md5", "opaque"] };
 const REQUEST_LOG_WORDS: Kind = Kind::Word { words: &["all", "errors", "off"] };
 const FORWARDED_WORDS: Kind = Kind::Word { words: &["x-forwarded-for", "forwarded"] };
 
@@ -149,6 +150,10 @@ keys! {
     S3_COMPATIBILITY: "s3.compatibility", None, COMPATIBILITY_WORDS, Some("strict"),
      "How much of S3 the data plane implements. `extended` adds operations and headers that current clients use by default, \
      such as DeleteObjects; `strict` answers them with 501. See docs/s3-api.md.";
+    S3_ETAG: "s3.etag", None, ETAG_WORDS, Some("md5"),
+     "What the entity tags of new objects and parts are. `md5` is the MD5 of the bytes, as on Amazon S3. `opaque` are random \
+     bytes, written as the tag of an upload of one part (32 hexadecimal digits and `-1`), which clients do not take for an \
+     MD5. It saves the time of the MD5, most of the processor time of large uploads. Content-MD5 is checked with both.";
 
     ALLOW_HTTP: "webhooks.allow_http", None, Kind::Flag, Some("false"),
      "Whether webhooks may be delivered without TLS. With `--dev` the default is `true`.";
@@ -224,4 +229,19 @@ keys! {
      "Whether the lines of requests contain bucket and key besides the pattern of the route. Keys may be confidential.";
     SCRAPE_TOKEN: "observability.metrics_scrape_token", Some("SERVICE_METRICS_SCRAPE_TOKEN"), Kind::Secret, None,
      "The bearer token of `/metrics`, at least 16 bytes, 32 or more recommended. When not set, `/metrics` refuses every request.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALL_KEYS, Kind};
+    use cairn_observe::RefusingSetting;
+
+    /// The explanation of a refused request shows the value, so none may be a secret.
+    #[test]
+    fn settings_of_refusals_are_keys_and_no_secrets() {
+        for setting in RefusingSetting::ALL {
+            let key = ALL_KEYS.iter().find(|key| key.name == setting.name());
+            assert!(key.is_some_and(|key| key.kind != Kind::Secret), "{}", setting.name());
+        }
+    }
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cairn_engine::EtagKind;
 use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
-use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RequestLog};
+use cairn_observe::{DataEvents, LogFilter, LogFormat, LogOptions, RefusingSetting, RequestLog};
 use cairn_s3::Compatibility;
 use cairn_sharing::SharingPolicy;
 
@@ -31,6 +32,8 @@ pub struct Settings {
     pub auth: AuthSettings,
     /// How much of S3 is implemented.
     pub compatibility: Compatibility,
+    /// What the entity tags of new objects and parts are.
+    pub etags: EtagKind,
     /// The audit trail.
     pub audit: AuditSettings,
     /// Storage events.
@@ -363,6 +366,7 @@ impl Settings {
         let log = reader.log();
         let root_s3_enabled = reader.flag(&keys::ROOT_S3_ENABLED);
         let compatibility = reader.word(&keys::S3_COMPATIBILITY, &Compatibility::ALL, Compatibility::name);
+        let etags = reader.word(&keys::S3_ETAG, &EtagKind::ALL, EtagKind::name);
         let mut problems = reader.problems;
         let secrets = check(&values, &mut problems);
         if let Some(server) = &server {
@@ -378,8 +382,8 @@ impl Settings {
         else {
             return Err(ConfigError { problems });
         };
-        let (Some(root_s3_enabled), Some(compatibility), Some(secrets)) =
-            (root_s3_enabled, compatibility, secrets)
+        let (Some(root_s3_enabled), Some(compatibility), Some(etags), Some(secrets)) =
+            (root_s3_enabled, compatibility, etags, secrets)
         else {
             return Err(ConfigError { problems });
         };
@@ -397,6 +401,7 @@ impl Settings {
             storage,
             auth,
             compatibility,
+            etags,
             audit,
             events,
             webhooks,
@@ -409,6 +414,18 @@ impl Settings {
             dev_secrets: None,
             dev_authority: None,
         })
+    }
+}
+
+impl Settings {
+    /// Returns the values of the keys that the explanation of a refused request names. None of them is a secret.
+    pub(crate) fn values_of_refusing_settings(&self) -> Vec<(RefusingSetting, String)> {
+        let effective = self.values.effective();
+        let value_of = |setting: RefusingSetting| {
+            let found = effective.iter().find(|key| key.name == setting.name());
+            (setting, found.and_then(|key| key.value.clone()).unwrap_or_default())
+        };
+        RefusingSetting::ALL.map(value_of).into()
     }
 }
 

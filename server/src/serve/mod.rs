@@ -262,6 +262,7 @@ fn serve_listeners(
             absolute: settings.console.session_absolute,
         })
     });
+    let setting_values = settings.values_of_refusing_settings().into();
     let shared = Shared {
         heartbeats: heartbeats.clone(),
         store,
@@ -281,6 +282,7 @@ fn serve_listeners(
         readiness,
         metrics,
         refused: RefusedRequests::new(executors),
+        setting_values,
     };
     let running = start_executors(listeners, &shared)?;
     executors_serve.store(true, Ordering::Release);
@@ -373,6 +375,7 @@ fn open_store(
         reserve_bytes: settings.storage.reserve_bytes,
         reclaim_after: settings.storage.reclaim_after,
         encryption_at_rest: settings.storage.encryption_enabled,
+        etags: settings.etags,
         events: settings.events.enabled,
         clock: Arc::new(SystemClock),
     };

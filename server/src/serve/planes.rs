@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, Sessions,
+    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, Sessions, SettingValues,
     SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
@@ -58,6 +58,8 @@ pub(crate) struct Shared {
     pub(crate) metrics: Arc<MetricSources>,
     /// The last refused requests of S3 clients.
     pub(crate) refused: RefusedRequests,
+    /// The values of the settings that their explanations name.
+    pub(crate) setting_values: SettingValues,
 }
 
 /// The listeners of one executor.
@@ -234,6 +236,7 @@ fn management_service(
         verifications: shared.verifications.clone(),
         metrics: Arc::clone(&shared.metrics),
         refused: shared.refused.clone(),
+        setting_values: Arc::clone(&shared.setting_values),
         waits: waits.clone(),
         capabilities: Capabilities {
             events: shared.settings.events.enabled,

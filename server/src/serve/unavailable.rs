@@ -108,6 +108,7 @@ async fn serve_planes(
         verifications: Verifications::default(),
         metrics: Arc::default(),
         refused: RefusedRequests::new(1),
+        setting_values: Arc::default(),
         waits: Waits::default(),
         capabilities: Capabilities {
             events: settings.events.enabled,

@@ -4,6 +4,8 @@ boto3 is in `test_lifecycle_configuration.py`.
 """
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,17 +19,34 @@ from harness.s3 import S3
 from harness.server import Cairn
 
 MINIMUM_SIZE = "all_storage_classes_128K"
+EXPIRY_SECONDS = 30
+
+
+@pytest.fixture(scope="module")
+def fast_store(make_module_store: Callable[..., Cairn]) -> Cairn:
+    """An extended server with days of a second, which applies rules each second."""
+    settings = {"SERVICE_LIFECYCLE_DAY_SECONDS": "1", "SERVICE_LIFECYCLE_INTERVAL_SECONDS": "1"}
+    return make_module_store(SERVICE_S3_COMPATIBILITY="extended", **settings).start()
 
 
 @pytest.fixture
-def commands(extended_store: Cairn, command_for):
-    """Command-line clients of the extended server, with mc's alias `cairn`."""
-    made, secrets = command_for(extended_store), extended_store.secrets
-    made.environment |= {
-        "MC_CONFIG_DIR": f"{made.environment['HOME']}/mc",
-        "MC_HOST_cairn": f"http://{secrets.root_access_key}:{secrets.root_secret_key}@{extended_store.s3.authority}",
-    }
-    return made
+def commands_for(command_for) -> Callable[[Cairn], object]:
+    """Makes command-line clients of a server, with mc's alias `cairn`."""
+    def make(store: Cairn) -> object:
+        made, secrets = command_for(store), store.secrets
+        made.environment |= {
+            "MC_CONFIG_DIR": f"{made.environment['HOME']}/mc",
+            "MC_HOST_cairn": f"http://{secrets.root_access_key}:{secrets.root_secret_key}@{store.s3.authority}",
+        }
+        return made
+
+    return make
+
+
+@pytest.fixture
+def commands(extended_store: Cairn, commands_for):
+    """Command-line clients of the extended server."""
+    return commands_for(extended_store)
 
 
 def managed(store: Cairn, bucket: str) -> list[dict]:
@@ -102,3 +121,50 @@ def test_minio_py(extended_store: Cairn, extended: S3, extended_bucket: str):
     assert len(managed(extended_store, extended_bucket)) == 3
     client.delete_bucket_lifecycle(extended_bucket)
     assert client.get_bucket_lifecycle(extended_bucket) is None
+
+
+@pytest.mark.parametrize("setter", ["mc", "aws", "minio-py"])
+def test_tagged_objects_go_and_others_stay(fast_store: Cairn, commands_for, tmp_path: Path, setter: str):
+    """Each client tags objects, with the upload and afterwards; each one sets the rule once."""
+    commands, keys, bucket = commands_for(fast_store), fast_store.credential, f"tagged-by-{setter}"
+    client = Minio(fast_store.s3.authority, access_key=keys.access_key, secret_key=keys.secret_key, secure=False)
+    fast_store.s3.create_bucket(bucket)
+    (tmp_path / "file").write_bytes(b"12345")
+    kind, other = Tags.new_object_tags(), Tags.new_object_tags()
+    kind["kind"], other["kind"] = "temporary", "lasting"
+
+    def mc(*words: object) -> None:
+        commands.must(MC, *words)
+
+    def aws(operation: str, key: str, *words: object) -> None:
+        commands.must("aws", "s3api", operation, "--bucket", bucket, "--key", key, *words)
+
+    mc("cp", "-q", "--tags", "kind=temporary", tmp_path / "file", f"cairn/{bucket}/mc-tagged")
+    mc("cp", "-q", tmp_path / "file", f"cairn/{bucket}/mc-tagged-later")
+    mc("tag", "set", f"cairn/{bucket}/mc-tagged-later", "kind=temporary&more=x")
+    mc("cp", "-q", "--tags", "kind=lasting", tmp_path / "file", f"cairn/{bucket}/mc-kept")
+    aws("put-object", "aws-tagged", "--body", tmp_path / "file", "--tagging", "kind=temporary")
+    aws("put-object", "aws-kept", "--body", tmp_path / "file")
+    aws("put-object-tagging", "aws-kept", "--tagging", "TagSet=[{Key=other,Value=temporary}]")
+    client.fput_object(bucket, "minio-tagged", str(tmp_path / "file"), tags=kind)
+    client.fput_object(bucket, "minio-untagged", str(tmp_path / "file"), tags=kind)
+    client.delete_object_tags(bucket, "minio-untagged")
+    client.fput_object(bucket, "minio-kept", str(tmp_path / "file"), tags=other)
+    kept = ["aws-kept", "mc-kept", "minio-kept", "minio-untagged"]
+    assert sorted(fast_store.s3.list_all(bucket)) == sorted([*kept, "aws-tagged", "mc-tagged", "mc-tagged-later", "minio-tagged"])
+
+    if setter == "mc":
+        mc("ilm", "rule", "add", f"cairn/{bucket}", "--tags", "kind=temporary", "--expire-days", "1")
+    elif setter == "aws":
+        rule = {"ID": "r", "Filter": {"Tag": {"Key": "kind", "Value": "temporary"}}, "Status": "Enabled", "Expiration": {"Days": 1}}
+        words = ("--bucket", bucket, "--lifecycle-configuration", json.dumps({"Rules": [rule]}))
+        commands.must("aws", "s3api", "put-bucket-lifecycle-configuration", *words)
+    else:
+        rule = Rule(ENABLED, rule_filter=Filter(tag=Tag("kind", "temporary")), rule_id="r", expiration=Expiration(days=1))
+        client.set_bucket_lifecycle(bucket, LifecycleConfig([rule]))
+    end = time.monotonic() + EXPIRY_SECONDS
+    while sorted(fast_store.s3.list_all(bucket)) != kept:
+        assert time.monotonic() < end, fast_store.s3.list_all(bucket)
+        time.sleep(0.2)
+    time.sleep(3)
+    assert sorted(fast_store.s3.list_all(bucket)) == kept, "an object without the tag went too"

@@ -11,7 +11,7 @@ use cairn_engine::{
     Attributes, Bucket, Cause, CompleteUpload, EngineError, NewUpload, PartInfo, PutPart, WriteCondition,
 };
 use cairn_http1::is_field_value;
-use cairn_model::{Etag, ObjectKey, UploadId, u64_of, usize_of};
+use cairn_model::{ObjectKey, UploadId, u64_of, usize_of};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
@@ -119,7 +119,7 @@ struct PartBody {
 
 impl From<&PartInfo> for PartBody {
     fn from(part: &PartInfo) -> Self {
-        Self { number: part.number, size: part.size, etag: Etag::single(part.md5).to_string() }
+        Self { number: part.number, size: part.size, etag: part.etag().to_string() }
     }
 }
 
@@ -140,7 +140,7 @@ pub(crate) async fn put_part(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     engine.upload(&found.bucket, &found.key, found.id)?;
     // Only tests have no connection.
     let body = call.body.take().ok_or(AdminError::Internal)?;
-    let payload = receive(&engine, body, (&found.bucket, &found.key), size).await?;
+    let payload = receive(&engine, body, (&found.bucket, &found.key), size, false).await?;
     call.authenticate_again()?;
     let Found { bucket, key, id, .. } = found;
     let part = engine.put_part(PutPart { bucket, key, upload: id, number, payload, checksum: None }).await?;

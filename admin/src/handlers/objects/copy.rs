@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use cairn_engine::{Bucket, Cause, ObjectLock, PutObject, WriteCondition};
-use cairn_model::{Etag, ObjectKey};
+use cairn_model::ObjectKey;
 use serde::Deserialize;
 
 use super::copy_parts::copy_multipart;
@@ -68,7 +68,7 @@ pub(crate) async fn copy_version(
     // The commit needs no turn: it goes to the committer's queue, as that of a put.
     drop(permit);
     call.authenticate_again()?;
-    let (etag, attributes) = (Etag::single(payload.md5()), info.attributes);
+    let (etag, attributes) = (payload.etag(), info.attributes);
     let (condition, lock) = (WriteCondition::default(), ObjectLock::default());
     let origin = call.origin(cause);
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };

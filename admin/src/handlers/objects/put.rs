@@ -13,7 +13,7 @@ use cairn_engine::{
     Bucket, Cause, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition,
 };
 use cairn_http1::{BodyFraming, RequestHead};
-use cairn_model::{Etag, ObjectKey};
+use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
 use cairn_transfer::ReceiveError;
 use http::StatusCode;
@@ -40,12 +40,12 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     engine.check_quota(&bucket, &key, bucket.settings().quota, size).map_err(write_error)?;
     // Only tests have no connection.
     let body = call.body.take().ok_or(AdminError::Internal)?;
-    let payload = receive(&engine, body, (&bucket, &key), size).await?;
-    if declared_md5.is_some_and(|md5| md5 != payload.md5()) {
+    let payload = receive(&engine, body, (&bucket, &key), size, declared_md5.is_some()).await?;
+    if declared_md5.is_some() && declared_md5 != payload.md5() {
         return Err(AdminError::invalid("the body does not match Content-MD5"));
     }
     call.authenticate_again()?;
-    let etag = Etag::single(payload.md5());
+    let etag = payload.etag();
     let (lock, origin) = (ObjectLock::default(), call.origin(Cause::Request));
     let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
     commit(&engine, put).await
@@ -88,15 +88,16 @@ fn declared_md5(head: &RequestHead) -> Result<Option<[u8; 16]>, AdminError> {
     digest.map(Some).ok_or_else(|| AdminError::invalid("Content-MD5 must be 16 bytes in Base64"))
 }
 
-/// Receives the whole body into a staged payload.
+/// Receives the whole body into a staged payload. It has an MD5 if `wants_md5`.
 pub(crate) async fn receive(
     engine: &Rc<Engine>,
     body: &mut RequestBody<'_>,
     object: (&Arc<Bucket>, &ObjectKey),
     size: u64,
+    wants_md5: bool,
 ) -> Result<StagedPayload, AdminError> {
     assert_eq!(body.remaining(), size, "the payload is the whole body");
-    let received = cairn_transfer::receive_payload(engine, body, object, size, |_| {}).await;
+    let received = cairn_transfer::receive_payload(engine, body, object, size, wants_md5, |_| {}).await;
     received.map_err(|error| match error {
         ReceiveError::Engine(error) => write_error(error),
         ReceiveError::Body(error) => body_error(&error),

@@ -10,7 +10,7 @@ use crate::format::extent::{Extent, total_units};
 use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartRecord;
 use crate::slice::change_log::{Change, ChangeKind, FollowedTable};
-use crate::space::allocator::Reservation;
+use crate::space::reservation::Reservation;
 use crate::types::bucket::{Bucket, Usage};
 use std::sync::Arc;
 

@@ -59,10 +59,17 @@ impl Batch<'_> {
             }
             None => None,
         };
-        let md5 = part.payload.md5();
+        let etag = part.payload.etag();
         let StagedParts { size, payload, inline, reservation, .. } = part.payload.into_parts();
         let last_modified = self.clock.now();
-        let info = PartInfo { number: part.number, size, md5, last_modified, checksum: part.checksum };
+        let info = PartInfo {
+            number: part.number,
+            size,
+            md5: etag.md5,
+            is_opaque: etag.parts > 0,
+            last_modified,
+            checksum: part.checksum,
+        };
         let record = PartRecord { info, payload };
         let mut body = Vec::new();
         record.encode(&mut body).map_err(EngineError::from)?;

@@ -12,7 +12,7 @@ use crate::{
     StagedPayload, Store, StoreOptions, WriteCondition,
 };
 use cairn_lmdb::{Table, WriteTxn};
-use cairn_model::{BucketName, Etag, ObjectKey, SystemClock, UploadId};
+use cairn_model::{BucketName, ObjectKey, SystemClock, UploadId};
 use glommio::{LocalExecutorBuilder, Placement};
 use std::future::Future;
 use std::rc::Rc;
@@ -45,6 +45,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
         reserve_bytes: 0,
         reclaim_after: None,
         encryption_at_rest: false,
+        etags: crate::EtagKind::Md5,
         events: true,
         clock: Arc::new(SystemClock),
     };
@@ -104,7 +105,7 @@ pub(super) async fn stage(
 pub(super) async fn put(engine: &Rc<Engine>, bucket: &Arc<Bucket>, key: &str, size: usize) {
     let key = self::key(key);
     let payload = stage(engine, bucket, &key, size).await;
-    let (etag, attributes) = (Etag::single(payload.md5()), Attributes::default());
+    let (etag, attributes) = (payload.etag(), Attributes::default());
     let (bucket, condition) = (Arc::clone(bucket), WriteCondition::default());
     let lock = crate::types::object_lock::ObjectLock::default();
     let put =
@@ -124,7 +125,7 @@ pub(super) async fn upload(
     for &(number, size) in parts {
         let payload = stage(engine, bucket, key, size).await;
         put.retain(|(other, _)| *other != number);
-        put.push((number, payload.md5()));
+        put.push((number, payload.etag().md5));
         let (bucket, key) = (Arc::clone(bucket), key.clone());
         let part = PutPart { bucket, key, upload, number, payload, checksum: None };
         engine.put_part(part).await.expect("put");
