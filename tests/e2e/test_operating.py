@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.disks import SmallDisk, Unavailable
 from harness.follower import Shell, blocks_of
 from harness.s3 import S3
 from harness.server import LOOPBACK, REPOSITORY, Cairn, Secrets, clean_environment, free_ports
@@ -249,20 +250,17 @@ def test_migration_from_another_server_keeps_objects_and_metadata(operator, run_
 
 
 @pytest.fixture
-def btrfs(tmp_path: Path) -> Iterator[Path]:
+def btrfs(run_folder: Path) -> Iterator[Path]:
     """Mounts a btrfs file system on a loop device."""
-    image, folder = tmp_path / "disk", tmp_path / "mounted"
-    folder.mkdir()
-    with image.open("wb") as file:
-        file.truncate(3 << 30)
-    made = subprocess.run(["mkfs.btrfs", "-q", str(image)], capture_output=True, check=False) if os.geteuid() == 0 else None
-    if made is None or made.returncode or subprocess.run(["mount", "-o", "loop", image, folder], check=False).returncode:
-        pytest.skip("root, loop devices and btrfs-progs are needed to take a snapshot of a file system")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-    image.unlink()
+    try:
+        disk = SmallDisk(run_folder / "operating-btrfs", 3 << 30, "btrfs")
+    except (Unavailable, RuntimeError) as error:
+        pytest.skip(f"this machine cannot mount btrfs: {error}")
+    yield disk.folder
+    disk.close()
 
 
+@pytest.mark.may_skip(reason="btrfs is part of the kernel, so ./test cannot install it")
 def test_snapshot_under_load_contains_every_acknowledged_write(btrfs: Path, operator):
     """Four clients write while the page's block runs. Then the copy is served."""
     machine = operator(btrfs / "machine")

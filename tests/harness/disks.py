@@ -23,6 +23,7 @@ IMAGE_BYTES = 2 << 30
 FORMATS = {
     "ext4": ["mkfs.ext4", "-q", "-F", "-N", "4096", "-m", "0", "-b", "4096", "-E", "lazy_itable_init=0,nodiscard"],
     "xfs": ["mkfs.xfs", "-q", "-f", "-K"],
+    "btrfs": ["mkfs.btrfs", "-q", "-f", "-K"],
 }
 # The forgetful disk stands for hardware, which does not wait for its turn on the processor.
 DISK_NICENESS = -10
