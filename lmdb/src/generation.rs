@@ -5,9 +5,11 @@
 
 use crate::error::Error;
 use crate::limits::{MAP_BYTES_MIN, READERS_MAX};
+use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvOpenOptions, WithTls};
 use std::fs::File;
+use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -29,10 +31,31 @@ pub struct EnvironmentOptions {
 /// Zeros that one write appends to the data file.
 static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
 
+/// LMDB's environment. It is closed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct OpenEnv(Option<Env<WithTls>>);
+
+impl Deref for OpenEnv {
+    type Target = Env<WithTls>;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_ref().expect("it is open until it is dropped")
+    }
+}
+
+impl Drop for OpenEnv {
+    fn drop(&mut self) {
+        let Some(env) = self.0.take() else { return };
+        reading_threads::close(|| {
+            env.prepare_for_closing().wait();
+        });
+    }
+}
+
 /// An open data file. Commits are durable: LMDB runs in its default mode with both flushes.
 #[derive(Debug)]
 pub(crate) struct Generation {
-    pub(crate) env: Env<WithTls>,
+    pub(crate) env: OpenEnv,
     /// The opened tables, by the number in [`Table`].
     databases: Box<[OnceLock<Database>]>,
     pub(crate) data: File,
@@ -61,7 +84,7 @@ impl Generation {
             // another file, but does not touch it.
             let opened = unsafe { open.open(path) };
             match opened {
-                Ok(env) => break env,
+                Ok(env) => break OpenEnv(Some(env)),
                 Err(heed::Error::Io(io))
                     if io.kind() == std::io::ErrorKind::OutOfMemory && map_bytes > MAP_BYTES_MIN =>
                 {
@@ -178,7 +201,7 @@ impl Generation {
     /// open. It is then closed with the last one.
     pub(crate) fn close(generation: Arc<Self>) -> Option<File> {
         let Self { env, data, .. } = Arc::into_inner(generation)?;
-        env.prepare_for_closing().wait();
+        drop(env);
         Some(data)
     }
 }

@@ -22,6 +22,7 @@
 mod error;
 mod limits;
 mod readers;
+mod reading_threads;
 mod record;
 mod table;
 mod totals;

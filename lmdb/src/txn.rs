@@ -8,6 +8,7 @@ use crate::generation::Generation;
 use crate::iterators::{Entries, Keys, ReverseScan, Scan};
 use crate::limits::READ_ATTEMPTS_MAX;
 use crate::readers::{OpenRead, Readers};
+use crate::reading_threads;
 use crate::record::{self, Record};
 use crate::table::{Database, Table};
 use crate::totals::{TOTALS_KEY, Totals};
@@ -43,6 +44,7 @@ fn borrow_for_transaction<'e>(generation: &Arc<Generation>) -> &'e Generation {
 /// those of a later transaction, which may not have been flushed yet. So the roots are only used if the page cannot have been
 /// written again.
 fn begin_read(generation: &Generation) -> Result<RoTxn<'_, WithTls>, Error> {
+    reading_threads::note_reading();
     for _ in 0..READ_ATTEMPTS_MAX {
         let txn = generation.env.read_txn()?;
         if generation.env.info().last_txn_id <= txn.id() + 1 {

@@ -20,7 +20,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "limits", "readers", "record", "table"},
+        {"error", "limits", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
         {"current"},
         {"environment"},
