@@ -2,7 +2,7 @@
 //!
 //! Processes one block of each stream at a time, transposed: register n holds word n of all streams.
 
-use super::{K, Lane, MD5_BLOCK_BYTES};
+use super::{K, Lane, blocks_of};
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
     _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_setzero_si256, _mm256_slli_epi32,
@@ -117,12 +117,7 @@ pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
         let of = |lane: usize| lanes.get(lane).map_or(0, |lane| lane.md5.state[word].cast_signed());
         *register = _mm256_setr_epi32(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7));
     }
-    // Surplus lanes hash the first stream, for nothing: a loop with conditions is slower.
-    let Some(first) = lanes.first() else { return };
-    let mut streams: [&[[u8; MD5_BLOCK_BYTES]]; LANES] = [first.bytes.as_chunks().0; LANES];
-    for (stream, lane) in streams.iter_mut().zip(lanes.iter()) {
-        *stream = lane.bytes.as_chunks().0;
-    }
+    let Some(streams) = blocks_of::<LANES>(lanes) else { return };
     // No closures here: the compiler does not inline functions for AVX2 into those of the standard library that call them.
     let mut halves = [[_mm256_setzero_si256(); LANES]; 2];
     for block in 0..blocks {

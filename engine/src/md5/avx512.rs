@@ -3,7 +3,7 @@
 //! Processes one block of each stream at a time, transposed: register n holds word n of all streams. AVX-512 computes each of
 //! the round functions, and each rotation, in one instruction.
 
-use super::{K, Lane, MD5_BLOCK_BYTES};
+use super::{K, Lane, MD5_BLOCK_BYTES, blocks_of};
 use std::arch::x86_64::{
     __m512i, _mm512_add_epi32, _mm512_loadu_si512, _mm512_rol_epi32, _mm512_set1_epi32, _mm512_setzero_si512,
     _mm512_shuffle_i32x4, _mm512_storeu_si512, _mm512_ternarylogic_epi32, _mm512_unpackhi_epi32,
@@ -131,12 +131,7 @@ pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
         }
         *register = register_of(&words);
     }
-    // Surplus lanes hash the first stream, for nothing: a loop with conditions is slower.
-    let Some(first) = lanes.first() else { return };
-    let mut streams: [&[[u8; MD5_BLOCK_BYTES]]; LANES] = [first.bytes.as_chunks().0; LANES];
-    for (stream, lane) in streams.iter_mut().zip(lanes.iter()) {
-        *stream = lane.bytes.as_chunks().0;
-    }
+    let Some(streams) = blocks_of::<LANES>(lanes) else { return };
     // No closures here: the compiler does not inline functions for AVX-512 into those of the standard library that call them.
     let mut rows = [_mm512_setzero_si512(); LANES];
     for block in 0..blocks {

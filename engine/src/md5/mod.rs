@@ -260,6 +260,18 @@ impl Vectors {
     }
 }
 
+/// Returns the blocks of each lane, or `None` without a lane.
+///
+/// Surplus lanes hash the first stream, for nothing: a loop with conditions is slower.
+#[cfg(target_arch = "x86_64")]
+fn blocks_of<'b, const LANES: usize>(lanes: &[Lane<'b>]) -> Option<[&'b [[u8; MD5_BLOCK_BYTES]]; LANES]> {
+    let mut streams = [lanes.first()?.bytes.as_chunks().0; LANES];
+    for (stream, lane) in streams.iter_mut().zip(lanes) {
+        *stream = lane.bytes.as_chunks().0;
+    }
+    Some(streams)
+}
+
 /// Most streams that [`update_lanes`] hashes at once on this processor; 1 if it has no instructions for more.
 pub(crate) fn lanes_max() -> usize {
     Vectors::supported().last().map_or(1, Vectors::lanes)
