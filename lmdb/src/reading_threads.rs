@@ -13,15 +13,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// The threads that are ending. Held while an environment is closed.
-static ENDING: Mutex<Vec<Thread>> = Mutex::new(Vec::new());
-
-/// A thread of this process.
-#[derive(Debug)]
-struct Thread {
-    /// A folder that exists as long as the thread does.
-    folder: PathBuf,
-}
+/// The folders of the threads that are ending. A folder exists as long as its thread does. Held while an environment is closed.
+static ENDING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Lists its thread as ending when it is dropped.
 struct ListedAtEnd;
@@ -30,19 +23,13 @@ impl Drop for ListedAtEnd {
     fn drop(&mut self) {
         if let Some(folder) = folder_of_this_thread() {
             let mut ending = lock();
-            ending.retain(Thread::exists);
-            ending.push(Thread { folder });
+            ending.retain(|thread| thread.exists());
+            ending.push(folder);
         }
     }
 }
 
-impl Thread {
-    fn exists(&self) -> bool {
-        self.folder.exists()
-    }
-}
-
-fn lock() -> MutexGuard<'static, Vec<Thread>> {
+fn lock() -> MutexGuard<'static, Vec<PathBuf>> {
     ENDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,7 +53,7 @@ pub(crate) fn close(close: impl FnOnce()) {
     // This thread cannot run the destructor at the same time.
     let own = folder_of_this_thread();
     loop {
-        ending.retain(|thread| thread.exists() && Some(&thread.folder) != own.as_ref());
+        ending.retain(|thread| thread.exists() && Some(thread) != own.as_ref());
         // The number of a thread that has ended may belong to a new one, which may live for long.
         if ending.is_empty() || Instant::now() > give_up {
             break;
