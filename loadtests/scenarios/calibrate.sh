@@ -20,7 +20,6 @@ BASE_PORT=${BASE_PORT:-7900}
 BUCKET=bench
 export AWS_ACCESS_KEY_ID=access AWS_SECRET_ACCESS_KEY=secret
 
-say() { printf '%s\n' "$*" >&2; }
 # shellcheck source=servers.sh
 source "$(dirname "$(realpath "$0")")/servers.sh"
 

@@ -40,8 +40,6 @@ export AWS_SECRET_ACCESS_KEY=000102030405060708090a0b0c0d0e0f0001020304050607080
 # shellcheck source=servers.sh
 source "$SCENARIOS/servers.sh"
 
-say() { printf '%s\n' "$*" >&2; }
-note() { say "note: $*"; printf -- '- %s\n' "$*" >>"$RESULTS/notes.md"; }
 wanted() { [[ $1 =~ $ONLY ]]; }
 
 # measure WORK SERVER ROUND COMMAND OPTIONS...: writes one result file.
@@ -164,25 +162,8 @@ memory() {
 # field NAME FILE: prints a number from pretty-printed JSON that contains the name once.
 field() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$RESULTS/$2.json"; }
 
-describe() {
-    printf 'Measured %s on %s, kernel %s, %s CPUs (%s), %s of %s.\n' "$(date -u +%F)" "$(uname -m)" "$(uname -r)" \
-        "$(nproc)" "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
-        "$(df --output=fstype "$WORK_DIR" | tail -1)" "$(df -h --output=size "$WORK_DIR" | tail -1 | tr -d ' ')"
-    printf '%s rounds, servers taking turns, %s measured after %s of warm-up; client and servers on the same CPUs.\n\n' \
-        "$ROUNDS" "$DURATION" "$WARM_UP"
-}
-
 main() {
-    [[ -x $LOAD ]] || { say "no load generator at $LOAD: set CAIRN_LOAD_BIN"; exit 1; }
-    [[ -x $CAIRN_BIN ]] || { say "no server at $CAIRN_BIN: set CAIRN_BIN"; exit 1; }
-    if [[ -d $WORK_DIR && -n $(ls -A "$WORK_DIR") ]]; then
-        say "$WORK_DIR is not empty: set WORK_DIR to a folder of its own"
-        exit 1
-    fi
-    mkdir -p "$WORK_DIR" "$RESULTS"
-    : >"$RESULTS/notes.md"
-    [[ $(stat -f -c %T "$WORK_DIR") != tmpfs ]] || { say "$WORK_DIR is in memory: durable writes cost nothing there"; exit 1; }
-    ulimit -n "$(ulimit -H -n)"
+    empty_work_dir
     trap stop_all EXIT
     start_all
     reads get-4KiB-32-connections 4KiB 10000 32

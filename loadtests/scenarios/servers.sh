@@ -1,8 +1,40 @@
-# Starts, stops and resumes the servers of compare.sh, which sources this file. Each start function sets PID[name] and
+# Starts, stops and resumes the servers of the scenarios that source this file. Each start function sets PID[name] and
 # ENDPOINT[name] and returns when the server responds. Signals are sent only to processes started here, by their id.
 # shellcheck shell=bash disable=SC2154
 
 declare -A PID ENDPOINT
+MANAGEMENT_TOKEN=benchmark-system-token-of-no-secrecy-01234567
+SCRAPE_TOKEN=benchmark-scrape-token-of-no-secrecy-01234567
+
+say() { printf '%s\n' "$*" >&2; }
+note() { say "note: $*"; printf -- '- %s\n' "$*" >>"$RESULTS/notes.md"; }
+
+# empty_work_dir: creates WORK_DIR and RESULTS; refuses a folder that is in use or in memory, where durable writes cost nothing.
+empty_work_dir() {
+    local binary
+    for binary in "$CAIRN_BIN" "$LOAD"; do
+        [[ -x $binary ]] || { say "no program at $binary: set CAIRN_BIN and CAIRN_LOAD_BIN"; exit 1; }
+    done
+    if [[ -d $WORK_DIR && -n $(ls -A "$WORK_DIR") ]]; then
+        say "$WORK_DIR is not empty: set WORK_DIR to a folder of its own"
+        exit 1
+    fi
+    mkdir -p "$WORK_DIR" "$RESULTS"
+    : >"$RESULTS/notes.md"
+    [[ $(stat -f -c %T "$WORK_DIR") != tmpfs ]] || { say "$WORK_DIR is in memory: durable writes cost nothing there"; exit 1; }
+    ulimit -n "$(ulimit -H -n)"
+}
+
+# describe: prints the machine, its load, and the versions of the programs, which a reader needs to judge the figures.
+describe() {
+    printf 'Measured %s on %s, kernel %s, %s CPUs (%s), %s MiB of memory, %s of %s. Load average %s.\n' "$(date -u +%F)" \
+        "$(uname -m)" "$(uname -r)" "$(nproc)" "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" \
+        "$(awk '/^MemTotal/ { print int($2 / 1024) }' /proc/meminfo)" \
+        "$(df --output=fstype "$WORK_DIR" | tail -1)" "$(df -h --output=size "$WORK_DIR" | tail -1 | tr -d ' ')" \
+        "$(cut -d' ' -f1-3 /proc/loadavg)"
+    printf '%s. %s rounds in turn, %s measured after %s of warm-up; client and servers on the same CPUs.\n\n' \
+        "$("$CAIRN_BIN" --version)" "$ROUNDS" "$DURATION" "$WARM_UP"
+}
 
 # until_ready NAME COMMAND...: waits until the command succeeds, for 30 seconds at most.
 until_ready() {
@@ -27,19 +59,38 @@ ready() (
     [[ $line == "HTTP/1.1 200"* ]]
 )
 
-start_cairn() {
-    local api=$((BASE_PORT + 1))
-    mkdir -p "$WORK_DIR/cairn"
-    SERVICE_DATA_DIR="$WORK_DIR/cairn" \
-        SERVICE_S3_BIND="127.0.0.1:$BASE_PORT" SERVICE_API_BIND="127.0.0.1:$api" \
-        SERVICE_CONSOLE_BIND="127.0.0.1:$((BASE_PORT + 2))" \
+# start_cairn_as NAME PORT [NAME=VALUE...]: starts Cairn on the ports PORT to PORT + 2 with the data of that name and settings.
+start_cairn_as() {
+    local name=$1 port=$2
+    shift 2
+    mkdir -p "$WORK_DIR/$name"
+    env SERVICE_DATA_DIR="$WORK_DIR/$name" \
+        SERVICE_S3_BIND="127.0.0.1:$port" SERVICE_API_BIND="127.0.0.1:$((port + 1))" \
+        SERVICE_CONSOLE_BIND="127.0.0.1:$((port + 2))" \
         SERVICE_CREDENTIAL_MASTER_KEY=benchmark-master-key-of-no-secrecy-0123456789 \
-        SERVICE_MANAGEMENT_SYSTEM_TOKEN=benchmark-system-token-of-no-secrecy-01234567 \
-        SERVICE_ROOT_ACCESS_KEY=$AWS_ACCESS_KEY_ID SERVICE_ROOT_SECRET_KEY=$AWS_SECRET_ACCESS_KEY \
-        "$CAIRN_BIN" serve >>"$WORK_DIR/cairn.log" 2>&1 &
-    PID[cairn]=$!
-    ENDPOINT[cairn]=http://127.0.0.1:$BASE_PORT
-    until_ready cairn ready "$api"
+        SERVICE_MANAGEMENT_SYSTEM_TOKEN="$MANAGEMENT_TOKEN" SERVICE_METRICS_SCRAPE_TOKEN="$SCRAPE_TOKEN" \
+        SERVICE_ROOT_ACCESS_KEY="$AWS_ACCESS_KEY_ID" SERVICE_ROOT_SECRET_KEY="$AWS_SECRET_ACCESS_KEY" \
+        "$@" "$CAIRN_BIN" serve >>"$WORK_DIR/$name.log" 2>&1 &
+    PID[$name]=$!
+    ENDPOINT[$name]=http://127.0.0.1:$port
+    until_ready "$name" ready "$((port + 1))"
+}
+
+start_cairn() { start_cairn_as cairn "$BASE_PORT"; }
+
+# manage NAME COMMAND...: runs a command of the management plane of a Cairn that was started here.
+manage() {
+    local endpoint=${ENDPOINT[$1]}
+    shift
+    SERVICE_MANAGEMENT_TOKEN=$MANAGEMENT_TOKEN SERVICE_MANAGEMENT_ENDPOINT=${endpoint%:*}:$((${endpoint##*:} + 1)) \
+        "$CAIRN_BIN" "$@"
+}
+
+# metric NAME METRIC: prints the sum of a metric's series as a whole number, 0 if there is none.
+metric() {
+    local endpoint=${ENDPOINT[$1]}
+    curl -sSf -H "Authorization: Bearer $SCRAPE_TOKEN" "${endpoint%:*}:$((${endpoint##*:} + 1))/metrics" |
+        awk -v name="$2" '{ split($1, parts, "{") } parts[1] == name { sum += $2 } END { printf "%.0f\n", sum }'
 }
 
 start_s3s-fs() {
