@@ -51,6 +51,7 @@ impl Bench {
             reclaim_after: None,
             encryption_at_rest: false,
             etags: cairn_engine::EtagKind::Md5,
+            commit: cairn_engine::CommitMode::default(),
             events: true,
             clock,
         };

@@ -29,6 +29,7 @@ fn main() -> ExitCode {
         reclaim_after: None,
         encryption_at_rest: false,
         etags: cairn_engine::EtagKind::Md5,
+        commit: cairn_engine::CommitMode::default(),
         events: true,
         clock: Arc::new(SystemClock),
     };

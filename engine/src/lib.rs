@@ -84,7 +84,7 @@ pub use store::preflight::{
 };
 pub use store::scrub_status::ScrubStatus;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};
-pub use store::{EtagKind, Store, StoreOptions, StoreUsage};
+pub use store::{CommitMode, EtagKind, Store, StoreOptions, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
 pub use types::event::{

@@ -195,6 +195,16 @@ pub(crate) const QUEUE_COMMANDS_MAX: usize = 65_536;
 /// Most slices of a store. More slices mean smaller groups per commit.
 pub const SLICES_MAX: u16 = 64;
 
+/// Length up to which the commit log of a slice grows under load, in bytes.
+pub(crate) const LOG_BYTES_MAX: u64 = scaled(64 << 20, 128 << 10);
+/// Length up to which it may grow on any disk: a few of the largest batches.
+pub(crate) const LOG_BYTES_LEAST: u64 = scaled(2 << 20, 128 << 10);
+/// The log of a slice may take this fraction of the disk. A disk of 8 GiB has room for the full length.
+pub(crate) const LOG_DISK_SHARE: u64 = 128;
+/// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more pages
+/// that cannot be reused yet, and a longer start after a crash.
+pub(crate) const CHECKPOINT_BYTES: u64 = scaled(16 << 20, 32 << 10);
+
 /// Address space of a slice's metadata map.
 pub(crate) const SLICE_MAP_BYTES: usize = 1 << 39;
 /// Address space of the control environment's map.

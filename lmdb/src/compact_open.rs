@@ -20,13 +20,14 @@
 use crate::changed_keys::{ChangedKey, Recording};
 use crate::compact::{Compaction, length, table_names};
 use crate::current::Handle;
-use crate::environment::{COMPACTION_FOLDER, Environment, remove_folder};
+use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation, check_not_truncated};
 use crate::limits::{
     CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS, LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
     SHRINK_PAUSE, SHRINK_STEP_BYTES,
 };
+use crate::log::commit_log::CommitLog;
 use crate::record;
 use crate::table::Table;
 use crate::totals::Totals;
@@ -34,7 +35,7 @@ use crate::txn::{Place, ReadTxn, WriteTxn};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -115,6 +116,11 @@ impl Environment {
     /// device still fails.
     pub fn renew(&self, options: &OpenCompactOptions<'_>) -> Result<OpenCompaction, Error> {
         let tables = self.try_lock_tables().ok_or(Error::CompactionRunning)?;
+        if let Some(log) = self.log() {
+            let (earlier, rebuilt) = self.rebuild(log, &tables, options)?;
+            retire(earlier)?;
+            return Ok(rebuilt);
+        }
         let folder = self.make_folder()?;
         let reopened = self.open_again(&folder, &tables);
         // The data file has its own name too.
@@ -140,15 +146,6 @@ impl Environment {
         }
         reopened.continue_numbers_from(earlier.last_number());
         Ok(self.current.replace(Arc::new(reopened)))
-    }
-
-    /// Creates a folder for a copy.
-    fn make_folder(&self) -> Result<PathBuf, Error> {
-        let number = self.compactions.fetch_add(1, Ordering::Relaxed) + 1;
-        let folder = self.folder.join(format!("{COMPACTION_FOLDER}-{number}"));
-        remove_folder(&folder)?;
-        std::fs::create_dir(&folder).map_err(Error::Io)?;
-        Ok(folder)
     }
 
     /// A table of a later version of the program would be missing in the copy.
@@ -358,7 +355,12 @@ impl Copying<'_> {
                 return Err(differs());
             }
             self.copy.continue_numbers_from(read.id());
+            let next = read.handle.0.committed().map(|committed| committed.next);
             drop(read);
+            let mut saved = environment.log().map(CommitLog::lock_saved);
+            let log = environment.log().zip(saved.as_mut()).zip(next);
+            let checkpoint =
+                log.map(|((log, saved), next)| log.prepare_copy(saved, &self.copy, next)).transpose()?;
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;
             std::fs::rename(folder.join(DATA_FILE), environment.folder.join(DATA_FILE)).map_err(Error::Io)?;
@@ -369,6 +371,9 @@ impl Copying<'_> {
             }
             let earlier = environment.current.replace(Arc::clone(&self.copy));
             copy_is_held.abort();
+            if let Some(((log, saved), checkpoint)) = environment.log().zip(saved.as_mut()).zip(checkpoint) {
+                log.continue_with(saved, &self.copy, &checkpoint);
+            }
             drop(writers_wait);
             let pause = began.elapsed();
             flushed.map_err(Error::Io)?;

@@ -28,9 +28,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Current {
-    pub(crate) fn new(generation: Generation) -> Self {
+    pub(crate) fn new(generation: Arc<Generation>) -> Self {
         let slots = (0..TIMED_THREADS).map(|_| Slot::default()).collect();
-        Self { generation: Mutex::new(Arc::new(generation)), slots }
+        Self { generation: Mutex::new(generation), slots }
     }
 
     /// Returns the current generation.

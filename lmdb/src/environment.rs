@@ -4,23 +4,35 @@ use crate::changed_keys::ChangedKeys;
 use crate::current::Current;
 use crate::error::Error;
 pub use crate::generation::EnvironmentOptions;
-use crate::generation::{DATA_FILE, Generation, META_BYTES, check_not_truncated};
+use crate::generation::{Committed, DATA_FILE, Generation, check_not_truncated};
+use crate::limits::LOG_BYTES_FIRST;
+use crate::log::checkpoint_slot::Checkpoint;
+use crate::log::checkpointer::Checkpointer;
+use crate::log::commit_log::{CommitLog, LogOptions, Saved};
+use crate::log::log_file::{LogFile, remove_log};
+use crate::log::pin::Pin;
+use crate::log::position::{LogId, Position};
+use crate::log::recovery;
+use crate::meta_page::META_BYTES;
 use crate::readers::Readers;
 use crate::table::{TOTALS_TABLE, Table};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Folder of an unfinished compact copy, in the environment's folder. A compaction of an open environment adds a number.
 pub(crate) const COMPACTION_FOLDER: &str = "compact";
 
-/// An open environment. Commits are durable: LMDB runs in its default mode with both flushes.
+/// An open environment. Commits are durable: by LMDB's own flushes, or by a commit log.
 #[derive(Debug)]
 pub struct Environment {
     pub(crate) folder: PathBuf,
     pub(crate) options: EnvironmentOptions,
-    pub(crate) current: Current,
+    /// Makes checkpoints of the log. Dropped before what it uses.
+    checkpointer: Option<Checkpointer>,
+    log: Option<Arc<CommitLog>>,
+    pub(crate) current: Arc<Current>,
     /// Names of the opened tables, by their numbers. Locked for the whole of a compaction: it copies these tables.
     tables: Mutex<Vec<String>>,
     /// Held while the data file is extended, checked or replaced. Taken before the writer lock.
@@ -35,20 +47,98 @@ pub struct Environment {
     pub(crate) compactions: AtomicU64,
 }
 
+/// What an opening has recovered with a log.
+struct Recovered {
+    /// The checkpoint from which the records were applied.
+    checkpoint: Checkpoint,
+    /// The snapshot that contains all of them.
+    pin: Pin,
+    file: LogFile,
+}
+
 impl Environment {
-    /// Opens the environment in the folder `path`, which must exist.
+    /// Opens the environment in the folder `path`, which must exist. LMDB flushes each commit. What a commit log holds is
+    /// applied first, and the log is removed.
     ///
     /// # Errors
-    /// [`Error::Truncated`] when the data file ends before its last used page; otherwise those of LMDB.
+    /// [`Error::Truncated`] when the data file ends before its last used page; [`Error::DamagedLog`]; otherwise those of LMDB.
     pub fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
-        check_not_truncated(path)?;
+        let (generation, recovered) = Self::open_generation(path, options)?;
+        if let Some(Recovered { checkpoint, pin, .. }) = recovered {
+            generation.data.sync_all().map_err(Error::Io)?;
+            let Committed { meta, next } = pin.snapshot;
+            let number = checkpoint.number + 1;
+            Checkpoint { number, next, meta, ..checkpoint }.remove(&generation.data).map_err(Error::Io)?;
+            drop(pin);
+            generation.flush_commits()?;
+        }
+        remove_log(path).map_err(Error::Io)?;
+        Self::with(path, options, generation)
+    }
+
+    /// Opens the environment in the folder `path`, which must exist. A commit log makes commits durable.
+    ///
+    /// # Errors
+    /// As [`Environment::open`], and [`Error::Io`] if the log cannot be created.
+    pub fn open_with_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
+        let mut environment = Self::open_log(path, options, log)?;
+        let log = environment.log.as_ref().expect("it was opened with a log");
+        environment.checkpointer = Some(Checkpointer::start(log, &environment.current)?);
+        Ok(environment)
+    }
+
+    /// As [`Environment::open_with_log`], without the thread that makes checkpoints.
+    pub(crate) fn open_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
+        let (generation, recovered) = Self::open_generation(path, options)?;
+        let (file, id, saved) = match recovered {
+            Some(Recovered { checkpoint, pin, file }) => {
+                let saved = Saved { number: checkpoint.number, next: pin.snapshot.next, pin: Some(pin) };
+                (file, checkpoint.log, saved)
+            }
+            None => {
+                let file = LogFile::create(path, LOG_BYTES_FIRST.min(log.bytes_max)).map_err(Error::Io)?;
+                generation.leave_flushes_to_log(Position::FIRST)?;
+                let pin = Pin::newest(&generation)?;
+                let saved = Saved { number: 0, next: Position::FIRST, pin: Some(pin) };
+                (file, LogId::random().map_err(Error::Io)?, saved)
+            }
+        };
+        let log = Arc::new(CommitLog::new(path, log, file, id, saved)?);
+        log.save_opened(&generation)?;
+        let mut environment = Self::with(path, options, generation)?;
+        environment.log = Some(log);
+        Ok(environment)
+    }
+
+    /// Opens the data file of a folder. If it has a checkpoint, applies what its log holds.
+    fn open_generation(
+        path: &Path,
+        options: EnvironmentOptions,
+    ) -> Result<(Arc<Generation>, Option<Recovered>), Error> {
         remove_unfinished_compactions(path)?;
-        let generation = Generation::open(path, options)?;
+        let checkpoint = recovery::restore(path)?;
+        check_not_truncated(path)?;
+        let generation = Arc::new(Generation::open(path, options)?);
+        let Some(checkpoint) = checkpoint else { return Ok((generation, None)) };
+        let mut file = LogFile::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => Error::DamagedLog("its file is missing".to_owned()),
+            _ => Error::Io(error),
+        })?;
+        generation.leave_flushes_to_log(checkpoint.next)?;
+        let kept = Pin::newest(&generation)?;
+        let replayed = recovery::replay(&generation, &mut file, checkpoint.log, checkpoint.next, None)?;
+        let pin = if replayed.records == 0 { kept } else { Pin::newest(&generation)? };
+        Ok((generation, Some(Recovered { checkpoint, pin, file })))
+    }
+
+    fn with(path: &Path, options: EnvironmentOptions, generation: Arc<Generation>) -> Result<Self, Error> {
         let stale_readers = AtomicU64::new(generation.env.clear_stale_readers()? as u64);
         Ok(Self {
             folder: path.to_owned(),
             options,
-            current: Current::new(generation),
+            checkpointer: None,
+            log: None,
+            current: Arc::new(Current::new(generation)),
             tables: Mutex::new(vec![TOTALS_TABLE.to_owned()]),
             file: Mutex::new(()),
             readers: Readers::new(),
@@ -61,8 +151,37 @@ impl Environment {
 
     /// Closes the environment, so that it can be opened again or its file be replaced. Without this, it is closed some
     /// time after its last owner has dropped it.
-    pub fn close(self) {
-        drop(Generation::close(self.current.into_generation()));
+    ///
+    /// With a log, a last checkpoint is made, so that the next opening has nothing to apply.
+    pub fn close(mut self) {
+        // The next opening applies what a failed checkpoint does not contain.
+        let _ = self.checkpoint();
+        drop(self.checkpointer.take());
+        if let Some(log) = self.log.take() {
+            log.lock_saved().pin = None;
+        }
+        if let Some(current) = Arc::into_inner(self.current) {
+            drop(Generation::close(current.into_generation()));
+        }
+    }
+
+    /// Returns the log that makes commits durable, if there is one.
+    pub(crate) fn log(&self) -> Option<&CommitLog> {
+        self.log.as_deref()
+    }
+
+    /// Makes a checkpoint of the log. Does nothing without one. Blocks while the data file is flushed.
+    ///
+    /// # Errors
+    /// [`Error::Io`]: nothing more can be written.
+    pub fn checkpoint(&self) -> Result<(), Error> {
+        self.log().map_or(Ok(()), |log| log.checkpoint(&self.current))
+    }
+
+    /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed.
+    #[must_use]
+    pub fn log_failure(&self) -> Option<String> {
+        self.log().and_then(CommitLog::failure)
     }
 
     /// Returns the age of this process's oldest open read transaction. Pages freed since it began cannot be reused.
@@ -140,7 +259,12 @@ impl Environment {
     /// [`Error::Full`] or [`Error::Io`]. The file may have grown and remains valid.
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.lock_file();
-        self.current.get().extend(bytes)
+        let extended = self.current.get().extend(bytes);
+        if let (Err(error @ Error::Io(_)), Some(log)) = (&extended, self.log()) {
+            // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
+            log.fail_with(error);
+        }
+        extended
     }
 
     /// Opens the table `name`, or creates it when it is missing. Waits for the end of a compaction.
@@ -170,6 +294,15 @@ impl Environment {
             Err(std::sync::TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(std::sync::TryLockError::WouldBlock) => None,
         }
+    }
+
+    /// Creates a folder for a copy.
+    pub(crate) fn make_folder(&self) -> Result<PathBuf, Error> {
+        let number = self.compactions.fetch_add(1, Ordering::Relaxed) + 1;
+        let folder = self.folder.join(format!("{COMPACTION_FOLDER}-{number}"));
+        remove_folder(&folder)?;
+        std::fs::create_dir(&folder).map_err(Error::Io)?;
+        Ok(folder)
     }
 
     pub(crate) fn lock_file(&self) -> MutexGuard<'_, ()> {

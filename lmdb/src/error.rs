@@ -19,6 +19,8 @@ pub enum Error {
         /// Length of the file in bytes.
         found: u64,
     },
+    /// The commit log is missing, or a record before its end is damaged. Acknowledged changes would be lost.
+    DamagedLog(String),
     /// A compact copy would not fit on the file system; nothing was written.
     NoSpaceForCopy {
         /// Bytes that the copy needs.
@@ -49,6 +51,7 @@ impl fmt::Display for Error {
             Self::Truncated { expected, found } => {
                 write!(f, "the data file was truncated: it has {found} bytes but uses {expected}")
             }
+            Self::DamagedLog(what) => write!(f, "the commit log: {what}"),
             Self::NoSpaceForCopy { needed, available } => {
                 write!(
                     f,

@@ -4,16 +4,18 @@
 //! generation in which they began.
 
 use crate::error::Error;
-use crate::limits::{MAP_BYTES_MIN, READERS_MAX};
+use crate::limits::{MAP_BYTES_MIN, READ_ATTEMPTS_MAX, READERS_MAX};
+use crate::log::position::Position;
+use crate::meta_page::{META_BYTES, MetaFields};
 use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
-use heed::{Env, EnvOpenOptions, WithTls};
+use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
 use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Name of the data file in the folder of an environment.
 pub(crate) const DATA_FILE: &str = "data.mdb";
@@ -52,20 +54,32 @@ impl Drop for OpenEnv {
     }
 }
 
-/// An open data file. Commits are durable: LMDB runs in its default mode with both flushes.
+/// What the last committed transaction left, for the next checkpoint.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Committed {
+    pub(crate) meta: MetaFields,
+    /// The place in the log of the first record that is not part of it.
+    pub(crate) next: Position,
+}
+
+/// An open data file.
 #[derive(Debug)]
 pub(crate) struct Generation {
     pub(crate) env: OpenEnv,
-    /// The opened tables, by the number in [`Table`].
-    databases: Box<[OnceLock<Database>]>,
+    /// The opened tables with their names, by the number in [`Table`].
+    databases: Box<[OnceLock<(Database, String)>]>,
     pub(crate) data: File,
     pub(crate) page_bytes: u64,
     /// Length of the data file up to which it is known to be written.
     length: AtomicU64,
     /// Added to LMDB's numbers of transactions (wrapping), so that they continue in the next generation.
     number_offset: AtomicU64,
+    /// LMDB's number of the last transaction whose commit has begun.
+    last_begun: AtomicUsize,
     /// LMDB's number of the last transaction that is known to be committed.
     last_committed: AtomicUsize,
+    /// Set while a log makes commits durable.
+    committed: Mutex<Option<Committed>>,
 }
 
 impl Generation {
@@ -95,11 +109,23 @@ impl Generation {
         };
         let data = File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;
         let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
-        let page_bytes = page_bytes(&data)?;
+        let page_bytes = MetaFields::page_bytes_of(&data).map_err(Error::Io)?;
         let databases = (0..=options.tables_max).map(|_| OnceLock::new()).collect();
         let number_offset = AtomicU64::new(0);
         let last_committed = AtomicUsize::new(env.info().last_txn_id);
-        let opened = Self { env, databases, data, page_bytes, length, number_offset, last_committed };
+        let last_begun = AtomicUsize::new(env.info().last_txn_id);
+        let committed = Mutex::new(None);
+        let opened = Self {
+            env,
+            databases,
+            data,
+            page_bytes,
+            length,
+            number_offset,
+            last_begun,
+            last_committed,
+            committed,
+        };
         opened.open_table(Table::TOTALS, TOTALS_TABLE)?;
         Ok(opened)
     }
@@ -110,9 +136,8 @@ impl Generation {
         let place = place.ok_or_else(|| Error::Lmdb(format!("no room for the table {name}")))?;
         let mut txn = self.env.write_txn()?;
         let database = self.env.create_database(&mut txn, Some(name))?;
-        txn.commit()?;
-        self.note_commit(self.env.info().last_txn_id);
-        let _ = place.set(database);
+        self.commit(txn, None)?;
+        let _ = place.set((database, name.to_owned()));
         Ok(())
     }
 
@@ -122,9 +147,67 @@ impl Generation {
         numbers.zip(names).try_for_each(|(table, name)| self.open_table(table, name))
     }
 
-    /// Notes that a transaction is committed. Only the thread that committed it calls this, before the next one begins.
-    pub(crate) fn note_commit(&self, id: usize) {
-        self.last_committed.store(id, Ordering::Release);
+    /// Commits a transaction. With a log, `next` is the place after its record. Without a record the place stays.
+    pub(crate) fn commit(&self, txn: RwTxn<'_>, next: Option<Position>) -> Result<(), Error> {
+        let id = txn.id();
+        // Before the meta page of a transaction is written: see `begin_read`.
+        self.last_begun.store(id, Ordering::SeqCst);
+        txn.commit()?;
+        // A transaction without a change leaves its number to the next.
+        let last = self.env.info().last_txn_id;
+        self.last_begun.store(last, Ordering::SeqCst);
+        self.last_committed.store(last, Ordering::Release);
+        let mut committed = self.lock_committed();
+        if let Some(committed) = &mut *committed {
+            *committed = Committed { meta: self.read_meta(last)?, next: next.unwrap_or(committed.next) };
+        }
+        Ok(())
+    }
+
+    /// Returns whether the roots of the snapshot `id` cannot have been overwritten: the same meta page is written again by the
+    /// transaction after the next.
+    pub(crate) fn keeps_roots_of(&self, id: usize) -> bool {
+        self.last_begun.load(Ordering::SeqCst) <= id + 1
+    }
+
+    fn read_meta(&self, id: usize) -> Result<MetaFields, Error> {
+        let meta = MetaFields::read(&self.data, id as u64 & 1, self.page_bytes).map_err(Error::Io)?;
+        assert_eq!(
+            meta.transaction(),
+            id,
+            "only one thread commits, and the meta page is that of its transaction"
+        );
+        Ok(meta)
+    }
+
+    fn lock_committed(&self) -> MutexGuard<'_, Option<Committed>> {
+        self.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns what the last committed transaction left. `None` without a log.
+    pub(crate) fn committed(&self) -> Option<Committed> {
+        *self.lock_committed()
+    }
+
+    /// Leaves it to a log to make commits durable. `next` is the place of the next record. No transaction may be open for writing.
+    pub(crate) fn leave_flushes_to_log(&self, next: Position) -> Result<(), Error> {
+        *self.lock_committed() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
+        self.set_no_sync(FlagSetMode::Enable)
+    }
+
+    /// Lets LMDB flush each commit. The caller has flushed the earlier ones.
+    pub(crate) fn flush_commits(&self) -> Result<(), Error> {
+        *self.lock_committed() = None;
+        self.set_no_sync(FlagSetMode::Disable)
+    }
+
+    fn set_no_sync(&self, mode: FlagSetMode) -> Result<(), Error> {
+        #[expect(unsafe_code, reason = "heed's function is unsafe, because unflushed commits can be lost")]
+        // SAFETY: the log makes each commit durable before LMDB is told to commit it, and a snapshot that was flushed is kept.
+        unsafe {
+            self.env.set_flags(EnvFlags::NO_SYNC, mode)?;
+        }
+        Ok(())
     }
 
     /// Returns LMDB's number of the last transaction that is known to be committed.
@@ -134,6 +217,15 @@ impl Generation {
 
     /// Returns an opened table.
     pub(crate) fn database(&self, table: Table) -> &Database {
+        &self.opened(table).0
+    }
+
+    /// Returns the name of an opened table.
+    pub(crate) fn name_of(&self, table: Table) -> String {
+        self.opened(table).1.clone()
+    }
+
+    fn opened(&self, table: Table) -> &(Database, String) {
         let opened = self.databases.get(table.index()).and_then(OnceLock::get);
         opened.expect("every table of an environment is opened in each of its generations")
     }
@@ -206,54 +298,35 @@ impl Generation {
     }
 }
 
-/// Offsets in a meta page. Its header of 16 bytes is followed by (mdb.c, `MDB_meta`): magic 4, version 4, address 8,
-/// map size 8, two tables of 48 bytes, the first of which begins with the page size, last page 8, transaction 8.
-const PAGE_SIZE_AT: usize = 16 + 4 + 4 + 8 + 8;
-const LAST_PAGE_AT: usize = PAGE_SIZE_AT + 2 * 48;
-pub(crate) const META_BYTES: usize = LAST_PAGE_AT + 16;
+/// Begins to read a snapshot that is durable.
+///
+/// LMDB takes the number of the last transaction, then copies the roots from the one of two meta pages that this number
+/// selects. If the thread is interrupted in between, and two more transactions are committed, then that page has other roots:
+/// those of a later transaction, which may not have been flushed yet. So the roots are only used if no commit that overwrites the
+/// page has begun.
+pub(crate) fn begin_read(generation: &Generation) -> Result<RoTxn<'_, WithTls>, Error> {
+    reading_threads::note_reading();
+    for _ in 0..READ_ATTEMPTS_MAX {
+        let txn = generation.env.read_txn()?;
+        if generation.keeps_roots_of(txn.id()) {
+            return Ok(txn);
+        }
+    }
+    Err(Error::Lmdb(format!("no read could begin between two transactions in {READ_ATTEMPTS_MAX} attempts")))
+}
 
 /// Checks that the data file contains all used pages. The newer meta page names the last one. Accessing a page after
 /// the end of the file would kill the process with SIGBUS.
 pub(crate) fn check_not_truncated(path: &Path) -> Result<(), Error> {
-    use std::io::Read as _;
-    const MAGIC: u32 = 0xBEEF_C0DE;
-    let Ok(mut file) = File::open(path.join(DATA_FILE)) else { return Ok(()) };
+    let Ok(file) = File::open(path.join(DATA_FILE)) else { return Ok(()) };
     let found = file.metadata().map_err(Error::Io)?.len();
     if found == 0 {
         return Ok(());
     }
-    let mut first = [0u8; META_BYTES];
-    file.read_exact(&mut first).map_err(|_| Error::Truncated { expected: META_BYTES as u64, found })?;
-    let page_bytes = page_bytes_in(&first);
-    let mut second = [0u8; META_BYTES];
-    file.read_exact_at(&mut second, page_bytes)
-        .map_err(|_| Error::Truncated { expected: 2 * page_bytes, found })?;
-    let last_page = [&first, &second]
-        .into_iter()
-        .filter(|meta| field::<4>(&meta[..], 16).map(u32::from_le_bytes) == Some(MAGIC))
-        .map(|meta| {
-            let number = |at| field::<8>(&meta[..], at).map_or(0, u64::from_le_bytes);
-            (number(LAST_PAGE_AT + 8), number(LAST_PAGE_AT))
-        })
-        .max()
-        .map_or(0, |(_, last_page)| last_page);
-    let expected = last_page.saturating_add(1).saturating_mul(page_bytes);
+    let newest =
+        MetaFields::newest(&file).map_err(|_| Error::Truncated { expected: META_BYTES as u64, found })?;
+    let expected = newest.map_or(META_BYTES as u64, |meta| meta.file_bytes());
     if expected > found { Err(Error::Truncated { expected, found }) } else { Ok(()) }
-}
-
-/// Returns the page size of a data file: the host's page size when the file was created.
-fn page_bytes(file: &File) -> Result<u64, Error> {
-    let mut first = [0u8; META_BYTES];
-    file.read_exact_at(&mut first, 0).map_err(Error::Io)?;
-    Ok(page_bytes_in(&first))
-}
-
-fn page_bytes_in(meta: &[u8]) -> u64 {
-    u64::from(field::<4>(meta, PAGE_SIZE_AT).map_or(0, u32::from_le_bytes)).max(512)
-}
-
-fn field<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..)?.first_chunk::<N>().copied()
 }
 
 #[cfg(test)]

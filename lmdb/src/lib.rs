@@ -21,6 +21,7 @@
 // The layers, from bottom to top: a module imports only from those above it in this list.
 mod error;
 mod limits;
+mod meta_page;
 mod readers;
 mod reading_threads;
 mod record;
@@ -33,6 +34,8 @@ mod iterators;
 
 mod current;
 
+mod log;
+
 mod environment;
 
 mod txn;
@@ -42,6 +45,8 @@ mod store_identity;
 
 mod compact_open;
 
+mod rebuild;
+
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
 
@@ -50,6 +55,7 @@ pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
+pub use log::commit_log::LogOptions;
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;

@@ -55,3 +55,28 @@ pub(crate) const THREAD_END_WAIT: Duration = Duration::from_secs(1);
 
 /// Time between two looks at them.
 pub(crate) const THREAD_END_POLL: Duration = Duration::from_micros(50);
+
+/// Bytes of a block of the commit log: the unit of direct I/O on every device.
+pub(crate) const LOG_BLOCK_BYTES: usize = 4096;
+
+/// Length of a new log in bytes (1 MiB), so that a store that is little used stays small.
+pub(crate) const LOG_BYTES_FIRST: u64 = 1 << 20;
+
+/// Bytes that one write appends to the log (1 MiB). Records wait for no more.
+pub(crate) const LOG_EXTEND_PIECE_BYTES: u64 = 1 << 20;
+
+/// Bytes that are read at a time to look for later records (1 MiB).
+pub(crate) const LOG_SCAN_PIECE_BYTES: usize = 1 << 20;
+
+/// Bytes of records that one transaction applies when the log is replayed (4 MiB). LMDB keeps the changed pages in memory.
+pub(crate) const REPLAY_BYTES_MAX: usize = 4 << 20;
+
+/// Bytes of the buffer that one record leaves to the next (1 MiB). A larger one is freed.
+pub(crate) const LOG_BUFFER_KEPT_BYTES: usize = 1 << 20;
+
+/// How often dirty pages are handed to the device while there are changes. Small portions keep its queue short, so that the log's
+/// flushes do not wait.
+pub(crate) const WRITE_BACK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// How old the oldest change in the log becomes (5 s), unless a checkpoint takes longer. It bounds what a start replays.
+pub(crate) const CHECKPOINT_AGE_MAX: Duration = Duration::from_secs(5);

@@ -4,11 +4,12 @@ use crate::changed_keys::{ChangedKey, ChangedKeys};
 use crate::current::Handle;
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::generation::Generation;
+use crate::generation::{Generation, begin_read};
 use crate::iterators::{Entries, Keys, ReverseScan, Scan};
-use crate::limits::READ_ATTEMPTS_MAX;
+use crate::log::commit_log::CommitLog;
+use crate::log::faults::Moment;
+use crate::log::log_record::LoggedChanges;
 use crate::readers::{OpenRead, Readers};
-use crate::reading_threads;
 use crate::record::{self, Record};
 use crate::table::{Database, Table};
 use crate::totals::{TOTALS_KEY, Totals};
@@ -35,23 +36,6 @@ fn borrow_for_transaction<'e>(generation: &Arc<Generation>) -> &'e Generation {
     unsafe {
         &*Arc::as_ptr(generation)
     }
-}
-
-/// Begins to read a snapshot that is durable.
-///
-/// LMDB takes the number of the last transaction, then copies the roots from the one of two meta pages that this number
-/// selects. If the thread is interrupted in between, and two more transactions are committed, then that page has other roots:
-/// those of a later transaction, which may not have been flushed yet. So the roots are only used if the page cannot have been
-/// written again.
-fn begin_read(generation: &Generation) -> Result<RoTxn<'_, WithTls>, Error> {
-    reading_threads::note_reading();
-    for _ in 0..READ_ATTEMPTS_MAX {
-        let txn = generation.env.read_txn()?;
-        if generation.env.info().last_txn_id <= txn.id() + 1 {
-            return Ok(txn);
-        }
-    }
-    Err(Error::Lmdb(format!("no read could begin between two transactions in {READ_ATTEMPTS_MAX} attempts")))
 }
 
 fn get<'t>(txn: &'t RoTxn<'_>, table: &Database, key: &[u8]) -> Result<Option<Record<'t>>, Error> {
@@ -238,6 +222,7 @@ impl Environment {
             // A compaction may have replaced the generation while this thread waited for the writer lock.
             if self.current.is(&txn.generation) {
                 txn.changes = Some((&self.changed_keys, self.changed_keys.is_recording().then(Vec::new)));
+                txn.log = self.log().map(|log| (log, log.begin()));
                 return Ok(txn);
             }
         }
@@ -254,6 +239,8 @@ pub struct WriteTxn<'e> {
     changed: bool,
     /// Where changed keys are recorded, and those of this transaction, if someone wants them.
     changes: Option<(&'e ChangedKeys, Option<Vec<ChangedKey>>)>,
+    /// The log that makes the transaction durable, and the changes so far.
+    log: Option<(&'e CommitLog, LoggedChanges)>,
 }
 
 /// Where a value is written.
@@ -278,16 +265,23 @@ impl WriteTxn<'_> {
     pub(crate) fn on(generation: Arc<Generation>) -> Result<Self, Error> {
         let txn = borrow_for_transaction(&generation).env.write_txn()?;
         let totals = read_totals(&txn, generation.database(Table::TOTALS))?;
-        Ok(Self { txn, generation, totals, scratch: Vec::new(), changed: false, changes: None })
+        Ok(Self { txn, generation, totals, scratch: Vec::new(), changed: false, changes: None, log: None })
     }
 
     fn database(&self, table: Table) -> &Database {
         self.generation.database(table)
     }
 
-    /// Notes that a key is changed.
-    fn note_change(&mut self, table: Table, key: &[u8]) {
+    /// Notes that a key is changed. `value` is its stored value, or `None` if it was removed.
+    fn note_change(&mut self, table: Table, key: &[u8], value: Option<&[u8]>) {
         self.changed = true;
+        if let Some((_, logged)) = &mut self.log {
+            let name = || self.generation.name_of(table);
+            match value {
+                Some(value) => logged.put(table, key, value, name),
+                None => logged.remove(table, key, name),
+            }
+        }
         if let Some((_, Some(keys))) = &mut self.changes {
             keys.push((table, key.into()));
         }
@@ -300,7 +294,7 @@ impl WriteTxn<'_> {
         }
         self.generation.database(table).put_with_flags(&mut self.txn, place.flags(), key, value)?;
         self.totals.add(value);
-        self.note_change(table, key);
+        self.note_change(table, key, Some(value));
         Ok(())
     }
 
@@ -411,10 +405,10 @@ impl WriteTxn<'_> {
         let checksum = record::encode(&mut scratch, key, version, body, tail)?;
         let database = self.generation.database(table);
         database.put_with_flags(&mut self.txn, place.flags(), key, &scratch)?;
-        self.scratch = scratch;
         self.totals.records += 1;
         self.totals.hash = self.totals.hash.wrapping_add(checksum);
-        self.note_change(table, key);
+        self.note_change(table, key, Some(&scratch));
+        self.scratch = scratch;
         Ok(())
     }
 
@@ -428,7 +422,7 @@ impl WriteTxn<'_> {
         self.generation.database(table).delete(&mut self.txn, key)?;
         self.totals.records -= 1;
         self.totals.hash = self.totals.hash.wrapping_sub(checksum);
-        self.note_change(table, key);
+        self.note_change(table, key, None);
         Ok(true)
     }
 
@@ -438,7 +432,8 @@ impl WriteTxn<'_> {
         self.changed
     }
 
-    /// Makes all changes durable and returns after LMDB's flushes. Writes nothing when there are no changes.
+    /// Makes all changes durable, then visible. Returns after the flush of the log, or after LMDB's flushes if there is none.
+    /// Writes nothing when there are no changes.
     ///
     /// # Errors
     /// [`Error::Full`] or [`Error::Io`]. None of the changes has taken effect then.
@@ -453,16 +448,33 @@ impl WriteTxn<'_> {
         if let Some((recorded, Some(keys))) = &mut self.changes {
             recorded.append(number, std::mem::take(keys));
         }
-        let Self { txn, generation, changes, .. } = self;
-        let id = txn.id();
-        let committed = txn.commit();
+        let Self { txn, generation, changes, log, totals, .. } = self;
+        let committed = match log {
+            None => generation.commit(txn, None),
+            Some((log, logged)) => commit_after_log(&generation, txn, log, logged, totals),
+        };
         if let (Err(_), Some((recorded, Some(_)))) = (&committed, &changes) {
             recorded.withdraw(number);
         }
-        committed?;
-        generation.note_commit(id);
-        Ok(())
+        committed
     }
+}
+
+/// Writes the changes to the log, durably. Only then lets LMDB commit, so that nobody reads what a power cut could take away.
+fn commit_after_log(
+    generation: &Generation,
+    txn: RwTxn<'_>,
+    log: &CommitLog,
+    logged: LoggedChanges,
+    totals: Totals,
+) -> Result<(), Error> {
+    let appended = log.append(logged, totals)?;
+    let committed = generation.commit(txn, Some(appended.next));
+    match &committed {
+        Ok(()) => log.faults.pass(Moment::Committed),
+        Err(_) => log.withdraw(appended),
+    }
+    committed
 }
 
 #[cfg(test)]

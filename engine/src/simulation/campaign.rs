@@ -14,11 +14,11 @@ use crate::fault::{
 use crate::simulation::bucket_contents::Contents;
 use crate::simulation::buckets::{self, StoppedClock};
 use crate::simulation::history::History;
-use crate::simulation::recovery::{CutPoint, StaticFiles, read_metadata};
+use crate::simulation::recovery::{CutPoint, MetadataFiles, StaticFiles, read_metadata};
 use crate::simulation::violation::Violation;
 use crate::simulation::workload::{Workload, poll_continuously};
 use crate::slice::Slice;
-use crate::store::{Store, StoreOptions};
+use crate::store::{CommitMode, Store, StoreOptions};
 use futures_lite::future::yield_now;
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
@@ -94,6 +94,7 @@ struct Session {
     folder: PathBuf,
     slices: u16,
     encrypts: bool,
+    commit: CommitMode,
     reclaims: bool,
     tasks: u64,
     flaw: Option<Flaw>,
@@ -130,6 +131,7 @@ fn store_options(session: &Session, folder: PathBuf) -> StoreOptions {
         reserve_bytes: 0,
         encryption_at_rest: session.encrypts,
         etags: crate::EtagKind::Md5,
+        commit: session.commit,
         events: true,
         // In some sessions at once, so that power cuts hit hole punching.
         reclaim_after: session.reclaims.then_some(std::time::Duration::ZERO),
@@ -160,6 +162,7 @@ pub fn run(options: &CampaignOptions) -> Result<CampaignReport, String> {
             folder: options.folder.join(format!("session-{}", report.sessions)),
             slices: start.as_ref().map_or_else(|| 1 + u16::from(random.below(3) == 0), |start| start.slices),
             encrypts: random.below(2) == 0,
+            commit: CommitMode::ALL[random.index(2)],
             reclaims: random.below(2) == 0,
             tasks: 3 + random.below(3),
             flaw: options.flaw,
@@ -276,8 +279,8 @@ struct Driver<'s> {
     store: &'s Arc<Store>,
     workload: &'s Rc<Workload>,
     random: Random,
-    /// The data file of each slice's metadata, as of its last commit.
-    metadata: Vec<Arc<Vec<u8>>>,
+    /// The metadata of each slice, as of its last commit.
+    metadata: Vec<Arc<MetadataFiles>>,
     cut_points: Vec<CutPoint>,
 }
 

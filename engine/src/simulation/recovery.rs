@@ -23,8 +23,8 @@ use std::sync::{Arc, PoisonError};
 /// What a power cut at one moment would leave of a store, and what must be found in it.
 pub(crate) struct CutPoint {
     pub(crate) disk: DiskSnapshot,
-    /// The data file of each slice's metadata, as of its last commit.
-    pub(crate) metadata: Vec<Arc<Vec<u8>>>,
+    /// The metadata of each slice, as of its last commit.
+    pub(crate) metadata: Vec<Arc<MetadataFiles>>,
     pub(crate) static_files: Arc<StaticFiles>,
     pub(crate) history: Arc<History>,
     /// Describes the moment; for people.
@@ -43,13 +43,27 @@ impl StaticFiles {
     }
 }
 
-/// Reads the data file of a slice's metadata up to its last used page. No commit may be in progress.
-pub(crate) fn read_metadata(store: &Store, slice: usize) -> io::Result<Arc<Vec<u8>>> {
+/// The files of a slice's metadata.
+pub(crate) struct MetadataFiles {
+    data: Vec<u8>,
+    /// The commit log, if the store has one.
+    log: Option<Vec<u8>>,
+}
+
+/// Reads the files of a slice's metadata, the data file up to its last used page. No commit may be in progress.
+///
+/// A checkpoint may be written meanwhile. It changes the data file alone, and the log is read after it. So what the data file
+/// needs of the log is still there.
+pub(crate) fn read_metadata(store: &Store, slice: usize) -> io::Result<Arc<MetadataFiles>> {
     use std::os::unix::fs::FileExt as _;
     let slice = store.slices.get(slice).ok_or(io::ErrorKind::NotFound)?;
-    let mut bytes = vec![0; cairn_model::usize_of(slice.environment.used())];
-    fs::File::open(slice.folder.join("meta/data.mdb"))?.read_exact_at(&mut bytes, 0)?;
-    Ok(Arc::new(bytes))
+    let mut data = vec![0; cairn_model::usize_of(slice.environment.used())];
+    fs::File::open(slice.folder.join("meta/data.mdb"))?.read_exact_at(&mut data, 0)?;
+    let log = match fs::read(slice.folder.join("meta/commit.log")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        read => Some(read?),
+    };
+    Ok(Arc::new(MetadataFiles { data, log }))
 }
 
 impl CutPoint {
@@ -59,11 +73,14 @@ impl CutPoint {
         for (path, bytes) in &self.static_files.0 {
             fs::write(folder.join(path), bytes)?;
         }
-        for (slice, bytes) in self.metadata.iter().enumerate() {
+        for (slice, files) in self.metadata.iter().enumerate() {
             let folder = folder.join(format!("slices/{slice:02}"));
             fs::create_dir_all(folder.join("meta"))?;
             fs::create_dir_all(folder.join("volumes"))?;
-            fs::write(folder.join("meta/data.mdb"), bytes.as_slice())?;
+            fs::write(folder.join("meta/data.mdb"), &files.data)?;
+            if let Some(log) = &files.log {
+                fs::write(folder.join("meta/commit.log"), log)?;
+            }
         }
         Ok(())
     }

@@ -41,7 +41,7 @@ use crate::slice::tables::{
 use crate::space::allocator::{Allocator, MinExtent};
 use crate::space::reservation::Reservation;
 use crate::types::bucket::Usage;
-use cairn_lmdb::Environment;
+use cairn_lmdb::{Environment, LogOptions};
 use futures_channel::oneshot;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -112,7 +112,7 @@ impl Slice {
         for path in [&meta, &folder.join("volumes")] {
             std::fs::create_dir_all(path).doing("creating", path)?;
         }
-        let (environment, tables) = open_environment(&folder)?;
+        let (environment, tables) = open_environment(&folder, None)?;
         write_first_records(&environment, tables, superblock, number, &meta)?;
         let path = volume_path(&folder, 0);
         Volume::create(files, &folder, superblock.store, number, 0, first_volume_bytes(superblock.slices))
@@ -133,16 +133,16 @@ impl Slice {
     /// Opens a slice, checks that it belongs to the store, and reads its free map.
     pub(crate) fn open(
         faults: &Faults,
-        data_dir: &Path,
+        (data_dir, number): (&Path, u16),
         superblock: Superblock,
-        number: u16,
+        log: Option<LogOptions>,
         fault_reports: &Arc<FaultReports>,
         events: EventSource,
     ) -> Result<Arc<Self>, OpenError> {
         let folder = Self::folder_of(data_dir, number);
         let meta = folder.join("meta");
         Environment::check_exists(&meta).doing("opening", &meta)?;
-        let (environment, tables) = open_environment(&folder)?;
+        let (environment, tables) = open_environment(&folder, log)?;
         check_identity(&environment, tables, superblock, number, &folder)?;
         let mut volumes = Vec::new();
         let files = Files::on(faults);

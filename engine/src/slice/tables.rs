@@ -25,7 +25,7 @@ use crate::format::upload_record::UPLOAD_RECORD_VERSION;
 use crate::limits::SLICE_MAP_BYTES;
 use crate::slice::change_log::FollowedTable;
 use crate::types::event::Tick;
-use cairn_lmdb::{Environment, EnvironmentOptions, Table};
+use cairn_lmdb::{Environment, EnvironmentOptions, LogOptions, Table};
 use std::path::Path;
 
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
@@ -62,14 +62,21 @@ impl Tables {
     }
 }
 
-/// Opens the metadata environment of the slice in `folder`, with its tables.
-pub(super) fn open_environment(folder: &Path) -> Result<(Environment, Tables), OpenError> {
+/// Opens the metadata environment of the slice in `folder`, with its tables, with or without a commit log.
+pub(super) fn open_environment(
+    folder: &Path,
+    log: Option<LogOptions>,
+) -> Result<(Environment, Tables), OpenError> {
     let meta = folder.join("meta");
     if !meta.is_dir() {
         return Err(OpenError::Damaged { path: meta, what: "the slice's metadata is missing".to_owned() });
     }
     let options = EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
-    let environment = Environment::open(&meta, options).doing("opening", &meta)?;
+    let opened = match log {
+        Some(log) => Environment::open_with_log(&meta, options, log),
+        None => Environment::open(&meta, options),
+    };
+    let environment = opened.doing("opening", &meta)?;
     let table = |name| environment.table(name).doing("opening", &meta);
     let tables = Tables {
         objects: table("objects")?,

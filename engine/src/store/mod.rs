@@ -37,7 +37,9 @@ use crate::format::keys;
 use crate::format::seal::WrappingKey;
 use crate::format::signing_key::SigningKey;
 use crate::format::superblock::{self, StoreId};
-use crate::limits::{BufferLimits, UNIT_BYTES};
+use crate::limits::{
+    BufferLimits, CHECKPOINT_BYTES, LOG_BYTES_LEAST, LOG_BYTES_MAX, LOG_DISK_SHARE, UNIT_BYTES,
+};
 use crate::maintenance::maintainer;
 use crate::maintenance::reclaim::Reclaim;
 use crate::slice::Slice;
@@ -51,6 +53,7 @@ use crate::store::scrub_status::ScrubStatus;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
+use cairn_lmdb::LogOptions;
 use cairn_model::{BucketName, Clock, ObjectKey};
 use futures_channel::oneshot;
 use std::fs::{DirBuilder, File};
@@ -87,6 +90,30 @@ impl EtagKind {
     }
 }
 
+/// What makes changes of objects durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CommitMode {
+    /// A commit log: one write and one flush for each batch.
+    #[default]
+    Log,
+    /// LMDB: two flushes of its data file for each batch.
+    Lmdb,
+}
+
+impl CommitMode {
+    /// All modes.
+    pub const ALL: [Self; 2] = [Self::Log, Self::Lmdb];
+
+    /// Returns the word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Lmdb => "lmdb",
+        }
+    }
+}
+
 /// Options for opening a store.
 pub struct StoreOptions {
     /// The data folder. Created if it is missing.
@@ -108,6 +135,8 @@ pub struct StoreOptions {
     pub encryption_at_rest: bool,
     /// What the entity tags of new objects and parts are.
     pub etags: EtagKind,
+    /// What makes changes durable. A store can be opened with either after the other.
+    pub commit: CommitMode,
     /// Whether changes write storage events.
     pub events: bool,
     /// The source of dates.
@@ -206,9 +235,16 @@ impl Store {
         let new_events = || EventSource::new(&event_signal, options.events);
         let (mut catalog, buckets) = BucketCatalog::open(data_dir, superblock.store, new_events())?;
         catalog.fault_reports = Arc::clone(&fault_reports);
+        let log = match options.commit {
+            CommitMode::Log => Some(log_options(data_dir).doing("measuring the disk of", data_dir)?),
+            CommitMode::Lmdb => None,
+        };
         let numbers = 0..superblock.slices;
         let slices: Vec<_> = numbers
-            .map(|number| Slice::open(&faults, data_dir, superblock, number, &fault_reports, new_events()))
+            .map(|number| {
+                let place = (data_dir.as_path(), number);
+                Slice::open(&faults, place, superblock, log, &fault_reports, new_events())
+            })
             .collect::<Result<_, _>>()?;
         create::load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
@@ -296,6 +332,12 @@ impl Store {
         for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
             // A thread that panicked has ended the process already.
             let _ = thread.join();
+        }
+        for slice in &self.slices {
+            // So that the next start has nothing to apply. If it fails, that start applies the log.
+            if let Err(error) = slice.environment.checkpoint() {
+                tracing::warn!(target: "service::engine", slice = slice.number, %error, "no last checkpoint: the next start applies the commit log");
+            }
         }
         // Released here, not when the store is dropped: a task that its executor never completed keeps the store alive.
         if let Err(error) = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock) {
@@ -479,6 +521,14 @@ pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
         Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::Locked(data_dir.to_owned())),
         Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
     }
+}
+
+/// Returns the sizes of a slice's commit log, on the disk of this folder.
+fn log_options(data_dir: &Path) -> std::io::Result<LogOptions> {
+    let stat = rustix::fs::statvfs(data_dir)?;
+    let share = stat.f_blocks.saturating_mul(stat.f_frsize) / LOG_DISK_SHARE;
+    let bytes_max = share.clamp(LOG_BYTES_LEAST, LOG_BYTES_MAX);
+    Ok(LogOptions { bytes_max, checkpoint_bytes: CHECKPOINT_BYTES.min(bytes_max / 4) })
 }
 
 /// Refuses network file systems: LMDB's locks and maps, and direct I/O, are not reliable there.

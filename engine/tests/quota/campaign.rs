@@ -181,6 +181,7 @@ fn store_options(options: &CampaignOptions) -> StoreOptions {
         reclaim_after: None,
         encryption_at_rest: false,
         etags: cairn_engine::EtagKind::Md5,
+        commit: cairn_engine::CommitMode::default(),
         events: true,
         clock: Arc::new(SystemClock),
     }

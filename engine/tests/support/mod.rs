@@ -32,6 +32,7 @@ pub fn options(folder: &Path) -> StoreOptions {
         reclaim_after: None,
         encryption_at_rest: false,
         etags: cairn_engine::EtagKind::Md5,
+        commit: cairn_engine::CommitMode::default(),
         events: true,
         clock: Arc::new(SystemClock),
     }

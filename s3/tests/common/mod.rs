@@ -80,6 +80,7 @@ impl Server {
             reclaim_after: None,
             encryption_at_rest: false,
             etags: cairn_engine::EtagKind::Md5,
+            commit: cairn_engine::CommitMode::default(),
             events: true,
             clock: Arc::clone(&clock),
         })

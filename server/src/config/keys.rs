@@ -20,6 +20,7 @@ const fn bytes(min: u64, max: u64) -> Kind {
 
 const DATA_EVENTS_WORDS: Kind = Kind::Word { words: &["off", "writes", "all"] };
 const COMPATIBILITY_WORDS: Kind = Kind::Word { words: &["strict", "extended"] };
+const COMMIT_WORDS: Kind = Kind::Word { words: &["log", "lmdb"] };
 const ETAG_WORDS: Kind = Kind::Word { words: &["md5", "opaque"] };
 const REQUEST_LOG_WORDS: Kind = Kind::Word { words: &["all", "errors", "off"] };
 const FORWARDED_WORDS: Kind = Kind::Word { words: &["x-forwarded-for", "forwarded"] };
@@ -130,6 +131,9 @@ keys! {
     MULTIPART_EXPIRY: "storage.multipart_expiry_days", None, integer(0, 3650), Some("7"),
      "Days after which a multipart upload that was neither completed nor aborted is removed with its parts; 0 means never. \
      Checked once an hour.";
+    COMMIT: "storage.commit", None, COMMIT_WORDS, Some("log"),
+     "What makes changes of objects durable. `log` is a commit log in each slice: one write and one flush for each group of \
+     changes. `lmdb` leaves it to LMDB, with two flushes. A store can be started with either after the other.";
     ENCRYPTION_ENABLED: "storage.encryption_enabled", None, Kind::Flag, Some("false"),
      "Encryption at rest: new payloads are encrypted with AES-256-GCM under the master key. Existing payloads are not \
      changed and stay readable with either setting. Object keys, sizes, entity tags and metadata are not encrypted.";

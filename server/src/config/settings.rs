@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_engine::EtagKind;
+use cairn_engine::{CommitMode, EtagKind};
 use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
@@ -110,6 +110,8 @@ pub struct StorageSettings {
     pub reclaim_after: Option<Duration>,
     /// Whether new payloads are encrypted at rest.
     pub encryption_enabled: bool,
+    /// `storage.commit`
+    pub commit: CommitMode,
     /// How the store is scrubbed; `None`: not at all.
     pub scrub: Option<ScrubOptions>,
     /// Age at which unfinished multipart uploads are removed; `None`: never.
@@ -245,6 +247,7 @@ impl Reader<'_> {
         let reserve_bytes = self.number(&keys::RESERVE_BYTES);
         let reclaim_after = self.seconds(&keys::RECLAIM_AFTER);
         let encryption_enabled = self.flag(&keys::ENCRYPTION_ENABLED);
+        let commit = self.word(&keys::COMMIT, &CommitMode::ALL, CommitMode::name);
         let scrub_days: Option<u32> = self.number(&keys::SCRUB_INTERVAL);
         let scrub_rate = self.number(&keys::SCRUB_RATE);
         let expiry_days: Option<u32> = self.number(&keys::MULTIPART_EXPIRY);
@@ -255,6 +258,7 @@ impl Reader<'_> {
             reserve_bytes: reserve_bytes?,
             reclaim_after: Some(reclaim_after?).filter(|after| !after.is_zero()),
             encryption_enabled: encryption_enabled?,
+            commit: commit?,
             scrub: (!scrub.interval.is_zero()).then_some(scrub),
             multipart_expiry: Some(expiry_days? * DAY).filter(|age| !age.is_zero()),
         })

@@ -376,6 +376,7 @@ fn open_store(
         reclaim_after: settings.storage.reclaim_after,
         encryption_at_rest: settings.storage.encryption_enabled,
         etags: settings.etags,
+        commit: settings.storage.commit,
         events: settings.events.enabled,
         clock: Arc::new(SystemClock),
     };

@@ -46,6 +46,7 @@ pub(super) fn store_with(slices: u16, objects: &[(&str, usize)]) -> Planted {
         reclaim_after: None,
         encryption_at_rest: false,
         etags: crate::EtagKind::Md5,
+        commit: crate::CommitMode::default(),
         events: true,
         clock: Arc::new(SystemClock),
     };

@@ -1,0 +1,445 @@
+//! The log of an open environment: appends records, and makes checkpoints.
+
+use crate::current::Current;
+use crate::error::Error;
+use crate::generation::{Committed, Generation};
+use crate::limits::{CHECKPOINT_AGE_MAX, LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, WRITE_BACK_INTERVAL};
+use crate::log::checkpoint_slot::Checkpoint;
+use crate::log::faults::{LogFaults, LogFlaw, Moment};
+use crate::log::log_file::LogFile;
+use crate::log::log_record::LoggedChanges;
+use crate::log::pin::Pin;
+use crate::log::position::{LogId, Position};
+use crate::log::ring::Ring;
+use crate::meta_page::MetaFields;
+use crate::totals::Totals;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// Sizes of a commit log.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    /// Length up to which the log grows under load, in bytes. A single larger record makes it longer.
+    pub bytes_max: u64,
+    /// Bytes of records, or of new pages of the data file, after which a checkpoint is made.
+    pub checkpoint_bytes: u64,
+}
+
+/// The last checkpoint.
+#[derive(Debug)]
+pub(crate) struct Saved {
+    pub(crate) number: u64,
+    pub(crate) next: Position,
+    /// Keeps the pages of its snapshot. `None` only while the log has failed.
+    pub(crate) pin: Option<Pin>,
+}
+
+#[derive(Debug)]
+struct State {
+    file: LogFile,
+    id: LogId,
+    ring: Ring,
+    /// Where the next record goes if it fits.
+    next: Position,
+    /// Totals of the environment after the last record.
+    totals: Option<Totals>,
+    /// Bytes of all records since the log was opened, and those that the last checkpoint made unnecessary.
+    appended: u64,
+    saved: u64,
+    /// Bytes that the data file used at the last checkpoint.
+    used_at_checkpoint: u64,
+    /// When the oldest change that no checkpoint contains was appended.
+    unsaved_since: Option<Instant>,
+    /// Whether a record waits for room.
+    wants_room: bool,
+    /// Whether the checkpointer must be woken.
+    is_idle: bool,
+    must_end: bool,
+    /// Why nothing can be appended any more.
+    failure: Option<String>,
+    buffer: Vec<u8>,
+}
+
+/// A log, shared by the thread that writes and the one that makes checkpoints.
+#[derive(Debug)]
+pub(crate) struct CommitLog {
+    folder: PathBuf,
+    options: LogOptions,
+    state: Mutex<State>,
+    /// Notified when records were freed, and after a failure.
+    room: Condvar,
+    /// Notified when the checkpointer has something to do.
+    work: Condvar,
+    /// Locked while a checkpoint is made. Taken after LMDB's writer lock, if that is needed.
+    saved: Mutex<Saved>,
+    pub(crate) faults: LogFaults,
+}
+
+/// A record that was appended.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Appended {
+    /// The place of the next record.
+    pub(crate) next: Position,
+    offset: u64,
+    /// Head of the ring, place and totals before it.
+    before: (u64, Position, Option<Totals>),
+}
+
+/// What the checkpointer does next.
+pub(crate) enum Step {
+    WriteBack,
+    Checkpoint,
+    End,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn failed(what: &str) -> Error {
+    Error::Io(io::Error::other(what.to_owned()))
+}
+
+impl CommitLog {
+    /// Makes the log of an environment whose changes are all in the checkpoint `saved`.
+    pub(crate) fn new(
+        folder: &Path,
+        options: LogOptions,
+        file: LogFile,
+        id: LogId,
+        saved: Saved,
+    ) -> Result<Self, Error> {
+        let capacity = file.length().map_err(Error::Io)?;
+        let next = saved.next;
+        let state = State {
+            ring: Ring::empty(capacity, next.offset.min(capacity)),
+            file,
+            id,
+            next,
+            totals: None,
+            appended: 0,
+            saved: 0,
+            used_at_checkpoint: 0,
+            unsaved_since: None,
+            wants_room: false,
+            is_idle: false,
+            must_end: false,
+            failure: None,
+            buffer: Vec::new(),
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            options,
+            state: Mutex::new(state),
+            room: Condvar::new(),
+            work: Condvar::new(),
+            saved: Mutex::new(saved),
+            faults: LogFaults::default(),
+        })
+    }
+
+    /// Returns a buffer for the changes of a transaction.
+    pub(crate) fn begin(&self) -> LoggedChanges {
+        LoggedChanges::in_buffer(std::mem::take(&mut lock(&self.state).buffer))
+    }
+
+    /// Writes the changes of a transaction as the next record. It is durable when this returns.
+    ///
+    /// Waits for a checkpoint if the log is full.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if a record is longer than the file and the disk is full; [`Error::Io`] if the log has failed. Then
+    /// nothing can be appended until the environment is rebuilt or opened again.
+    pub(crate) fn append(&self, changes: LoggedChanges, totals: Totals) -> Result<Appended, Error> {
+        let mut state = lock(&self.state);
+        let mut record = changes.complete(state.id, state.next.sequence, totals)?;
+        let bytes = record.len() as u64;
+        let (head, offset) = loop {
+            if let Some(failure) = &state.failure {
+                return Err(failed(failure));
+            }
+            let (head, sequence) = (state.ring.head(), state.next.sequence);
+            if let Some(offset) = state.ring.place(sequence, bytes) {
+                break (head, offset);
+            }
+            if bytes > state.ring.capacity && state.ring.can_extend() {
+                let end = head + bytes;
+                state.file.extend(end).map_err(heed::Error::Io)?;
+                state.ring.capacity = end;
+                continue;
+            }
+            state.wants_room = true;
+            self.work.notify_one();
+            state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
+        };
+        let before = (head, state.next, state.totals);
+        self.faults.pass(Moment::WritesRecord { offset, bytes: record.len() });
+        if !self.faults.has(LogFlaw::UnflushedRecord)
+            && let Err(error) = state.file.write(&record, offset)
+        {
+            self.fail(&mut state, format!("a record of the commit log could not be written: {error}"));
+            return Err(Error::Io(error));
+        }
+        self.faults.pass(Moment::WroteRecord);
+        let next = Position { sequence: state.next.sequence + 1, offset: offset + bytes };
+        state.next = next;
+        state.totals = Some(totals);
+        state.appended += bytes;
+        if state.unsaved_since.is_none() {
+            state.unsaved_since = Some(Instant::now());
+        }
+        if std::mem::take(&mut state.is_idle) {
+            self.work.notify_one();
+        }
+        if record.capacity() <= LOG_BUFFER_KEPT_BYTES {
+            record.clear();
+            state.buffer = record;
+        }
+        Ok(Appended { next, offset, before })
+    }
+
+    /// Takes the last record back, because LMDB did not commit its transaction.
+    pub(crate) fn withdraw(&self, appended: Appended) {
+        let mut state = lock(&self.state);
+        let (head, next, totals) = appended.before;
+        state.ring.take_back(head);
+        state.next = next;
+        state.totals = totals;
+        if let Err(error) = state.file.write(&[0; LOG_BLOCK_BYTES], appended.offset) {
+            self.fail(&mut state, format!("a record of the commit log could not be taken back: {error}"));
+        }
+    }
+
+    fn fail(&self, state: &mut State, failure: String) {
+        state.failure.get_or_insert(failure);
+        self.room.notify_all();
+    }
+
+    /// Refuses all further records, because it is unknown what the device holds of the data file.
+    pub(crate) fn fail_with(&self, error: &Error) {
+        self.fail(&mut lock(&self.state), error.to_string());
+    }
+
+    /// Returns why nothing can be appended, if so.
+    pub(crate) fn failure(&self) -> Option<String> {
+        lock(&self.state).failure.clone()
+    }
+
+    /// Makes a checkpoint of the newest snapshot. Blocks while the data file is flushed.
+    pub(crate) fn checkpoint(&self, current: &Current) -> Result<(), Error> {
+        let mut saved = lock(&self.saved);
+        let made = self.save(&mut saved, &current.get());
+        if let Err(error) = &made {
+            self.fail_with(error);
+        }
+        made
+    }
+
+    /// Makes the checkpoint with which an open environment begins: of the snapshot that `saved` has pinned.
+    ///
+    /// Until it is durable, the records are needed from the earlier checkpoint on. So none may be appended before.
+    pub(crate) fn save_opened(&self, generation: &Arc<Generation>) -> Result<(), Error> {
+        let mut saved = lock(&self.saved);
+        generation.data.sync_all().map_err(Error::Io)?;
+        let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
+        let log = lock(&self.state).id;
+        saved.number += 1;
+        let checkpoint = Checkpoint { number: saved.number, log, next, meta };
+        self.write_checkpoint(&checkpoint, &generation.data)?;
+        self.free(0, generation.used(), next);
+        Ok(())
+    }
+
+    fn save(&self, saved: &mut Saved, generation: &Arc<Generation>) -> Result<(), Error> {
+        let (id, appended) = {
+            let state = lock(&self.state);
+            if let Some(failure) = &state.failure {
+                return Err(failed(failure));
+            }
+            (state.id, state.appended)
+        };
+        let pin = Pin::newest(generation)?;
+        let Committed { mut meta, next } = pin.snapshot;
+        let is_saved = |earlier: &Pin| (earlier.snapshot.meta, earlier.snapshot.next) == (meta, next);
+        if saved.pin.as_ref().is_some_and(is_saved) {
+            self.free(appended, generation.used(), saved.next);
+            return Ok(());
+        }
+        if self.faults.has(LogFlaw::EarlyRelease) {
+            saved.pin = None;
+        }
+        if let Some(earlier) = saved.pin.as_ref().filter(|_| self.faults.has(LogFlaw::EarlierRoots)) {
+            meta = earlier.snapshot.meta;
+        }
+        if self.faults.has(LogFlaw::EarlyFree) {
+            self.free(appended, generation.used(), next);
+        }
+        if !self.faults.has(LogFlaw::NoFlush) {
+            self.faults.pass(Moment::FlushesData);
+            generation.data.sync_data().map_err(Error::Io)?;
+            self.faults.pass(Moment::FlushedData);
+        }
+        let checkpoint = Checkpoint { number: saved.number + 1, log: id, next, meta };
+        self.write_checkpoint(&checkpoint, &generation.data)?;
+        *saved = Saved { number: checkpoint.number, next, pin: Some(pin) };
+        self.free(appended, generation.used(), next);
+        Ok(())
+    }
+
+    /// Writes both copies of a checkpoint. The first is durable when this returns. The second is flushed with the data file
+    /// before the next checkpoint.
+    fn write_checkpoint(&self, checkpoint: &Checkpoint, data: &File) -> Result<(), Error> {
+        let write = || {
+            checkpoint.write(data, 1)?;
+            self.faults.pass(Moment::WroteCheckpoint);
+            data.sync_data()?;
+            self.faults.pass(Moment::FlushedCheckpoint);
+            checkpoint.write(data, 0)
+        };
+        write().map_err(Error::Io)
+    }
+
+    /// Frees the records that a checkpoint has made unnecessary: those before `next`.
+    fn free(&self, appended: u64, used: u64, next: Position) {
+        let mut state = lock(&self.state);
+        state.ring.free_before(next.sequence);
+        state.saved = appended;
+        state.used_at_checkpoint = used;
+        state.unsaved_since = (next != state.next).then(Instant::now);
+        state.wants_room = false;
+        self.room.notify_all();
+    }
+
+    /// Waits until the checkpointer has something to do.
+    pub(crate) fn next_step(&self, used: impl FnOnce() -> u64) -> Step {
+        let mut state = lock(&self.state);
+        while !state.must_end
+            && !state.wants_room
+            && (state.unsaved_since.is_none() || state.failure.is_some())
+        {
+            state.is_idle = true;
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.is_idle = false;
+        if !state.must_end && !state.wants_room {
+            let waited = self.work.wait_timeout(state, WRITE_BACK_INTERVAL);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        if state.must_end {
+            return Step::End;
+        }
+        let bytes_max = self.options.checkpoint_bytes.min(state.ring.capacity / 2);
+        let is_due = state.wants_room
+            || state.appended - state.saved >= bytes_max
+            || used().saturating_sub(state.used_at_checkpoint) >= self.options.checkpoint_bytes
+            || state.unsaved_since.is_some_and(|since| since.elapsed() >= CHECKPOINT_AGE_MAX);
+        if is_due { Step::Checkpoint } else { Step::WriteBack }
+    }
+
+    /// Ends the checkpointer.
+    pub(crate) fn end(&self) {
+        lock(&self.state).must_end = true;
+        self.work.notify_all();
+    }
+
+    /// Makes the file longer if half of it is used and it may grow. A failure leaves it as it is.
+    pub(crate) fn grow(&self) {
+        let (capacity, used) = {
+            let state = lock(&self.state);
+            (state.ring.capacity, state.appended - state.saved)
+        };
+        if used < capacity / 4 || capacity >= self.options.bytes_max {
+            return;
+        }
+        let wanted = (capacity * 2).min(self.options.bytes_max);
+        // A file of its own, so that records can be written meanwhile.
+        let grown = LogFile::open(&self.folder).and_then(|mut file| file.extend(wanted));
+        if grown.is_ok() {
+            let mut state = lock(&self.state);
+            state.ring.capacity = state.ring.capacity.max(wanted);
+        }
+    }
+
+    /// Locks the last checkpoint, so that none is made until the guard is dropped.
+    pub(crate) fn lock_saved(&self) -> MutexGuard<'_, Saved> {
+        lock(&self.saved)
+    }
+
+    /// Stores a durable checkpoint in a copy of the data file that is about to replace it. The copy is flushed as a whole.
+    ///
+    /// The caller holds the writer lock, the copy has all changes, and `saved` is locked until the file is replaced.
+    pub(crate) fn prepare_copy(
+        &self,
+        saved: &Saved,
+        copy: &Generation,
+        next: Position,
+    ) -> Result<Checkpoint, Error> {
+        self.prepare(saved, copy, lock(&self.state).id, next)
+    }
+
+    fn prepare(
+        &self,
+        saved: &Saved,
+        copy: &Generation,
+        log: LogId,
+        next: Position,
+    ) -> Result<Checkpoint, Error> {
+        let meta = MetaFields::newest(&copy.data).map_err(Error::Io)?;
+        let meta = meta.ok_or_else(|| Error::Lmdb("the copy has no meta page".to_owned()))?;
+        assert_eq!(meta.transaction(), copy.last_committed(), "nobody writes to the copy");
+        copy.data.sync_all().map_err(Error::Io)?;
+        let checkpoint = Checkpoint { number: saved.number + 1, log, next, meta };
+        self.write_checkpoint(&checkpoint, &copy.data)?;
+        copy.data.sync_all().map_err(Error::Io)?;
+        Ok(checkpoint)
+    }
+
+    /// Continues with a copy that has replaced the data file. Nobody has written to it yet.
+    pub(crate) fn continue_with(&self, saved: &mut Saved, copy: &Arc<Generation>, checkpoint: &Checkpoint) {
+        let pinned = copy.leave_flushes_to_log(checkpoint.next).and_then(|()| Pin::newest(copy));
+        *saved = Saved { number: checkpoint.number, next: checkpoint.next, pin: None };
+        match pinned {
+            Ok(pin) => {
+                saved.pin = Some(pin);
+                let appended = lock(&self.state).appended;
+                self.free(appended, copy.used(), checkpoint.next);
+            }
+            Err(error) => self.fail_with(&error),
+        }
+    }
+
+    /// Returns what is needed to apply the records since the checkpoint `saved` again: the log's id, the place after the last
+    /// acknowledged record, and the totals after it, if there is one.
+    pub(crate) fn acknowledged(&self) -> (LogId, Position, Option<Totals>) {
+        let state = lock(&self.state);
+        (state.id, state.next, state.totals)
+    }
+
+    /// Stores a durable checkpoint in a rebuilt data file, with the id of a new log. The earlier records then count no more.
+    pub(crate) fn prepare_rebuilt(&self, saved: &Saved, copy: &Generation) -> Result<Checkpoint, Error> {
+        self.prepare(saved, copy, LogId::random().map_err(Error::Io)?, Position::FIRST)
+    }
+
+    /// Begins a new log after a failure, with a rebuilt data file.
+    pub(crate) fn restart_with(&self, saved: &mut Saved, copy: &Arc<Generation>, checkpoint: &Checkpoint) {
+        {
+            let mut state = lock(&self.state);
+            state.id = checkpoint.log;
+            state.next = checkpoint.next;
+            state.ring = Ring::empty(state.ring.capacity, checkpoint.next.offset);
+            state.failure = None;
+        }
+        self.continue_with(saved, copy, checkpoint);
+    }
+}
+
+/// Hands the dirty pages of a file to the device, without waiting for them.
+pub(crate) fn begin_write_back(data: &File) {
+    #[expect(unsafe_code, reason = "the standard library has no such function")]
+    // SAFETY: it takes a descriptor that is open, and no pointer. A failure shows at the next flush.
+    let _ = unsafe { libc::sync_file_range(data.as_raw_fd(), 0, 0, libc::SYNC_FILE_RANGE_WRITE) };
+}

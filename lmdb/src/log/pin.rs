@@ -1,0 +1,77 @@
+//! The pin of a checkpoint: a read transaction that keeps the pages of its snapshot.
+//!
+//! LMDB ties a read transaction to its thread, and a thread has at most one. The pins of two checkpoints overlap. So each pin has
+//! a thread of its own, which only waits.
+
+use crate::error::Error;
+use crate::generation::{Committed, Generation, begin_read};
+use crate::limits::READ_ATTEMPTS_MAX;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+/// Stack of a pin's thread, in bytes. It calls LMDB once.
+const STACK_BYTES: usize = 128 << 10;
+
+/// Keeps the pages of a snapshot until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Pin {
+    /// The roots of the snapshot, and the place in the log that follows it.
+    pub(crate) snapshot: Committed,
+    /// The thread ends when this is dropped.
+    release: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Pin {
+    /// Pins the newest snapshot of a generation whose commits a log makes durable.
+    ///
+    /// # Errors
+    /// Those of LMDB, and [`Error::Io`] if no thread can be started.
+    pub(crate) fn newest(generation: &Arc<Generation>) -> Result<Self, Error> {
+        let (release, released) = channel::<()>();
+        let (send, begun) = channel();
+        let generation = Arc::clone(generation);
+        let hold = move || {
+            match begin(&generation) {
+                Ok((read, snapshot)) => {
+                    let _ = send.send(Ok(snapshot));
+                    // Ends with an error when the pin is dropped.
+                    let _ = released.recv();
+                    drop(read);
+                }
+                Err(error) => drop(send.send(Err(error))),
+            }
+        };
+        let thread = std::thread::Builder::new().name("pin".to_owned()).stack_size(STACK_BYTES).spawn(hold);
+        let thread = thread.map_err(Error::Io)?;
+        let begun =
+            begun.recv().unwrap_or_else(|_| Err(Error::Lmdb("a snapshot could not be pinned".to_owned())));
+        Ok(Self { snapshot: begun?, release: Some(release), thread: Some(thread) })
+    }
+}
+
+/// Begins to read the newest snapshot, and returns its roots.
+fn begin(generation: &Generation) -> Result<(heed::RoTxn<'_, heed::WithTls>, Committed), Error> {
+    for _ in 0..READ_ATTEMPTS_MAX {
+        let read = begin_read(generation)?;
+        let committed = generation
+            .committed()
+            .ok_or_else(|| Error::Lmdb("no log makes its commits durable".to_owned()))?;
+        // Otherwise another transaction was committed in between.
+        if committed.meta.transaction() == read.id() {
+            return Ok((read, committed));
+        }
+    }
+    Err(Error::Lmdb(format!("no snapshot could be pinned in {READ_ATTEMPTS_MAX} attempts")))
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        drop(self.release.take());
+        if let Some(thread) = self.thread.take() {
+            // It cannot panic after the snapshot was sent.
+            let _ = thread.join();
+        }
+    }
+}

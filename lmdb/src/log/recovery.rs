@@ -1,0 +1,173 @@
+//! What an opening does with the checkpoint and the log of an environment.
+//!
+//! 1. [`restore`] writes the roots of the checkpoint back to both meta pages, before LMDB opens the file. Whatever later
+//!    transactions have left in the file is then free space.
+//! 2. [`replay`] applies the changes of the records after the checkpoint again. The snapshot of the checkpoint stays pinned, so a
+//!    crash meanwhile changes nothing.
+
+use crate::error::Error;
+use crate::generation::{DATA_FILE, Generation};
+use crate::limits::REPLAY_BYTES_MAX;
+use crate::log::checkpoint_slot::Checkpoint;
+use crate::log::log_file::LogFile;
+use crate::log::log_record::{ChangesIn, LoggedChange};
+use crate::log::position::{LogId, Position};
+use crate::meta_page::{META_BYTES, MetaFields};
+use crate::record;
+use crate::table::{Database, TOTALS_TABLE};
+use crate::totals::{TOTALS_KEY, Totals};
+use heed::RwTxn;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+/// Prepares the data file in a folder for LMDB. Returns its checkpoint, if it has one.
+///
+/// # Errors
+/// [`Error::Io`], and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
+pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
+    let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        opened => opened.map_err(Error::Io)?,
+    };
+    let found = file.metadata().map_err(Error::Io)?.len();
+    if found < META_BYTES as u64 {
+        // A later check refuses it.
+        return Ok(None);
+    }
+    let checkpoint = match Checkpoint::read(&file) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        read => read.map_err(Error::Io)?,
+    };
+    let Some(checkpoint) = checkpoint else { return Ok(None) };
+    let expected = checkpoint.meta.file_bytes();
+    if expected > found {
+        return Err(Error::Truncated { expected, found });
+    }
+    if MetaFields::newest(&file).map_err(Error::Io)? != Some(checkpoint.meta) {
+        restore_roots(&file, &checkpoint).map_err(Error::Io)?;
+    }
+    Ok(Some(checkpoint))
+}
+
+/// Lets the file begin with the snapshot of a checkpoint, durably.
+pub(crate) fn restore_roots(file: &File, checkpoint: &Checkpoint) -> io::Result<()> {
+    checkpoint.meta.restore(file)?;
+    file.sync_data()
+}
+
+/// What was applied again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Replayed {
+    /// The place after the last record.
+    pub(crate) next: Position,
+    /// Number of records.
+    pub(crate) records: u64,
+    /// The totals after the last record.
+    pub(crate) totals: Totals,
+}
+
+/// Applies the changes of the records of a log from the place `from` on, up to its end or to the place `end`.
+///
+/// # Errors
+/// [`Error::DamagedLog`] if a record before the end is damaged, or if the totals after a record are not those that it names;
+/// otherwise those of LMDB and of the file system.
+pub(crate) fn replay(
+    generation: &Generation,
+    file: &mut LogFile,
+    log: LogId,
+    from: Position,
+    end: Option<Position>,
+) -> Result<Replayed, Error> {
+    let mut tables = HashMap::new();
+    let mut replayed = Replayed { next: from, records: 0, totals: Totals::default() };
+    let mut is_complete = false;
+    while !is_complete {
+        let mut txn = generation.env.write_txn()?;
+        let totals_table = open_table(generation, &mut txn, &mut tables, TOTALS_TABLE)?;
+        if let Some(stored) = totals_table.get(&txn, TOTALS_KEY)? {
+            replayed.totals = Totals::decode(record::decode(TOTALS_KEY, stored)?.body)?;
+        }
+        let before = replayed.records;
+        let mut bytes = 0;
+        while bytes < REPLAY_BYTES_MAX {
+            let is_at_end = end.is_some_and(|end| replayed.next.sequence >= end.sequence);
+            let found = if is_at_end { None } else { file.find(log, replayed.next)? };
+            let Some(found) = found else {
+                is_complete = true;
+                break;
+            };
+            apply(generation, &mut txn, &mut tables, &found.body, &mut replayed.totals)?;
+            if replayed.totals != found.head.totals {
+                let what = format!("record {} does not fit the records before it", found.head.sequence);
+                return Err(Error::DamagedLog(what));
+            }
+            bytes += found.body.len();
+            replayed.records += 1;
+            replayed.next = found.next;
+        }
+        if replayed.records == before {
+            txn.abort();
+            break;
+        }
+        let mut value = Vec::new();
+        record::encode(&mut value, TOTALS_KEY, 1, &replayed.totals.encode(), &[])?;
+        totals_table.put(&mut txn, TOTALS_KEY, &value)?;
+        generation.commit(txn, Some(replayed.next))?;
+    }
+    Ok(replayed)
+}
+
+fn open_table(
+    generation: &Generation,
+    txn: &mut RwTxn<'_>,
+    tables: &mut HashMap<String, Database>,
+    name: &str,
+) -> Result<Database, Error> {
+    if let Some(database) = tables.get(name) {
+        return Ok(*database);
+    }
+    let database = generation.env.create_database(txn, Some(name))?;
+    tables.insert(name.to_owned(), database);
+    Ok(database)
+}
+
+/// Applies the changes of one record, and follows the totals.
+fn apply(
+    generation: &Generation,
+    txn: &mut RwTxn<'_>,
+    tables: &mut HashMap<String, Database>,
+    body: &[u8],
+    totals: &mut Totals,
+) -> Result<(), Error> {
+    let mut named: HashMap<u8, Database> = HashMap::new();
+    let unnamed = || Error::DamagedLog("a change names no table".to_owned());
+    for change in ChangesIn(body) {
+        match change? {
+            LoggedChange::Name { table, name } => {
+                named.insert(table, open_table(generation, txn, tables, name)?);
+            }
+            LoggedChange::Put { table, key, value } => {
+                let database = named.get(&table).ok_or_else(unnamed)?;
+                record::decode(key, value)?;
+                remove(database, txn, key, totals)?;
+                database.put(txn, key, value)?;
+                totals.add(value);
+            }
+            LoggedChange::Remove { table, key } => {
+                let database = named.get(&table).ok_or_else(unnamed)?;
+                remove(database, txn, key, totals)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn remove(database: &Database, txn: &mut RwTxn<'_>, key: &[u8], totals: &mut Totals) -> Result<(), Error> {
+    let Some(old) = database.get(txn, key)? else { return Ok(()) };
+    totals.records = totals.records.wrapping_sub(1);
+    totals.hash = totals.hash.wrapping_sub(record::stored_checksum(old));
+    database.delete(txn, key)?;
+    Ok(())
+}

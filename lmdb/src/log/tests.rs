@@ -1,0 +1,414 @@
+//! Power cuts at every moment of commits and checkpoints, on files as a device may leave them.
+//!
+//! A recorder follows what was flushed of the data file. At chosen moments it makes the files that a power cut could leave: of the
+//! data file, each sector as it was last flushed or as it is; of the log, a torn record if one is being written. A process of its
+//! own opens them, because a damaged LMDB file can end the process. What it finds must be the acknowledged state, or the one
+//! of the transaction that was in progress. With a planted mistake, some cut must show another state.
+
+use crate::log::commit_log::LogOptions;
+use crate::log::faults::{LogFlaw, Moment};
+use crate::{Environment, EnvironmentOptions, Error, OpenCompactOptions, Table};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+const OPTIONS: EnvironmentOptions = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
+const LOG: LogOptions = LogOptions { bytes_max: 512 << 10, checkpoint_bytes: 96 << 10 };
+const SECTOR: usize = 512;
+/// Names a folder that the process of a cut opens.
+const CUT_FOLDER: &str = "CAIRN_TEST_LOG_CUT";
+
+type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from(self.0 >> 33).expect("64 bits") % bound
+    }
+}
+
+fn tables(environment: &Environment) -> [(Table, &'static str); 2] {
+    ["one", "two"].map(|name| (environment.table(name).expect("a table"), name))
+}
+
+fn contents(environment: &Environment) -> Contents {
+    let tables = tables(environment);
+    let read = environment.read().expect("reads");
+    let mut found = Contents::new();
+    for (table, name) in tables {
+        for item in read.scan(table, &[]).expect("scans") {
+            let (key, record) = item.expect("valid");
+            found.insert((name.to_owned(), key.to_vec()), [record.body, record.tail].concat());
+        }
+    }
+    let counted = read.compute_totals(&tables.map(|(table, _)| table)).expect("valid");
+    assert_eq!(counted, read.totals().expect("totals"));
+    found
+}
+
+/// Commits a random transaction. Returns the contents after it.
+fn change(environment: &Environment, random: &mut Random, before: &Contents) -> Result<Contents, Error> {
+    let tables = tables(environment);
+    let mut after = before.clone();
+    let mut txn = environment.write()?;
+    for _ in 0..=random.below(12) {
+        let (table, name) = tables[random.below(2)];
+        let key = format!("key {}", random.below(60)).into_bytes();
+        if random.below(4) == 0 {
+            txn.remove(table, &key)?;
+            after.remove(&(name.to_owned(), key));
+        } else {
+            // Values of more than a page are stored in pages of their own.
+            let length = if random.below(8) == 0 { random.below(20_000) } else { random.below(400) };
+            let body = vec![u8::try_from(random.below(256)).expect("a byte"); length];
+            txn.put(table, &key, 1, &body, b"tail")?;
+            after.insert((name.to_owned(), key), [&body[..], b"tail"].concat());
+        }
+    }
+    txn.commit()?;
+    Ok(after)
+}
+
+/// What a power cut leaves, and what it may contain.
+struct Cut {
+    folder: PathBuf,
+    moment: Moment,
+    allowed: [Arc<Contents>; 2],
+}
+
+struct Recorder {
+    folder: PathBuf,
+    random: Random,
+    /// What is durable of the data file, and what becomes so with the flush in progress.
+    durable: Vec<u8>,
+    flushing: Vec<u8>,
+    /// The bytes of the log that the record in progress replaces.
+    replaced: Option<(usize, Vec<u8>)>,
+    /// The acknowledged contents, and those after the transaction in progress.
+    acknowledged: Arc<Contents>,
+    in_progress: Arc<Contents>,
+    cuts: Vec<Cut>,
+    scratch: PathBuf,
+    cuts_max: usize,
+}
+
+impl Recorder {
+    fn read(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.folder.join(name)).expect("reads")
+    }
+
+    fn pass(&mut self, moment: Moment) {
+        match moment {
+            Moment::WritesRecord { offset, bytes } => {
+                let log = self.read("commit.log");
+                let offset = usize::try_from(offset).expect("small");
+                self.replaced = Some((offset, log[offset..offset + bytes].to_vec()));
+            }
+            Moment::FlushesData | Moment::WroteCheckpoint => self.flushing = self.read("data.mdb"),
+            Moment::FlushedData | Moment::FlushedCheckpoint => self.durable = self.flushing.clone(),
+            Moment::WroteRecord | Moment::Committed => {}
+        }
+        if self.cuts.len() < self.cuts_max && self.random.below(5) == 0 {
+            self.cut(moment);
+        }
+        if matches!(moment, Moment::WroteRecord) {
+            self.replaced = None;
+        }
+    }
+
+    /// Returns the bytes of `now` in which sectors chosen at random are those of `before`.
+    fn torn(&mut self, before: &[u8], now: &[u8]) -> Vec<u8> {
+        let mode = self.random.below(3);
+        let mut torn = now.to_vec();
+        for at in (0..now.len()).step_by(SECTOR) {
+            let end = (at + SECTOR).min(now.len());
+            let is_kept = match mode {
+                0 => false,
+                1 => true,
+                _ => self.random.below(2) == 0,
+            };
+            if !is_kept {
+                match before.get(at..end) {
+                    Some(sector) => torn[at..end].copy_from_slice(sector),
+                    // The file was shorter.
+                    None => torn[at..end].fill(0),
+                }
+            }
+        }
+        torn
+    }
+
+    fn cut(&mut self, moment: Moment) {
+        let folder = self.scratch.join(format!("cut-{}", self.cuts.len()));
+        std::fs::create_dir(&folder).expect("a folder");
+        let (durable, now) = (self.durable.clone(), self.read("data.mdb"));
+        let mut data = self.torn(&durable, &now);
+        if self.random.below(2) == 0 {
+            data.truncate(durable.len());
+        }
+        std::fs::write(folder.join("data.mdb"), data).expect("writes");
+        let mut log = self.read("commit.log");
+        if let (Moment::WroteRecord, Some((offset, replaced))) = (moment, self.replaced.clone()) {
+            let range = offset..offset + replaced.len();
+            let torn = self.torn(&replaced, &log[range.clone()]);
+            log[range].copy_from_slice(&torn);
+        }
+        std::fs::write(folder.join("commit.log"), log).expect("writes");
+        let allowed = [Arc::clone(&self.acknowledged), Arc::clone(&self.in_progress)];
+        self.cuts.push(Cut { folder, moment, allowed });
+    }
+}
+
+/// Runs transactions and records power cuts. Returns what is wrong after the first cut that left something else.
+fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let scratch = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    tables(&environment);
+    environment.checkpoint().expect("makes a checkpoint");
+    let read = std::fs::read(folder.path().join("data.mdb")).expect("reads");
+    let recorder = Arc::new(Mutex::new(Recorder {
+        folder: folder.path().to_owned(),
+        random: Random(seed),
+        durable: read.clone(),
+        flushing: read,
+        replaced: None,
+        acknowledged: Arc::default(),
+        in_progress: Arc::default(),
+        cuts: Vec::new(),
+        scratch: scratch.path().to_owned(),
+        cuts_max,
+    }));
+    let observer = Arc::clone(&recorder);
+    let log = environment.log().expect("there is one");
+    if let Some(flaw) = flaw {
+        log.faults.plant(flaw);
+    }
+    log.faults.observe(Box::new(move |moment| observer.lock().expect("no panic").pass(moment)));
+    let mut random = Random(seed ^ 1);
+    let mut state = Contents::new();
+    for step in 0..2000 {
+        if recorder.lock().expect("no panic").cuts.len() >= cuts_max {
+            break;
+        }
+        // The contents after a transaction are known before it: the same random numbers lead to them.
+        let mut ahead = Random(random.0);
+        let after = Arc::new(predict(&mut ahead, &state));
+        recorder.lock().expect("no panic").in_progress = Arc::clone(&after);
+        state = change(&environment, &mut random, &state).expect("commits");
+        assert_eq!(state, *after);
+        recorder.lock().expect("no panic").acknowledged = after;
+        if step % 7 == 0 {
+            environment.checkpoint().expect("makes a checkpoint");
+        }
+    }
+    let cuts = std::mem::take(&mut recorder.lock().expect("no panic").cuts);
+    assert_eq!(cuts.len(), cuts_max);
+    drop(environment);
+    cuts.iter().find_map(check)
+}
+
+/// Does what [`change`] does, on the contents alone.
+fn predict(random: &mut Random, before: &Contents) -> Contents {
+    let mut after = before.clone();
+    for _ in 0..=random.below(12) {
+        let name = ["one", "two"][random.below(2)].to_owned();
+        let key = format!("key {}", random.below(60)).into_bytes();
+        if random.below(4) == 0 {
+            after.remove(&(name, key));
+        } else {
+            let length = if random.below(8) == 0 { random.below(20_000) } else { random.below(400) };
+            let body = vec![u8::try_from(random.below(256)).expect("a byte"); length];
+            after.insert((name, key), [&body[..], b"tail"].concat());
+        }
+    }
+    after
+}
+
+/// Opens what a cut left, in a process of its own. Returns what is wrong.
+fn check(cut: &Cut) -> Option<String> {
+    let program = std::env::current_exe().expect("a path");
+    let arguments = ["--exact", "log::tests::process_of_a_cut", "--quiet"];
+    let output = Command::new(program).args(arguments).env(CUT_FOLDER, &cut.folder).output().expect("starts");
+    if !output.status.success() {
+        return Some(format!(
+            "{:?}: {:?} {}",
+            cut.moment,
+            output.status,
+            String::from_utf8_lossy(&output.stdout)
+        ));
+    }
+    let found = std::fs::read_to_string(cut.folder.join("found")).expect("the process has written it");
+    let is_allowed = cut.allowed.iter().any(|allowed| found == format!("{allowed:?}"));
+    (!is_allowed).then(|| format!("{:?}: the contents are others", cut.moment))
+}
+
+/// The process of a cut: opens its folder, writes what it contains to a file, and goes on to use it.
+#[test]
+fn process_of_a_cut() {
+    let Some(folder) = std::env::var_os(CUT_FOLDER) else { return };
+    let folder = Path::new(&folder);
+    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
+    let found = contents(&environment);
+    std::fs::write(folder.join("found"), format!("{found:?}")).expect("writes");
+    let mut random = Random(7);
+    let state = (0..20).fold(found, |state, _| change(&environment, &mut random, &state).expect("commits"));
+    assert_eq!(contents(&environment), state);
+    // Without a last checkpoint.
+    drop(environment);
+    let environment = Environment::open(folder, OPTIONS).expect("opens without a log");
+    assert_eq!(contents(&environment), state);
+    assert!(!folder.join("commit.log").exists());
+    let state = change(&environment, &mut random, &state).expect("commits");
+    environment.close();
+    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
+    assert_eq!(contents(&environment), state);
+    environment.close();
+}
+
+#[test]
+fn power_cuts_lose_nothing_that_was_acknowledged() {
+    for seed in 0..3 {
+        assert_eq!(run(seed, 40, None), None, "seed {seed}");
+    }
+}
+
+/// Otherwise the test above would prove little.
+#[test]
+fn planted_mistakes_are_found() {
+    let flaws = [
+        LogFlaw::NoFlush,
+        LogFlaw::EarlyRelease,
+        LogFlaw::EarlierRoots,
+        LogFlaw::EarlyFree,
+        LogFlaw::UnflushedRecord,
+    ];
+    for flaw in flaws {
+        let found = (0..8).find_map(|seed| run(seed, 60, Some(flaw)));
+        eprintln!("{flaw:?} {found:?}");
+        assert!(found.is_some(), "{flaw:?} is not found");
+    }
+}
+
+/// Otherwise a client could act on a change that a power cut takes away.
+#[test]
+fn nobody_reads_a_change_before_it_is_in_the_log() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment = Arc::new(environment);
+    let (table, _) = tables(&environment)[0];
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let (own, found) = (Arc::downgrade(&environment), Arc::clone(&seen));
+    let observe = move |moment| {
+        if matches!(moment, Moment::WritesRecord { .. } | Moment::WroteRecord | Moment::Committed) {
+            let environment = own.upgrade().expect("it is open");
+            let is_there = environment.read().expect("reads").get(table, b"a").expect("valid").is_some();
+            found.lock().expect("no panic").push(is_there);
+        }
+    };
+    environment.log().expect("there is one").faults.observe(Box::new(observe));
+    let mut txn = environment.write().expect("writes");
+    txn.put(table, b"a", 1, b"", b"").expect("puts");
+    txn.commit().expect("commits");
+    assert_eq!(*seen.lock().expect("no panic"), [false, false, true]);
+}
+
+#[test]
+fn everything_is_there_after_a_close_and_after_none() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let mut random = Random(5);
+    let mut state = Contents::new();
+    for is_closed in [true, false, true, false] {
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+        assert_eq!(contents(&environment), state);
+        for _ in 0..300 {
+            state = change(&environment, &mut random, &state).expect("commits");
+        }
+        if is_closed { environment.close() } else { drop(environment) }
+    }
+}
+
+/// The name of the data file goes to a copy, whose checkpoint continues the same log.
+#[test]
+fn a_compaction_continues_the_log() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let (table, _) = tables(&environment)[0];
+    for is_put in [true, false] {
+        let mut txn = environment.write().expect("writes");
+        for n in 0..6000u32 {
+            if is_put {
+                txn.put(table, &n.to_be_bytes(), 1, &[7; 3000], b"").expect("puts");
+            } else {
+                txn.remove(table, &n.to_be_bytes()).expect("removes");
+            }
+        }
+        txn.commit().expect("commits");
+    }
+    let mut random = Random(1);
+    let mut state = Contents::new();
+    for _ in 0..50 {
+        state = change(&environment, &mut random, &state).expect("commits");
+    }
+    let options =
+        OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
+    let done = environment.compact(&options).expect("compacts").compaction;
+    assert!(done.bytes_after < done.bytes_before / 2, "{done:?}");
+    for _ in 0..50 {
+        state = change(&environment, &mut random, &state).expect("commits");
+    }
+    assert_eq!(contents(&environment), state);
+    drop(environment);
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    assert_eq!(contents(&environment), state);
+    environment.close();
+}
+
+/// A failed flush of the data file, and then a device that works again.
+#[test]
+fn after_a_failure_the_file_is_rebuilt_from_the_log() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let mut random = Random(3);
+    let mut state = Contents::new();
+    for round in 0..5 {
+        for _ in 0..30 {
+            state = change(&environment, &mut random, &state).expect("commits");
+        }
+        let before_failure = random.0;
+        environment
+            .log()
+            .expect("there is one")
+            .fail_with(&Error::Io(std::io::Error::other("the device failed")));
+        assert!(matches!(change(&environment, &mut random, &state), Err(Error::Io(_))));
+        assert!(environment.log_failure().is_some_and(|why| why.contains("the device failed")));
+        random.0 = before_failure;
+        let options =
+            OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
+        environment.renew(&options).expect("is rebuilt");
+        assert_eq!(environment.log_failure(), None);
+        assert_eq!(contents(&environment), state, "round {round}");
+    }
+    state = change(&environment, &mut random, &state).expect("commits");
+    drop(environment);
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    assert_eq!(contents(&environment), state);
+}
+
+#[test]
+fn a_missing_log_is_refused_and_nothing_is_changed() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    change(&environment, &mut Random(1), &Contents::new()).expect("commits");
+    environment.close();
+    let data = std::fs::read(folder.path().join("data.mdb")).expect("reads");
+    std::fs::remove_file(folder.path().join("commit.log")).expect("removes");
+    for _ in 0..2 {
+        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG);
+        assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
+    }
+    assert_eq!(std::fs::read(folder.path().join("data.mdb")).expect("reads"), data);
+}

@@ -1,0 +1,133 @@
+//! Rebuilds the data file of an open environment from its last checkpoint and its log.
+//!
+//! After a failed flush, the kernel may have dropped pages that it could not write, and nobody knows which. The pages of the last
+//! checkpoint were flushed, and they were not written again. The records of the log were flushed too. So both lead to the last
+//! acknowledged state again: in a new file, which is flushed as a whole and replaces the old one. A new log begins, so that a
+//! record whose write had failed does not count, even if the device has it.
+
+use crate::compact::Compaction;
+use crate::compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
+use crate::environment::{Environment, remove_folder};
+use crate::error::Error;
+use crate::generation::{DATA_FILE, Generation};
+use crate::limits::COPY_STEP_BYTES;
+use crate::log::checkpoint_slot::Checkpoint;
+use crate::log::commit_log::{CommitLog, Saved};
+use crate::log::log_file::LogFile;
+use crate::log::pin::Pin;
+use crate::log::recovery::{Replayed, replay, restore_roots};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+impl Environment {
+    /// Rebuilds the data file. Returns the earlier generation. The caller ensures that nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::NoSpaceForCopy`], [`Error::Cancelled`], [`Error::DamagedLog`] if the log does not lead to the last acknowledged
+    /// state, and [`Error::Io`] while the device still fails. The environment is unchanged then.
+    pub(crate) fn rebuild(
+        &self,
+        log: &CommitLog,
+        tables: &[String],
+        options: &OpenCompactOptions<'_>,
+    ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
+        let _name_stays = self.lock_file();
+        let mut saved = log.lock_saved();
+        let folder = self.make_folder()?;
+        let rebuilt = self.rebuild_in(&folder, log, &mut saved, tables, options);
+        let removed = remove_folder(&folder);
+        let rebuilt = rebuilt?;
+        removed?;
+        Ok(rebuilt)
+    }
+
+    fn rebuild_in(
+        &self,
+        folder: &Path,
+        log: &CommitLog,
+        saved: &mut Saved,
+        tables: &[String],
+        options: &OpenCompactOptions<'_>,
+    ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
+        let began = Instant::now();
+        let earlier = self.current.get();
+        let bytes_before = earlier.data.metadata().map_err(Error::Io)?.len();
+        let pin = saved
+            .pin
+            .as_ref()
+            .ok_or_else(|| Error::Lmdb("no snapshot is pinned: restart the service".to_owned()))?;
+        let bytes = pin.snapshot.meta.file_bytes();
+        let needed = bytes.saturating_add(options.headroom_bytes);
+        if needed > options.available_bytes {
+            return Err(Error::NoSpaceForCopy { needed, available: options.available_bytes });
+        }
+        copy_file(&earlier.data, &folder.join(DATA_FILE), bytes, options)?;
+        let copy = self.replay_in(folder, log, pin, saved, tables)?;
+        copy.continue_numbers_from(earlier.last_number());
+        copy.extend(options.headroom_bytes)?;
+        let checkpoint = log.prepare_rebuilt(saved, &copy)?;
+        std::fs::rename(folder.join(DATA_FILE), self.folder.join(DATA_FILE)).map_err(Error::Io)?;
+        let flushed = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        if let Err(error) = flushed {
+            // A power cut could bring the earlier file back, without any change that follows.
+            self.is_broken.store(true, Ordering::Release);
+            return Err(Error::Io(error));
+        }
+        let replaced = self.current.replace(Arc::clone(&copy));
+        log.restart_with(saved, &copy, &checkpoint);
+        let records = self.read()?.totals()?.records;
+        let bytes_after = copy.data.metadata().map_err(Error::Io)?.len();
+        let compaction = Compaction { bytes_before, bytes_after, records };
+        Ok((replaced, OpenCompaction { compaction, pause: began.elapsed() }))
+    }
+
+    /// Opens a copy of the data file at the last checkpoint, and applies the acknowledged records of the log.
+    fn replay_in(
+        &self,
+        folder: &Path,
+        log: &CommitLog,
+        pin: &Pin,
+        saved: &Saved,
+        tables: &[String],
+    ) -> Result<Arc<Generation>, Error> {
+        let (id, end, totals) = log.acknowledged();
+        let file = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
+        let checkpoint =
+            Checkpoint { number: saved.number, log: id, next: saved.next, meta: pin.snapshot.meta };
+        restore_roots(&file, &checkpoint).map_err(Error::Io)?;
+        let copy = Generation::open(folder, self.options)?;
+        let mut records = LogFile::open(&self.folder).map_err(Error::Io)?;
+        let replayed: Replayed = replay(&copy, &mut records, id, saved.next, Some(end))?;
+        let is_complete =
+            replayed.next.sequence == end.sequence && totals.is_none_or(|totals| totals == replayed.totals);
+        if !is_complete {
+            let what = format!("it ends before record {}: restart the service", end.sequence);
+            return Err(Error::DamagedLog(what));
+        }
+        copy.open_tables(tables)?;
+        Ok(Arc::new(copy))
+    }
+}
+
+/// Copies the first `bytes` bytes of the data file into a new file. Does not flush it.
+fn copy_file(data: &File, path: &Path, bytes: u64, options: &OpenCompactOptions<'_>) -> Result<(), Error> {
+    let copy = File::create_new(path).map_err(Error::Io)?;
+    let mut piece = vec![0; COPY_STEP_BYTES];
+    let mut at = 0;
+    while at < bytes {
+        let began = Instant::now();
+        let count = usize::try_from(bytes - at).map_or(piece.len(), |rest| rest.min(piece.len()));
+        data.read_exact_at(&mut piece[..count], at).map_err(Error::Io)?;
+        copy.write_all_at(&piece[..count], at).map_err(heed::Error::Io)?;
+        at += count as u64;
+        let step: Duration = began.elapsed();
+        if !(options.proceed)(CopyProgress { copied_bytes: at, expected_bytes: bytes, step }) {
+            return Err(Error::Cancelled);
+        }
+    }
+    Ok(())
+}
