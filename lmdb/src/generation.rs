@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::limits::{MAP_BYTES_MIN, READ_ATTEMPTS_MAX, READERS_MAX};
-use crate::log::position::Position;
+use crate::log_position::Position;
 use crate::meta_page::{META_BYTES, MetaFields};
 use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
@@ -152,12 +152,13 @@ impl Generation {
         let id = txn.id();
         // Before the meta page of a transaction is written: see `begin_read`.
         self.last_begun.store(id, Ordering::SeqCst);
+        // Held until what is committed is noted, so that a pin finds both or none.
+        let mut committed = self.lock_committed();
         txn.commit()?;
         // A transaction without a change leaves its number to the next.
         let last = self.env.info().last_txn_id;
         self.last_begun.store(last, Ordering::SeqCst);
         self.last_committed.store(last, Ordering::Release);
-        let mut committed = self.lock_committed();
         if let Some(committed) = &mut *committed {
             *committed = Committed { meta: self.read_meta(last)?, next: next.unwrap_or(committed.next) };
         }
@@ -182,6 +183,19 @@ impl Generation {
 
     fn lock_committed(&self) -> MutexGuard<'_, Option<Committed>> {
         self.committed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to read the newest snapshot, and returns what its transaction left.
+    ///
+    /// # Errors
+    /// Those of LMDB, also if no log makes its commits durable.
+    pub(crate) fn begin_read_committed(&self) -> Result<(RoTxn<'_, WithTls>, Committed), Error> {
+        let committed = self.lock_committed();
+        let read = begin_read(self)?;
+        let committed =
+            committed.ok_or_else(|| Error::Lmdb("no log makes its commits durable".to_owned()))?;
+        assert_eq!(committed.meta.transaction(), read.id(), "no transaction is committed meanwhile");
+        Ok((read, committed))
     }
 
     /// Returns what the last committed transaction left. `None` without a log.

@@ -1,4 +1,4 @@
-//! The two meta pages of an LMDB data file, read and restored without LMDB.
+//! The meta pages of an LMDB data file, without LMDB.
 //!
 //! A transaction with number n is committed when its meta fields are written to page `n & 1`. LMDB begins with the page whose
 //! number is greater. The fields are drawn after `MDB_meta` of LMDB's `mdb.c`. LMDB writes each meta page as a whole only when it

@@ -1,4 +1,4 @@
-//! Rebuilds the data file of an open environment from its last checkpoint and its log.
+//! Rebuilds the data file of an environment from its checkpoint and log.
 //!
 //! After a failed flush, the kernel may have dropped pages that it could not write, and nobody knows which. The pages of the last
 //! checkpoint were flushed, and they were not written again. The records of the log were flushed too. So both lead to the last

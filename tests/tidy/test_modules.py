@@ -20,13 +20,15 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "limits", "readers", "reading_threads", "record", "table"},
+        {"error", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
         {"current"},
+        {"log"},
         {"environment"},
         {"txn"},
         {"compact", "store_identity"},
         {"compact_open"},
+        {"rebuild"},
         {"fuzz"},
     ],
     "engine": [

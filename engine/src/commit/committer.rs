@@ -137,6 +137,8 @@ fn ensure_headroom(slice: &Slice, disk: &DiskSpace, commands: Vec<Command>) -> V
     };
     let Err(error) = extended else { return commands };
     slice.stop_if_broken(&error);
+    // Pages that were freed since the last checkpoint can be used again after the next one. A failure shows at the commit.
+    let _ = slice.environment.checkpoint();
     let spared = slice.environment.headroom() >= METADATA_HEADROOM_FOR_DELETES;
     let is_kept =
         |command: &Command| spared && matches!(error, EngineError::StorageFull) && command.frees_space();

@@ -44,6 +44,9 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         let wanted_ahead = if writes_ahead { space.wanted_written_units } else { 0 };
         let requests = wait_for_requests(slice, wanted_ahead == 0, pause);
         report_failed_volumes(slice, &mut reported);
+        if let Some(failure) = slice.environment.log_failure() {
+            slice.stop_if_broken(&EngineError::Io(failure));
+        }
         recovery.step(slice, disk, Instant::now());
         let Some(requests) = requests else { return };
         disk.measure();

@@ -64,6 +64,8 @@ pub fn store_parts(data_dir: &Path, facts: StoreFacts) -> Vec<StorePart> {
     for folder in (0..facts.slices).map(|number| Slice::folder_of(data_dir, number)) {
         parts.push(required(folder.clone(), true));
         environment_parts(&folder.join("meta"), true, &mut parts);
+        let log = folder.join("meta/commit.log");
+        parts.push(StorePart { path: log, is_folder: false, is_required: false });
         parts.push(required(folder.join("volumes"), true));
         let count = volume_count(&folder.join("volumes"));
         parts.extend((0..count).map(|number| required(volume_path(&folder, number), false)));

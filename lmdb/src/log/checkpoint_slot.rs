@@ -18,7 +18,7 @@
 //! 200     312   zero
 //! ```
 
-use crate::log::position::{LogId, Position};
+use crate::log_position::{LogId, Position};
 use crate::meta_page::{META_FIELD_BYTES, MetaFields};
 use crc_fast::{CrcAlgorithm, checksum};
 use std::fs::File;
@@ -118,7 +118,7 @@ fn write_slot(file: &File, page: u64, page_bytes: u64, slot: &[u8; SLOT_BYTES]) 
 #[cfg(test)]
 mod tests {
     use super::Checkpoint;
-    use crate::log::position::{LogId, Position};
+    use crate::log_position::{LogId, Position};
     use crate::meta_page::MetaFields;
 
     #[test]

@@ -6,6 +6,7 @@
 use crate::current::Current;
 use crate::error::Error;
 use crate::log::commit_log::{CommitLog, Step, begin_write_back};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 

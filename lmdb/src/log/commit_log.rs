@@ -9,8 +9,8 @@ use crate::log::faults::{LogFaults, LogFlaw, Moment};
 use crate::log::log_file::LogFile;
 use crate::log::log_record::LoggedChanges;
 use crate::log::pin::Pin;
-use crate::log::position::{LogId, Position};
 use crate::log::ring::Ring;
+use crate::log_position::{LogId, Position};
 use crate::meta_page::MetaFields;
 use crate::totals::Totals;
 use std::fs::File;
@@ -271,12 +271,14 @@ impl CommitLog {
         }
         if self.faults.has(LogFlaw::EarlyRelease) {
             saved.pin = None;
+            self.faults.pass(Moment::ReleasedEarly);
         }
         if let Some(earlier) = saved.pin.as_ref().filter(|_| self.faults.has(LogFlaw::EarlierRoots)) {
             meta = earlier.snapshot.meta;
         }
         if self.faults.has(LogFlaw::EarlyFree) {
             self.free(appended, generation.used(), next);
+            self.faults.pass(Moment::ReleasedEarly);
         }
         if !self.faults.has(LogFlaw::NoFlush) {
             self.faults.pass(Moment::FlushesData);

@@ -34,6 +34,8 @@ pub(crate) enum Moment {
     WroteCheckpoint,
     /// It is durable, with everything that the data file contained then.
     FlushedCheckpoint,
+    /// The earlier snapshot or its records were released, by mistake.
+    ReleasedEarly,
 }
 
 #[cfg(test)]

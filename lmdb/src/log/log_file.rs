@@ -6,7 +6,7 @@
 use crate::error::Error;
 use crate::limits::{LOG_BLOCK_BYTES, LOG_EXTEND_PIECE_BYTES, LOG_SCAN_PIECE_BYTES};
 use crate::log::log_record::{LOG_HEAD_BYTES, LogHead};
-use crate::log::position::{LogId, Position};
+use crate::log_position::{LogId, Position};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
@@ -209,7 +209,7 @@ mod tests {
     use super::LogFile;
     use crate::error::Error;
     use crate::log::log_record::LoggedChanges;
-    use crate::log::position::{LogId, Position};
+    use crate::log_position::{LogId, Position};
     use crate::table::Table;
     use crate::totals::Totals;
 

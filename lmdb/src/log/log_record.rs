@@ -27,7 +27,7 @@
 
 use crate::error::Error;
 use crate::limits::LOG_BLOCK_BYTES;
-use crate::log::position::LogId;
+use crate::log_position::LogId;
 use crate::table::Table;
 use crate::totals::Totals;
 use crc_fast::{CrcAlgorithm, Digest};
@@ -204,7 +204,7 @@ impl<'r> Iterator for ChangesIn<'r> {
 #[cfg(test)]
 mod tests {
     use super::{ChangesIn, LogHead, LoggedChange, LoggedChanges};
-    use crate::log::position::LogId;
+    use crate::log_position::LogId;
     use crate::table::Table;
     use crate::totals::Totals;
 

@@ -13,7 +13,6 @@
 //!
 //! | file | content |
 //! |---|---|
-//! | `position.rs` | ids of logs, places of records |
 //! | `log_record.rs` | the form of a record |
 //! | `ring.rs`, `log_file.rs` | where records are in the file; writing and finding them |
 //! | `checkpoint_slot.rs` | the form of a checkpoint in the data file |
@@ -29,7 +28,6 @@ pub(crate) mod faults;
 pub(crate) mod log_file;
 pub(crate) mod log_record;
 pub(crate) mod pin;
-pub(crate) mod position;
 pub(crate) mod recovery;
 mod ring;
 

@@ -4,8 +4,7 @@
 //! a thread of its own, which only waits.
 
 use crate::error::Error;
-use crate::generation::{Committed, Generation, begin_read};
-use crate::limits::READ_ATTEMPTS_MAX;
+use crate::generation::{Committed, Generation};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -33,7 +32,7 @@ impl Pin {
         let (send, begun) = channel();
         let generation = Arc::clone(generation);
         let hold = move || {
-            match begin(&generation) {
+            match generation.begin_read_committed() {
                 Ok((read, snapshot)) => {
                     let _ = send.send(Ok(snapshot));
                     // Ends with an error when the pin is dropped.
@@ -49,21 +48,6 @@ impl Pin {
             begun.recv().unwrap_or_else(|_| Err(Error::Lmdb("a snapshot could not be pinned".to_owned())));
         Ok(Self { snapshot: begun?, release: Some(release), thread: Some(thread) })
     }
-}
-
-/// Begins to read the newest snapshot, and returns its roots.
-fn begin(generation: &Generation) -> Result<(heed::RoTxn<'_, heed::WithTls>, Committed), Error> {
-    for _ in 0..READ_ATTEMPTS_MAX {
-        let read = begin_read(generation)?;
-        let committed = generation
-            .committed()
-            .ok_or_else(|| Error::Lmdb("no log makes its commits durable".to_owned()))?;
-        // Otherwise another transaction was committed in between.
-        if committed.meta.transaction() == read.id() {
-            return Ok((read, committed));
-        }
-    }
-    Err(Error::Lmdb(format!("no snapshot could be pinned in {READ_ATTEMPTS_MAX} attempts")))
 }
 
 impl Drop for Pin {

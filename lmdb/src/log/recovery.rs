@@ -1,4 +1,4 @@
-//! What an opening does with the checkpoint and the log of an environment.
+//! Recovery of an environment from its checkpoint and its log.
 //!
 //! 1. [`restore`] writes the roots of the checkpoint back to both meta pages, before LMDB opens the file. Whatever later
 //!    transactions have left in the file is then free space.
@@ -11,7 +11,7 @@ use crate::limits::REPLAY_BYTES_MAX;
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::log_file::LogFile;
 use crate::log::log_record::{ChangesIn, LoggedChange};
-use crate::log::position::{LogId, Position};
+use crate::log_position::{LogId, Position};
 use crate::meta_page::{META_BYTES, MetaFields};
 use crate::record;
 use crate::table::{Database, TOTALS_TABLE};
