@@ -8,7 +8,7 @@ use crate::generation::{Committed, DATA_FILE, Generation, check_not_truncated};
 use crate::limits::LOG_BYTES_FIRST;
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::checkpointer::Checkpointer;
-use crate::log::commit_log::{CommitLog, LogOptions, Saved};
+use crate::log::commit_log::{CommitLog, LogOptions, LogStatus, Saved};
 use crate::log::log_file::{LogFile, remove_log};
 use crate::log::pin::Pin;
 use crate::log::recovery;
@@ -68,7 +68,7 @@ impl Environment {
             generation.data.sync_all().map_err(Error::Io)?;
             let Committed { meta, next } = pin.snapshot;
             let number = checkpoint.number + 1;
-            Checkpoint { number, next, meta, ..checkpoint }.remove(&generation.data).map_err(Error::Io)?;
+            Checkpoint { number, next, meta, ..checkpoint }.give_up(&generation.data).map_err(Error::Io)?;
             drop(pin);
             generation.flush_commits()?;
         }
@@ -96,6 +96,8 @@ impl Environment {
                 (file, checkpoint.log, saved)
             }
             None => {
+                // One that was given up may be left.
+                remove_log(path).map_err(Error::Io)?;
                 let file = LogFile::create(path, LOG_BYTES_FIRST.min(log.bytes_max)).map_err(Error::Io)?;
                 generation.leave_flushes_to_log(Position::FIRST)?;
                 let pin = Pin::newest(&generation)?;
@@ -176,6 +178,12 @@ impl Environment {
     /// [`Error::Io`]: nothing more can be written.
     pub fn checkpoint(&self) -> Result<(), Error> {
         self.log().map_or(Ok(()), |log| log.checkpoint(&self.current))
+    }
+
+    /// Returns what the commit log has done since the environment was opened. Without one, nothing.
+    #[must_use]
+    pub fn log_status(&self) -> LogStatus {
+        self.log().map(CommitLog::status).unwrap_or_default()
     }
 
     /// Returns why nothing can be written until [`Environment::renew`] or the next opening, if the log has failed.

@@ -56,7 +56,7 @@ pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};
-pub use log::commit_log::LogOptions;
+pub use log::commit_log::{LogOptions, LogStatus};
 pub use record::{RECORD_HEAD_BYTES, Record};
 pub use store_identity::{EnvironmentOpenError, StoreIdentity, UNMADE_MARKER};
 pub use table::Table;

@@ -11,7 +11,6 @@ use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::COPY_STEP_BYTES;
-use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::commit_log::{CommitLog, Saved};
 use crate::log::log_file::LogFile;
 use crate::log::pin::Pin;
@@ -96,9 +95,7 @@ impl Environment {
     ) -> Result<Arc<Generation>, Error> {
         let (id, end, totals) = log.acknowledged();
         let file = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
-        let checkpoint =
-            Checkpoint { number: saved.number, log: id, next: saved.next, meta: pin.snapshot.meta };
-        restore_roots(&file, &checkpoint).map_err(Error::Io)?;
+        restore_roots(&file, &pin.snapshot.meta).map_err(Error::Io)?;
         let copy = Generation::open(folder, self.options)?;
         let mut records = LogFile::open(&self.folder).map_err(Error::Io)?;
         let replayed: Replayed = replay(&copy, &mut records, id, saved.next, Some(end))?;

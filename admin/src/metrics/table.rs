@@ -318,6 +318,19 @@ static METRICS: &[Metric] = &[
         "Duration of the flushes that make payloads durable before a commit.",
         |now| now.store_metrics.flushes.clone(),
     ),
+    gauge(
+        "service_commit_log_bytes",
+        "Bytes in the commit logs since their last checkpoints. A start after a crash applies them again.",
+        |now| now.store_metrics.log.unsaved_bytes,
+    ),
+    counter("service_checkpoints_total", "Checkpoints of the commit logs.", |now| {
+        now.store_metrics.log.checkpoints
+    }),
+    counter(
+        "service_commit_log_waits_total",
+        "Transactions that waited for a checkpoint because their commit log was full.",
+        |now| now.store_metrics.log.waits,
+    ),
     by(
         GAUGE,
         "service_storage_disk_state",

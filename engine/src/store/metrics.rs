@@ -3,6 +3,7 @@
 use crate::counters::{BATCH_BOUNDS, CommitterCounters, ExecutorCounters};
 use crate::slice::Slice;
 use crate::store::Store;
+use cairn_lmdb::LogStatus;
 use cairn_model::{Counter, DURATION_BOUNDS, DurationHistogram, HistogramSnapshot};
 use std::sync::Arc;
 
@@ -17,6 +18,8 @@ pub struct StoreMetrics {
     pub commits: HistogramSnapshot,
     /// Duration of each flush of a volume before a commit.
     pub flushes: HistogramSnapshot,
+    /// The commit logs of all slices together.
+    pub log: LogStatus,
     /// Writes and changes of buckets that were refused because no space was left.
     pub refused_full: u64,
     /// Writes that were refused because of a quota.
@@ -37,6 +40,14 @@ pub struct StoreMetrics {
     pub reads: HistogramSnapshot,
     /// Duration of each of these writes.
     pub writes: HistogramSnapshot,
+}
+
+fn add(left: LogStatus, right: LogStatus) -> LogStatus {
+    LogStatus {
+        unsaved_bytes: left.unsaved_bytes + right.unsaved_bytes,
+        checkpoints: left.checkpoints + right.checkpoints,
+        waits: left.waits + right.waits,
+    }
 }
 
 impl Store {
@@ -61,6 +72,11 @@ impl Store {
             batches: HistogramSnapshot::sum_of(&BATCH_BOUNDS, batches),
             commits: committed(|counters| &counters.commits),
             flushes: committed(|counters| &counters.flushes),
+            log: self
+                .slices
+                .iter()
+                .map(|slice| slice.environment.log_status())
+                .fold(LogStatus::default(), add),
             refused_full: sum(|counters| &counters.refused_full),
             refused_quota: sum(|counters| &counters.refused_quota),
             refused_overloaded: sum(|counters| &counters.refused_overloaded),

@@ -8,7 +8,7 @@
 //! offset  size  content (integers little-endian), from byte 2048 of the page
 //! 0       8     "CAIRNCKP"
 //! 8       4     format version, 1
-//! 12      4     zero
+//! 12      4     1 while the log counts; 0 after it was given up: then LMDB's own meta pages count
 //! 16      8     number of the checkpoint
 //! 24      16    id of the log
 //! 40      8     sequence of the next record in the log
@@ -38,6 +38,8 @@ pub(crate) const PAGE_BYTES_MIN: u64 = SLOT_AT + SLOT_BYTES as u64;
 /// A checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checkpoint {
+    /// Whether the log counts. If not, the rest has no meaning.
+    pub(crate) is_active: bool,
     /// Counts the checkpoints of an environment.
     pub(crate) number: u64,
     pub(crate) log: LogId,
@@ -51,6 +53,7 @@ impl Checkpoint {
         let mut slot = [0; SLOT_BYTES];
         slot[..8].copy_from_slice(MAGIC);
         slot[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        slot[12..16].copy_from_slice(&u32::from(self.is_active).to_le_bytes());
         slot[16..24].copy_from_slice(&self.number.to_le_bytes());
         slot[24..40].copy_from_slice(&self.log.0);
         slot[40..48].copy_from_slice(&self.next.sequence.to_le_bytes());
@@ -71,6 +74,7 @@ impl Checkpoint {
             return None;
         }
         Some(Self {
+            is_active: slot[12] == 1,
             number: number(16)?,
             log: LogId(*slot[24..].first_chunk()?),
             next: Position { sequence: number(40)?, offset: number(48)? },
@@ -78,7 +82,7 @@ impl Checkpoint {
         })
     }
 
-    /// Reads the checkpoint of a data file. `None` if it has none: then its newest meta page counts.
+    /// Reads the checkpoint of a data file. `None` if it has none.
     pub(crate) fn read(file: &File) -> io::Result<Option<Self>> {
         let page_bytes = MetaFields::page_bytes_of(file)?;
         if page_bytes < PAGE_BYTES_MIN {
@@ -99,14 +103,16 @@ impl Checkpoint {
         write_slot(file, page, self.meta.page_bytes(), &self.encode())
     }
 
-    /// Removes both copies, durably. The file must be flushed, and its newest meta page must be that of this checkpoint: a power
-    /// cut may leave one copy.
-    pub(crate) fn remove(&self, file: &File) -> io::Result<()> {
-        [0, 1].into_iter().try_for_each(|page| self.write(file, page))?;
-        file.sync_data()?;
-        let empty = [0; SLOT_BYTES];
-        [0, 1].into_iter().try_for_each(|page| write_slot(file, page, self.meta.page_bytes(), &empty))?;
-        file.sync_data()
+    /// Gives the log up, durably. The file must be flushed, and its newest meta page must be that of this checkpoint: a power cut
+    /// may leave one copy with and one without the log.
+    pub(crate) fn give_up(&self, file: &File) -> io::Result<()> {
+        for is_active in [true, false] {
+            let number = self.number + u64::from(!is_active);
+            let copy = Self { is_active, number, ..*self };
+            [0, 1].into_iter().try_for_each(|page| copy.write(file, page))?;
+            file.sync_data()?;
+        }
+        Ok(())
     }
 }
 
@@ -124,7 +130,8 @@ mod tests {
     #[test]
     fn a_copy_with_any_flipped_bit_is_refused() {
         let next = Position { sequence: 5, offset: 8192 };
-        let checkpoint = Checkpoint { number: 3, log: LogId([9; 16]), next, meta: MetaFields([7; 136]) };
+        let meta = MetaFields([7; 136]);
+        let checkpoint = Checkpoint { is_active: false, number: 3, log: LogId([9; 16]), next, meta };
         let slot = checkpoint.encode();
         assert_eq!(Checkpoint::decode(&slot), Some(checkpoint));
         for bit in 0..200 * 8 {
@@ -139,9 +146,10 @@ mod tests {
     #[test]
     fn the_format_of_a_checkpoint_does_not_change() {
         let next = Position { sequence: 2, offset: 4096 };
-        let checkpoint = Checkpoint { number: 1, log: LogId([3; 16]), next, meta: MetaFields([4; 136]) };
+        let meta = MetaFields([4; 136]);
+        let checkpoint = Checkpoint { is_active: true, number: 1, log: LogId([3; 16]), next, meta };
         let slot = checkpoint.encode();
-        assert_eq!(&slot[..16], b"CAIRNCKP\x01\0\0\0\0\0\0\0");
+        assert_eq!(&slot[..16], b"CAIRNCKP\x01\0\0\0\x01\0\0\0");
         assert_eq!(
             &slot[16..56],
             [&[1, 0, 0, 0, 0, 0, 0, 0][..], &[3; 16], &[2, 0, 0, 0, 0, 0, 0, 0], &[0, 16, 0, 0, 0, 0, 0, 0]]

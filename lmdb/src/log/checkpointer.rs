@@ -21,8 +21,13 @@ impl Checkpointer {
     /// Starts the thread.
     pub(crate) fn start(log: &Arc<CommitLog>, current: &Arc<Current>) -> Result<Self, Error> {
         let (own, current) = (Arc::clone(log), Arc::clone(current));
-        let thread =
-            std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || run(&own, &current));
+        let body = move || {
+            if catch_unwind(AssertUnwindSafe(|| run(&own, &current))).is_err() {
+                // Otherwise a full log would wait for a checkpoint that nobody makes.
+                own.fail_with(&Error::Lmdb("the thread that makes checkpoints has panicked".to_owned()));
+            }
+        };
+        let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(body);
         Ok(Self { log: Arc::clone(log), thread: Some(thread.map_err(Error::Io)?) })
     }
 }

@@ -29,6 +29,17 @@ pub struct LogOptions {
     pub checkpoint_bytes: u64,
 }
 
+/// What a commit log has done since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogStatus {
+    /// Bytes of records since the last checkpoint. A start after a crash applies about as much.
+    pub unsaved_bytes: u64,
+    /// Checkpoints.
+    pub checkpoints: u64,
+    /// Transactions that waited for a checkpoint, because the log was full.
+    pub waits: u64,
+}
+
 /// The last checkpoint.
 #[derive(Debug)]
 pub(crate) struct Saved {
@@ -54,6 +65,8 @@ struct State {
     used_at_checkpoint: u64,
     /// When the oldest change that no checkpoint contains was appended.
     unsaved_since: Option<Instant>,
+    checkpoints: u64,
+    waits: u64,
     /// Whether a record waits for room.
     wants_room: bool,
     /// Whether the checkpointer must be woken.
@@ -125,6 +138,8 @@ impl CommitLog {
             saved: 0,
             used_at_checkpoint: 0,
             unsaved_since: None,
+            checkpoints: 0,
+            waits: 0,
             wants_room: false,
             is_idle: false,
             must_end: false,
@@ -173,6 +188,7 @@ impl CommitLog {
                 continue;
             }
             state.wants_room = true;
+            state.waits += 1;
             self.work.notify_one();
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
@@ -216,6 +232,8 @@ impl CommitLog {
 
     fn fail(&self, state: &mut State, failure: String) {
         state.failure.get_or_insert(failure);
+        // Nobody waits any more.
+        state.wants_room = false;
         self.room.notify_all();
     }
 
@@ -227,6 +245,13 @@ impl CommitLog {
     /// Returns why nothing can be appended, if so.
     pub(crate) fn failure(&self) -> Option<String> {
         lock(&self.state).failure.clone()
+    }
+
+    /// Returns what the log has done since it was opened.
+    pub(crate) fn status(&self) -> LogStatus {
+        let state = lock(&self.state);
+        let unsaved_bytes = state.appended - state.saved;
+        LogStatus { unsaved_bytes, checkpoints: state.checkpoints, waits: state.waits }
     }
 
     /// Makes a checkpoint of the newest snapshot. Blocks while the data file is flushed.
@@ -248,7 +273,7 @@ impl CommitLog {
         let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
         let log = lock(&self.state).id;
         saved.number += 1;
-        let checkpoint = Checkpoint { number: saved.number, log, next, meta };
+        let checkpoint = Checkpoint { is_active: true, number: saved.number, log, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
         self.free(0, generation.used(), next);
         Ok(())
@@ -285,10 +310,11 @@ impl CommitLog {
             generation.data.sync_data().map_err(Error::Io)?;
             self.faults.pass(Moment::FlushedData);
         }
-        let checkpoint = Checkpoint { number: saved.number + 1, log: id, next, meta };
+        let checkpoint = Checkpoint { is_active: true, number: saved.number + 1, log: id, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
         *saved = Saved { number: checkpoint.number, next, pin: Some(pin) };
         self.free(appended, generation.used(), next);
+        lock(&self.state).checkpoints += 1;
         Ok(())
     }
 
@@ -394,7 +420,7 @@ impl CommitLog {
         let meta = meta.ok_or_else(|| Error::Lmdb("the copy has no meta page".to_owned()))?;
         assert_eq!(meta.transaction(), copy.last_committed(), "nobody writes to the copy");
         copy.data.sync_all().map_err(Error::Io)?;
-        let checkpoint = Checkpoint { number: saved.number + 1, log, next, meta };
+        let checkpoint = Checkpoint { is_active: true, number: saved.number + 1, log, next, meta };
         self.write_checkpoint(&checkpoint, &copy.data)?;
         copy.data.sync_all().map_err(Error::Io)?;
         Ok(checkpoint)

@@ -5,7 +5,7 @@
 
 use crate::error::Error;
 use crate::limits::{LOG_BLOCK_BYTES, LOG_EXTEND_PIECE_BYTES, LOG_SCAN_PIECE_BYTES};
-use crate::log::log_record::{LOG_HEAD_BYTES, LogHead};
+use crate::log::log_record::{LOG_HEAD_BYTES, LogHead, is_record};
 use crate::log_position::{LogId, Position};
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -192,6 +192,22 @@ impl LogFile {
             }
         }
         Ok(None)
+    }
+}
+
+/// Returns whether the file of a folder has records, of any log. It may be missing.
+pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
+    let mut file = match LogFile::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        opened => opened?,
+    };
+    let mut at = 0;
+    loop {
+        let piece = file.read(at, LOG_SCAN_PIECE_BYTES)?;
+        if piece.is_empty() || piece.chunks(LOG_BLOCK_BYTES).any(is_record) {
+            return Ok(!piece.is_empty());
+        }
+        at += piece.len() as u64;
     }
 }
 

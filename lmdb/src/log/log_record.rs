@@ -166,6 +166,11 @@ impl LogHead {
     }
 }
 
+/// Returns whether a record of any log begins here.
+pub(crate) fn is_record(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
 /// Iterates over the changes in the body of a record.
 pub(crate) struct ChangesIn<'r>(pub(crate) &'r [u8]);
 

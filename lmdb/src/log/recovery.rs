@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::REPLAY_BYTES_MAX;
 use crate::log::checkpoint_slot::Checkpoint;
-use crate::log::log_file::LogFile;
+use crate::log::log_file::{LogFile, holds_records};
 use crate::log::log_record::{ChangesIn, LoggedChange};
 use crate::log_position::{LogId, Position};
 use crate::meta_page::{META_BYTES, MetaFields};
@@ -22,10 +22,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Prepares the data file in a folder for LMDB. Returns its checkpoint, if it has one.
+/// Prepares the data file in a folder for LMDB. Returns its checkpoint, if it has one and its log counts.
 ///
 /// # Errors
-/// [`Error::Io`], and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
+/// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
 pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
     let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -40,20 +40,29 @@ pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         read => read.map_err(Error::Io)?,
     };
-    let Some(checkpoint) = checkpoint else { return Ok(None) };
+    let Some(checkpoint) = checkpoint else {
+        if holds_records(folder).map_err(Error::Io)? {
+            let what = "it has records, but the data file has no valid checkpoint".to_owned();
+            return Err(Error::DamagedLog(what));
+        }
+        return Ok(None);
+    };
+    if !checkpoint.is_active {
+        return Ok(None);
+    }
     let expected = checkpoint.meta.file_bytes();
     if expected > found {
         return Err(Error::Truncated { expected, found });
     }
     if MetaFields::newest(&file).map_err(Error::Io)? != Some(checkpoint.meta) {
-        restore_roots(&file, &checkpoint).map_err(Error::Io)?;
+        restore_roots(&file, &checkpoint.meta).map_err(Error::Io)?;
     }
     Ok(Some(checkpoint))
 }
 
-/// Lets the file begin with the snapshot of a checkpoint, durably.
-pub(crate) fn restore_roots(file: &File, checkpoint: &Checkpoint) -> io::Result<()> {
-    checkpoint.meta.restore(file)?;
+/// Lets the file begin with the snapshot that has these roots, durably.
+pub(crate) fn restore_roots(file: &File, meta: &MetaFields) -> io::Result<()> {
+    meta.restore(file)?;
     file.sync_data()
 }
 

@@ -423,6 +423,33 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
     assert_eq!(contents(&environment), state);
 }
 
+/// Otherwise unflushed pages would be taken for the state of the environment.
+#[test]
+fn a_log_without_a_checkpoint_is_refused() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    change(&environment, &mut Random(1), &Contents::new()).expect("commits");
+    drop(environment);
+    let path = folder.path().join("data.mdb");
+    let mut data = std::fs::read(&path).expect("reads");
+    data[2100] ^= 1;
+    std::fs::write(&path, &data).expect("damages one copy");
+    let environment =
+        Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens with the other copy");
+    drop(environment);
+    let mut data = std::fs::read(&path).expect("reads");
+    data[2100] ^= 1;
+    data[4096 + 2100] ^= 1;
+    std::fs::write(&path, &data).expect("damages both copies");
+    for _ in 0..2 {
+        let refused = Environment::open_with_log(folder.path(), OPTIONS, LOG);
+        assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
+        let refused = Environment::open(folder.path(), OPTIONS);
+        assert!(matches!(refused, Err(Error::DamagedLog(_))), "{refused:?}");
+    }
+    assert_eq!(std::fs::read(&path).expect("reads"), data, "nothing is changed");
+}
+
 #[test]
 fn a_missing_log_is_refused_and_nothing_is_changed() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
