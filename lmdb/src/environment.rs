@@ -54,6 +54,8 @@ struct Recovered {
     /// The snapshot that contains all of them.
     pin: Pin,
     file: LogFile,
+    /// Whether there were any.
+    is_changed: bool,
 }
 
 impl Environment {
@@ -90,8 +92,10 @@ impl Environment {
     /// As [`Environment::open_with_log`], without the thread that makes checkpoints.
     pub(crate) fn open_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
         let (generation, recovered) = Self::open_generation(path, options)?;
+        let mut is_saved = false;
         let (file, id, saved) = match recovered {
-            Some(Recovered { checkpoint, pin, file }) => {
+            Some(Recovered { checkpoint, pin, file, is_changed }) => {
+                is_saved = !is_changed;
                 let saved = Saved { number: checkpoint.number, next: pin.snapshot.next, pin: Some(pin) };
                 (file, checkpoint.log, saved)
             }
@@ -106,7 +110,9 @@ impl Environment {
             }
         };
         let log = Arc::new(CommitLog::new(path, log, file, id, saved)?);
-        log.save_opened(&generation)?;
+        if !is_saved {
+            log.save_opened(&generation)?;
+        }
         let mut environment = Self::with(path, options, generation)?;
         environment.log = Some(log);
         Ok(environment)
@@ -129,8 +135,9 @@ impl Environment {
         generation.leave_flushes_to_log(checkpoint.next)?;
         let kept = Pin::newest(&generation)?;
         let replayed = recovery::replay(&generation, &mut file, checkpoint.log, checkpoint.next, None)?;
-        let pin = if replayed.records == 0 { kept } else { Pin::newest(&generation)? };
-        Ok((generation, Some(Recovered { checkpoint, pin, file })))
+        let is_changed = replayed.records > 0;
+        let pin = if is_changed { Pin::newest(&generation)? } else { kept };
+        Ok((generation, Some(Recovered { checkpoint, pin, file, is_changed })))
     }
 
     fn with(path: &Path, options: EnvironmentOptions, generation: Arc<Generation>) -> Result<Self, Error> {

@@ -82,20 +82,20 @@ impl Checkpoint {
         })
     }
 
-    /// Reads the checkpoint of a data file. `None` if it has none.
-    pub(crate) fn read(file: &File) -> io::Result<Option<Self>> {
+    /// Reads the checkpoint of a data file, and whether both copies are the same. `None` if it has none.
+    pub(crate) fn read(file: &File) -> io::Result<Option<(Self, bool)>> {
         let page_bytes = MetaFields::page_bytes_of(file)?;
         if page_bytes < PAGE_BYTES_MIN {
             return Ok(None);
         }
-        let mut newest: Option<Self> = None;
-        for page in [0, 1] {
+        let mut copies = [None; 2];
+        for (page, copy) in (0..).zip(&mut copies) {
             let mut slot = [0; SLOT_BYTES];
             file.read_exact_at(&mut slot, page * page_bytes + SLOT_AT)?;
-            let found = Self::decode(&slot);
-            newest = newest.into_iter().chain(found).max_by_key(|checkpoint| checkpoint.number);
+            *copy = Self::decode(&slot);
         }
-        Ok(newest)
+        let newest = copies.into_iter().flatten().max_by_key(|checkpoint: &Self| checkpoint.number);
+        Ok(newest.map(|newest| (newest, copies[0] == copies[1])))
     }
 
     /// Writes one of the two copies. The caller flushes the file.

@@ -40,7 +40,7 @@ pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
         read => read.map_err(Error::Io)?,
     };
-    let Some(checkpoint) = checkpoint else {
+    let Some((checkpoint, is_whole)) = checkpoint else {
         if holds_records(folder).map_err(Error::Io)? {
             let what = "it has records, but the data file has no valid checkpoint".to_owned();
             return Err(Error::DamagedLog(what));
@@ -53,6 +53,11 @@ pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
     let expected = checkpoint.meta.file_bytes();
     if expected > found {
         return Err(Error::Truncated { expected, found });
+    }
+    if !is_whole {
+        // The next checkpoint overwrites the one copy, then the other. So both must be valid before.
+        [0, 1].into_iter().try_for_each(|page| checkpoint.write(&file, page)).map_err(Error::Io)?;
+        file.sync_data().map_err(Error::Io)?;
     }
     if MetaFields::newest(&file).map_err(Error::Io)? != Some(checkpoint.meta) {
         restore_roots(&file, &checkpoint.meta).map_err(Error::Io)?;

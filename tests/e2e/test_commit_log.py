@@ -1,0 +1,114 @@
+"""The commit log of a slice: switched on and off, missing, damaged, and full.
+
+What was acknowledged must be there after a kill -9 with either setting, and with the other one afterwards.
+"""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+from harness.metrics import scrape
+from harness.server import Cairn
+
+BUCKET = "kept"
+BLOCK = 4096
+END_SECONDS = 20
+LOG = "slices/00/meta/commit.log"
+
+
+def body(number: int) -> bytes:
+    """Returns the content of an object, small or in a volume."""
+    return random.Random(number).randbytes(200_000 if number % 10 == 0 else 3000)
+
+
+def put(store: Cairn, numbers: range) -> None:
+    """Uploads objects."""
+    for number in numbers:
+        store.s3.put(BUCKET, f"k{number}", body(number))
+
+
+def check(store: Cairn, numbers: range) -> None:
+    """Compares all objects."""
+    assert set(store.s3.list_all(BUCKET)) == {f"k{number}" for number in numbers}
+    for number in numbers:
+        assert store.s3.get(BUCKET, f"k{number}").body == body(number), number
+
+
+def records(log: Path) -> list[tuple[int, int]]:
+    """Returns sequence and offset of each record whose head is in the file, in the order of their sequences."""
+    content = log.read_bytes()
+    heads = [at for at in range(0, len(content), BLOCK) if content[at : at + 8] == b"CAIRNLOG"]
+    return sorted((int.from_bytes(content[at + 24 : at + 32], "little"), at) for at in heads)
+
+
+def refused(store: Cairn) -> str:
+    """Starts the store and expects an error that names the slice. Returns the output."""
+    store.log.unlink(missing_ok=True)
+    process = store.spawn()
+    assert 0 < process.wait(END_SECONDS) < 100, store.output()
+    assert str(store.data / "slices/00/meta") in store.output() and "panicked" not in store.output(), store.output()
+    return store.output()
+
+
+def test_a_store_is_committed_with_and_without_a_log_in_turn(make_store: Callable[..., Cairn]):
+    """Each time it is killed. The next start has everything, whatever its setting."""
+    store = make_store(SERVICE_STORAGE_COMMIT="log").start()
+    store.s3.create_bucket(BUCKET)
+    count = 0
+    for mode in ("lmdb", "log", "log", "lmdb", "lmdb", "log"):
+        put(store, range(count, count + 25))
+        count += 25
+        has_log = store.extra["SERVICE_STORAGE_COMMIT"] == "log"
+        assert (store.data / LOG).exists() == has_log
+        store.kill()
+        store.extra["SERVICE_STORAGE_COMMIT"] = mode
+        store.start()
+        check(store, range(count))
+    assert store.stop() == 0
+
+
+def test_a_clean_stop_leaves_nothing_to_apply(own_store: Cairn):
+    """The metric shows what a start after a crash would apply."""
+    own_store.s3.create_bucket(BUCKET)
+    put(own_store, range(20))
+    seen = scrape(own_store)
+    assert seen.sum("service_commit_log_bytes") > 0 or seen.sum("service_checkpoints_total") > 0
+    own_store.restart()
+    assert scrape(own_store).sum("service_commit_log_bytes") == 0
+    check(own_store, range(20))
+
+
+def test_a_missing_log_refuses_the_start(own_store: Cairn):
+    """It may hold acknowledged changes."""
+    own_store.s3.create_bucket(BUCKET)
+    put(own_store, range(20))
+    own_store.kill()
+    log = own_store.data / LOG
+    content = log.read_bytes()
+    log.unlink()
+    for mode in ("log", "lmdb"):
+        own_store.extra["SERVICE_STORAGE_COMMIT"] = mode
+        assert "commit log" in refused(own_store)
+        assert not log.exists()
+    log.write_bytes(content)
+    own_store.start()
+    check(own_store, range(20))
+
+
+def test_a_damaged_record_refuses_the_start_unless_it_is_the_last(make_store: Callable[..., Cairn]):
+    """Records after it were written later, so it was acknowledged."""
+    store = make_store(SERVICE_STORAGE_SLICES="1").start()
+    store.s3.create_bucket(BUCKET)
+    put(store, range(20))
+    store.kill()
+    log = store.data / LOG
+    content = log.read_bytes()
+    (_, second_last), (_, _last) = records(log)[-2:]
+    damaged = bytearray(content)
+    damaged[second_last + 100] ^= 1
+    log.write_bytes(damaged)
+    output = refused(store)
+    assert "is damaged or missing" in output, output
+    log.write_bytes(content)
+    store.start()
+    check(store, range(20))
