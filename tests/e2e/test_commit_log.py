@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
-from harness.metrics import scrape
+from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.server import Cairn
 
 BUCKET = "kept"
@@ -67,15 +67,16 @@ def test_a_store_is_committed_with_and_without_a_log_in_turn(make_store: Callabl
     assert store.stop() == 0
 
 
-def test_a_clean_stop_leaves_nothing_to_apply(own_store: Cairn):
+def test_a_clean_stop_leaves_nothing_to_apply(make_store: Callable[..., Cairn]):
     """The metric shows what a start after a crash would apply."""
-    own_store.s3.create_bucket(BUCKET)
-    put(own_store, range(20))
-    seen = scrape(own_store)
+    store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN).start()
+    store.s3.create_bucket(BUCKET)
+    put(store, range(20))
+    seen = scrape(store)
     assert seen.sum("service_commit_log_bytes") > 0 or seen.sum("service_checkpoints_total") > 0
-    own_store.restart()
-    assert scrape(own_store).sum("service_commit_log_bytes") == 0
-    check(own_store, range(20))
+    store.restart()
+    assert scrape(store).sum("service_commit_log_bytes") == 0
+    check(store, range(20))
 
 
 def test_a_missing_log_refuses_the_start(own_store: Cairn):
