@@ -57,6 +57,8 @@ pub struct Common {
     pub keys: u64,
     pub prefix: String,
     pub folder_keys: u64,
+    pub first_key: u64,
+    pub scatter: bool,
     pub size: Option<Sizes>,
     pub duration: Span,
     pub warm_up: Span,
@@ -131,6 +133,12 @@ macro_rules! workload_command {
             /// keys per folder under the prefix; 0 for no folders (default 0)
             #[argh(option, default = "0")]
             folder_keys: u64,
+            /// number of the first key, to continue what an earlier run has written (default 0)
+            #[argh(option, default = "0")]
+            first_key: u64,
+            /// scatter the keys: one that is written next lies anywhere among the others
+            #[argh(switch)]
+            scatter: bool,
             /// object sizes: 4KiB, 1KiB..64KiB or 4KiB:60,64KiB:30,1MiB:10 (default 4KiB)
             #[argh(option)]
             size: Option<Sizes>,
@@ -193,6 +201,8 @@ macro_rules! workload_command {
                     keys: self.keys,
                     prefix: self.prefix,
                     folder_keys: self.folder_keys,
+                    first_key: self.first_key,
+                    scatter: self.scatter,
                     size: self.size,
                     duration: self.duration,
                     warm_up: self.warm_up,

@@ -72,6 +72,8 @@ fn execute(command: Command) -> Result<Verdict, LoadError> {
             let keys = KeySpace {
                 prefix: command.prefix,
                 count: command.keys,
+                first: 0,
+                scatter: false,
                 folder_keys: command.folder_keys,
                 seed: command.seed,
                 sizes: command.size,

@@ -8,7 +8,7 @@ use crate::arguments::{Common, Particular};
 use crate::failure::{LoadError, while_doing};
 use crate::http::request::{Auth, Secret, Target, Urls};
 use crate::http::server::Server;
-use crate::objects::key_space::KeySpace;
+use crate::objects::key_space::{KeySpace, SCATTERED_MAX};
 use crate::objects::sizes::Sizes;
 use crate::units::ByteCount;
 use crate::workload::{Digest, Operation, Order, Ratio, Workload};
@@ -136,6 +136,8 @@ impl Plan {
             keys: KeySpace {
                 prefix: common.prefix,
                 count,
+                first: common.first_key,
+                scatter: common.scatter,
                 folder_keys: common.folder_keys,
                 seed: common.seed,
                 sizes,
@@ -219,8 +221,12 @@ fn check(common: &Common, own: &Particular, workload: Workload) -> Result<(), Lo
     if own.max_keys.is_some_and(|keys| !(1..=PAGE_KEYS_MAX).contains(&keys)) {
         return usage("--max-keys: 1 to 1000");
     }
-    if common.verify && (own.delimiter.is_some() || own.walk) {
-        return usage("list --verify cannot be combined with --delimiter or --walk");
+    let listing = workload == Workload::Repeat(Operation::List);
+    if common.verify && (own.delimiter.is_some() || own.walk || (listing && common.scatter)) {
+        return usage("list --verify cannot be combined with --delimiter, --walk or --scatter");
+    }
+    if common.scatter && common.first_key.saturating_add(common.keys) > SCATTERED_MAX {
+        return usage("--scatter: --first-key and --keys are at most 4294967296 together");
     }
     if own.urls.is_some() && common.auth != Auth::None {
         return usage("--urls: URLs are requested unsigned, with --auth none");

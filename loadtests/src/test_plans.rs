@@ -26,6 +26,8 @@ pub(crate) fn plan(workload: Workload) -> Plan {
         keys: KeySpace {
             prefix: "t/".into(),
             count: 100,
+            first: 0,
+            scatter: false,
             folder_keys: 0,
             seed: 1,
             sizes: Sizes::Fixed(ByteCount(4096)),

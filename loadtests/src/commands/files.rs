@@ -45,6 +45,8 @@ mod tests {
         let keys = KeySpace {
             prefix: "p/".into(),
             count: 2,
+            first: 0,
+            scatter: false,
             folder_keys: 1,
             seed: 9,
             sizes: Sizes::Fixed(ByteCount(5_000_000)),

@@ -367,6 +367,8 @@ mod tests {
         let keys = KeySpace {
             prefix: "p/".into(),
             count: 3,
+            first: 0,
+            scatter: false,
             folder_keys: 0,
             seed: 0,
             sizes: Sizes::Fixed(ByteCount(1)),
