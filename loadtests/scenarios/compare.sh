@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The benchmark campaign: compares Cairn with nginx, s3s-fs and Garage on one machine, and writes a Markdown table.
+# The benchmark campaign: compares Cairn with other servers on one machine, and writes a table, a CSV file and plots.
 #
 # Every work runs ROUNDS times with the servers taking turns (A B A B ...), so that changes in the machine's speed affect all of
 # them. Servers that are not being measured are stopped (SIGSTOP). Dirty pages that a server has left in the page cache are
@@ -9,10 +9,12 @@
 #
 # Settings, all from the environment:
 #   CAIRN_BIN, CAIRN_LOAD_BIN      default target/release/cairn, target/release/cairn-load
-#   NGINX_BIN, S3S_FS_BIN, GARAGE_BIN   the other servers; default: found in PATH; a missing one is skipped with a note
+#   MINIO_BIN, VERSITYGW_BIN, GARAGE_BIN, S3S_FS_BIN, NGINX_BIN
+#               the other servers; default: found in PATH; a missing one is skipped with a note
+#   SERVERS     those that take part, in their order; default "cairn minio versitygw garage s3s-fs nginx"
 #   WORK_DIR    folder on a real disk (not tmpfs) with some 40 GB; default ./compare-work; must be missing or empty
-#   RESULTS     folder for results and table.md; default WORK_DIR/results
-#   ROUNDS      default 3      DURATION default 10s     WARM_UP default 2s
+#   RESULTS     folder for results, table.md, results.csv and plots; default WORK_DIR/results
+#   ROUNDS      default 5      DURATION default 10s     WARM_UP default 2s
 #   ONLY        extended regular expression of the works to run, e.g. '^put|memory'
 #   BASE_PORT   default 7800
 #   HUGE        size of the object of the memory measurements; default 5GiB
@@ -20,12 +22,15 @@ set -euo pipefail
 
 CAIRN_BIN=${CAIRN_BIN:-target/release/cairn}
 LOAD=${CAIRN_LOAD_BIN:-target/release/cairn-load}
-NGINX_BIN=${NGINX_BIN:-$(PATH=$PATH:/usr/sbin command -v nginx || true)}
-S3S_FS_BIN=${S3S_FS_BIN:-$(command -v s3s-fs || true)}
+MINIO_BIN=${MINIO_BIN:-$(command -v minio || true)}
+VERSITYGW_BIN=${VERSITYGW_BIN:-$(command -v versitygw || true)}
 GARAGE_BIN=${GARAGE_BIN:-$(command -v garage || true)}
+S3S_FS_BIN=${S3S_FS_BIN:-$(command -v s3s-fs || true)}
+NGINX_BIN=${NGINX_BIN:-$(PATH=$PATH:/usr/sbin command -v nginx || true)}
+SERVERS=${SERVERS:-cairn minio versitygw garage s3s-fs nginx}
 WORK_DIR=$(realpath -m "${WORK_DIR:-compare-work}")
 RESULTS=$(realpath -m "${RESULTS:-$WORK_DIR/results}")
-ROUNDS=${ROUNDS:-3}
+ROUNDS=${ROUNDS:-5}
 DURATION=${DURATION:-10s}
 WARM_UP=${WARM_UP:-2s}
 ONLY=${ONLY:-.}
@@ -70,46 +75,47 @@ clean() {
     pause "$1"
 }
 
-# running SERVER...: prints those that are running.
-running() {
+# taking_turns SERVER...: prints those of SERVERS that run, without the ones that are named.
+taking_turns() {
     local server
-    for server in "$@"; do [[ -n ${PID[$server]:-} ]] && echo "$server"; done
-    return 0
+    for server in $SERVERS; do
+        [[ -z ${PID[$server]:-} || " $* " == *" $server "* ]] || echo "$server"
+    done
 }
 
-# reads WORK SIZE KEYS CONNECTIONS: compares Cairn with presigned URLs and nginx with the same objects as files.
+# auth SERVER: prints how a GET is authorised; nginx knows no signatures.
+auth() { if [[ $1 == nginx ]]; then echo none; else echo presigned; fi; }
+
+# reads WORK SIZE KEYS CONNECTIONS: objects with presigned URLs, and on nginx the same objects as files.
 reads() {
-    local work=$1 size=$2 keys=$3 connections=$4 round server auth
+    local work=$1 size=$2 keys=$3 connections=$4 round server
     wanted "$work" || return 0
     local objects=(--size "$size" --keys "$keys" --prefix "$work-")
-    prepare cairn "${objects[@]}"
+    for server in $(taking_turns nginx); do prepare "$server" "${objects[@]}"; done
     [[ -z ${PID[nginx]:-} ]] || "$LOAD" files "${objects[@]}" "$WORK_DIR/nginx/www/$BUCKET"
     for ((round = 1; round <= ROUNDS; round++)); do
-        for server in $(running cairn nginx); do
-            auth=presigned
-            [[ $server != nginx ]] || auth=none
-            measure "$work" "$server" "$round" get --auth "$auth" "${objects[@]}" --connections "$connections" \
-                --duration "$DURATION" --warm-up "$WARM_UP"
+        for server in $(taking_turns); do
+            measure "$work" "$server" "$round" get --auth "$(auth "$server")" "${objects[@]}" \
+                --connections "$connections" --duration "$DURATION" --warm-up "$WARM_UP"
         done
     done
     # One pass verifies every byte.
-    for server in $(running cairn nginx); do
-        auth=presigned
-        [[ $server != nginx ]] || auth=none
+    for server in $(taking_turns); do
         wake "$server"
-        "$LOAD" get --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --verify --fail-on-error --auth "$auth" \
-            "${objects[@]}" --connections "$connections" --duration 3s --warm-up 0 >/dev/null ||
+        "$LOAD" get --endpoint "${ENDPOINT[$server]}" --bucket "$BUCKET" --verify --fail-on-error \
+            --auth "$(auth "$server")" "${objects[@]}" --connections "$connections" --duration 3s --warm-up 0 >/dev/null ||
             note "$work on $server: verification failed"
         pause "$server"
     done
+    for server in $(taking_turns nginx); do clean "$server" "$work-"; done
 }
 
-# writes WORK SIZE KEYS CONNECTIONS: new objects, durable on Cairn and Garage, not flushed by s3s-fs.
+# writes WORK SIZE KEYS CONNECTIONS: new objects, with the durability that `durability` states.
 writes() {
     local work=$1 size=$2 keys=$3 connections=$4 round server
     wanted "$work" || return 0
     for ((round = 1; round <= ROUNDS; round++)); do
-        for server in $(running cairn s3s-fs garage); do
+        for server in $(taking_turns nginx); do
             measure "$work" "$server" "$round" put --size "$size" --keys "$keys" --prefix "$work-$round-" \
                 --connections "$connections" --duration "$DURATION" --warm-up "$WARM_UP"
             clean "$server" "$work-$round-"
@@ -121,9 +127,9 @@ lists() {
     local work=list-1000-of-20000-8-connections round server
     wanted "$work" || return 0
     local objects=(--size 1KiB --keys 20000 --prefix "$work-")
-    for server in $(running cairn garage); do prepare "$server" "${objects[@]}"; done
+    for server in $(taking_turns nginx); do prepare "$server" "${objects[@]}"; done
     for ((round = 1; round <= ROUNDS; round++)); do
-        for server in $(running cairn garage); do
+        for server in $(taking_turns nginx); do
             measure "$work" "$server" "$round" list "${objects[@]}" --max-keys 1000 --connections 8 \
                 --duration "$DURATION" --warm-up "$WARM_UP"
         done
@@ -133,6 +139,7 @@ lists() {
 # Resident memory of a freshly started Cairn: with 1000 connections, and while a large object is transferred.
 memory() {
     wanted memory || return 0
+    [[ -n ${PID[cairn]:-} ]] || return 0
     local name
     stop cairn
     rm -rf "$WORK_DIR/cairn"
@@ -162,23 +169,37 @@ memory() {
 # field NAME FILE: prints a number from pretty-printed JSON that contains the name once.
 field() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}$/\1/p" "$RESULTS/$2.json"; }
 
+# outcome: writes results.csv and the plots, and prints all tables.
+outcome() {
+    describe
+    # shellcheck disable=SC2046
+    describe_servers $(taking_turns)
+    if compgen -G "$RESULTS/*@*.json" >/dev/null; then
+        python3 "$SCENARIOS/results.py" "$RESULTS"
+        cp "$RESULTS/results.csv" "$RESULTS/compare.csv"
+        python3 "$SCENARIOS/plot.py" "$RESULTS" >&2
+        printf '\nRatios of the medians, and the cost of the generator:\n\n'
+        "$LOAD" table "$RESULTS"
+    fi
+    [[ ! -s $RESULTS/memory.md ]] || cat "$RESULTS/memory.md"
+    [[ ! -s $RESULTS/notes.md ]] || { printf '\nNotes:\n\n'; cat "$RESULTS/notes.md"; }
+}
+
 main() {
     empty_work_dir
     trap stop_all EXIT
-    start_all
+    # shellcheck disable=SC2086
+    start_all $SERVERS
     reads get-4KiB-32-connections 4KiB 10000 32
+    reads get-64KiB-32-connections 64KiB 4000 32
     reads get-16MiB-8-connections 16MiB 32 8
+    writes put-4KiB-1-connection 4KiB 200000 1
     writes put-4KiB-32-connections 4KiB 200000 32
     writes put-64KiB-32-connections 64KiB 50000 32
     writes put-16MiB-8-connections 16MiB 128 8
     lists
     memory
-    {
-        describe
-        if compgen -G "$RESULTS/*@*.json" >/dev/null; then "$LOAD" table "$RESULTS"; fi
-        [[ ! -s $RESULTS/memory.md ]] || cat "$RESULTS/memory.md"
-        [[ ! -s $RESULTS/notes.md ]] || { printf '\nNotes:\n'; cat "$RESULTS/notes.md"; }
-    } | tee "$RESULTS/table.md"
+    outcome | tee "$RESULTS/table.md"
 }
 
 main "$@"

@@ -36,14 +36,14 @@ describe() {
         "$("$CAIRN_BIN" --version)" "$ROUNDS" "$DURATION" "$WARM_UP"
 }
 
-# until_ready NAME COMMAND...: waits until the command succeeds, for 30 seconds at most.
+# until_ready NAME COMMAND...: waits until the command succeeds, for READY_SECONDS at most (default 30).
 until_ready() {
-    local name=$1 attempt
+    local name=$1 end=$((SECONDS + ${READY_SECONDS:-30}))
     shift
-    for ((attempt = 0; attempt < 300; attempt++)); do
+    while ((SECONDS < end)); do
         if "$@" >/dev/null 2>&1; then return 0; fi
         kill -0 "${PID[$name]}" 2>/dev/null || break
-        sleep 0.1
+        sleep 0.01
     done
     say "$name did not start; see $WORK_DIR/$name.log"
     exit 1
@@ -51,13 +51,15 @@ until_ready() {
 
 listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
-# ready PORT: succeeds if GET /ready returns 200.
-ready() (
+# responds PORT PATH: succeeds if a GET of the path returns 200.
+responds() (
     exec 3<>"/dev/tcp/127.0.0.1/$1"
-    printf 'GET /ready HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n\r\n' "$1" >&3
+    printf 'GET %s HTTP/1.1\r\nHost: 127.0.0.1:%s\r\nConnection: close\r\n\r\n' "$2" "$1" >&3
     IFS= read -r line <&3
     [[ $line == "HTTP/1.1 200"* ]]
 )
+
+ready() { responds "$1" /ready; }
 
 # start_cairn_as NAME PORT [NAME=VALUE...]: starts Cairn on the ports PORT to PORT + 2 with the data of that name and settings.
 start_cairn_as() {
@@ -170,16 +172,80 @@ CONF
     } >>"$WORK_DIR/garage.log" 2>&1
 }
 
+# MinIO on one drive. It flushes the data of an object, but not the folders that name it.
+start_minio() {
+    local port=$((BASE_PORT + 40))
+    mkdir -p "$WORK_DIR/minio"
+    MINIO_ROOT_USER=$AWS_ACCESS_KEY_ID MINIO_ROOT_PASSWORD=$AWS_SECRET_ACCESS_KEY MINIO_BROWSER=off MINIO_UPDATE=off \
+        "$MINIO_BIN" server --quiet --config-dir "$WORK_DIR/minio.config" --address "127.0.0.1:$port" \
+        --console-address "127.0.0.1:$((port + 1))" "$WORK_DIR/minio" >"$WORK_DIR/minio.log" 2>&1 &
+    PID[minio]=$!
+    ENDPOINT[minio]=http://127.0.0.1:$port
+    until_ready minio responds "$port" /minio/health/ready
+}
+
+# versitygw over a folder. It closes connections after each request unless it is told to keep them.
+start_versitygw() {
+    local port=$((BASE_PORT + 50))
+    mkdir -p "$WORK_DIR/versitygw"
+    ROOT_ACCESS_KEY=$AWS_ACCESS_KEY_ID ROOT_SECRET_KEY=$AWS_SECRET_ACCESS_KEY \
+        "$VERSITYGW_BIN" --port "127.0.0.1:$port" --keep-alive --quiet --health /health posix "$WORK_DIR/versitygw" \
+        >"$WORK_DIR/versitygw.log" 2>&1 &
+    PID[versitygw]=$!
+    ENDPOINT[versitygw]=http://127.0.0.1:$port
+    until_ready versitygw responds "$port" /health
+}
+
+# binary SERVER: prints the path of its program, or nothing if there is none.
+binary() {
+    case $1 in
+        cairn) echo "$CAIRN_BIN" ;;
+        minio) echo "$MINIO_BIN" ;;
+        versitygw) echo "$VERSITYGW_BIN" ;;
+        garage) echo "$GARAGE_BIN" ;;
+        s3s-fs) echo "$S3S_FS_BIN" ;;
+        nginx) echo "$NGINX_BIN" ;;
+        *) say "no server $1"; exit 1 ;;
+    esac
+}
+
+# version SERVER: prints what the program says about itself.
+version() {
+    local program
+    program=$(binary "$1")
+    case $1 in
+        nginx) "$program" -v 2>&1 ;;
+        # Built from a module, it does not know its version.
+        minio | versitygw) go version -m "$program" 2>/dev/null | awk '$1 == "mod" { print $2, $3 }' ;;
+        *) "$program" --version ;;
+    esac | head -1
+}
+
+# durability SERVER: prints what has been done when a write is acknowledged.
+durability() {
+    case $1 in
+        cairn) echo 'data and metadata are flushed' ;;
+        minio) echo 'data and metadata of the object are flushed, its folders are not' ;;
+        versitygw | s3s-fs) echo 'nothing is flushed: a power cut may lose it' ;;
+        garage) echo 'data and metadata are flushed: data_fsync and metadata_fsync are on' ;;
+        nginx) echo 'reads only, of files that cairn-load has written; no signature is checked' ;;
+    esac
+}
+
+# describe_servers SERVER...: prints a table of their versions and of their durability.
+describe_servers() {
+    local server
+    printf '| server | version | when a write is acknowledged |\n|---|---|---|\n'
+    for server in "$@"; do printf '| %s | %s | %s |\n' "$server" "$(version "$server")" "$(durability "$server")"; done
+    printf '\n'
+}
+
+# start_all SERVER...: starts those that are installed, with a bucket, and stops them until they are woken.
 start_all() {
-    local server binary
-    for server in cairn s3s-fs nginx garage; do
-        case $server in
-            cairn) binary=$CAIRN_BIN ;;
-            s3s-fs) binary=$S3S_FS_BIN ;;
-            nginx) binary=$NGINX_BIN ;;
-            garage) binary=$GARAGE_BIN ;;
-        esac
-        if [[ -z $binary || ! -x $binary ]]; then
+    local server program
+    for server in "$@"; do
+        program=$(binary "$server")
+        if [[ -z $program || ! -x $program ]]; then
             note "$server is not here: skipped"
             continue
         fi
@@ -193,6 +259,7 @@ start_all() {
 }
 
 # family PID: prints the process and its children (nginx has workers).
+# shellcheck disable=SC2046
 family() { echo "$1" $(cat "/proc/$1/task/$1/children" 2>/dev/null || true); }
 
 # shellcheck disable=SC2046
