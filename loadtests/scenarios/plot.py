@@ -57,8 +57,8 @@ PLOTS = [
     Plot("tail-p99", "tail-latency.csv", "p99_ms", "99th percentile at half of the peak rate", "milliseconds"),
     Plot("tail-p99-9", "tail-latency.csv", "p99_9_ms", "99.9th percentile at half of the peak rate", "milliseconds"),
     Plot("scale-rate", "scale.csv", "requests_per_second", "Rates as the store grows", "requests a second", "^(get|put|list)"),
-    Plot("scale-start", "scale.csv", "ready_ms", "Time to be ready after kill -9", "milliseconds"),
-    Plot("scale-memory", "scale.csv", "resident_mib", "Resident memory after a start and a load", "MiB"),
+    Plot("scale-start", "scale.csv", "ready_ms", "Time from a start until the store is ready", "milliseconds", "^start"),
+    Plot("scale-disk", "scale.csv", "metadata_mib", "Metadata as the store grows", "MiB", "^disk"),
 ]
 
 

@@ -3,6 +3,7 @@
 
     results.py FOLDER > table.md      # reads FOLDER/WORK@SERVER@ROUND.json, writes FOLDER/results.csv
     results.py FILE.csv > table.md    # the table again
+    results.py FOLDER WORKS           # the same, but the table has only the works that this regular expression finds
 
 A result is a report of cairn-load, or an object `{"measures": {...}}` of a scenario's own figures. A file WORK@SERVER@ROUND.extra
 beside it, with lines `name value`, adds figures. A line of the CSV is one round.
@@ -10,6 +11,7 @@ beside it, with lines `name value`, adds figures. A line of the CSV is one round
 
 import csv
 import json
+import re
 import statistics
 import sys
 from pathlib import Path
@@ -28,7 +30,14 @@ MEASURES = {
     "meanwhile": "done meanwhile",
     "ready_ms": "ready after ms",
     "resident_mib": "resident MiB",
+    "anonymous_mib": "of it no file",
     "disk_mib": "disk MiB",
+    "used_mib": "used MiB",
+    "metadata_mib": "metadata MiB",
+    "payload_mib": "volumes MiB",
+    "tree_depth": "depth",
+    "metadata_bytes_each": "metadata bytes each",
+    "disk_bytes_each": "disk bytes each",
 }
 # These would be the same in every line, or are in the plots only.
 NOT_IN_TABLE = {"max_ms"}
@@ -128,7 +137,7 @@ def table(lines: list[dict[str, str]]) -> str:
 
 def main() -> int:
     """Prints the table of the folder or file that the command line names."""
-    if len(sys.argv) != 2 or sys.argv[1] in ("-h", "--help"):
+    if len(sys.argv) not in (2, 3) or sys.argv[1] in ("-h", "--help"):
         print(__doc__)
         return 2
     place = Path(sys.argv[1])
@@ -137,7 +146,8 @@ def main() -> int:
         write_csv(place / "results.csv", lines)
     else:
         lines = read_csv(place)
-    print(table(lines), end="")
+    works = sys.argv[2] if len(sys.argv) == 3 else ""
+    print(table([line for line in lines if re.search(works, line["work"])]), end="")
     return 0
 
 
