@@ -50,7 +50,7 @@ def measures(report: dict) -> dict[str, float]:
         return {name: float(value) for name, value in report["measures"].items()}
     total = report["total"]
     found = {"requests_per_second": total["requests_per_second"], "errors": report["error_count"]}
-    if total["bytes_per_second"] >= 2**20:
+    if total["bytes_per_second"]:
         found["mib_per_second"] = total["bytes_per_second"] / 2**20
     if report.get("rate"):
         found["due_per_second"] = report["rate"]
