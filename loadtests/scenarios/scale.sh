@@ -11,14 +11,14 @@
 #   churn     a store that is nine tenths full, on a file system of its own, over a simulated month; needs root and a loop device
 #
 #   CAIRN_BIN, CAIRN_LOAD_BIN   default target/release/cairn, target/release/cairn-load
-#   WORK_DIR       folder on a real disk; default ./scale-work; must be missing or empty. 10 million objects take about 12 GB
+#   WORK_DIR       folder on a real disk; default ./scale-work; must be missing or empty. 30 million objects take some 25 GB
 #   RESULTS        default WORK_DIR/results: table.md, results.csv, plots, and one JSON for each measurement
 #   PARTS          default "grow versions prefix buckets churn"
 #   ROUNDS         default 3      DURATION  default 10s     WARM_UP  default 2s     CONNECTIONS  default 32
 #   FILL_CONNECTIONS  default 256: connections that fill the store
 #   STEPS          grow: default "300000 3000000 10000000 30000000"        OBJECT_SIZE  default 200B
 #   VERSION_STEPS  versions: default "1000 1000000"
-#   PREFIX_STEPS   prefix: default "10000 10000000"
+#   PREFIX_STEPS   prefix: default "100000 10000000"
 #   BUCKET_STEPS   buckets: default "100 10000"
 #   DISK           churn: default 8GiB, size of the file system             DAYS  default 30
 #   BASE_PORT      default 8000
@@ -32,7 +32,7 @@ ROUNDS=${ROUNDS:-3} DURATION=${DURATION:-10s} WARM_UP=${WARM_UP:-2s}
 CONNECTIONS=${CONNECTIONS:-32} FILL_CONNECTIONS=${FILL_CONNECTIONS:-256}
 STEPS=${STEPS:-300000 3000000 10000000 30000000} OBJECT_SIZE=${OBJECT_SIZE:-200B}
 VERSION_STEPS=${VERSION_STEPS:-1000 1000000}
-PREFIX_STEPS=${PREFIX_STEPS:-10000 10000000}
+PREFIX_STEPS=${PREFIX_STEPS:-100000 10000000}
 BUCKET_STEPS=${BUCKET_STEPS:-100 10000}
 DISK=${DISK:-8GiB} DAYS=${DAYS:-30}
 BASE_PORT=${BASE_PORT:-8000}
@@ -208,15 +208,16 @@ prefix() {
         at=$(label "$count")
         measure prefix prefix-fill "$at" 1 prepare --prefix flat/ --size "$OBJECT_SIZE" --first-key "$before" \
             --keys $((count - before)) --connections "$FILL_CONNECTIONS" --fail-on-error
-        # A tenth as many keys, a hundred in each folder.
-        load prefix prepare --prefix folders/ --folder-keys 100 --size "$OBJECT_SIZE" --first-key $((before / 10)) \
+        # A tenth as many keys, ten in each folder.
+        load prefix prepare --prefix folders/ --folder-keys 10 --size "$OBJECT_SIZE" --first-key $((before / 10)) \
             --keys $(((count - before) / 10)) --connections "$FILL_CONNECTIONS" --fail-on-error >/dev/null
         before=$count
         rounds prefix prefix-keys-in-it "$at" list --prefix flat/ --keys "$count" --delimiter / --connections 8
         # The root has two common prefixes, whatever they hold.
         rounds prefix prefix-root "$at" list --prefix '' --keys 1 --delimiter / --connections 8
-        rounds prefix prefix-folders "$at" list --prefix folders/ --folder-keys 100 --keys $((count / 10)) --delimiter / \
-            --connections 8
+        # Pages of a hundred folders, which the first step has too.
+        rounds prefix prefix-folders "$at" list --prefix folders/ --folder-keys 10 --keys $((count / 10)) --delimiter / \
+            --max-keys 100 --connections 8
         memory prefix prefix-memory "$at"
     done
     stop prefix
