@@ -2,7 +2,7 @@
 //!
 //! Processes one block of each stream at a time, transposed: register n holds word n of all streams.
 
-use super::{K, Lane, blocks_of};
+use super::{K, Lane, MD5_BLOCK_BYTES, blocks_of};
 use std::arch::x86_64::{
     __m256i, _mm256_add_epi32, _mm256_and_si256, _mm256_andnot_si256, _mm256_loadu_si256, _mm256_or_si256,
     _mm256_permute2x128_si256, _mm256_set1_epi32, _mm256_setr_epi32, _mm256_setzero_si256, _mm256_slli_epi32,
@@ -109,31 +109,56 @@ fn compress(state: &mut [__m256i; 4], w: &[__m256i; 16]) {
     }
 }
 
-/// Adds the first `blocks` blocks of every lane; at most [`LANES`] lanes.
+/// Returns the states of the lanes, one word of all lanes in each register.
 #[target_feature(enable = "avx2")]
-pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
+#[inline]
+pub(super) fn states_of(lanes: &[Lane<'_>]) -> [__m256i; 4] {
     let mut state = [_mm256_setzero_si256(); 4];
     for (word, register) in state.iter_mut().enumerate() {
         let of = |lane: usize| lanes.get(lane).map_or(0, |lane| lane.md5.state[word].cast_signed());
         *register = _mm256_setr_epi32(of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7));
     }
-    let Some(streams) = blocks_of::<LANES>(lanes) else { return };
-    // No closures here: the compiler does not inline functions for AVX2 into those of the standard library that call them.
-    let mut halves = [[_mm256_setzero_si256(); LANES]; 2];
-    for block in 0..blocks {
-        for (lane, stream) in streams.iter().enumerate() {
-            let (parts, _) = stream[block].as_chunks::<32>();
-            halves[0][lane] = load(&parts[0]);
-            halves[1][lane] = load(&parts[1]);
-        }
-        let mut words = [_mm256_setzero_si256(); 16];
-        words[..8].copy_from_slice(&transpose(halves[0]));
-        words[8..].copy_from_slice(&transpose(halves[1]));
-        compress(&mut state, &words);
-    }
+    state
+}
+
+/// Gives the lanes their states back.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn set_states(lanes: &mut [Lane<'_>], state: [__m256i; 4]) {
     for (word, register) in state.into_iter().enumerate() {
         for (lane, value) in lanes.iter_mut().zip(words_of(register)) {
             lane.md5.state[word] = value;
         }
     }
+}
+
+/// Returns the words of one block of each stream: register n holds word n.
+#[target_feature(enable = "avx2")]
+#[inline]
+pub(super) fn words_of_blocks(
+    streams: &[&[[u8; MD5_BLOCK_BYTES]]; LANES],
+    block: usize,
+) -> [__m256i; MD5_BLOCK_BYTES / 4] {
+    // No closures here: the compiler does not inline functions for AVX2 into those of the standard library that call them.
+    let mut halves = [[_mm256_setzero_si256(); LANES]; 2];
+    for (lane, stream) in streams.iter().enumerate() {
+        let (parts, _) = stream[block].as_chunks::<32>();
+        halves[0][lane] = load(&parts[0]);
+        halves[1][lane] = load(&parts[1]);
+    }
+    let mut words = [_mm256_setzero_si256(); 16];
+    words[..8].copy_from_slice(&transpose(halves[0]));
+    words[8..].copy_from_slice(&transpose(halves[1]));
+    words
+}
+
+/// Adds the first `blocks` blocks of every lane; at most [`LANES`] lanes.
+#[target_feature(enable = "avx2")]
+pub(super) fn update(lanes: &mut [Lane<'_>], blocks: usize) {
+    let mut state = states_of(lanes);
+    let Some(streams) = blocks_of::<LANES>(lanes) else { return };
+    for block in 0..blocks {
+        compress(&mut state, &words_of_blocks(&streams, block));
+    }
+    set_states(lanes, state);
 }
