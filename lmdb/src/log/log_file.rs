@@ -16,6 +16,7 @@ use std::path::Path;
 pub(crate) const LOG_FILE: &str = "commit.log";
 
 const BLOCK: u64 = LOG_BLOCK_BYTES as u64;
+const _: () = assert!(LOG_HEAD_BYTES <= LOG_BLOCK_BYTES, "a block has room for a head");
 
 /// Bytes in memory that begin at a multiple of the block size, as direct I/O requires.
 #[derive(Debug, Default)]
@@ -179,7 +180,6 @@ impl LogFile {
                 break;
             }
             for (block, offset) in piece.chunks(LOG_BLOCK_BYTES).zip((at..).step_by(LOG_BLOCK_BYTES)) {
-                assert!(LOG_HEAD_BYTES <= LOG_BLOCK_BYTES, "a block has room for a head");
                 candidates.extend(
                     LogHead::decode(block, log).filter(|head| head.sequence > sequence).map(|_| offset),
                 );
