@@ -8,5 +8,6 @@ mod aws_examples;
 mod botocore_vectors;
 mod directory;
 mod directory_full_disk;
+mod presigned_cache;
 mod signature_properties;
 mod signer;

@@ -10,7 +10,8 @@ const RESERVE_PART: u64 = 8;
 /// The program itself, the directory of accounts, the queues of the log and the audit trail, the responses of the
 /// management plane, refused requests (at most 6 MB), the history of metrics (less than 1 MiB), and one password hash.
 const PROCESS_BYTES: u64 = 32 * MIB;
-/// An executor: memory registered for direct I/O, rings, hashers, its stack, and reads whose checks are being computed.
+/// An executor: memory registered for direct I/O, rings, hashers, its stack, presigned URLs that were verified (less than
+/// 2 MiB), and reads whose checks are being computed.
 const EXECUTOR_BYTES: u64 = 8 * MIB;
 /// A slice: the pages that a transaction changes, the free map, and the changes that wait for it.
 const SLICE_BYTES: u64 = 4 * MIB;

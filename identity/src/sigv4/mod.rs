@@ -13,9 +13,11 @@ mod error;
 mod form;
 mod header;
 mod key;
+mod limits;
 mod payload;
 mod percent;
 mod presigned;
+mod presigned_cache;
 mod scope;
 mod verify;
 

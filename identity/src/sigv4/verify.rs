@@ -12,11 +12,12 @@ use super::header::AuthHeaders;
 use super::key::{KeyName, SigningKey, SigningKeyCache};
 use super::payload::AcceptedBodies;
 use super::presigned::{Parameters, refuse_asymmetric};
+use super::presigned_cache::{PresignedCache, RequestDigest, VerifiedUrl};
 use super::scope::{Scope, SignedHeaders};
 use super::{ALGORITHM, REQUEST_TIME_SKEW_SECONDS_MAX};
 use crate::chunk_signatures::{ChunkSignatures, hex_digits};
 use crate::credential::{Credential, Credentials, Principal, Usability};
-use crate::request::{Authentication, PayloadDigest, SignedRequest};
+use crate::request::{Authentication, PayloadDigest, SignatureKind, SignedRequest};
 use crate::throttle::{FailedCredential, RootAttempts};
 use cairn_model::Timestamp;
 use sha2::{Digest, Sha256};
@@ -42,20 +43,35 @@ struct Work {
     string_to_sign: Vec<u8>,
 }
 
-/// Verifies signatures. Each executor has one, with its own buffers and its own bounded cache of signing keys.
+/// A request whose signature was verified.
+struct Verified {
+    authentication: Authentication,
+    /// The generation of the secret that made the signature.
+    generation: u64,
+}
+
+/// Verifies signatures. Each executor has one, with its own buffers and its own bounded caches of signing keys and of
+/// presigned URLs.
 pub struct Authenticator<C> {
     credentials: C,
     bodies: AcceptedBodies,
     keys: RefCell<SigningKeyCache>,
+    presigned: RefCell<PresignedCache>,
     scratch: RefCell<Scratch>,
 }
 
 impl<C: Credentials> Authenticator<C> {
-    /// Makes an authenticator for `credentials` with an empty cache. It refuses `aws-chunked` bodies.
+    /// Makes an authenticator for `credentials` with empty caches. It refuses `aws-chunked` bodies.
     #[must_use]
     pub fn new(credentials: C) -> Self {
         let keys = RefCell::new(SigningKeyCache::new());
-        Self { credentials, bodies: AcceptedBodies::Whole, keys, scratch: RefCell::default() }
+        Self {
+            credentials,
+            bodies: AcceptedBodies::Whole,
+            keys,
+            presigned: RefCell::new(PresignedCache::new()),
+            scratch: RefCell::default(),
+        }
     }
 
     /// Accepts `aws-chunked` bodies of requests whose signature is in the header. The caller must decode the body and verify
@@ -96,6 +112,12 @@ impl<C: Credentials> Authenticator<C> {
         now: Timestamp,
         root_attempts: RootAttempts,
     ) -> Result<Authentication, AuthError> {
+        let digest = RequestDigest::of(request);
+        if let Some(authentication) =
+            digest.and_then(|digest| self.authenticate_again(digest, now, root_attempts))
+        {
+            return Ok(authentication);
+        }
         let scratch = &mut *self.scratch.borrow_mut();
         scratch.query.read(request.query).map_err(|_| AuthError::UriInvalid)?;
         let headers = AuthHeaders::collect(request.headers);
@@ -110,19 +132,76 @@ impl<C: Credentials> Authenticator<C> {
                 refuse_repeated(&headers)?;
                 let claim = headers.claim(authorization, self.bodies)?;
                 check_skew(claim.date, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)
+                let work = &mut scratch.work;
+                let verified = self.verify(request, &claim, &scratch.query, work, now, root_attempts)?;
+                Ok(verified.authentication)
             }
             None if parameters.has_signature() => {
                 refuse_repeated(&headers)?;
                 refuse_asymmetric(&parameters)?;
                 let presigned = parameters.read().map_err(AuthError::QueryMalformed)?;
                 let claim = presigned.claim(&headers)?;
-                check_lifetime(claim.date, presigned.lifetime_seconds, now)?;
-                self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)
+                let lifetime = presigned.lifetime_seconds;
+                check_lifetime(claim.date, lifetime, now)?;
+                let verified =
+                    self.verify(request, &claim, &scratch.query, &mut scratch.work, now, root_attempts)?;
+                if let Some(digest) = digest {
+                    self.remember(digest, &claim, lifetime, &verified);
+                }
+                Ok(verified.authentication)
             }
             None if parameters.has_version_2_signature => Err(AuthError::SignatureVersion2),
             None => Err(AuthError::NoAuthentication),
         }
+    }
+
+    /// Authenticates a presigned request whose signature was verified before. Returns `None` if it was not, or if anything
+    /// else speaks against the request: the whole verification then finds out what.
+    fn authenticate_again(
+        &self,
+        request: RequestDigest,
+        now: Timestamp,
+        root_attempts: RootAttempts,
+    ) -> Option<Authentication> {
+        let cache = self.presigned.borrow();
+        let verified = cache.get(request)?;
+        lifetime_fault(verified.signed_at_seconds, verified.lifetime_seconds, now).is_none().then_some(())?;
+        // Before the lookup, so that a change in between is noticed later.
+        let credentials_version = self.credentials.version();
+        let credential = self.find(&verified.access_key, now, root_attempts).ok()?;
+        (credential.generation == verified.generation).then_some(())?;
+        if let Some(last_use) = &credential.last_use {
+            last_use.record(now);
+        }
+        Some(Authentication {
+            principal: credential.principal,
+            access_key: Arc::clone(&verified.access_key),
+            payload: PayloadDigest::Unsigned,
+            chunk_signatures: None,
+            kind: SignatureKind::Presigned,
+            signed_at: Timestamp(verified.signed_at_seconds * 1000),
+            credentials_version,
+        })
+    }
+
+    /// Remembers a presigned request whose signature was verified, if it covers `host` only and no body.
+    fn remember(
+        &self,
+        request: RequestDigest,
+        claim: &Claim<'_>,
+        lifetime_seconds: u64,
+        verified: &Verified,
+    ) {
+        if claim.signed_headers.text != "host" || claim.payload.digest != PayloadDigest::Unsigned {
+            return;
+        }
+        let url = VerifiedUrl {
+            access_key: Arc::clone(&verified.authentication.access_key),
+            generation: verified.generation,
+            signed_at_seconds: claim.date.seconds,
+            lifetime_seconds,
+        };
+        self.presigned.borrow_mut().insert(request, url);
     }
 
     /// Looks the signer of an earlier request up again, if anything has changed since. Returns `None` if nothing has: the
@@ -154,10 +233,11 @@ impl<C: Credentials> Authenticator<C> {
         work: &mut Work,
         now: Timestamp,
         root_attempts: RootAttempts,
-    ) -> Result<Authentication, AuthError> {
+    ) -> Result<Verified, AuthError> {
         // Before the lookup, so that a change in between is noticed later.
         let credentials_version = self.credentials.version();
-        let credential = self.find(claim, now, root_attempts)?;
+        let credential = self.find(claim.scope.access_key, now, root_attempts)?;
+        let generation = credential.generation;
         write_canonical_request(
             &mut work.canonical_request,
             request,
@@ -169,7 +249,9 @@ impl<C: Credentials> Authenticator<C> {
         write_string_to_sign(work, claim);
         let (access_key, chunk_signatures) = self.compare(claim, &credential, work)?;
         refuse_unsigned_headers(request.headers, claim.signed_headers)?;
-        Ok(authenticated(claim, credential, access_key, chunk_signatures, credentials_version, now))
+        let authentication =
+            authenticated(claim, credential, access_key, chunk_signatures, credentials_version, now);
+        Ok(Verified { authentication, generation })
     }
 
     /// Looks up the credential and compares the signature of a text that a form has.
@@ -181,7 +263,7 @@ impl<C: Credentials> Authenticator<C> {
         root_attempts: RootAttempts,
     ) -> Result<Authentication, AuthError> {
         let credentials_version = self.credentials.version();
-        let credential = self.find(claim, now, root_attempts)?;
+        let credential = self.find(claim.scope.access_key, now, root_attempts)?;
         let work = &mut self.scratch.borrow_mut().work;
         work.canonical_request.clear();
         work.string_to_sign.clear();
@@ -193,12 +275,12 @@ impl<C: Credentials> Authenticator<C> {
     /// Looks up the credential, if it may be used here.
     fn find(
         &self,
-        claim: &Claim<'_>,
+        access_key: &str,
         now: Timestamp,
         root_attempts: RootAttempts,
     ) -> Result<Credential, AuthError> {
-        let Some(credential) = self.credentials.find(claim.scope.access_key, now) else {
-            return Err(AuthError::UnknownAccessKey { access_key: claim.scope.access_key.to_owned() });
+        let Some(credential) = self.credentials.find(access_key, now) else {
+            return Err(AuthError::UnknownAccessKey { access_key: access_key.to_owned() });
         };
         if !credential.allowed_on_data_plane {
             return Err(AuthError::DataPlaneRefused);
@@ -281,16 +363,34 @@ fn check_skew(date: AmzDate, now: Timestamp) -> Result<(), AuthError> {
 
 /// Checks the lifetime of a presigned URL. Its date may be in the future by as much as clocks may differ.
 pub(super) fn check_lifetime(date: AmzDate, lifetime_seconds: u64, now: Timestamp) -> Result<(), AuthError> {
-    if date.seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
-        let valid_from = iso8601(Timestamp(date.seconds * 1000));
-        return Err(AuthError::NotYetValid { valid_from, server_time: iso8601(now) });
+    let text = |seconds| iso8601(Timestamp(seconds * 1000));
+    match lifetime_fault(date.seconds, lifetime_seconds, now) {
+        None => Ok(()),
+        Some(LifetimeFault::NotYetValid) => {
+            Err(AuthError::NotYetValid { valid_from: text(date.seconds), server_time: iso8601(now) })
+        }
+        Some(LifetimeFault::Expired) => {
+            let expired_at = text(date.seconds + lifetime_seconds);
+            Err(AuthError::Expired { lifetime_seconds, expired_at, server_time: iso8601(now) })
+        }
     }
-    let expired_at = date.seconds + lifetime_seconds;
-    if now.seconds() > expired_at {
-        let expired_at = iso8601(Timestamp(expired_at * 1000));
-        return Err(AuthError::Expired { lifetime_seconds, expired_at, server_time: iso8601(now) });
+}
+
+/// Why a presigned URL is not valid at a time.
+enum LifetimeFault {
+    NotYetValid,
+    Expired,
+}
+
+/// Returns why a URL that was signed at `date_seconds` is not valid now; `None` if it is.
+fn lifetime_fault(date_seconds: u64, lifetime_seconds: u64, now: Timestamp) -> Option<LifetimeFault> {
+    if date_seconds > now.seconds().saturating_add(REQUEST_TIME_SKEW_SECONDS_MAX) {
+        Some(LifetimeFault::NotYetValid)
+    } else if now.seconds() > date_seconds + lifetime_seconds {
+        Some(LifetimeFault::Expired)
+    } else {
+        None
     }
-    Ok(())
 }
 
 /// Writes the string to sign: algorithm, time, scope, and the digest of the canonical request, one per line.
