@@ -10,8 +10,11 @@
 use std::mem::MaybeUninit;
 
 use http::{Method, StatusCode};
+use memchr::memchr;
 
-use crate::syntax::{is_host_byte, is_target_byte, is_token_byte, is_value_byte, list_members, trim_ows};
+use crate::syntax::{
+    all_bytes, is_host_byte, is_target_byte, is_token_byte, is_value_byte, list_members, trim_ows,
+};
 
 /// Longest request head by default, in bytes: request line, fields and the blank line.
 pub const HEAD_BYTES_MAX: usize = 32 * 1024;
@@ -116,11 +119,36 @@ struct Span {
     length: u16,
 }
 
+/// The bytes of a head. They are checked to be UTF-8 once, because names, path and query are read as text many times.
+#[derive(Debug)]
+enum HeadText {
+    /// The usual case.
+    Utf8(Box<str>),
+    /// The value of a field is not UTF-8. Names, path and query are ASCII nevertheless.
+    Other(Box<[u8]>),
+}
+
+impl HeadText {
+    fn new(bytes: Vec<u8>) -> Self {
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::Utf8(text.into()),
+            Err(other) => Self::Other(other.into_bytes().into()),
+        }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Utf8(text) => text.as_bytes(),
+            Self::Other(bytes) => bytes,
+        }
+    }
+}
+
 /// A parsed and validated request head. It owns one copy of its bytes, so the connection's buffer can be reused at
 /// once. Field names are in lower case.
 #[derive(Debug)]
 pub struct RequestHead {
-    bytes: Box<[u8]>,
+    text: HeadText,
     method: Method,
     path: Span,
     query: Option<Span>,
@@ -201,12 +229,15 @@ impl RequestHead {
     }
 
     fn slice(&self, span: Span) -> &[u8] {
-        let start = usize::from(span.start);
-        &self.bytes[start..start + usize::from(span.length)]
+        &self.text.bytes()[range_of(span)]
     }
 
     fn text(&self, span: Span) -> &str {
-        std::str::from_utf8(self.slice(span)).expect("names, path and query were checked to be ASCII")
+        match &self.text {
+            HeadText::Utf8(text) => &text[range_of(span)],
+            HeadText::Other(bytes) => std::str::from_utf8(&bytes[range_of(span)])
+                .expect("names, path and query were checked to be ASCII"),
+        }
     }
 }
 
@@ -259,7 +290,7 @@ impl HeadParser {
         if matches!(window.first(), Some(b'\r' | b'\n')) {
             return Err(HeadError::BadRequest("there is an empty line before the request line"));
         }
-        while let Some(offset) = window[self.scanned..].iter().position(|&byte| byte == b'\n') {
+        while let Some(offset) = memchr(b'\n', &window[self.scanned..]) {
             let newline = self.scanned + offset;
             if newline == 0 || window[newline - 1] != b'\r' {
                 return Err(HeadError::BadRequest("a line of the request head does not end in CR LF"));
@@ -297,28 +328,30 @@ fn parse_complete(bytes: &[u8], limits: &HeadLimits) -> Result<RequestHead, Head
     if target.first() != Some(&b'/') {
         return Err(HeadError::BadRequest("the request target does not begin with a slash"));
     }
-    if !target.iter().copied().all(is_target_byte) {
+    if !all_bytes(target, is_target_byte) {
         return Err(HeadError::BadRequest("the request target contains a byte that must be percent-encoded"));
     }
     let target = span_of(bytes, target);
-    let question = bytes[range_of(target)].iter().position(|&byte| byte == b'?');
+    let question = memchr(b'?', &bytes[range_of(target)]);
     let (path, query) = split_target(target, question);
+    let mut lowered = bytes.to_vec();
+    let mut fields = Vec::with_capacity(parsed.headers.len());
+    for field in parsed.headers.iter() {
+        let name = span_of(bytes, field.name.as_bytes());
+        let value = span_of(bytes, trim_ows(field.value));
+        add_field(&mut lowered, &mut fields, name, value)?;
+    }
     let mut head = RequestHead {
-        bytes: bytes.into(),
+        text: HeadText::new(lowered),
         method,
         path,
         query,
-        fields: Vec::with_capacity(parsed.headers.len()),
+        fields,
         framing: BodyFraming::None,
         keep_alive: false,
         expects_continue: false,
         version_1_1: version == 1,
     };
-    for field in parsed.headers.iter() {
-        let name = span_of(bytes, field.name.as_bytes());
-        let value = span_of(bytes, trim_ows(field.value));
-        head.add_field(name, value)?;
-    }
     head.interpret_fields()?;
     Ok(head)
 }
@@ -344,27 +377,32 @@ fn has_version(bytes: &[u8]) -> bool {
     )
 }
 
-impl RequestHead {
-    /// Adds one field. Converts its name to lower case in place.
-    fn add_field(&mut self, name: Span, value: Span) -> Result<(), HeadError> {
-        let name_bytes = &mut self.bytes[range_of(name)];
-        if name_bytes.is_empty() || !name_bytes.iter().copied().all(is_token_byte) {
-            return Err(HeadError::BadRequest("a header field has a malformed name"));
-        }
-        name_bytes.make_ascii_lowercase();
-        if !self.slice(value).iter().copied().all(is_value_byte) {
-            return Err(HeadError::BadRequest("a header field contains a control byte"));
-        }
-        let name_bytes = self.slice(name);
-        if SINGLE_FIELDS.contains(&name_bytes)
-            && self.fields.iter().any(|(earlier, _)| self.slice(*earlier) == name_bytes)
-        {
-            return Err(HeadError::BadRequest("a header field that may occur only once occurs twice"));
-        }
-        self.fields.push((name, value));
-        Ok(())
+/// Adds one field of the head with these bytes. Converts its name to lower case in place.
+fn add_field(
+    bytes: &mut [u8],
+    fields: &mut Vec<(Span, Span)>,
+    name: Span,
+    value: Span,
+) -> Result<(), HeadError> {
+    let name_bytes = &mut bytes[range_of(name)];
+    if name_bytes.is_empty() || !name_bytes.iter().copied().all(is_token_byte) {
+        return Err(HeadError::BadRequest("a header field has a malformed name"));
     }
+    name_bytes.make_ascii_lowercase();
+    if !all_bytes(&bytes[range_of(value)], is_value_byte) {
+        return Err(HeadError::BadRequest("a header field contains a control byte"));
+    }
+    let name_bytes = &bytes[range_of(name)];
+    if SINGLE_FIELDS.contains(&name_bytes)
+        && fields.iter().any(|(earlier, _)| &bytes[range_of(*earlier)] == name_bytes)
+    {
+        return Err(HeadError::BadRequest("a header field that may occur only once occurs twice"));
+    }
+    fields.push((name, value));
+    Ok(())
+}
 
+impl RequestHead {
     /// Derives framing, keep-alive and expectation from all fields.
     fn interpret_fields(&mut self) -> Result<(), HeadError> {
         match self.header("host") {

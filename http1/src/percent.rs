@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use memchr::{memchr, memchr2};
+
 const HEX_DIGITS: [u8; 16] = *b"0123456789ABCDEF";
 
 /// Why a text could not be decoded: 400 `InvalidURI` on S3.
@@ -42,8 +44,11 @@ pub(crate) enum Plus {
 }
 
 pub(crate) fn decode_with(text: &str, plus: Plus) -> Result<Cow<'_, str>, DecodeError> {
-    let special = |byte: u8| byte == b'%' || (byte == b'+' && plus == Plus::Space);
-    let Some(first) = text.bytes().position(special) else { return Ok(Cow::Borrowed(text)) };
+    let first = match plus {
+        Plus::Literal => memchr(b'%', text.as_bytes()),
+        Plus::Space => memchr2(b'%', b'+', text.as_bytes()),
+    };
+    let Some(first) = first else { return Ok(Cow::Borrowed(text)) };
     let (plain, mut rest) = text.as_bytes().split_at(first);
     let mut decoded = Vec::with_capacity(text.len());
     decoded.extend_from_slice(plain);

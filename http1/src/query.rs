@@ -5,6 +5,8 @@
 
 use std::borrow::Cow;
 
+use memchr::memchr;
+
 use crate::percent::{DecodeError, Plus, decode_with};
 
 /// Iterates over the decoded pairs of `query` in the order sent. `query` must not include the `?`.
@@ -25,15 +27,20 @@ impl<'q> Iterator for QueryPairs<'q> {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.rest.is_empty() {
-            let (pair, rest) = self.rest.split_once('&').unwrap_or((self.rest, ""));
+            let (pair, rest) = split_at_byte(self.rest, b'&');
             self.rest = rest;
             if !pair.is_empty() {
-                let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+                let (name, value) = split_at_byte(pair, b'=');
                 return Some(decode_pair(name, value));
             }
         }
         None
     }
+}
+
+/// Returns what is before the first `separator`, which is ASCII, and what is after it; without one, the whole text.
+fn split_at_byte(text: &str, separator: u8) -> (&str, &str) {
+    memchr(separator, text.as_bytes()).map_or((text, ""), |at| (&text[..at], &text[at + 1..]))
 }
 
 fn decode_pair<'q>(name: &'q str, value: &'q str) -> Result<(Cow<'q, str>, Cow<'q, str>), DecodeError> {

@@ -65,9 +65,8 @@ impl ResponseHead {
         let start = self.lines.len();
         self.lines.extend_from_slice(value);
         for byte in &mut self.lines[start..] {
-            if !is_value_byte(*byte) {
-                *byte = b' ';
-            }
+            // A store in each case, so that the compiler can replace many bytes at once.
+            *byte = if is_value_byte(*byte) { *byte } else { b' ' };
         }
         self.lines.extend_from_slice(b"\r\n");
         self
