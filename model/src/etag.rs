@@ -1,6 +1,9 @@
 //! S3 entity tags: the MD5 of a payload, the MD5 of the parts' MD5s and their number, or an opaque text.
 
-use std::fmt;
+use std::fmt::{self, Write};
+
+/// Bytes of the longest usual tag with its quotes: the MD5, a dash, five digits.
+const QUOTED_BYTES: usize = 40;
 
 /// An S3 entity tag. `Display` formats it without quotes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,7 +30,12 @@ impl Etag {
     /// Returns the tag in double quotes, as in headers and XML.
     #[must_use]
     pub fn quoted(&self) -> String {
-        format!("\"{self}\"")
+        // Reserved at once: each response with an object has a tag.
+        let mut quoted = String::with_capacity(QUOTED_BYTES);
+        quoted.push('"');
+        write!(quoted, "{self}").expect("a string takes any text");
+        quoted.push('"');
+        quoted
     }
 }
 
