@@ -16,6 +16,7 @@ use cairn_model::{u64_of, usize_of};
 use glommio::{LocalExecutorBuilder, Placement};
 
 use super::heartbeat::Heartbeats;
+use crate::host::allocator::tune_allocator;
 use crate::host::check::{StartError, check_host, memlock_limit};
 use crate::limits::{
     IO_MEMORY_BYTES_MAX, IO_MEMORY_BYTES_MIN, PREEMPT_AFTER, RING_DEPTH, RINGS_PER_EXECUTOR,
@@ -88,6 +89,7 @@ where
     if count == 0 {
         return Err(StartError::NoExecutors);
     }
+    tune_allocator();
     let cores = allowed_cores();
     let io_memory = io_memory(count, memlock_limit());
     let heartbeats =
