@@ -262,10 +262,11 @@ impl Environment {
         self.current.get().used()
     }
 
-    /// Appends zeros to the data file until there are `bytes` bytes of headroom. They are durable when it returns.
+    /// Makes the data file longer until there are `bytes` bytes of headroom. They are durable when it returns.
     ///
-    /// LMDB accepts a file that is longer than it needs. A commit into space that was written before needs no journal
-    /// commit of the file system, which is most of the cost of a small durable commit.
+    /// LMDB accepts a file that is longer than it needs. Without a log, zeros are written: a commit into space that was
+    /// written before needs no journal commit of the file system, which is most of the cost of a small durable commit.
+    /// With a log, the space is only reserved.
     ///
     /// Any thread without a write transaction may call this. Each piece is written under LMDB's writer lock and after
     /// the file's current end, so it can never overwrite the pages of a commit.

@@ -10,6 +10,8 @@ use crate::meta_page::{META_BYTES, MetaFields};
 use crate::reading_threads;
 use crate::table::{Database, TOTALS_TABLE, Table};
 use heed::{Env, EnvFlags, EnvOpenOptions, FlagSetMode, RoTxn, RwTxn, WithTls};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 use std::fs::File;
 use std::ops::Deref;
 use std::os::unix::fs::FileExt as _;
@@ -29,6 +31,9 @@ pub struct EnvironmentOptions {
     /// Most named tables.
     pub tables_max: u32,
 }
+
+/// Bytes that one call reserves at the end of the data file (1 MiB). A full disk still grants what fits.
+const RESERVED_PIECE_BYTES: u64 = 1 << 20;
 
 /// Zeros that one write appends to the data file.
 static ZEROS: [u8; 1 << 18] = [0; 1 << 18];
@@ -279,7 +284,7 @@ impl Generation {
     /// See [`crate::Environment::extend`]. Only one thread at a time may call it.
     pub(crate) fn extend(&self, bytes: u64) -> Result<(), Error> {
         let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
-        let appended = self.append_zeros(end);
+        let appended = self.append(end);
         // What was appended before a failure can be used too. On a full disk, deletes need it.
         let length = self.data.metadata().map_err(heed::Error::Io)?.len();
         self.data.sync_all().map_err(heed::Error::Io)?;
@@ -287,12 +292,27 @@ impl Generation {
         appended
     }
 
-    /// Appends zeros to the data file until it has `end` bytes.
-    fn append_zeros(&self, end: u64) -> Result<(), Error> {
+    /// Makes the data file `end` bytes long.
+    ///
+    /// With a log, a flush of the data file delays nobody, so the space is only reserved. Otherwise zeros are written, because a
+    /// flush of space that was never written takes a journal commit of the file system.
+    fn append(&self, end: u64) -> Result<(), Error> {
+        let mut is_reserved = self.committed().is_some();
         let mut at = 0;
         while at < end {
             let writer_lock = self.env.write_txn()?;
             at = self.data.metadata().map_err(heed::Error::Io)?.len();
+            if is_reserved && at < end {
+                let piece = (end - at).min(RESERVED_PIECE_BYTES);
+                match fallocate(&self.data, FallocateFlags::empty(), at, piece) {
+                    Ok(()) => {
+                        at += piece;
+                        continue;
+                    }
+                    Err(Errno::OPNOTSUPP) => is_reserved = false,
+                    Err(error) => return Err(heed::Error::Io(error.into()).into()),
+                }
+            }
             // The file may have grown past `end` meanwhile.
             let missing = end.saturating_sub(at).min(ZEROS.len() as u64);
             let piece = usize::try_from(missing).expect("a piece is no longer than ZEROS");

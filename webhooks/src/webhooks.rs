@@ -160,6 +160,7 @@ impl Webhooks {
         let from = self.context.source.tick();
         let created =
             self.context.writer.change(move |changes| changes.create(settings, target, from)).await?;
+        self.context.note_change();
         Ok((self.view(&created), created.record.secret.clone()))
     }
 
@@ -206,7 +207,9 @@ impl Webhooks {
         let from = self.context.source.tick();
         let apply = move |settings: &mut Settings| settings.enabled = enabled;
         let changed = self.context.writer.change(move |changes| changes.update(id, apply, None, from));
-        changed.await.map(|webhook| self.view(&webhook))
+        let changed = changed.await?;
+        self.context.note_change();
+        Ok(self.view(&changed))
     }
 
     /// Deletes a webhook with its waiting deliveries and its log. Returns what was deleted.

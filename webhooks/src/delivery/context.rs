@@ -6,7 +6,7 @@ use super::target_client::TargetClient;
 use crate::id::WebhookId;
 use crate::store::{Observer, Shared, Writer};
 use cairn_model::{DurationHistogram, Timestamp};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,7 +22,9 @@ pub(crate) struct Context {
     /// How long attempts took.
     pub(crate) durations: DurationHistogram,
     is_closing: AtomicBool,
-    /// Locked and notified for the end of the service.
+    /// Counts changes of webhooks.
+    changes: AtomicU64,
+    /// Locked and notified for the end of the service, and for changes of webhooks.
     end: (Mutex<()>, Condvar),
     pub(super) tasks: AtomicUsize,
 }
@@ -47,6 +49,7 @@ impl Context {
             poll_interval,
             durations: DurationHistogram::default(),
             is_closing: AtomicBool::new(false),
+            changes: AtomicU64::new(0),
             end: (Mutex::new(()), Condvar::new()),
             tasks: AtomicUsize::new(0),
         })
@@ -75,6 +78,31 @@ impl Context {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
+    /// Returns a number that changes with every change of webhooks.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes.load(Ordering::SeqCst)
+    }
+
+    /// Waits for a change of webhooks after `seen`, or for the end of the service, at most for `limit`.
+    pub(super) fn wait_for_change(&self, seen: u64, limit: Duration) {
+        let (lock, ended) = &self.end;
+        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_waiting = |(): &mut ()| !self.is_closing() && self.changes() == seen;
+        drop(ended.wait_timeout_while(guard, limit, is_waiting).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Notes that webhooks were created or changed.
+    pub(crate) fn note_change(&self) {
+        self.changes.fetch_add(1, Ordering::SeqCst);
+        self.notify_end();
+    }
+
+    fn notify_end(&self) {
+        let (lock, ended) = &self.end;
+        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
+        ended.notify_all();
+    }
+
     /// Returns whether first attempts of a webhook are held back.
     pub(crate) fn is_held(&self, webhook: WebhookId) -> bool {
         self.lanes.is_held(webhook)
@@ -88,8 +116,6 @@ impl Context {
     /// Notes that the service ends, and wakes who waits for that.
     pub(super) fn begin_closing(&self) {
         self.is_closing.store(true, Ordering::Release);
-        let (lock, ended) = &self.end;
-        drop(lock.lock().unwrap_or_else(PoisonError::into_inner));
-        ended.notify_all();
+        self.notify_end();
     }
 }

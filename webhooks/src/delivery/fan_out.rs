@@ -21,10 +21,12 @@ pub(super) fn run(context: &Arc<Context>) {
     while !context.is_closing() {
         // Before everything else, so that an event that comes meanwhile ends the wait below.
         let seen = context.source.generation();
+        let changes = context.changes();
         let webhooks = enabled_webhooks(context);
         let first = webhooks.iter().map(|webhook| webhook.from_tick).min();
         let Some(first) = first else {
-            context.source.wait(seen, context.poll_interval);
+            // Nobody wants events, so commits need not wake this thread.
+            context.wait_for_change(changes, context.poll_interval);
             continue;
         };
         position = position.max(first);
