@@ -199,8 +199,8 @@ pub const SLICES_MAX: u16 = 64;
 pub(crate) const LOG_BYTES_MAX: u64 = scaled(64 << 20, 128 << 10);
 /// Length up to which it may grow on any disk: a few of the largest batches.
 pub(crate) const LOG_BYTES_LEAST: u64 = scaled(2 << 20, 128 << 10);
-/// The log of a slice may take this fraction of the disk. A disk of 8 GiB has room for the full length.
-pub(crate) const LOG_DISK_SHARE: u64 = 128;
+/// The logs of all slices together may take this fraction of the disk.
+pub(crate) const LOG_DISK_SHARE: u64 = 64;
 /// Bytes of log records, or of new pages of metadata, after which a checkpoint is made. More means fewer flushes, but more pages
 /// that cannot be reused yet, and a longer start after a crash.
 pub(crate) const CHECKPOINT_BYTES: u64 = scaled(16 << 20, 32 << 10);

@@ -62,6 +62,9 @@ pub(crate) const LOG_BLOCK_BYTES: usize = 4096;
 /// Length of a new log in bytes (1 MiB), so that a store that is little used stays small.
 pub(crate) const LOG_BYTES_FIRST: u64 = 1 << 20;
 
+/// Free bytes of the file system below which the log does not grow (1 GiB). They are left to what has no other place.
+pub(crate) const LOG_GROWTH_FREE_BYTES: u64 = 1 << 30;
+
 /// Bytes that one write appends to the log (1 MiB). Records wait for no more.
 pub(crate) const LOG_EXTEND_PIECE_BYTES: u64 = 1 << 20;
 

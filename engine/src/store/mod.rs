@@ -236,7 +236,10 @@ impl Store {
         let (mut catalog, buckets) = BucketCatalog::open(data_dir, superblock.store, new_events())?;
         catalog.fault_reports = Arc::clone(&fault_reports);
         let log = match options.commit {
-            CommitMode::Log => Some(log_options(data_dir).doing("measuring the disk of", data_dir)?),
+            CommitMode::Log => {
+                let options = log_options(data_dir, superblock.slices);
+                Some(options.doing("measuring the disk of", data_dir)?)
+            }
             CommitMode::Lmdb => None,
         };
         let numbers = 0..superblock.slices;
@@ -523,10 +526,10 @@ pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
     }
 }
 
-/// Returns the sizes of a slice's commit log, on the disk of this folder.
-fn log_options(data_dir: &Path) -> std::io::Result<LogOptions> {
+/// Returns the sizes of the commit log of one of the slices, on the disk of this folder.
+fn log_options(data_dir: &Path, slices: u16) -> std::io::Result<LogOptions> {
     let stat = rustix::fs::statvfs(data_dir)?;
-    let share = stat.f_blocks.saturating_mul(stat.f_frsize) / LOG_DISK_SHARE;
+    let share = stat.f_blocks.saturating_mul(stat.f_frsize) / LOG_DISK_SHARE / u64::from(slices);
     let bytes_max = share.clamp(LOG_BYTES_LEAST, LOG_BYTES_MAX);
     Ok(LogOptions { bytes_max, checkpoint_bytes: CHECKPOINT_BYTES.min(bytes_max / 4) })
 }

@@ -3,7 +3,9 @@
 use crate::current::Current;
 use crate::error::Error;
 use crate::generation::{Committed, Generation};
-use crate::limits::{CHECKPOINT_AGE_MAX, LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, WRITE_BACK_INTERVAL};
+use crate::limits::{
+    CHECKPOINT_AGE_MAX, LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, LOG_GROWTH_FREE_BYTES, WRITE_BACK_INTERVAL,
+};
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
 use crate::log::log_file::LogFile;
@@ -384,6 +386,11 @@ impl CommitLog {
             return;
         }
         let wanted = (capacity * 2).min(self.options.bytes_max);
+        let has_room = rustix::fs::statvfs(&self.folder)
+            .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) >= LOG_GROWTH_FREE_BYTES);
+        if !has_room {
+            return;
+        }
         // A file of its own, so that records can be written meanwhile.
         let grown = LogFile::open(&self.folder).and_then(|mut file| file.extend(wanted));
         if grown.is_ok() {
