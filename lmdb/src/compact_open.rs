@@ -12,7 +12,8 @@
 //! again. Transactions that are open stay in the original, whose space is freed when the last of them has ended.
 //!
 //! A crash before the rename leaves the original, and a folder that the next opening removes. A crash after it leaves the
-//! copy. Nothing is written between the last round and the rename, so both have the same records.
+//! copy. Nothing is written between the last round and the rename, so both have the same records. With a commit log, the copy has
+//! a durable checkpoint before it gets the name, and the log continues from there.
 //!
 //! [`Environment::renew`] uses the same copy after a failed commit. What the device holds of the old file is unknown then. The
 //! new one was written and flushed as a whole.
@@ -370,10 +371,10 @@ impl Copying<'_> {
                 environment.is_broken.store(true, Ordering::Release);
             }
             let earlier = environment.current.replace(Arc::clone(&self.copy));
-            copy_is_held.abort();
             if let Some(((log, saved), checkpoint)) = environment.log().zip(saved.as_mut()).zip(checkpoint) {
                 log.continue_with(saved, &self.copy, &checkpoint);
             }
+            copy_is_held.abort();
             drop(writers_wait);
             let pause = began.elapsed();
             flushed.map_err(Error::Io)?;

@@ -11,7 +11,7 @@ use crate::log::checkpointer::Checkpointer;
 use crate::log::commit_log::{CommitLog, LogOptions, LogStatus, Saved};
 use crate::log::log_file::{LogFile, remove_log};
 use crate::log::pin::Pin;
-use crate::log::recovery;
+use crate::log::recovery::{self, Restored};
 use crate::log_position::{LogId, Position};
 use crate::meta_page::META_BYTES;
 use crate::readers::Readers;
@@ -54,8 +54,8 @@ struct Recovered {
     /// The snapshot that contains all of them.
     pin: Pin,
     file: LogFile,
-    /// Whether there were any.
-    is_changed: bool,
+    /// How many were applied.
+    replayed: u64,
 }
 
 impl Environment {
@@ -65,7 +65,7 @@ impl Environment {
     /// # Errors
     /// [`Error::Truncated`] when the data file ends before its last used page; [`Error::DamagedLog`]; otherwise those of LMDB.
     pub fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
-        let (generation, recovered) = Self::open_generation(path, options)?;
+        let (generation, recovered, _) = Self::open_generation(path, options)?;
         if let Some(Recovered { checkpoint, pin, .. }) = recovered {
             generation.data.sync_all().map_err(Error::Io)?;
             let Committed { meta, next } = pin.snapshot;
@@ -91,25 +91,27 @@ impl Environment {
 
     /// As [`Environment::open_with_log`], without the thread that makes checkpoints.
     pub(crate) fn open_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
-        let (generation, recovered) = Self::open_generation(path, options)?;
-        let mut is_saved = false;
+        let (generation, recovered, number) = Self::open_generation(path, options)?;
+        let (mut is_saved, mut replayed_records) = (false, 0);
         let (file, id, saved) = match recovered {
-            Some(Recovered { checkpoint, pin, file, is_changed }) => {
-                is_saved = !is_changed;
+            Some(Recovered { checkpoint, pin, file, replayed }) => {
+                is_saved = replayed == 0;
+                replayed_records = replayed;
                 let saved = Saved { number: checkpoint.number, next: pin.snapshot.next, pin: Some(pin) };
                 (file, checkpoint.log, saved)
             }
             None => {
                 // One that was given up may be left.
                 remove_log(path).map_err(Error::Io)?;
-                let file = LogFile::create(path, LOG_BYTES_FIRST.min(log.bytes_max)).map_err(Error::Io)?;
+                let file =
+                    LogFile::create(path, LOG_BYTES_FIRST.min(log.bytes_max)).map_err(heed::Error::Io)?;
                 generation.leave_flushes_to_log(Position::FIRST)?;
                 let pin = Pin::newest(&generation)?;
-                let saved = Saved { number: 0, next: Position::FIRST, pin: Some(pin) };
+                let saved = Saved { number, next: Position::FIRST, pin: Some(pin) };
                 (file, LogId::random().map_err(Error::Io)?, saved)
             }
         };
-        let log = Arc::new(CommitLog::new(path, log, file, id, saved)?);
+        let log = Arc::new(CommitLog::new(path, log, file, id, saved, replayed_records)?);
         if !is_saved {
             log.save_opened(&generation)?;
         }
@@ -118,16 +120,17 @@ impl Environment {
         Ok(environment)
     }
 
-    /// Opens the data file of a folder. If it has a checkpoint, applies what its log holds.
+    /// Opens the data file of a folder. If it has a checkpoint, applies what its log holds. Also returns the number of the last
+    /// checkpoint.
     fn open_generation(
         path: &Path,
         options: EnvironmentOptions,
-    ) -> Result<(Arc<Generation>, Option<Recovered>), Error> {
+    ) -> Result<(Arc<Generation>, Option<Recovered>, u64), Error> {
         remove_unfinished_compactions(path)?;
-        let checkpoint = recovery::restore(path)?;
+        let Restored { checkpoint, number } = recovery::restore(path)?;
         check_not_truncated(path)?;
         let generation = Arc::new(Generation::open(path, options)?);
-        let Some(checkpoint) = checkpoint else { return Ok((generation, None)) };
+        let Some(checkpoint) = checkpoint else { return Ok((generation, None, number)) };
         let mut file = LogFile::open(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => Error::DamagedLog("its file is missing".to_owned()),
             _ => Error::Io(error),
@@ -137,7 +140,7 @@ impl Environment {
         let replayed = recovery::replay(&generation, &mut file, checkpoint.log, checkpoint.next, None)?;
         let is_changed = replayed.records > 0;
         let pin = if is_changed { Pin::newest(&generation)? } else { kept };
-        Ok((generation, Some(Recovered { checkpoint, pin, file, is_changed })))
+        Ok((generation, Some(Recovered { checkpoint, pin, file, replayed: replayed.records }), number))
     }
 
     fn with(path: &Path, options: EnvironmentOptions, generation: Arc<Generation>) -> Result<Self, Error> {
@@ -231,8 +234,8 @@ impl Environment {
         if found == 0 { Err(Error::Truncated { expected: META_BYTES as u64, found }) } else { Ok(()) }
     }
 
-    /// Returns the bytes of the data file after its last used page. A commit can use this written space without an
-    /// allocation of the file system.
+    /// Returns the bytes of the data file after its last used page. A commit can use this space without an allocation of the
+    /// file system.
     #[must_use]
     pub fn headroom(&self) -> u64 {
         self.current.get().headroom()

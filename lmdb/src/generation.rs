@@ -74,6 +74,9 @@ pub(crate) struct Generation {
     /// The opened tables with their names, by the number in [`Table`].
     databases: Box<[OnceLock<(Database, String)>]>,
     pub(crate) data: File,
+    /// The same file, to make it longer. The kernel reports a failed write-back once to each open file, and the flushes of `data`
+    /// must not miss one.
+    extended: File,
     pub(crate) page_bytes: u64,
     /// Length of the data file up to which it is known to be written.
     length: AtomicU64,
@@ -113,6 +116,8 @@ impl Generation {
             }
         };
         let data = File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;
+        let extended =
+            File::options().read(true).write(true).open(path.join(DATA_FILE)).map_err(Error::Io)?;
         let length = AtomicU64::new(data.metadata().map_err(Error::Io)?.len());
         let page_bytes = MetaFields::page_bytes_of(&data).map_err(Error::Io)?;
         let databases = (0..=options.tables_max).map(|_| OnceLock::new()).collect();
@@ -124,6 +129,7 @@ impl Generation {
             env,
             databases,
             data,
+            extended,
             page_bytes,
             length,
             number_offset,
@@ -158,14 +164,16 @@ impl Generation {
         // Before the meta page of a transaction is written: see `begin_read`.
         self.last_begun.store(id, Ordering::SeqCst);
         // Held until what is committed is noted, so that a pin finds both or none.
-        let mut committed = self.lock_committed();
+        let mut noted = self.lock_committed();
         txn.commit()?;
         // A transaction without a change leaves its number to the next.
         let last = self.env.info().last_txn_id;
         self.last_begun.store(last, Ordering::SeqCst);
         self.last_committed.store(last, Ordering::Release);
-        if let Some(committed) = &mut *committed {
-            *committed = Committed { meta: self.read_meta(last)?, next: next.unwrap_or(committed.next) };
+        if let Some(committed) = *noted {
+            let next = next.unwrap_or(committed.next);
+            // If the roots cannot be read, the transaction is committed all the same. The next checkpoint fails.
+            *noted = self.read_meta(last).ok().map(|meta| Committed { meta, next });
         }
         Ok(())
     }
@@ -286,8 +294,8 @@ impl Generation {
         let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
         let appended = self.append(end);
         // What was appended before a failure can be used too. On a full disk, deletes need it.
-        let length = self.data.metadata().map_err(heed::Error::Io)?.len();
-        self.data.sync_all().map_err(heed::Error::Io)?;
+        let length = self.extended.metadata().map_err(heed::Error::Io)?.len();
+        self.extended.sync_all().map_err(heed::Error::Io)?;
         self.length.store(length - length % self.page_bytes, Ordering::Release);
         appended
     }
@@ -304,7 +312,7 @@ impl Generation {
             at = self.data.metadata().map_err(heed::Error::Io)?.len();
             if is_reserved && at < end {
                 let piece = (end - at).min(RESERVED_PIECE_BYTES);
-                match fallocate(&self.data, FallocateFlags::empty(), at, piece) {
+                match fallocate(&self.extended, FallocateFlags::empty(), at, piece) {
                     Ok(()) => {
                         at += piece;
                         continue;
@@ -316,7 +324,7 @@ impl Generation {
             // The file may have grown past `end` meanwhile.
             let missing = end.saturating_sub(at).min(ZEROS.len() as u64);
             let piece = usize::try_from(missing).expect("a piece is no longer than ZEROS");
-            self.data.write_all_at(&ZEROS[..piece], at).map_err(heed::Error::Io)?;
+            self.extended.write_all_at(&ZEROS[..piece], at).map_err(heed::Error::Io)?;
             at += missing;
             writer_lock.abort();
         }

@@ -59,8 +59,8 @@ pub(crate) const THREAD_END_POLL: Duration = Duration::from_micros(50);
 /// Bytes of a block of the commit log: the unit of direct I/O on every device.
 pub(crate) const LOG_BLOCK_BYTES: usize = 4096;
 
-/// Length of a new log in bytes (1 MiB), so that a store that is little used stays small.
-pub(crate) const LOG_BYTES_FIRST: u64 = 1 << 20;
+/// Length of a new log in bytes (256 KiB), so that a store of many slices that is little used stays small.
+pub(crate) const LOG_BYTES_FIRST: u64 = 256 << 10;
 
 /// Free bytes of the file system below which the log does not grow (1 GiB). They are left to what has no other place.
 pub(crate) const LOG_GROWTH_FREE_BYTES: u64 = 1 << 30;
@@ -74,7 +74,7 @@ pub(crate) const LOG_SCAN_PIECE_BYTES: usize = 1 << 20;
 /// Bytes of records that one transaction applies when the log is replayed (4 MiB). LMDB keeps the changed pages in memory.
 pub(crate) const REPLAY_BYTES_MAX: usize = 4 << 20;
 
-/// Bytes of the buffer that one record leaves to the next (1 MiB). A larger one is freed.
+/// Bytes of the buffers that one record leaves to the next (1 MiB). Larger ones are freed.
 pub(crate) const LOG_BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 /// How often dirty pages are handed to the device while there are changes. Small portions keep its queue short, so that the log's

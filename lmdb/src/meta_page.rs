@@ -87,6 +87,11 @@ impl MetaFields {
         Ok([first, second].into_iter().filter(Self::is_valid).max_by_key(Self::transaction))
     }
 
+    /// Writes the fields to the meta page that has them. The caller flushes the file.
+    pub(crate) fn write_again(&self, file: &File) -> io::Result<()> {
+        file.write_all_at(&self.0, (self.transaction() as u64 & 1) * self.page_bytes() + FIELDS_AT)
+    }
+
     /// Writes the fields to both meta pages, so that LMDB begins with this transaction. The caller flushes the file.
     pub(crate) fn restore(&self, file: &File) -> io::Result<()> {
         assert!(self.is_valid(), "only fields that were read from a meta page are restored");

@@ -35,9 +35,13 @@ impl Environment {
         options: &OpenCompactOptions<'_>,
     ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
         let _name_stays = self.lock_file();
+        let earlier = self.current.get();
+        // Waits for a transaction in progress, which may have begun before the failure. Fails if LMDB refuses every transaction;
+        // then there is none.
+        let _writers_wait = earlier.env.write_txn();
         let mut saved = log.lock_saved();
         let folder = self.make_folder()?;
-        let rebuilt = self.rebuild_in(&folder, log, &mut saved, tables, options);
+        let rebuilt = self.rebuild_in(&folder, &earlier, log, &mut saved, tables, options);
         let removed = remove_folder(&folder);
         let rebuilt = rebuilt?;
         removed?;
@@ -47,13 +51,13 @@ impl Environment {
     fn rebuild_in(
         &self,
         folder: &Path,
+        earlier: &Generation,
         log: &CommitLog,
         saved: &mut Saved,
         tables: &[String],
         options: &OpenCompactOptions<'_>,
     ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
         let began = Instant::now();
-        let earlier = self.current.get();
         let bytes_before = earlier.data.metadata().map_err(Error::Io)?.len();
         let pin = saved
             .pin
@@ -69,6 +73,8 @@ impl Environment {
         copy.continue_numbers_from(earlier.last_number());
         copy.extend(options.headroom_bytes)?;
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
+        // Nobody can write to the copy before its snapshot is pinned.
+        let copy_is_held = copy.env.write_txn()?;
         std::fs::rename(folder.join(DATA_FILE), self.folder.join(DATA_FILE)).map_err(Error::Io)?;
         let flushed = File::open(&self.folder).and_then(|folder| folder.sync_all());
         if let Err(error) = flushed {
@@ -76,8 +82,10 @@ impl Environment {
             self.is_broken.store(true, Ordering::Release);
             return Err(Error::Io(error));
         }
+        self.is_broken.store(false, Ordering::Release);
         let replaced = self.current.replace(Arc::clone(&copy));
         log.restart_with(saved, &copy, &checkpoint);
+        copy_is_held.abort();
         let records = self.read()?.totals()?.records;
         let bytes_after = copy.data.metadata().map_err(Error::Io)?.len();
         let compaction = Compaction { bytes_before, bytes_after, records };

@@ -21,7 +21,7 @@ SOURCE = bytes(range(256)) * (SOURCE_BYTES // 256)
 # The head is sent after 5 seconds, and white space every 5 seconds.
 READ_TIMEOUT_SECONDS = 9
 SLOW_SECONDS = 16
-RUN_SECONDS, STOP_SECONDS = 0.01, 0.2
+RUN_SECONDS, STOP_SECONDS = 0.005, 0.2
 
 
 @pytest.fixture(scope="module")

@@ -323,6 +323,11 @@ static METRICS: &[Metric] = &[
         "Bytes in the commit logs since their last checkpoints. A start after a crash applies them again.",
         |now| now.store_metrics.log.unsaved_bytes,
     ),
+    gauge(
+        "service_commit_log_replayed_records",
+        "Records of the commit logs that the start of the process has applied again.",
+        |now| now.store_metrics.log.replayed_records,
+    ),
     counter("service_checkpoints_total", "Checkpoints of the commit logs.", |now| {
         now.store_metrics.log.checkpoints
     }),

@@ -4,12 +4,12 @@
 //! one makes larger batches. For each batch it
 //! 1. flushes each volume that a payload of the batch was written to,
 //! 2. decides and applies the commands in one LMDB transaction,
-//! 3. commits the transaction, with LMDB's own flushes,
+//! 3. commits the transaction durably, with the commit log or with LMDB's own flushes,
 //! 4. frees extents and completes the commands.
 //!
 //! What fails, fails alone: a refused command (by a condition, or by the deletion of its bucket) does not affect the others; a
 //! failed flush fails the payloads of that volume; a failed commit fails the whole batch. If the device is the cause, the slice
-//! stops: it is unknown what the device holds until the store is opened again.
+//! stops until it is recovered (`maintenance/recovery.rs`) or the store is opened again: it is unknown what the device holds.
 
 use crate::commit::batch::Batch;
 use crate::device::disk_space::DiskSpace;
@@ -114,7 +114,7 @@ fn commit(
     sequence
 }
 
-/// Ensures that the metadata file has enough written space after its last page for the transaction.
+/// Ensures that the metadata file has enough space after its last page for the transaction.
 ///
 /// Usually the maintainer has extended the file in advance. The committer does so only if the maintainer is late. On a full
 /// disk the remaining space is kept for deletes, which need a little space too. Then other commands are failed before

@@ -72,8 +72,13 @@ pub(super) fn open_environment(
         return Err(OpenError::Damaged { path: meta, what: "the slice's metadata is missing".to_owned() });
     }
     let options = EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
-    let opened = match log {
-        Some(log) => Environment::open_with_log(&meta, options, log),
+    let opened = match log.map(|log| Environment::open_with_log(&meta, options, log)) {
+        Some(Err(cairn_lmdb::Error::Full)) => {
+            // Deletes make room without a log, too.
+            tracing::warn!(target: "service::engine", path = %meta.display(), "the disk is full: the commit log is created at the next start with room for it");
+            Environment::open(&meta, options)
+        }
+        Some(opened) => opened,
         None => Environment::open(&meta, options),
     };
     let environment = opened.doing("opening", &meta)?;

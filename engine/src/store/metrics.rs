@@ -47,6 +47,7 @@ fn add(left: LogStatus, right: LogStatus) -> LogStatus {
         unsaved_bytes: left.unsaved_bytes + right.unsaved_bytes,
         checkpoints: left.checkpoints + right.checkpoints,
         waits: left.waits + right.waits,
+        replayed_records: left.replayed_records + right.replayed_records,
     }
 }
 

@@ -82,8 +82,8 @@ impl Checkpoint {
         })
     }
 
-    /// Reads the checkpoint of a data file, and whether both copies are the same. `None` if it has none.
-    pub(crate) fn read(file: &File) -> io::Result<Option<(Self, bool)>> {
+    /// Reads the checkpoint of a data file. `None` if it has none.
+    pub(crate) fn read(file: &File) -> io::Result<Option<Self>> {
         let page_bytes = MetaFields::page_bytes_of(file)?;
         if page_bytes < PAGE_BYTES_MIN {
             return Ok(None);
@@ -94,8 +94,7 @@ impl Checkpoint {
             file.read_exact_at(&mut slot, page * page_bytes + SLOT_AT)?;
             *copy = Self::decode(&slot);
         }
-        let newest = copies.into_iter().flatten().max_by_key(|checkpoint: &Self| checkpoint.number);
-        Ok(newest.map(|newest| (newest, copies[0] == copies[1])))
+        Ok(copies.into_iter().flatten().max_by_key(|checkpoint: &Self| checkpoint.number))
     }
 
     /// Writes one of the two copies. The caller flushes the file.

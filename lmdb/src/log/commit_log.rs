@@ -19,6 +19,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -40,6 +41,18 @@ pub struct LogStatus {
     pub checkpoints: u64,
     /// Transactions that waited for a checkpoint, because the log was full.
     pub waits: u64,
+    /// Records that the opening applied again.
+    pub replayed_records: u64,
+}
+
+/// The same, readable while the device hangs.
+#[derive(Debug, Default)]
+struct Counters {
+    appended: AtomicU64,
+    saved: AtomicU64,
+    checkpoints: AtomicU64,
+    waits: AtomicU64,
+    has_failed: AtomicBool,
 }
 
 /// The last checkpoint.
@@ -67,10 +80,10 @@ struct State {
     used_at_checkpoint: u64,
     /// When the oldest change that no checkpoint contains was appended.
     unsaved_since: Option<Instant>,
-    checkpoints: u64,
-    waits: u64,
     /// Whether a record waits for room.
     wants_room: bool,
+    /// Whether the file is being made longer. Then nobody else may do so.
+    is_growing: bool,
     /// Whether the checkpointer must be woken.
     is_idle: bool,
     must_end: bool,
@@ -91,6 +104,8 @@ pub(crate) struct CommitLog {
     work: Condvar,
     /// Locked while a checkpoint is made. Taken after LMDB's writer lock, if that is needed.
     saved: Mutex<Saved>,
+    counters: Counters,
+    replayed_records: u64,
     pub(crate) faults: LogFaults,
 }
 
@@ -100,6 +115,7 @@ pub(crate) struct Appended {
     /// The place of the next record.
     pub(crate) next: Position,
     offset: u64,
+    log: LogId,
     /// Head of the ring, place and totals before it.
     before: (u64, Position, Option<Totals>),
 }
@@ -127,6 +143,7 @@ impl CommitLog {
         file: LogFile,
         id: LogId,
         saved: Saved,
+        replayed_records: u64,
     ) -> Result<Self, Error> {
         let capacity = file.length().map_err(Error::Io)?;
         let next = saved.next;
@@ -140,8 +157,7 @@ impl CommitLog {
             saved: 0,
             used_at_checkpoint: 0,
             unsaved_since: None,
-            checkpoints: 0,
-            waits: 0,
+            is_growing: false,
             wants_room: false,
             is_idle: false,
             must_end: false,
@@ -155,6 +171,8 @@ impl CommitLog {
             room: Condvar::new(),
             work: Condvar::new(),
             saved: Mutex::new(saved),
+            counters: Counters::default(),
+            replayed_records,
             faults: LogFaults::default(),
         })
     }
@@ -183,14 +201,15 @@ impl CommitLog {
             if let Some(offset) = state.ring.place(sequence, bytes) {
                 break (head, offset);
             }
-            if bytes > state.ring.capacity && state.ring.can_extend() {
+            if bytes > state.ring.capacity && state.ring.can_extend() && !state.is_growing {
                 let end = head + bytes;
                 state.file.extend(end).map_err(heed::Error::Io)?;
                 state.ring.capacity = end;
                 continue;
             }
-            state.wants_room = true;
-            state.waits += 1;
+            // While the file grows, the end of that is waited for.
+            state.wants_room = !state.is_growing;
+            self.counters.waits.fetch_add(1, Ordering::Relaxed);
             self.work.notify_one();
             state = self.room.wait(state).unwrap_or_else(PoisonError::into_inner);
         };
@@ -207,6 +226,7 @@ impl CommitLog {
         state.next = next;
         state.totals = Some(totals);
         state.appended += bytes;
+        self.counters.appended.store(state.appended, Ordering::Relaxed);
         if state.unsaved_since.is_none() {
             state.unsaved_since = Some(Instant::now());
         }
@@ -217,12 +237,16 @@ impl CommitLog {
             record.clear();
             state.buffer = record;
         }
-        Ok(Appended { next, offset, before })
+        Ok(Appended { next, offset, log: state.id, before })
     }
 
     /// Takes the last record back, because LMDB did not commit its transaction.
     pub(crate) fn withdraw(&self, appended: Appended) {
         let mut state = lock(&self.state);
+        if (state.id, state.next) != (appended.log, appended.next) {
+            // A new log has begun, without this record.
+            return;
+        }
         let (head, next, totals) = appended.before;
         state.ring.take_back(head);
         state.next = next;
@@ -234,6 +258,7 @@ impl CommitLog {
 
     fn fail(&self, state: &mut State, failure: String) {
         state.failure.get_or_insert(failure);
+        self.counters.has_failed.store(true, Ordering::Release);
         // Nobody waits any more.
         state.wants_room = false;
         self.room.notify_all();
@@ -246,14 +271,21 @@ impl CommitLog {
 
     /// Returns why nothing can be appended, if so.
     pub(crate) fn failure(&self) -> Option<String> {
-        lock(&self.state).failure.clone()
+        // The state is locked while a record is written, and a device may hang.
+        let has_failed = self.counters.has_failed.load(Ordering::Acquire);
+        has_failed.then(|| lock(&self.state).failure.clone()).flatten()
     }
 
     /// Returns what the log has done since it was opened.
     pub(crate) fn status(&self) -> LogStatus {
-        let state = lock(&self.state);
-        let unsaved_bytes = state.appended - state.saved;
-        LogStatus { unsaved_bytes, checkpoints: state.checkpoints, waits: state.waits }
+        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let Counters { appended, saved, checkpoints, waits, .. } = &self.counters;
+        LogStatus {
+            unsaved_bytes: value(appended).saturating_sub(value(saved)),
+            checkpoints: value(checkpoints),
+            waits: value(waits),
+            replayed_records: self.replayed_records,
+        }
     }
 
     /// Makes a checkpoint of the newest snapshot. Blocks while the data file is flushed.
@@ -277,6 +309,8 @@ impl CommitLog {
         saved.number += 1;
         let checkpoint = Checkpoint { is_active: true, number: saved.number, log, next, meta };
         self.write_checkpoint(&checkpoint, &generation.data)?;
+        // The other copy may be one whose log was given up.
+        generation.data.sync_data().map_err(Error::Io)?;
         self.free(0, generation.used(), next);
         Ok(())
     }
@@ -316,7 +350,7 @@ impl CommitLog {
         self.write_checkpoint(&checkpoint, &generation.data)?;
         *saved = Saved { number: checkpoint.number, next, pin: Some(pin) };
         self.free(appended, generation.used(), next);
-        lock(&self.state).checkpoints += 1;
+        self.counters.checkpoints.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 
@@ -338,6 +372,7 @@ impl CommitLog {
         let mut state = lock(&self.state);
         state.ring.free_before(next.sequence);
         state.saved = appended;
+        self.counters.saved.store(appended, Ordering::Relaxed);
         state.used_at_checkpoint = used;
         state.unsaved_since = (next != state.next).then(Instant::now);
         state.wants_room = false;
@@ -378,25 +413,34 @@ impl CommitLog {
 
     /// Makes the file longer if half of it is used and it may grow. A failure leaves it as it is.
     pub(crate) fn grow(&self) {
-        let (capacity, used) = {
-            let state = lock(&self.state);
-            (state.ring.capacity, state.appended - state.saved)
+        let capacity = {
+            let mut state = lock(&self.state);
+            let (capacity, used) = (state.ring.capacity, state.appended - state.saved);
+            if used < capacity / 4 || capacity >= self.options.bytes_max {
+                return;
+            }
+            state.is_growing = true;
+            capacity
         };
-        if used < capacity / 4 || capacity >= self.options.bytes_max {
-            return;
+        let grown = self.grow_from(capacity);
+        let mut state = lock(&self.state);
+        state.is_growing = false;
+        if let Some(capacity) = grown {
+            state.ring.capacity = capacity;
         }
+        self.room.notify_all();
+    }
+
+    /// Makes the file longer. Returns its new length.
+    fn grow_from(&self, capacity: u64) -> Option<u64> {
         let wanted = (capacity * 2).min(self.options.bytes_max);
         let has_room = rustix::fs::statvfs(&self.folder)
             .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) >= LOG_GROWTH_FREE_BYTES);
         if !has_room {
-            return;
+            return None;
         }
         // A file of its own, so that records can be written meanwhile.
-        let grown = LogFile::open(&self.folder).and_then(|mut file| file.extend(wanted));
-        if grown.is_ok() {
-            let mut state = lock(&self.state);
-            state.ring.capacity = state.ring.capacity.max(wanted);
-        }
+        LogFile::open(&self.folder).and_then(|mut file| file.extend(wanted)).ok().map(|()| wanted)
     }
 
     /// Locks the last checkpoint, so that none is made until the guard is dropped.
@@ -433,7 +477,8 @@ impl CommitLog {
         Ok(checkpoint)
     }
 
-    /// Continues with a copy that has replaced the data file. Nobody has written to it yet.
+    /// Continues with a copy that has replaced the data file. The caller holds the copy's writer lock, so that nobody writes to it
+    /// before its snapshot is pinned.
     pub(crate) fn continue_with(&self, saved: &mut Saved, copy: &Arc<Generation>, checkpoint: &Checkpoint) {
         let pinned = copy.leave_flushes_to_log(checkpoint.next).and_then(|()| Pin::newest(copy));
         *saved = Saved { number: checkpoint.number, next: checkpoint.next, pin: None };
@@ -467,6 +512,7 @@ impl CommitLog {
             state.next = checkpoint.next;
             state.ring = Ring::empty(state.ring.capacity, checkpoint.next.offset);
             state.failure = None;
+            self.counters.has_failed.store(false, Ordering::Release);
         }
         self.continue_with(saved, copy, checkpoint);
     }

@@ -4,7 +4,7 @@
 //! and the flush of the device. Direct I/O keeps it out of the page cache, whose write-back it would otherwise wait for.
 
 use crate::error::Error;
-use crate::limits::{LOG_BLOCK_BYTES, LOG_EXTEND_PIECE_BYTES, LOG_SCAN_PIECE_BYTES};
+use crate::limits::{LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, LOG_EXTEND_PIECE_BYTES, LOG_SCAN_PIECE_BYTES};
 use crate::log::log_record::{LOG_HEAD_BYTES, LogHead, is_record};
 use crate::log_position::{LogId, Position};
 use std::fs::{File, OpenOptions};
@@ -112,7 +112,11 @@ impl LogFile {
         assert!(record.len().is_multiple_of(LOG_BLOCK_BYTES) && offset.is_multiple_of(BLOCK), "direct I/O");
         let aligned = self.buffer.first(record.len());
         aligned.copy_from_slice(record);
-        self.file.write_all_at(aligned, offset)
+        self.file.write_all_at(aligned, offset)?;
+        if record.len() > LOG_BUFFER_KEPT_BYTES {
+            self.buffer = AlignedBytes::default();
+        }
+        Ok(())
     }
 
     /// Reads up to `length` bytes at an offset, fewer at the end of the file.

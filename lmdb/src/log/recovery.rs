@@ -22,47 +22,62 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Prepares the data file in a folder for LMDB. Returns its checkpoint, if it has one and its log counts.
+/// What a data file says about its log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Restored {
+    /// The checkpoint, if the log counts.
+    pub(crate) checkpoint: Option<Checkpoint>,
+    /// The number of the last checkpoint, also of one whose log was given up. The next one must have a greater number.
+    pub(crate) number: u64,
+}
+
+/// Prepares the data file in a folder for LMDB. Returns what it says about its log.
+///
+/// Both copies of the checkpoint, and its roots, are written again although they may look right: after a failed flush, the page
+/// cache may show what the device does not have.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
-pub(crate) fn restore(folder: &Path) -> Result<Option<Checkpoint>, Error> {
+pub(crate) fn restore(folder: &Path) -> Result<Restored, Error> {
     let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::default()),
         opened => opened.map_err(Error::Io)?,
     };
     let found = file.metadata().map_err(Error::Io)?.len();
     if found < META_BYTES as u64 {
         // A later check refuses it.
-        return Ok(None);
+        return Ok(Restored::default());
     }
     let checkpoint = match Checkpoint::read(&file) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Restored::default()),
         read => read.map_err(Error::Io)?,
     };
-    let Some((checkpoint, is_whole)) = checkpoint else {
+    let Some(checkpoint) = checkpoint else {
         if holds_records(folder).map_err(Error::Io)? {
             let what = "it has records, but the data file has no valid checkpoint".to_owned();
             return Err(Error::DamagedLog(what));
         }
-        return Ok(None);
+        return Ok(Restored::default());
     };
+    let number = checkpoint.number;
     if !checkpoint.is_active {
-        return Ok(None);
+        write_again(&file, &checkpoint).map_err(Error::Io)?;
+        return Ok(Restored { checkpoint: None, number });
     }
     let expected = checkpoint.meta.file_bytes();
     if expected > found {
         return Err(Error::Truncated { expected, found });
     }
-    if !is_whole {
-        // The next checkpoint overwrites the one copy, then the other. So both must be valid before.
-        [0, 1].into_iter().try_for_each(|page| checkpoint.write(&file, page)).map_err(Error::Io)?;
-        file.sync_data().map_err(Error::Io)?;
-    }
-    if MetaFields::newest(&file).map_err(Error::Io)? != Some(checkpoint.meta) {
-        restore_roots(&file, &checkpoint.meta).map_err(Error::Io)?;
-    }
-    Ok(Some(checkpoint))
+    let is_newest = MetaFields::newest(&file).map_err(Error::Io)? == Some(checkpoint.meta);
+    let roots = if is_newest { checkpoint.meta.write_again(&file) } else { checkpoint.meta.restore(&file) };
+    roots.and_then(|()| write_again(&file, &checkpoint)).map_err(Error::Io)?;
+    Ok(Restored { checkpoint: Some(checkpoint), number })
+}
+
+/// Writes both copies of a checkpoint, and flushes the file.
+fn write_again(file: &File, checkpoint: &Checkpoint) -> io::Result<()> {
+    [0, 1].into_iter().try_for_each(|page| checkpoint.write(file, page))?;
+    file.sync_data()
 }
 
 /// Lets the file begin with the snapshot that has these roots, durably.

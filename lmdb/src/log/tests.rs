@@ -9,6 +9,7 @@ use crate::log::commit_log::LogOptions;
 use crate::log::faults::{LogFlaw, Moment};
 use crate::{Environment, EnvironmentOptions, Error, OpenCompactOptions, Table};
 use std::collections::BTreeMap;
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -399,8 +400,13 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
     let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
     let mut random = Random(3);
     let mut state = Contents::new();
+    let mut spoiled = 0;
     for round in 0..5 {
         for _ in 0..30 {
+            state = change(&environment, &mut random, &state).expect("commits");
+        }
+        environment.checkpoint().expect("makes a checkpoint");
+        for _ in 0..100 {
             state = change(&environment, &mut random, &state).expect("commits");
         }
         let before_failure = random.0;
@@ -411,14 +417,51 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
         assert!(matches!(change(&environment, &mut random, &state), Err(Error::Io(_))));
         assert!(environment.log_failure().is_some_and(|why| why.contains("the device failed")));
         random.0 = before_failure;
+        // What the kernel may have dropped: everything that was added after the last checkpoint.
+        let log = environment.log().expect("there is one");
+        let kept = log.lock_saved().pin.as_ref().expect("pinned").snapshot.meta;
+        let data = std::fs::File::options().write(true).open(folder.path().join("data.mdb")).expect("opens");
+        let (from, end) = (kept.file_bytes(), environment.used());
+        let added = usize::try_from(end.saturating_sub(from)).expect("small");
+        data.write_all_at(&vec![0xee; added], from).expect("spoils");
+        spoiled += added;
         let options =
             OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
         environment.renew(&options).expect("is rebuilt");
         assert_eq!(environment.log_failure(), None);
         assert_eq!(contents(&environment), state, "round {round}");
     }
+    assert!(spoiled > 0, "pages were added after a checkpoint");
     state = change(&environment, &mut random, &state).expect("commits");
     drop(environment);
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    assert_eq!(contents(&environment), state);
+}
+
+/// The numbers of checkpoints began again, so after a power cut the copy of the given-up log was newer. The log was removed.
+#[test]
+fn a_log_after_one_that_was_given_up_has_the_newer_checkpoint() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let path = folder.path().join("data.mdb");
+    let data = || std::fs::File::options().read(true).write(true).open(&path).expect("opens");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let mut random = Random(9);
+    let mut state = change(&environment, &mut random, &Contents::new()).expect("commits");
+    for _ in 0..5 {
+        environment.checkpoint().expect("makes a checkpoint");
+        state = change(&environment, &mut random, &state).expect("commits");
+    }
+    environment.close();
+    Environment::open(folder.path(), OPTIONS).expect("gives the log up").close();
+    let mut given_up = [0; 512];
+    data().read_exact_at(&mut given_up, 2048).expect("reads");
+    let environment = Environment::open_log(folder.path(), OPTIONS, LOG).expect("opens");
+    for _ in 0..5 {
+        state = change(&environment, &mut random, &state).expect("commits");
+    }
+    drop(environment);
+    // The copy in the first page was not flushed before the power was cut.
+    data().write_all_at(&given_up, 2048).expect("writes");
     let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
     assert_eq!(contents(&environment), state);
 }
