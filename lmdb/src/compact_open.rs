@@ -358,6 +358,9 @@ impl Copying<'_> {
             self.copy.continue_numbers_from(read.id());
             let next = read.handle.0.committed().map(|committed| committed.next);
             drop(read);
+            if environment.log().is_some() && next.is_none() {
+                return Err(Error::Io(io::Error::other("the roots of the last transaction are unknown")));
+            }
             let mut saved = environment.log().map(CommitLog::lock_saved);
             let log = environment.log().zip(saved.as_mut()).zip(next);
             let checkpoint =

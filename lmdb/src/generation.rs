@@ -216,7 +216,8 @@ impl Generation {
         *self.lock_committed()
     }
 
-    /// Leaves it to a log to make commits durable. `next` is the place of the next record. No transaction may be open for writing.
+    /// Leaves it to a log to make commits durable. `next` is the place of the next record. Nobody else may
+    /// commit meanwhile.
     pub(crate) fn leave_flushes_to_log(&self, next: Position) -> Result<(), Error> {
         *self.lock_committed() = Some(Committed { meta: self.read_meta(self.last_committed())?, next });
         self.set_no_sync(FlagSetMode::Enable)

@@ -69,7 +69,7 @@ impl Environment {
             return Err(Error::NoSpaceForCopy { needed, available: options.available_bytes });
         }
         copy_file(&earlier.data, &folder.join(DATA_FILE), bytes, options)?;
-        let copy = self.replay_in(folder, log, pin, saved, tables)?;
+        let copy = self.replay_in(folder, earlier, log, pin, saved, tables)?;
         copy.continue_numbers_from(earlier.last_number());
         copy.extend(options.headroom_bytes)?;
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
@@ -96,12 +96,16 @@ impl Environment {
     fn replay_in(
         &self,
         folder: &Path,
+        earlier: &Generation,
         log: &CommitLog,
         pin: &Pin,
         saved: &Saved,
         tables: &[String],
     ) -> Result<Arc<Generation>, Error> {
-        let (id, end, totals) = log.acknowledged();
+        let (id, appended, totals) = log.appended();
+        // A record whose transaction LMDB did not commit may be about to be taken back.
+        let end = earlier.committed().map_or(appended, |committed| committed.next);
+        let totals = totals.filter(|_| end == appended);
         let file = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
         restore_roots(&file, &pin.snapshot.meta).map_err(Error::Io)?;
         let copy = Generation::open(folder, self.options)?;

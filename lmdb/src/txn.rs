@@ -471,6 +471,10 @@ fn commit_after_log(
     let appended = log.append(logged, totals)?;
     let committed = generation.commit(txn, Some(appended.next));
     match &committed {
+        Ok(()) if generation.committed().is_none() => {
+            let what = "the roots of the last transaction could not be read";
+            log.fail_with(&Error::Io(std::io::Error::other(what)));
+        }
         Ok(()) => log.faults.pass(Moment::Committed),
         Err(_) => log.withdraw(appended),
     }

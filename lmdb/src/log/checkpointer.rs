@@ -24,7 +24,10 @@ impl Checkpointer {
         let body = move || {
             if catch_unwind(AssertUnwindSafe(|| run(&own, &current))).is_err() {
                 // Otherwise a full log would wait for a checkpoint that nobody makes.
-                own.fail_with(&Error::Lmdb("the thread that makes checkpoints has panicked".to_owned()));
+                own.fail_with(&Error::Lmdb(
+                    "the thread that makes checkpoints has panicked: restart the service".to_owned(),
+                ));
+                own.end();
             }
         };
         let thread = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(body);

@@ -303,7 +303,7 @@ impl CommitLog {
     /// Until it is durable, the records are needed from the earlier checkpoint on. So none may be appended before.
     pub(crate) fn save_opened(&self, generation: &Arc<Generation>) -> Result<(), Error> {
         let mut saved = lock(&self.saved);
-        generation.data.sync_all().map_err(Error::Io)?;
+        generation.data.sync_all().map_err(heed::Error::Io)?;
         let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
         let log = lock(&self.state).id;
         saved.number += 1;
@@ -492,9 +492,8 @@ impl CommitLog {
         }
     }
 
-    /// Returns what is needed to apply the records since the checkpoint `saved` again: the log's id, the place after the last
-    /// acknowledged record, and the totals after it, if there is one.
-    pub(crate) fn acknowledged(&self) -> (LogId, Position, Option<Totals>) {
+    /// Returns the log's id, the place after the last record, and the totals after it, if there is one.
+    pub(crate) fn appended(&self) -> (LogId, Position, Option<Totals>) {
         let state = lock(&self.state);
         (state.id, state.next, state.totals)
     }
@@ -511,8 +510,11 @@ impl CommitLog {
             state.id = checkpoint.log;
             state.next = checkpoint.next;
             state.ring = Ring::empty(state.ring.capacity, checkpoint.next.offset);
-            state.failure = None;
-            self.counters.has_failed.store(false, Ordering::Release);
+            // Without its thread, nobody would make room.
+            if !state.must_end {
+                state.failure = None;
+                self.counters.has_failed.store(false, Ordering::Release);
+            }
         }
         self.continue_with(saved, copy, checkpoint);
     }

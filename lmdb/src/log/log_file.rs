@@ -201,6 +201,16 @@ impl LogFile {
 
 /// Returns whether the file of a folder has records, of any log. It may be missing.
 pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
+    has_block(folder, is_record)
+}
+
+/// Returns whether the file of a folder has records of a log, whole or torn. It may be missing.
+pub(crate) fn holds_records_of(folder: &Path, log: LogId) -> io::Result<bool> {
+    has_block(folder, |block| LogHead::decode(block, log).is_some())
+}
+
+/// Returns whether the file has a block that is wanted.
+fn has_block(folder: &Path, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = match LogFile::open(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened?,
@@ -208,7 +218,7 @@ pub(crate) fn holds_records(folder: &Path) -> io::Result<bool> {
     let mut at = 0;
     loop {
         let piece = file.read(at, LOG_SCAN_PIECE_BYTES)?;
-        if piece.is_empty() || piece.chunks(LOG_BLOCK_BYTES).any(is_record) {
+        if piece.is_empty() || piece.chunks(LOG_BLOCK_BYTES).any(&is_wanted) {
             return Ok(!piece.is_empty());
         }
         at += piece.len() as u64;

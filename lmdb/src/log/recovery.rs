@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::REPLAY_BYTES_MAX;
 use crate::log::checkpoint_slot::Checkpoint;
-use crate::log::log_file::{LogFile, holds_records};
+use crate::log::log_file::{LOG_FILE, LogFile, holds_records, holds_records_of};
 use crate::log::log_record::{ChangesIn, LoggedChange};
 use crate::log_position::{LogId, Position};
 use crate::meta_page::{META_BYTES, MetaFields};
@@ -63,6 +63,14 @@ pub(crate) fn restore(folder: &Path) -> Result<Restored, Error> {
     if !checkpoint.is_active {
         write_again(&file, &checkpoint).map_err(Error::Io)?;
         return Ok(Restored { checkpoint: None, number });
+    }
+    if !folder.join(LOG_FILE).try_exists().map_err(Error::Io)? {
+        return Err(Error::DamagedLog("its file is missing".to_owned()));
+    }
+    // The record before the next one stays in the file until later ones of the same log replace it.
+    let is_first = checkpoint.next == Position::FIRST;
+    if !is_first && !holds_records_of(folder, checkpoint.log).map_err(Error::Io)? {
+        return Err(Error::DamagedLog("it has no record of the log that the checkpoint names".to_owned()));
     }
     let expected = checkpoint.meta.file_bytes();
     if expected > found {

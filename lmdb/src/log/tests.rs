@@ -405,9 +405,19 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
         for _ in 0..30 {
             state = change(&environment, &mut random, &state).expect("commits");
         }
-        environment.checkpoint().expect("makes a checkpoint");
-        for _ in 0..100 {
-            state = change(&environment, &mut random, &state).expect("commits");
+        // New records, until pages are added that no checkpoint contains.
+        let log = environment.log().expect("there is one");
+        let kept = || log.lock_saved().pin.as_ref().expect("pinned").snapshot.meta.file_bytes();
+        let (table, name) = tables(&environment)[0];
+        for number in 0..10_000 {
+            let key = format!("added {round} {number}").into_bytes();
+            let mut txn = environment.write().expect("writes");
+            txn.put(table, &key, 1, &[7; 3000], b"tail").expect("puts");
+            txn.commit().expect("commits");
+            state.insert((name.to_owned(), key), [&[7; 3000][..], b"tail"].concat());
+            if environment.used() > kept() {
+                break;
+            }
         }
         let before_failure = random.0;
         environment
@@ -418,10 +428,8 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
         assert!(environment.log_failure().is_some_and(|why| why.contains("the device failed")));
         random.0 = before_failure;
         // What the kernel may have dropped: everything that was added after the last checkpoint.
-        let log = environment.log().expect("there is one");
-        let kept = log.lock_saved().pin.as_ref().expect("pinned").snapshot.meta;
         let data = std::fs::File::options().write(true).open(folder.path().join("data.mdb")).expect("opens");
-        let (from, end) = (kept.file_bytes(), environment.used());
+        let (from, end) = (kept(), environment.used());
         let added = usize::try_from(end.saturating_sub(from)).expect("small");
         data.write_all_at(&vec![0xee; added], from).expect("spoils");
         spoiled += added;
@@ -436,6 +444,28 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
     drop(environment);
     let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
     assert_eq!(contents(&environment), state);
+}
+
+/// The log of another environment would have been removed as unnecessary.
+#[test]
+fn the_log_of_another_environment_is_refused() {
+    let folders = [(); 2].map(|()| tempfile::tempdir_in(".").expect("a folder"));
+    for folder in &folders {
+        let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+        change(&environment, &mut Random(1), &Contents::new()).expect("commits");
+        environment.close();
+    }
+    let [own, other] = folders.each_ref().map(|folder| folder.path().join("commit.log"));
+    std::fs::copy(&other, &own).expect("copies");
+    let log = std::fs::read(&own).expect("reads");
+    for _ in 0..2 {
+        assert!(matches!(Environment::open(folders[0].path(), OPTIONS), Err(Error::DamagedLog(_))));
+        assert!(matches!(
+            Environment::open_with_log(folders[0].path(), OPTIONS, LOG),
+            Err(Error::DamagedLog(_))
+        ));
+    }
+    assert_eq!(std::fs::read(&own).expect("reads"), log);
 }
 
 /// The numbers of checkpoints began again, so after a power cut the copy of the given-up log was newer. The log was removed.
@@ -498,7 +528,7 @@ fn a_missing_log_is_refused_and_nothing_is_changed() {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
     change(&environment, &mut Random(1), &Contents::new()).expect("commits");
-    environment.close();
+    drop(environment);
     let data = std::fs::read(folder.path().join("data.mdb")).expect("reads");
     std::fs::remove_file(folder.path().join("commit.log")).expect("removes");
     for _ in 0..2 {
