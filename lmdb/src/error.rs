@@ -55,7 +55,7 @@ impl fmt::Display for Error {
             Self::NoSpaceForCopy { needed, available } => {
                 write!(
                     f,
-                    "a compact copy needs {needed} bytes in addition to the original, but only {available} are free"
+                    "no space for a compact copy: it needs {needed} bytes beside the original, but only {available} are free"
                 )
             }
             Self::CompactionRunning => f.write_str("a compaction is already running"),

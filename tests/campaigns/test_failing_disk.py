@@ -31,7 +31,8 @@ END_SECONDS = 20
 RECOVERY_SECONDS_MAX = 30.0
 UNRECOVERED_SECONDS = 4.0
 # More metadata than a start reads.
-INLINE_KEYS, INLINE = 300, 12_000
+# More than a start and the read-ahead of the device bring into memory.
+INLINE_KEYS, INLINE = 1500, 12_000
 NOT_READY_SECONDS_MAX = 5.0
 # Enough keys that both slices get some.
 KEYS = [f"k{number}" for number in range(8)]
