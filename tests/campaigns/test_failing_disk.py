@@ -30,7 +30,6 @@ STALLED_SECONDS = 4.0
 END_SECONDS = 20
 RECOVERY_SECONDS_MAX = 30.0
 UNRECOVERED_SECONDS = 4.0
-# More metadata than a start reads.
 # More than a start and the read-ahead of the device bring into memory.
 INLINE_KEYS, INLINE = 1500, 12_000
 NOT_READY_SECONDS_MAX = 5.0
