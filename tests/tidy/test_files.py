@@ -70,3 +70,9 @@ def test_headlines_are_short():
     """The headline of a Rust file has at most twelve words."""
     long = {str(path): headline(path) for path in tracked("*.rs") if len(headline(path).split()) > 12}
     assert long == {}
+
+
+def test_no_folder_of_a_test_is_tracked():
+    """Tests that are killed leave folders for temporary files in the folder of their crate."""
+    names = [path.relative_to(REPOSITORY) for path in tracked("*")]
+    assert [str(name) for name in names if any(part.startswith(".tmp") for part in name.parts)] == []
