@@ -72,9 +72,14 @@ impl Context {
 
     /// Waits for the end of the service, at most for `limit`.
     pub(super) fn wait_for_end(&self, limit: Duration) {
+        self.wait_while(limit, || true);
+    }
+
+    /// Waits while the service goes on and `is_waiting` returns true, at most for `limit`.
+    fn wait_while(&self, limit: Duration, is_waiting: impl Fn() -> bool) {
         let (lock, ended) = &self.end;
         let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let waited = ended.wait_timeout_while(guard, limit, |()| !self.is_closing());
+        let waited = ended.wait_timeout_while(guard, limit, |()| !self.is_closing() && is_waiting());
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
@@ -85,10 +90,7 @@ impl Context {
 
     /// Waits for a change of webhooks after `seen`, or for the end of the service, at most for `limit`.
     pub(super) fn wait_for_change(&self, seen: u64, limit: Duration) {
-        let (lock, ended) = &self.end;
-        let guard = lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_waiting = |(): &mut ()| !self.is_closing() && self.changes() == seen;
-        drop(ended.wait_timeout_while(guard, limit, is_waiting).unwrap_or_else(PoisonError::into_inner));
+        self.wait_while(limit, || self.changes() == seen);
     }
 
     /// Notes that webhooks were created or changed.
