@@ -8,6 +8,7 @@
 
 use crate::environment::{COMPACTION_FOLDER, Environment, EnvironmentOptions, remove_unfinished_compactions};
 use crate::error::Error;
+use crate::folder::flush_folder;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::{COMPACTION_GAIN_MIN, TABLES_MAX};
 use crate::record;
@@ -59,7 +60,7 @@ pub fn compact(folder: &Path, options: CompactOptions) -> Result<Compaction, Err
     if bytes_after < bytes_before {
         std::fs::rename(folder.join(COMPACTION_FOLDER).join(DATA_FILE), folder.join(DATA_FILE))
             .map_err(Error::Io)?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(Error::Io)?;
+        flush_folder(folder).map_err(Error::Io)?;
     }
     remove_unfinished_compactions(folder)?;
     copied

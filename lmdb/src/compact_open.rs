@@ -23,12 +23,12 @@ use crate::compact::{Compaction, length, table_names};
 use crate::current::Handle;
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
+use crate::folder::flush_folder;
 use crate::generation::{DATA_FILE, Generation, check_not_truncated};
 use crate::limits::{
     CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS, LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
     SHRINK_PAUSE, SHRINK_STEP_BYTES,
 };
-use crate::log::commit_log::CommitLog;
 use crate::record;
 use crate::table::Table;
 use crate::totals::Totals;
@@ -356,26 +356,27 @@ impl Copying<'_> {
                 return Err(differs());
             }
             self.copy.continue_numbers_from(read.id());
-            let next = read.handle.0.committed().map(|committed| committed.next);
+            let committed = read.handle.0.committed();
             drop(read);
-            if environment.log().is_some() && next.is_none() {
-                return Err(Error::Io(io::Error::other("the roots of the last transaction are unknown")));
+            let mut with_log = None;
+            if let Some(log) = environment.log() {
+                let unknown = || Error::Io(io::Error::other("the roots of the last transaction are unknown"));
+                let next = committed.ok_or_else(unknown)?.next;
+                let saved = log.lock_saved();
+                let checkpoint = log.prepare_copy(&saved, &self.copy, next)?;
+                with_log = Some((log, saved, checkpoint));
             }
-            let mut saved = environment.log().map(CommitLog::lock_saved);
-            let log = environment.log().zip(saved.as_mut()).zip(next);
-            let checkpoint =
-                log.map(|((log, saved), next)| log.prepare_copy(saved, &self.copy, next)).transpose()?;
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;
             std::fs::rename(folder.join(DATA_FILE), environment.folder.join(DATA_FILE)).map_err(Error::Io)?;
-            let flushed = File::open(&environment.folder).and_then(|folder| folder.sync_all());
+            let flushed = flush_folder(&environment.folder);
             if flushed.is_err() {
                 // A power cut could bring the original back, without any change that follows.
                 environment.is_broken.store(true, Ordering::Release);
             }
             let earlier = environment.current.replace(Arc::clone(&self.copy));
-            if let Some(((log, saved), checkpoint)) = environment.log().zip(saved.as_mut()).zip(checkpoint) {
-                log.continue_with(saved, &self.copy, &checkpoint);
+            if let Some((log, mut saved, checkpoint)) = with_log {
+                log.continue_with(&mut saved, &self.copy, &checkpoint);
             }
             copy_is_held.abort();
             drop(writers_wait);

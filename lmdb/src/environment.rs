@@ -131,10 +131,7 @@ impl Environment {
         check_not_truncated(path)?;
         let generation = Arc::new(Generation::open(path, options)?);
         let Some(checkpoint) = checkpoint else { return Ok((generation, None, number)) };
-        let mut file = LogFile::open(path).map_err(|error| match error.kind() {
-            std::io::ErrorKind::NotFound => Error::DamagedLog("its file is missing".to_owned()),
-            _ => Error::Io(error),
-        })?;
+        let mut file = LogFile::open(path).map_err(Error::Io)?;
         generation.leave_flushes_to_log(checkpoint.next)?;
         let kept = Pin::newest(&generation)?;
         let replayed = recovery::replay(&generation, &mut file, checkpoint.log, checkpoint.next, None)?;

@@ -20,6 +20,7 @@
 
 // The layers, from bottom to top: a module imports only from those above it in this list.
 mod error;
+mod folder;
 mod limits;
 mod log_position;
 mod meta_page;

@@ -9,12 +9,13 @@ use crate::compact::Compaction;
 use crate::compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
+use crate::folder::flush_folder;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::COPY_STEP_BYTES;
 use crate::log::commit_log::{CommitLog, Saved};
 use crate::log::log_file::LogFile;
 use crate::log::pin::Pin;
-use crate::log::recovery::{Replayed, replay, restore_roots};
+use crate::log::recovery::{replay, restore_roots};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
@@ -36,8 +37,8 @@ impl Environment {
     ) -> Result<(Arc<Generation>, OpenCompaction), Error> {
         let _name_stays = self.lock_file();
         let earlier = self.current.get();
-        // Waits for a transaction in progress, which may have begun before the failure. Fails if LMDB refuses every transaction;
-        // then there is none.
+        // Waits for a transaction in progress, which may have begun before the failure. If LMDB refuses every transaction, none
+        // can be in progress.
         let _writers_wait = earlier.env.write_txn();
         let mut saved = log.lock_saved();
         let folder = self.make_folder()?;
@@ -76,8 +77,7 @@ impl Environment {
         // Nobody can write to the copy before its snapshot is pinned.
         let copy_is_held = copy.env.write_txn()?;
         std::fs::rename(folder.join(DATA_FILE), self.folder.join(DATA_FILE)).map_err(Error::Io)?;
-        let flushed = File::open(&self.folder).and_then(|folder| folder.sync_all());
-        if let Err(error) = flushed {
+        if let Err(error) = flush_folder(&self.folder) {
             // A power cut could bring the earlier file back, without any change that follows.
             self.is_broken.store(true, Ordering::Release);
             return Err(Error::Io(error));
@@ -110,7 +110,7 @@ impl Environment {
         restore_roots(&file, &pin.snapshot.meta).map_err(Error::Io)?;
         let copy = Generation::open(folder, self.options)?;
         let mut records = LogFile::open(&self.folder).map_err(Error::Io)?;
-        let replayed: Replayed = replay(&copy, &mut records, id, saved.next, Some(end))?;
+        let replayed = replay(&copy, &mut records, id, saved.next, Some(end))?;
         let is_complete =
             replayed.next.sequence == end.sequence && totals.is_none_or(|totals| totals == replayed.totals);
         if !is_complete {

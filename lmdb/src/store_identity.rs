@@ -8,9 +8,9 @@
 
 use crate::environment::{Environment, EnvironmentOptions};
 use crate::error::Error;
+use crate::folder::flush_folder;
 use crate::table::Table;
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -102,8 +102,9 @@ impl Environment {
             Some(_) => return Err(EnvironmentOpenError::ForeignStore),
         }
         if is_unmade {
-            let sync = || File::open(folder).and_then(|folder| folder.sync_all());
-            sync().and_then(|()| remove_if_present(&marker)).and_then(|()| sync())?;
+            flush_folder(folder)?;
+            remove_if_present(&marker)?;
+            flush_folder(folder)?;
         }
         Ok(environment)
     }

@@ -30,6 +30,12 @@ impl Totals {
         self.hash = self.hash.wrapping_add(record::stored_checksum(value));
     }
 
+    /// Discounts a stored value that is removed or replaced.
+    pub(crate) fn subtract(&mut self, value: &[u8]) {
+        self.records -= 1;
+        self.hash = self.hash.wrapping_sub(record::stored_checksum(value));
+    }
+
     /// Returns the body of the record.
     pub(crate) fn encode(self) -> [u8; 16] {
         let mut body = [0; 16];

@@ -364,8 +364,7 @@ impl WriteTxn<'_> {
         tail: &[u8],
     ) -> Result<(), Error> {
         if let Some(old) = self.database(table).get(&self.txn, key)? {
-            self.totals.records -= 1;
-            self.totals.hash = self.totals.hash.wrapping_sub(record::stored_checksum(old));
+            self.totals.subtract(old);
         }
         self.insert(table, key, version, body, tail)
     }
@@ -418,10 +417,8 @@ impl WriteTxn<'_> {
     /// As [`WriteTxn::put`].
     pub fn remove(&mut self, table: Table, key: &[u8]) -> Result<bool, Error> {
         let Some(old) = self.database(table).get(&self.txn, key)? else { return Ok(false) };
-        let checksum = record::stored_checksum(old);
+        self.totals.subtract(old);
         self.generation.database(table).delete(&mut self.txn, key)?;
-        self.totals.records -= 1;
-        self.totals.hash = self.totals.hash.wrapping_sub(checksum);
         self.note_change(table, key, None);
         Ok(true)
     }
@@ -432,8 +429,8 @@ impl WriteTxn<'_> {
         self.changed
     }
 
-    /// Makes all changes durable, then visible. Returns after the flush of the log, or after LMDB's flushes if there is none.
-    /// Writes nothing when there are no changes.
+    /// Makes all changes durable, then visible. Blocks until the log was flushed, or without a log until LMDB has flushed the
+    /// data file. Writes nothing when there are no changes.
     ///
     /// # Errors
     /// [`Error::Full`] or [`Error::Io`]. None of the changes has taken effect then.

@@ -196,7 +196,7 @@ start_versitygw() {
     until_ready versitygw responds "$port" /health
 }
 
-# binary SERVER: prints the path of its program, or nothing if there is none.
+# binary SERVER: prints the path of its program, or nothing if it is not installed.
 binary() {
     case $1 in
         cairn) echo "$CAIRN_BIN" ;;

@@ -20,7 +20,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
+        {"error", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
         {"current"},
         {"log"},

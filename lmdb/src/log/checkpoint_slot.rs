@@ -64,7 +64,7 @@ impl Checkpoint {
         slot
     }
 
-    /// Decodes a copy. `None` if there is none, or if it is torn.
+    /// Decodes a copy. Returns `None` if the slot is empty or torn.
     pub(crate) fn decode(slot: &[u8; SLOT_BYTES]) -> Option<Self> {
         let number = |at: usize| slot[at..].first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
         let is_valid = slot.starts_with(MAGIC)

@@ -45,10 +45,12 @@ pub struct LogStatus {
     pub replayed_records: u64,
 }
 
-/// The same, readable while the device hangs.
+/// Numbers that can be read while a device hangs. Those of bytes are changed only while the state is locked.
 #[derive(Debug, Default)]
 struct Counters {
+    /// Bytes of all records since the log was opened.
     appended: AtomicU64,
+    /// Of these, bytes that the last checkpoint made unnecessary.
     saved: AtomicU64,
     checkpoints: AtomicU64,
     waits: AtomicU64,
@@ -73,9 +75,6 @@ struct State {
     next: Position,
     /// Totals of the environment after the last record.
     totals: Option<Totals>,
-    /// Bytes of all records since the log was opened, and those that the last checkpoint made unnecessary.
-    appended: u64,
-    saved: u64,
     /// Bytes that the data file used at the last checkpoint.
     used_at_checkpoint: u64,
     /// When the oldest change that no checkpoint contains was appended.
@@ -153,8 +152,6 @@ impl CommitLog {
             id,
             next,
             totals: None,
-            appended: 0,
-            saved: 0,
             used_at_checkpoint: 0,
             unsaved_since: None,
             is_growing: false,
@@ -225,8 +222,7 @@ impl CommitLog {
         let next = Position { sequence: state.next.sequence + 1, offset: offset + bytes };
         state.next = next;
         state.totals = Some(totals);
-        state.appended += bytes;
-        self.counters.appended.store(state.appended, Ordering::Relaxed);
+        self.counters.appended.fetch_add(bytes, Ordering::Relaxed);
         if state.unsaved_since.is_none() {
             state.unsaved_since = Some(Instant::now());
         }
@@ -276,14 +272,18 @@ impl CommitLog {
         has_failed.then(|| lock(&self.state).failure.clone()).flatten()
     }
 
+    fn unsaved_bytes(&self) -> u64 {
+        let Counters { appended, saved, .. } = &self.counters;
+        // Without the lock, a checkpoint may come in between.
+        appended.load(Ordering::Relaxed).saturating_sub(saved.load(Ordering::Relaxed))
+    }
+
     /// Returns what the log has done since it was opened.
     pub(crate) fn status(&self) -> LogStatus {
-        let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let Counters { appended, saved, checkpoints, waits, .. } = &self.counters;
         LogStatus {
-            unsaved_bytes: value(appended).saturating_sub(value(saved)),
-            checkpoints: value(checkpoints),
-            waits: value(waits),
+            unsaved_bytes: self.unsaved_bytes(),
+            checkpoints: self.counters.checkpoints.load(Ordering::Relaxed),
+            waits: self.counters.waits.load(Ordering::Relaxed),
             replayed_records: self.replayed_records,
         }
     }
@@ -321,7 +321,7 @@ impl CommitLog {
             if let Some(failure) = &state.failure {
                 return Err(failed(failure));
             }
-            (state.id, state.appended)
+            (state.id, self.counters.appended.load(Ordering::Relaxed))
         };
         let pin = Pin::newest(generation)?;
         let Committed { mut meta, next } = pin.snapshot;
@@ -371,7 +371,6 @@ impl CommitLog {
     fn free(&self, appended: u64, used: u64, next: Position) {
         let mut state = lock(&self.state);
         state.ring.free_before(next.sequence);
-        state.saved = appended;
         self.counters.saved.store(appended, Ordering::Relaxed);
         state.used_at_checkpoint = used;
         state.unsaved_since = (next != state.next).then(Instant::now);
@@ -399,7 +398,7 @@ impl CommitLog {
         }
         let bytes_max = self.options.checkpoint_bytes.min(state.ring.capacity / 2);
         let is_due = state.wants_room
-            || state.appended - state.saved >= bytes_max
+            || self.unsaved_bytes() >= bytes_max
             || used().saturating_sub(state.used_at_checkpoint) >= self.options.checkpoint_bytes
             || state.unsaved_since.is_some_and(|since| since.elapsed() >= CHECKPOINT_AGE_MAX);
         if is_due { Step::Checkpoint } else { Step::WriteBack }
@@ -415,7 +414,7 @@ impl CommitLog {
     pub(crate) fn grow(&self) {
         let capacity = {
             let mut state = lock(&self.state);
-            let (capacity, used) = (state.ring.capacity, state.appended - state.saved);
+            let (capacity, used) = (state.ring.capacity, self.unsaved_bytes());
             if used < capacity / 4 || capacity >= self.options.bytes_max {
                 return;
             }
@@ -485,7 +484,7 @@ impl CommitLog {
         match pinned {
             Ok(pin) => {
                 saved.pin = Some(pin);
-                let appended = lock(&self.state).appended;
+                let appended = self.counters.appended.load(Ordering::Relaxed);
                 self.free(appended, copy.used(), checkpoint.next);
             }
             Err(error) => self.fail_with(&error),

@@ -4,6 +4,7 @@
 //! and the flush of the device. Direct I/O keeps it out of the page cache, whose write-back it would otherwise wait for.
 
 use crate::error::Error;
+use crate::folder::flush_folder;
 use crate::limits::{LOG_BLOCK_BYTES, LOG_BUFFER_KEPT_BYTES, LOG_EXTEND_PIECE_BYTES, LOG_SCAN_PIECE_BYTES};
 use crate::log::log_record::{LOG_HEAD_BYTES, LogHead, is_record};
 use crate::log_position::{LogId, Position};
@@ -64,7 +65,7 @@ impl LogFile {
     pub(crate) fn create(folder: &Path, bytes: u64) -> io::Result<Self> {
         let mut created = Self::open_with(folder, true)?;
         created.extend(bytes)?;
-        File::open(folder)?.sync_all()?;
+        flush_folder(folder)?;
         Ok(created)
     }
 
@@ -175,27 +176,36 @@ impl LogFile {
 
     /// Returns the sequence of a whole record that is later than `sequence`, if the file has one.
     fn find_later(&mut self, log: LogId, sequence: u64) -> Result<Option<u64>, Error> {
-        let length = self.length().map_err(Error::Io)?;
         let mut candidates = Vec::new();
-        let mut at = 0;
-        while at < length {
-            let piece = self.read(at, LOG_SCAN_PIECE_BYTES).map_err(Error::Io)?;
-            if piece.is_empty() {
-                break;
-            }
-            for (block, offset) in piece.chunks(LOG_BLOCK_BYTES).zip((at..).step_by(LOG_BLOCK_BYTES)) {
-                candidates.extend(
-                    LogHead::decode(block, log).filter(|head| head.sequence > sequence).map(|_| offset),
-                );
-            }
-            at += piece.len() as u64;
-        }
+        self.any_block(|block, offset| {
+            let head = LogHead::decode(block, log).filter(|head| head.sequence > sequence);
+            candidates.extend(head.map(|_| offset));
+            false
+        })
+        .map_err(Error::Io)?;
         for offset in candidates {
             if let Some(found) = self.read_record(log, offset)? {
                 return Ok(Some(found.head.sequence));
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether `is_wanted` accepts a block of the file. It gets the block and its offset. The search ends at the first
+    /// accepted block.
+    fn any_block(&mut self, mut is_wanted: impl FnMut(&[u8], u64) -> bool) -> io::Result<bool> {
+        let mut at = 0;
+        loop {
+            let piece = self.read(at, LOG_SCAN_PIECE_BYTES)?;
+            let mut blocks = piece.chunks(LOG_BLOCK_BYTES).zip((at..).step_by(LOG_BLOCK_BYTES));
+            if blocks.any(|(block, offset)| is_wanted(block, offset)) {
+                return Ok(true);
+            }
+            if piece.is_empty() {
+                return Ok(false);
+            }
+            at += piece.len() as u64;
+        }
     }
 }
 
@@ -211,24 +221,16 @@ pub(crate) fn holds_records_of(folder: &Path, log: LogId) -> io::Result<bool> {
 
 /// Returns whether the file has a block that is wanted.
 fn has_block(folder: &Path, is_wanted: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
-    let mut file = match LogFile::open(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        opened => opened?,
-    };
-    let mut at = 0;
-    loop {
-        let piece = file.read(at, LOG_SCAN_PIECE_BYTES)?;
-        if piece.is_empty() || piece.chunks(LOG_BLOCK_BYTES).any(&is_wanted) {
-            return Ok(!piece.is_empty());
-        }
-        at += piece.len() as u64;
+    match LogFile::open(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        opened => opened?.any_block(|block, _| is_wanted(block)),
     }
 }
 
 /// Removes the file of a folder, durably. It may be missing.
 pub(crate) fn remove_log(folder: &Path) -> io::Result<()> {
     match std::fs::remove_file(folder.join(LOG_FILE)) {
-        Ok(()) => File::open(folder)?.sync_all(),
+        Ok(()) => flush_folder(folder),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(error),
     }

@@ -203,8 +203,10 @@ fn apply(
 
 fn remove(database: &Database, txn: &mut RwTxn<'_>, key: &[u8], totals: &mut Totals) -> Result<(), Error> {
     let Some(old) = database.get(txn, key)? else { return Ok(()) };
-    totals.records = totals.records.wrapping_sub(1);
-    totals.hash = totals.hash.wrapping_sub(record::stored_checksum(old));
+    if totals.records == 0 {
+        return Err(Error::DamagedLog("its changes do not fit the totals of the checkpoint".to_owned()));
+    }
+    totals.subtract(old);
     database.delete(txn, key)?;
     Ok(())
 }
