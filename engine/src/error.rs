@@ -107,6 +107,8 @@ impl From<cairn_lmdb::Error> for EngineError {
 /// Why a store did not open. The message says what to do.
 #[derive(Debug)]
 pub enum OpenError {
+    /// The folder holds no store.
+    NoStore(PathBuf),
     /// Another process uses the data folder.
     Locked(PathBuf),
     /// The master key is not the one that the store was created with.
@@ -123,6 +125,13 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
+        what: String,
+    },
+    /// The commit log of a slice is missing or damaged. Acknowledged changes would be lost.
+    DamagedLog {
+        /// The folder of the slice's metadata.
+        path: PathBuf,
+        /// What is wrong with the log.
         what: String,
     },
     /// The data folder is on a file system that cannot guarantee durability.
@@ -146,6 +155,7 @@ pub enum OpenError {
 impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NoStore(path) => write!(f, "{} holds no store", path.display()),
             Self::Locked(path) => {
                 write!(f, "another process is using the data folder {}: stop it, or choose another folder", path.display())
             }
@@ -159,6 +169,12 @@ impl fmt::Display for OpenError {
             Self::Damaged { path, what } => {
                 write!(f, "{}: {what}; nothing was changed: restore the file from a backup", path.display())
             }
+            Self::DamagedLog { path, what } => write!(
+                f,
+                "{}: {what}; nothing was changed: restore the data folder from a backup. If there is none, `cairn storage discard-log` \
+                 shows what can be kept",
+                path.display()
+            ),
             Self::UnsuitableFileSystem { path, what } => {
                 write!(f, "{}: {what}: use a local file system such as ext4 or XFS", path.display())
             }
@@ -184,6 +200,9 @@ impl<T> OpenContext<T> for Result<T, cairn_lmdb::Error> {
     fn doing(self, doing: &'static str, path: &std::path::Path) -> Result<T, OpenError> {
         self.map_err(|error| match error {
             cairn_lmdb::Error::Io(error) => OpenError::Io { path: path.to_owned(), doing, error },
+            cairn_lmdb::Error::DamagedLog(_) => {
+                OpenError::DamagedLog { path: path.to_owned(), what: error.to_string() }
+            }
             other => OpenError::Damaged { path: path.to_owned(), what: other.to_string() },
         })
     }

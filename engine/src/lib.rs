@@ -55,7 +55,7 @@ mod lifecycle;
 pub mod simulation;
 
 pub use api::engine::Engine;
-pub use cairn_lmdb::Compaction;
+pub use cairn_lmdb::{Compaction, DamagedLog};
 pub use check::inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use check::repair::{Repair, RepairMode};
 pub use check::scrub::ScrubOptions;
@@ -77,6 +77,7 @@ pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::{CompactionStatus, OtherEnvironment};
+pub use store::discard_logs::{DiscardMode, discard_damaged_logs};
 pub use store::metrics::StoreMetrics;
 pub use store::preflight::{
     StorePart, preflight_direct_io, preflight_file_system, preflight_lock, preflight_master_key,

@@ -95,7 +95,7 @@ fn compaction_shrinks_the_metadata_after_a_mass_deletion() {
 fn open_store_and_folder_without_a_store_are_not_compacted() {
     let folder = folder();
     let none = compact_store(folder.path(), |_, _| {}).expect_err("no store");
-    assert!(matches!(none, CompactError::NoStore(_)), "{none}");
+    assert!(matches!(none, CompactError::Open(OpenError::NoStore(_))), "{none}");
     assert!(std::fs::read_dir(folder.path()).expect("a folder").next().is_none(), "nothing was created");
     let store = Store::open(options(folder.path())).expect("opens");
     let refused = compact_store(folder.path(), |_, _| {}).expect_err("in use");

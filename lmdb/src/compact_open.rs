@@ -23,7 +23,6 @@ use crate::compact::{Compaction, length, table_names};
 use crate::current::Handle;
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
-use crate::folder::flush_folder;
 use crate::generation::{DATA_FILE, Generation, check_not_truncated};
 use crate::limits::{
     CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS, LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
@@ -368,8 +367,7 @@ impl Copying<'_> {
             }
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;
-            std::fs::rename(folder.join(DATA_FILE), environment.folder.join(DATA_FILE)).map_err(Error::Io)?;
-            let flushed = flush_folder(&environment.folder);
+            let flushed = environment.replace_data_file(folder)?;
             if flushed.is_err() {
                 // A power cut could bring the original back, without any change that follows.
                 environment.is_broken.store(true, Ordering::Release);

@@ -3,12 +3,14 @@
 use crate::changed_keys::ChangedKeys;
 use crate::current::Current;
 use crate::error::Error;
+use crate::folder::flush_folder;
 pub use crate::generation::EnvironmentOptions;
 use crate::generation::{Committed, DATA_FILE, Generation, check_not_truncated};
 use crate::limits::LOG_BYTES_FIRST;
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::checkpointer::Checkpointer;
 use crate::log::commit_log::{CommitLog, LogOptions, LogStatus, Saved};
+use crate::log::faults::{LogFaults, Moment};
 use crate::log::log_file::{LogFile, remove_log};
 use crate::log::pin::Pin;
 use crate::log::recovery::{self, Restored};
@@ -48,14 +50,49 @@ pub struct Environment {
 }
 
 /// What an opening has recovered with a log.
-struct Recovered {
+pub(crate) struct Recovered {
     /// The checkpoint from which the records were applied.
     checkpoint: Checkpoint,
     /// The snapshot that contains all of them.
     pin: Pin,
-    file: LogFile,
     /// How many were applied.
     replayed: u64,
+}
+
+impl Recovered {
+    /// Applies the records of the log in `folder` to the snapshot of a checkpoint, with which the data file begins. Stops at the
+    /// end of the log, or at the place `end`.
+    ///
+    /// # Errors
+    /// As [`recovery::replay`].
+    pub(crate) fn from_log(
+        folder: &Path,
+        generation: &Arc<Generation>,
+        checkpoint: Checkpoint,
+        end: Option<Position>,
+    ) -> Result<Self, Error> {
+        generation.leave_flushes_to_log(checkpoint.next)?;
+        let kept = Pin::newest(generation)?;
+        if end == Some(checkpoint.next) {
+            // Its file may be missing.
+            return Ok(Self { checkpoint, pin: kept, replayed: 0 });
+        }
+        let mut file = LogFile::open(folder).map_err(Error::Io)?;
+        let replayed = recovery::replay(generation, &mut file, checkpoint.log, checkpoint.next, end)?;
+        let is_changed = replayed.records > 0;
+        let pin = if is_changed { Pin::newest(generation)? } else { kept };
+        Ok(Self { checkpoint, pin, replayed: replayed.records })
+    }
+
+    /// Makes what was recovered durable without the log, which counts no more. From then on LMDB flushes each commit.
+    pub(crate) fn give_log_up(self, generation: &Arc<Generation>) -> Result<(), Error> {
+        generation.data.sync_all().map_err(Error::Io)?;
+        let Committed { meta, next } = self.pin.snapshot;
+        let number = self.checkpoint.number + 1;
+        Checkpoint { number, next, meta, ..self.checkpoint }.give_up(&generation.data).map_err(Error::Io)?;
+        drop(self.pin);
+        generation.flush_commits()
+    }
 }
 
 impl Environment {
@@ -65,14 +102,9 @@ impl Environment {
     /// # Errors
     /// [`Error::Truncated`] when the data file ends before its last used page; [`Error::DamagedLog`]; otherwise those of LMDB.
     pub fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
-        let (generation, recovered, _) = Self::open_generation(path, options)?;
-        if let Some(Recovered { checkpoint, pin, .. }) = recovered {
-            generation.data.sync_all().map_err(Error::Io)?;
-            let Committed { meta, next } = pin.snapshot;
-            let number = checkpoint.number + 1;
-            Checkpoint { number, next, meta, ..checkpoint }.give_up(&generation.data).map_err(Error::Io)?;
-            drop(pin);
-            generation.flush_commits()?;
+        let (generation, recovered, _) = Self::open_generation(path, options, &LogFaults::default())?;
+        if let Some(recovered) = recovered {
+            recovered.give_log_up(&generation)?;
         }
         remove_log(path).map_err(Error::Io)?;
         Self::with(path, options, generation)
@@ -83,22 +115,27 @@ impl Environment {
     /// # Errors
     /// As [`Environment::open`], and [`Error::Io`] if the log cannot be created.
     pub fn open_with_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
-        let mut environment = Self::open_log(path, options, log)?;
+        let mut environment = Self::open_log(path, options, log, LogFaults::default())?;
         let log = environment.log.as_ref().expect("it was opened with a log");
         environment.checkpointer = Some(Checkpointer::start(log, &environment.current)?);
         Ok(environment)
     }
 
     /// As [`Environment::open_with_log`], without the thread that makes checkpoints.
-    pub(crate) fn open_log(path: &Path, options: EnvironmentOptions, log: LogOptions) -> Result<Self, Error> {
-        let (generation, recovered, number) = Self::open_generation(path, options)?;
+    pub(crate) fn open_log(
+        path: &Path,
+        options: EnvironmentOptions,
+        log: LogOptions,
+        faults: LogFaults,
+    ) -> Result<Self, Error> {
+        let (generation, recovered, number) = Self::open_generation(path, options, &faults)?;
         let (mut is_saved, mut replayed_records) = (false, 0);
         let (file, id, saved) = match recovered {
-            Some(Recovered { checkpoint, pin, file, replayed }) => {
+            Some(Recovered { checkpoint, pin, replayed }) => {
                 is_saved = replayed == 0;
                 replayed_records = replayed;
                 let saved = Saved { number: checkpoint.number, next: pin.snapshot.next, pin: Some(pin) };
-                (file, checkpoint.log, saved)
+                (LogFile::open(path).map_err(Error::Io)?, checkpoint.log, saved)
             }
             None => {
                 // One that was given up may be left.
@@ -111,7 +148,7 @@ impl Environment {
                 (file, LogId::random().map_err(Error::Io)?, saved)
             }
         };
-        let log = Arc::new(CommitLog::new(path, log, file, id, saved, replayed_records)?);
+        let log = Arc::new(CommitLog::new(path, log, file, id, saved, replayed_records, faults)?);
         if !is_saved {
             log.save_opened(&generation)?;
         }
@@ -125,19 +162,16 @@ impl Environment {
     fn open_generation(
         path: &Path,
         options: EnvironmentOptions,
+        faults: &LogFaults,
     ) -> Result<(Arc<Generation>, Option<Recovered>, u64), Error> {
         remove_unfinished_compactions(path)?;
-        let Restored { checkpoint, number } = recovery::restore(path)?;
+        let Restored { checkpoint, number } = recovery::restore(path, faults)?;
         check_not_truncated(path)?;
         let generation = Arc::new(Generation::open(path, options)?);
         let Some(checkpoint) = checkpoint else { return Ok((generation, None, number)) };
-        let mut file = LogFile::open(path).map_err(Error::Io)?;
-        generation.leave_flushes_to_log(checkpoint.next)?;
-        let kept = Pin::newest(&generation)?;
-        let replayed = recovery::replay(&generation, &mut file, checkpoint.log, checkpoint.next, None)?;
-        let is_changed = replayed.records > 0;
-        let pin = if is_changed { Pin::newest(&generation)? } else { kept };
-        Ok((generation, Some(Recovered { checkpoint, pin, file, replayed: replayed.records }), number))
+        let recovered = Recovered::from_log(path, &generation, checkpoint, None)?;
+        faults.pass(Moment::Committed);
+        Ok((generation, Some(recovered), number))
     }
 
     fn with(path: &Path, options: EnvironmentOptions, generation: Arc<Generation>) -> Result<Self, Error> {
@@ -319,6 +353,21 @@ impl Environment {
         remove_folder(&folder)?;
         std::fs::create_dir(&folder).map_err(Error::Io)?;
         Ok(folder)
+    }
+
+    /// Gives a copy in `folder` the name of the data file. Returns whether the name is durable, if the copy has it.
+    pub(crate) fn replace_data_file(&self, folder: &Path) -> Result<std::io::Result<()>, Error> {
+        let pass = |moment| {
+            if let Some(log) = self.log() {
+                log.faults.pass(moment);
+            }
+        };
+        pass(Moment::ReplacesData);
+        std::fs::rename(folder.join(DATA_FILE), self.folder.join(DATA_FILE)).map_err(Error::Io)?;
+        pass(Moment::ReplacedData);
+        let flushed = flush_folder(&self.folder);
+        pass(Moment::FlushedFolder);
+        Ok(flushed)
     }
 
     pub(crate) fn lock_file(&self) -> MutexGuard<'_, ()> {

@@ -43,6 +43,7 @@ mod environment;
 mod txn;
 
 mod compact;
+mod discard_log;
 mod store_identity;
 
 mod compact_open;
@@ -54,6 +55,7 @@ pub mod fuzz;
 
 pub use compact::{CompactOptions, Compaction, compact};
 pub use compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
+pub use discard_log::{DamagedLog, discard_log, examine_log};
 pub use environment::{Environment, EnvironmentOptions};
 pub use error::Error;
 pub use iterators::{Entries, Entry, Keys, ReverseScan, Scan};

@@ -9,7 +9,6 @@ use crate::compact::Compaction;
 use crate::compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
-use crate::folder::flush_folder;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::COPY_STEP_BYTES;
 use crate::log::commit_log::{CommitLog, Saved};
@@ -76,8 +75,7 @@ impl Environment {
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
         // Nobody can write to the copy before its snapshot is pinned.
         let copy_is_held = copy.env.write_txn()?;
-        std::fs::rename(folder.join(DATA_FILE), self.folder.join(DATA_FILE)).map_err(Error::Io)?;
-        if let Err(error) = flush_folder(&self.folder) {
+        if let Err(error) = self.replace_data_file(folder)? {
             // A power cut could bring the earlier file back, without any change that follows.
             self.is_broken.store(true, Ordering::Release);
             return Err(Error::Io(error));

@@ -3,7 +3,9 @@
 What was acknowledged must be there after a kill -9 with either setting, and with the other one afterwards.
 """
 
+import json
 import random
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,3 +118,53 @@ def test_a_damaged_record_refuses_the_start_unless_it_is_the_last(make_store: Ca
     log.write_bytes(content)
     store.start()
     check(store, range(20))
+
+
+def discard_log(store: Cairn, folder: Path, *options: str) -> subprocess.CompletedProcess:
+    """Runs `cairn storage discard-log`."""
+    command = [str(store.binary), "storage", "discard-log", "--data-dir", str(folder), *options]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def discard(store: Cairn, *options: str) -> dict:
+    """Runs `cairn storage discard-log` and returns what it found."""
+    done = discard_log(store, store.data, "--json", *options)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
+    """The store has what precedes the damage, and can be used again."""
+    store = make_store(SERVICE_STORAGE_SLICES="1").start()
+    store.s3.create_bucket(BUCKET)
+    put(store, range(20))
+    store.kill()
+    log = store.data / LOG
+    content = bytearray(log.read_bytes())
+    (_, third_last), _, _ = records(log)[-3:]
+    content[third_last + 100] ^= 1
+    log.write_bytes(content)
+    assert "cairn storage discard-log" in refused(store)
+    found = discard(store)
+    [damaged] = found["damaged_logs"]
+    assert not found["applied"] and damaged["environment"] == "slices/00/meta"
+    assert damaged["kept_transactions"] > 0 and damaged["lost_transactions"] == 2
+    assert "is damaged or missing" in refused(store)
+    assert discard(store, "--apply")["damaged_logs"] == [damaged]
+    assert (log.parent / "commit.log.damaged-1").read_bytes() == bytes(content)
+    store.start()
+    # One object with each record.
+    check(store, range(17))
+    put(store, range(17, 30))
+    store.kill()
+    assert discard(store) == {"applied": False, "damaged_logs": []}
+    store.start()
+    check(store, range(30))
+
+
+def test_a_running_store_and_a_folder_without_one_are_refused(own_store: Cairn, tmp_path: Path):
+    """Nothing is created in the folder."""
+    for folder, message in ((own_store.data, "another process"), (tmp_path, "holds no store")):
+        done = discard_log(own_store, folder, "--apply")
+        assert done.returncode == 1 and message in done.stderr, done
+    assert not list(tmp_path.iterdir())

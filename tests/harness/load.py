@@ -245,12 +245,13 @@ def run_clients(
 
 
 def vary_start(store: Cairn, rng: random.Random) -> None:
-    """Changes the ports and randomly the encryption of new payloads for the next start.
+    """Changes the ports, and randomly the encryption of new payloads and the commit mode for the next start.
 
     A killed process keeps its ports until the kernel has destroyed its io_uring instances.
     """
     store.take_ports()
     store.extra["SERVICE_STORAGE_ENCRYPTION_ENABLED"] = rng.choice(["true", "false"])
+    store.extra["SERVICE_STORAGE_COMMIT"] = rng.choice(["log", "log", "log", "lmdb"])
 
 
 def ends_within(store: Cairn, seconds: float) -> bool:

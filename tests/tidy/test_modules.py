@@ -26,7 +26,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"log"},
         {"environment"},
         {"txn"},
-        {"compact", "store_identity"},
+        {"compact", "discard_log", "store_identity"},
         {"compact_open"},
         {"rebuild"},
         {"fuzz"},

@@ -62,9 +62,9 @@ use webhook::Webhook;
 #[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(
     help_triggers("-h", "--help", "help"),
-    note = "All commands except serve, check, config, doctor, storage compact, verify
-proof, completions and man use the management plane of a running server, with the token
-in SERVICE_MANAGEMENT_TOKEN.",
+    note = "All commands except serve, check, config, doctor, storage compact, storage
+discard-log, verify proof, completions and man use the management plane of a running
+server, with the token in SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found problems"),
     error_code(2, "wrong usage"),
     error_code(3, "no response from a server")

@@ -62,6 +62,10 @@ impl Tables {
     }
 }
 
+/// How the metadata environment of a slice is opened.
+pub(crate) const METADATA_OPTIONS: EnvironmentOptions =
+    EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
+
 /// Opens the metadata environment of the slice in `folder`, with its tables, with or without a commit log.
 pub(super) fn open_environment(
     folder: &Path,
@@ -71,15 +75,14 @@ pub(super) fn open_environment(
     if !meta.is_dir() {
         return Err(OpenError::Damaged { path: meta, what: "the slice's metadata is missing".to_owned() });
     }
-    let options = EnvironmentOptions { map_bytes: SLICE_MAP_BYTES, tables_max: 16 };
-    let opened = match log.map(|log| Environment::open_with_log(&meta, options, log)) {
+    let opened = match log.map(|log| Environment::open_with_log(&meta, METADATA_OPTIONS, log)) {
         Some(Err(cairn_lmdb::Error::Full)) => {
             // Deletes make room without a log, too.
             tracing::warn!(target: "service::engine", path = %meta.display(), "the disk is full: the commit log is created at the next start with room for it");
-            Environment::open(&meta, options)
+            Environment::open(&meta, METADATA_OPTIONS)
         }
         Some(opened) => opened,
-        None => Environment::open(&meta, options),
+        None => Environment::open(&meta, METADATA_OPTIONS),
     };
     let environment = opened.doing("opening", &meta)?;
     let table = |name| environment.table(name).doing("opening", &meta);

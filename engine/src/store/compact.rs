@@ -7,8 +7,7 @@
 use crate::error::{OpenContext, OpenError};
 use crate::format::superblock;
 use crate::limits::{METADATA_HEADROOM, SLICE_MAP_BYTES};
-use crate::slice::Slice;
-use crate::store;
+use crate::store::stopped_store::StoppedStore;
 use cairn_lmdb::{CompactOptions, Compaction, compact};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -16,8 +15,6 @@ use std::path::{Path, PathBuf};
 /// Why a store was not compacted. Environments that were compacted before the error stay compact.
 #[derive(Debug)]
 pub enum CompactError {
-    /// The folder holds no store.
-    NoStore(PathBuf),
     /// The store cannot be used.
     Open(OpenError),
     /// A copy of this environment does not fit on the file system.
@@ -34,7 +31,6 @@ pub enum CompactError {
 impl fmt::Display for CompactError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoStore(path) => write!(f, "{} holds no store", path.display()),
             Self::Open(error) => error.fmt(f),
             Self::NoRoom { path, needed, available } => write!(
                 f,
@@ -61,14 +57,11 @@ impl From<OpenError> for CompactError {
 /// # Errors
 /// [`CompactError`]. No data is lost.
 pub fn compact_store(data_dir: &Path, mut done: impl FnMut(&Path, Compaction)) -> Result<(), CompactError> {
-    let none = || CompactError::NoStore(data_dir.to_owned());
-    superblock::identify(data_dir)?.ok_or_else(none)?;
-    let _lock = store::lock(data_dir)?;
-    let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
-    let slices = (0..superblock.slices).map(|number| Slice::folder_of(data_dir, number).join("meta"));
+    let store = StoppedStore::lock(data_dir)?;
     // The audit trail and the directory of accounts exist only after a service has run on the store.
     let others = superblock::FOREIGN_ENVIRONMENTS.map(|name| data_dir.join(name)).into_iter();
     let others = others.filter(|path| path.join("data.mdb").is_file());
+    let slices = store.slice_environments();
     for path in std::iter::once(data_dir.join("control")).chain(others).chain(slices) {
         if !path.join("data.mdb").is_file() {
             let what = "the environment's data file is missing".to_owned();

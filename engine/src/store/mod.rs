@@ -16,12 +16,14 @@ pub(crate) mod clock_guard;
 pub(crate) mod compact;
 pub(crate) mod compaction;
 mod create;
+pub(crate) mod discard_logs;
 pub(crate) mod health;
 pub(crate) mod lifecycle;
 pub(crate) mod lifecycle_records;
 pub(crate) mod metrics;
 pub(crate) mod preflight;
 pub(crate) mod scrub_status;
+mod stopped_store;
 pub(crate) mod verify_progress;
 
 use crate::commit::committer;
@@ -58,7 +60,7 @@ use cairn_model::{BucketName, Clock, ObjectKey};
 use futures_channel::oneshot;
 use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
@@ -242,13 +244,9 @@ impl Store {
             }
             CommitMode::Lmdb => None,
         };
-        let numbers = 0..superblock.slices;
-        let slices: Vec<_> = numbers
-            .map(|number| {
-                let place = (data_dir.as_path(), number);
-                Slice::open(&faults, place, superblock, log, &fault_reports, new_events())
-            })
-            .collect::<Result<_, _>>()?;
+        let slices = open_slices(data_dir, superblock.slices, |number| {
+            Slice::open(&faults, (data_dir, number), superblock, log, &fault_reports, new_events())
+        })?;
         create::load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
@@ -487,6 +485,25 @@ impl Store {
 }
 
 /// Starts a thread of the store. A panic in it aborts the process, because its state is unknown. The next start recovers.
+/// Opens the slices, each on a thread of its own: a start after a crash applies their commit logs.
+fn open_slices(
+    data_dir: &Path,
+    slices: u16,
+    open: impl Fn(u16) -> Result<Arc<Slice>, OpenError> + Sync,
+) -> Result<Vec<Arc<Slice>>, OpenError> {
+    let open = &open;
+    std::thread::scope(|scope| {
+        let begin = |number| {
+            let thread = std::thread::Builder::new().name(format!("opening-{number:02}"));
+            thread.spawn_scoped(scope, move || open(number)).doing("starting the threads of", data_dir)
+        };
+        let opening = (0..slices).map(begin).collect::<Result<Vec<_>, _>>()?;
+        let joined =
+            opening.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        joined.collect()
+    })
+}
+
 fn spawn(
     name: String,
     data_dir: &Path,

@@ -143,6 +143,7 @@ impl CommitLog {
         id: LogId,
         saved: Saved,
         replayed_records: u64,
+        faults: LogFaults,
     ) -> Result<Self, Error> {
         let capacity = file.length().map_err(Error::Io)?;
         let next = saved.next;
@@ -170,7 +171,7 @@ impl CommitLog {
             saved: Mutex::new(saved),
             counters: Counters::default(),
             replayed_records,
-            faults: LogFaults::default(),
+            faults,
         })
     }
 
@@ -303,7 +304,11 @@ impl CommitLog {
     /// Until it is durable, the records are needed from the earlier checkpoint on. So none may be appended before.
     pub(crate) fn save_opened(&self, generation: &Arc<Generation>) -> Result<(), Error> {
         let mut saved = lock(&self.saved);
-        generation.data.sync_all().map_err(heed::Error::Io)?;
+        if !self.faults.has(LogFlaw::NoFlush) {
+            self.faults.pass(Moment::FlushesData);
+            generation.data.sync_all().map_err(heed::Error::Io)?;
+            self.faults.pass(Moment::FlushedData);
+        }
         let Committed { meta, next } = saved.pin.as_ref().expect("an opening pins its snapshot").snapshot;
         let log = lock(&self.state).id;
         saved.number += 1;
@@ -469,10 +474,13 @@ impl CommitLog {
         let meta = MetaFields::newest(&copy.data).map_err(Error::Io)?;
         let meta = meta.ok_or_else(|| Error::Lmdb("the copy has no meta page".to_owned()))?;
         assert_eq!(meta.transaction(), copy.last_committed(), "nobody writes to the copy");
-        copy.data.sync_all().map_err(Error::Io)?;
         let checkpoint = Checkpoint { is_active: true, number: saved.number + 1, log, next, meta };
-        self.write_checkpoint(&checkpoint, &copy.data)?;
-        copy.data.sync_all().map_err(Error::Io)?;
+        // Nothing of the file counts before it gets its name, so the order of these writes does not matter.
+        let written = [0, 1].into_iter().try_for_each(|page| checkpoint.write(&copy.data, page));
+        if !self.faults.has(LogFlaw::UnflushedCopy) {
+            written.and_then(|()| copy.data.sync_all()).map_err(Error::Io)?;
+            self.faults.pass(Moment::FlushedCopy);
+        }
         Ok(checkpoint)
     }
 

@@ -15,6 +15,8 @@ pub(crate) enum LogFlaw {
     EarlyFree,
     /// A record is not waited for.
     UnflushedRecord,
+    /// A copy of the data file gets its name before it is flushed.
+    UnflushedCopy,
 }
 
 /// A moment at which the power may be cut.
@@ -36,6 +38,14 @@ pub(crate) enum Moment {
     FlushedCheckpoint,
     /// The earlier snapshot or its records were released, by mistake.
     ReleasedEarly,
+    /// A copy of the data file was flushed as a whole.
+    FlushedCopy,
+    /// The copy, flushed or not, is about to get the name of the data file.
+    ReplacesData,
+    /// It has the name, but the folder was not flushed.
+    ReplacedData,
+    /// The name is durable.
+    FlushedFolder,
 }
 
 #[cfg(test)]

@@ -176,19 +176,33 @@ impl LogFile {
 
     /// Returns the sequence of a whole record that is later than `sequence`, if the file has one.
     fn find_later(&mut self, log: LogId, sequence: u64) -> Result<Option<u64>, Error> {
-        let mut candidates = Vec::new();
-        self.any_block(|block, offset| {
-            let head = LogHead::decode(block, log).filter(|head| head.sequence > sequence);
-            candidates.extend(head.map(|_| offset));
-            false
-        })
-        .map_err(Error::Io)?;
-        for offset in candidates {
+        for offset in self.later_heads(log, sequence)? {
             if let Some(found) = self.read_record(log, offset)? {
                 return Ok(Some(found.head.sequence));
             }
         }
         Ok(None)
+    }
+
+    /// Returns the number of whole records that are later than `sequence`.
+    pub(crate) fn count_later(&mut self, log: LogId, sequence: u64) -> Result<u64, Error> {
+        let mut count = 0;
+        for offset in self.later_heads(log, sequence)? {
+            count += u64::from(self.read_record(log, offset)?.is_some());
+        }
+        Ok(count)
+    }
+
+    /// Returns the offsets of the heads of later records, whole or torn.
+    fn later_heads(&mut self, log: LogId, sequence: u64) -> Result<Vec<u64>, Error> {
+        let mut offsets = Vec::new();
+        self.any_block(|block, offset| {
+            let head = LogHead::decode(block, log).filter(|head| head.sequence > sequence);
+            offsets.extend(head.map(|_| offset));
+            false
+        })
+        .map_err(Error::Io)?;
+        Ok(offsets)
     }
 
     /// Returns whether `is_wanted` accepts a block of the file. It gets the block and its offset. The search ends at the first

@@ -9,6 +9,7 @@ use crate::error::Error;
 use crate::generation::{DATA_FILE, Generation};
 use crate::limits::REPLAY_BYTES_MAX;
 use crate::log::checkpoint_slot::Checkpoint;
+use crate::log::faults::{LogFaults, Moment};
 use crate::log::log_file::{LOG_FILE, LogFile, holds_records, holds_records_of};
 use crate::log::log_record::{ChangesIn, LoggedChange};
 use crate::log_position::{LogId, Position};
@@ -38,7 +39,7 @@ pub(crate) struct Restored {
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::DamagedLog`] if there are records, but no checkpoint; and [`Error::Truncated`] if the file is shorter than the snapshot of the checkpoint.
-pub(crate) fn restore(folder: &Path) -> Result<Restored, Error> {
+pub(crate) fn restore(folder: &Path, faults: &LogFaults) -> Result<Restored, Error> {
     let file = match File::options().read(true).write(true).open(folder.join(DATA_FILE)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Restored::default()),
         opened => opened.map_err(Error::Io)?,
@@ -64,6 +65,16 @@ pub(crate) fn restore(folder: &Path) -> Result<Restored, Error> {
         write_again(&file, &checkpoint).map_err(Error::Io)?;
         return Ok(Restored { checkpoint: None, number });
     }
+    check_log_is_there(folder, &checkpoint)?;
+    restore_checkpoint(&file, &checkpoint, faults)?;
+    Ok(Restored { checkpoint: Some(checkpoint), number })
+}
+
+/// Checks that the log of a checkpoint is in its folder.
+///
+/// # Errors
+/// [`Error::DamagedLog`]; [`Error::Io`].
+pub(crate) fn check_log_is_there(folder: &Path, checkpoint: &Checkpoint) -> Result<(), Error> {
     if !folder.join(LOG_FILE).try_exists().map_err(Error::Io)? {
         return Err(Error::DamagedLog("its file is missing".to_owned()));
     }
@@ -72,14 +83,28 @@ pub(crate) fn restore(folder: &Path) -> Result<Restored, Error> {
     if !is_first && !holds_records_of(folder, checkpoint.log).map_err(Error::Io)? {
         return Err(Error::DamagedLog("it has no record of the log that the checkpoint names".to_owned()));
     }
-    let expected = checkpoint.meta.file_bytes();
+    Ok(())
+}
+
+/// Lets a data file begin with its checkpoint, durably.
+///
+/// # Errors
+/// [`Error::Truncated`] if the file is shorter than the snapshot; [`Error::Io`].
+pub(crate) fn restore_checkpoint(
+    file: &File,
+    checkpoint: &Checkpoint,
+    faults: &LogFaults,
+) -> Result<(), Error> {
+    let (expected, found) = (checkpoint.meta.file_bytes(), file.metadata().map_err(Error::Io)?.len());
     if expected > found {
         return Err(Error::Truncated { expected, found });
     }
-    let is_newest = MetaFields::newest(&file).map_err(Error::Io)? == Some(checkpoint.meta);
-    let roots = if is_newest { checkpoint.meta.write_again(&file) } else { checkpoint.meta.restore(&file) };
-    roots.and_then(|()| write_again(&file, &checkpoint)).map_err(Error::Io)?;
-    Ok(Restored { checkpoint: Some(checkpoint), number })
+    let is_newest = MetaFields::newest(file).map_err(Error::Io)? == Some(checkpoint.meta);
+    let roots = if is_newest { checkpoint.meta.write_again(file) } else { checkpoint.meta.restore(file) };
+    faults.pass(Moment::WroteCheckpoint);
+    roots.and_then(|()| write_again(file, checkpoint)).map_err(Error::Io)?;
+    faults.pass(Moment::FlushedCheckpoint);
+    Ok(())
 }
 
 /// Writes both copies of a checkpoint, and flushes the file.

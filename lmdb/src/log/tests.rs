@@ -1,26 +1,19 @@
-//! Tests of power cuts at every moment of commits and checkpoints.
-//!
-//! A recorder follows what was flushed of the data file. At chosen moments it makes the files that a power cut could leave: of the
-//! data file, each sector as it was last flushed or as it is; of the log, a torn record if one is being written. A process of its
-//! own opens them, because a damaged LMDB file can end the process. What it finds must be the acknowledged state, or the one
-//! of the transaction that was in progress. With a planted mistake, some cut must show another state.
+//! Tests of environments with a commit log. Those of power cuts are in a module of their own.
+
+mod power_cut;
 
 use crate::log::commit_log::LogOptions;
-use crate::log::faults::{LogFlaw, Moment};
+use crate::log::faults::{LogFaults, Moment};
 use crate::{Environment, EnvironmentOptions, Error, OpenCompactOptions, Table};
 use std::collections::BTreeMap;
 use std::os::unix::fs::FileExt as _;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 const OPTIONS: EnvironmentOptions = EnvironmentOptions { map_bytes: 1 << 30, tables_max: 4 };
 const LOG: LogOptions = LogOptions { bytes_max: 256 << 10, checkpoint_bytes: 96 << 10 };
-const SECTOR: usize = 512;
-/// Names a folder that the process of a cut opens.
-const CUT_FOLDER: &str = "CAIRN_TEST_LOG_CUT";
+/// For compactions and rebuilds of open environments.
+const COPYING: OpenCompactOptions<'static> =
+    OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
 
 type Contents = BTreeMap<(String, Vec<u8>), Vec<u8>>;
 
@@ -75,250 +68,6 @@ fn change(environment: &Environment, random: &mut Random, before: &Contents) -> 
     Ok(after)
 }
 
-/// What a power cut leaves, and what it may contain.
-struct Cut {
-    folder: PathBuf,
-    moment: Moment,
-    allowed: [Arc<Contents>; 2],
-}
-
-struct Recorder {
-    folder: PathBuf,
-    random: Random,
-    /// What is durable of the data file, and what becomes so with the flush in progress.
-    durable: Vec<u8>,
-    flushing: Vec<u8>,
-    /// The bytes of the log that the record in progress replaces.
-    replaced: Option<(usize, Vec<u8>)>,
-    /// The acknowledged contents, and those after the transaction in progress.
-    acknowledged: Arc<Contents>,
-    in_progress: Arc<Contents>,
-    cuts: Vec<Cut>,
-    scratch: PathBuf,
-    cuts_max: usize,
-}
-
-impl Recorder {
-    fn read(&self, name: &str) -> Vec<u8> {
-        std::fs::read(self.folder.join(name)).expect("reads")
-    }
-
-    fn pass(&mut self, moment: Moment) {
-        match moment {
-            Moment::WritesRecord { offset, bytes } => {
-                let log = self.read("commit.log");
-                let offset = usize::try_from(offset).expect("small");
-                self.replaced = Some((offset, log[offset..offset + bytes].to_vec()));
-            }
-            Moment::FlushesData | Moment::WroteCheckpoint => self.flushing = self.read("data.mdb"),
-            Moment::FlushedData | Moment::FlushedCheckpoint => self.durable = self.flushing.clone(),
-            Moment::WroteRecord | Moment::Committed | Moment::ReleasedEarly => {}
-        }
-        if self.cuts.len() < self.cuts_max && self.random.below(5) == 0 {
-            self.cut(moment);
-        }
-        if matches!(moment, Moment::WroteRecord) {
-            self.replaced = None;
-        }
-    }
-
-    /// Returns the bytes of `now` in which sectors chosen at random are those of `before`.
-    fn torn(&mut self, before: &[u8], now: &[u8]) -> Vec<u8> {
-        let mode = self.random.below(3);
-        let mut torn = now.to_vec();
-        for at in (0..now.len()).step_by(SECTOR) {
-            let end = (at + SECTOR).min(now.len());
-            let is_kept = match mode {
-                0 => false,
-                1 => true,
-                _ => self.random.below(2) == 0,
-            };
-            if !is_kept {
-                match before.get(at..end) {
-                    Some(sector) => torn[at..end].copy_from_slice(sector),
-                    // The file was shorter.
-                    None => torn[at..end].fill(0),
-                }
-            }
-        }
-        torn
-    }
-
-    fn cut(&mut self, moment: Moment) {
-        let folder = self.scratch.join(format!("cut-{}", self.cuts.len()));
-        std::fs::create_dir(&folder).expect("a folder");
-        let (durable, now) = (self.durable.clone(), self.read("data.mdb"));
-        let mut data = self.torn(&durable, &now);
-        if self.random.below(2) == 0 {
-            data.truncate(durable.len());
-        }
-        std::fs::write(folder.join("data.mdb"), data).expect("writes");
-        let mut log = self.read("commit.log");
-        if let (Moment::WroteRecord, Some((offset, replaced))) = (moment, self.replaced.clone()) {
-            let range = offset..offset + replaced.len();
-            let torn = self.torn(&replaced, &log[range.clone()]);
-            log[range].copy_from_slice(&torn);
-        }
-        std::fs::write(folder.join("commit.log"), log).expect("writes");
-        let allowed = [Arc::clone(&self.acknowledged), Arc::clone(&self.in_progress)];
-        self.cuts.push(Cut { folder, moment, allowed });
-    }
-}
-
-/// Runs transactions and records power cuts. Returns what is wrong after the first cut that left something else.
-#[expect(clippy::disallowed_methods, reason = "a planted mistake needs time to show")]
-fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
-    let folder = tempfile::tempdir_in(".").expect("a folder");
-    let scratch = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
-    tables(&environment);
-    environment.checkpoint().expect("makes a checkpoint");
-    let read = std::fs::read(folder.path().join("data.mdb")).expect("reads");
-    let recorder = Arc::new(Mutex::new(Recorder {
-        folder: folder.path().to_owned(),
-        random: Random(seed),
-        durable: read.clone(),
-        flushing: read,
-        replaced: None,
-        acknowledged: Arc::default(),
-        in_progress: Arc::default(),
-        cuts: Vec::new(),
-        scratch: scratch.path().to_owned(),
-        cuts_max,
-    }));
-    let observer = Arc::clone(&recorder);
-    let commits = Arc::new(AtomicU64::new(0));
-    let count = Arc::clone(&commits);
-    let log = environment.log().expect("there is one");
-    if let Some(flaw) = flaw {
-        log.faults.plant(flaw);
-    }
-    log.faults.observe(Box::new(move |moment| {
-        if moment == Moment::ReleasedEarly {
-            // Transactions may overwrite what was released meanwhile.
-            let until = count.load(Ordering::SeqCst) + 40;
-            let give_up = Instant::now() + Duration::from_millis(500);
-            while count.load(Ordering::SeqCst) < until && Instant::now() < give_up {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-        observer.lock().expect("no panic").pass(moment);
-    }));
-    let mut random = Random(seed ^ 1);
-    let mut state = Contents::new();
-    for step in 0..2000 {
-        if recorder.lock().expect("no panic").cuts.len() >= cuts_max {
-            break;
-        }
-        // The contents after a transaction are known before it: the same random numbers lead to them.
-        let mut ahead = Random(random.0);
-        let after = Arc::new(predict(&mut ahead, &state));
-        recorder.lock().expect("no panic").in_progress = Arc::clone(&after);
-        state = change(&environment, &mut random, &state).expect("commits");
-        assert_eq!(state, *after);
-        recorder.lock().expect("no panic").acknowledged = after;
-        commits.fetch_add(1, Ordering::SeqCst);
-        if flaw.is_none() && step % 7 == 0 {
-            environment.checkpoint().expect("makes a checkpoint");
-        }
-    }
-    let cuts = {
-        let mut recorder = recorder.lock().expect("no panic");
-        recorder.cuts_max = 0;
-        std::mem::take(&mut recorder.cuts)
-    };
-    assert_eq!(cuts.len(), cuts_max);
-    drop(environment);
-    cuts.iter().find_map(check)
-}
-
-/// Does what [`change`] does, on the contents alone.
-fn predict(random: &mut Random, before: &Contents) -> Contents {
-    let mut after = before.clone();
-    for _ in 0..=random.below(12) {
-        let name = ["one", "two"][random.below(2)].to_owned();
-        let key = format!("key {}", random.below(60)).into_bytes();
-        if random.below(4) == 0 {
-            after.remove(&(name, key));
-        } else {
-            let length = if random.below(8) == 0 { random.below(20_000) } else { random.below(400) };
-            let body = vec![u8::try_from(random.below(256)).expect("a byte"); length];
-            after.insert((name, key), [&body[..], b"tail"].concat());
-        }
-    }
-    after
-}
-
-/// Opens what a cut left, in a process of its own. Returns what is wrong.
-fn check(cut: &Cut) -> Option<String> {
-    let program = std::env::current_exe().expect("a path");
-    let arguments = ["--exact", "log::tests::process_of_a_cut", "--quiet"];
-    let output = Command::new(program)
-        .args(arguments)
-        .env(CUT_FOLDER, &cut.folder)
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .expect("starts");
-    if !output.status.success() {
-        return Some(format!(
-            "{:?}: {:?} {}",
-            cut.moment,
-            output.status,
-            String::from_utf8_lossy(&output.stdout)
-        ));
-    }
-    let found = std::fs::read_to_string(cut.folder.join("found")).expect("the process has written it");
-    let is_allowed = cut.allowed.iter().any(|allowed| found == format!("{allowed:?}"));
-    (!is_allowed).then(|| format!("{:?}: the contents are others", cut.moment))
-}
-
-/// The process of a cut: opens its folder, writes what it contains to a file, and goes on to use it.
-#[test]
-fn process_of_a_cut() {
-    let Some(folder) = std::env::var_os(CUT_FOLDER) else { return };
-    let folder = Path::new(&folder);
-    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
-    let found = contents(&environment);
-    std::fs::write(folder.join("found"), format!("{found:?}")).expect("writes");
-    let mut random = Random(7);
-    let state = (0..20).fold(found, |state, _| change(&environment, &mut random, &state).expect("commits"));
-    assert_eq!(contents(&environment), state);
-    // Without a last checkpoint.
-    drop(environment);
-    let environment = Environment::open(folder, OPTIONS).expect("opens without a log");
-    assert_eq!(contents(&environment), state);
-    assert!(!folder.join("commit.log").exists());
-    let state = change(&environment, &mut random, &state).expect("commits");
-    environment.close();
-    let environment = Environment::open_with_log(folder, OPTIONS, LOG).expect("opens");
-    assert_eq!(contents(&environment), state);
-    environment.close();
-}
-
-#[test]
-fn power_cuts_lose_nothing_that_was_acknowledged() {
-    for seed in 0..3 {
-        assert_eq!(run(seed, 40, None), None, "seed {seed}");
-    }
-}
-
-/// Otherwise the test above would prove little.
-#[test]
-fn planted_mistakes_are_found() {
-    let flaws = [
-        LogFlaw::NoFlush,
-        LogFlaw::EarlyRelease,
-        LogFlaw::EarlierRoots,
-        LogFlaw::EarlyFree,
-        LogFlaw::UnflushedRecord,
-    ];
-    for flaw in flaws {
-        let found = (0..8).find_map(|seed| run(seed, 60, Some(flaw)));
-        eprintln!("{flaw:?} {found:?}");
-        assert!(found.is_some(), "{flaw:?} is not found");
-    }
-}
-
 /// Otherwise a client could act on a change that a power cut takes away.
 #[test]
 fn nobody_reads_a_change_before_it_is_in_the_log() {
@@ -357,15 +106,12 @@ fn everything_is_there_after_a_close_and_after_none() {
     }
 }
 
-/// The name of the data file goes to a copy, whose checkpoint continues the same log.
-#[test]
-fn a_compaction_continues_the_log() {
-    let folder = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
-    let (table, _) = tables(&environment)[0];
+/// Puts and removes as much as a compaction needs to make a copy.
+fn leave_free_pages(environment: &Environment) {
+    let (table, _) = tables(environment)[0];
     for is_put in [true, false] {
         let mut txn = environment.write().expect("writes");
-        for n in 0..6000u32 {
+        for n in 0..2500u32 {
             if is_put {
                 txn.put(table, &n.to_be_bytes(), 1, &[7; 3000], b"").expect("puts");
             } else {
@@ -374,14 +120,20 @@ fn a_compaction_continues_the_log() {
         }
         txn.commit().expect("commits");
     }
+}
+
+/// The name of the data file goes to a copy, whose checkpoint continues the same log.
+#[test]
+fn a_compaction_continues_the_log() {
+    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    leave_free_pages(&environment);
     let mut random = Random(1);
     let mut state = Contents::new();
     for _ in 0..50 {
         state = change(&environment, &mut random, &state).expect("commits");
     }
-    let options =
-        OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
-    let done = environment.compact(&options).expect("compacts").compaction;
+    let done = environment.compact(&COPYING).expect("compacts").compaction;
     assert!(done.bytes_after < done.bytes_before / 2, "{done:?}");
     for _ in 0..50 {
         state = change(&environment, &mut random, &state).expect("commits");
@@ -433,9 +185,7 @@ fn after_a_failure_the_file_is_rebuilt_from_the_log() {
         let added = usize::try_from(end.saturating_sub(from)).expect("small");
         data.write_all_at(&vec![0xee; added], from).expect("spoils");
         spoiled += added;
-        let options =
-            OpenCompactOptions { headroom_bytes: 1 << 20, available_bytes: u64::MAX, proceed: &|_| true };
-        environment.renew(&options).expect("is rebuilt");
+        environment.renew(&COPYING).expect("is rebuilt");
         assert_eq!(environment.log_failure(), None);
         assert_eq!(contents(&environment), state, "round {round}");
     }
@@ -485,7 +235,8 @@ fn a_log_after_one_that_was_given_up_has_the_newer_checkpoint() {
     Environment::open(folder.path(), OPTIONS).expect("gives the log up").close();
     let mut given_up = [0; 512];
     data().read_exact_at(&mut given_up, 2048).expect("reads");
-    let environment = Environment::open_log(folder.path(), OPTIONS, LOG).expect("opens");
+    let environment =
+        Environment::open_log(folder.path(), OPTIONS, LOG, LogFaults::default()).expect("opens");
     for _ in 0..5 {
         state = change(&environment, &mut random, &state).expect("commits");
     }

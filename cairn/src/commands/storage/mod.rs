@@ -1,6 +1,7 @@
 //! `cairn storage`: shows space and usage, inspects, repairs and compacts the store.
 
 mod compact;
+mod discard_log;
 
 use std::fmt::Write;
 
@@ -12,10 +13,11 @@ use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, table, text};
 use crate::terminal::{plain, word};
 use compact::Compact;
+use discard_log::DiscardLog;
 
 noun! {
     /// Show, inspect, repair and compact the store.
-    struct Storage("storage"): StorageCommand { Status, Usage, Inspect, Repair, Compact }
+    struct Storage("storage"): StorageCommand { Status, Usage, Inspect, Repair, Compact, DiscardLog }
 }
 
 command! {

@@ -1,0 +1,35 @@
+//! A stopped store, whose files a command examines or changes.
+
+use crate::error::OpenError;
+use crate::format::superblock;
+use crate::slice::Slice;
+use crate::store;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A store that no process can open meanwhile. Its master key is not needed.
+pub(crate) struct StoppedStore {
+    data_dir: PathBuf,
+    slices: u16,
+    _lock: File,
+}
+
+impl StoppedStore {
+    /// Locks the store in `data_dir`.
+    ///
+    /// # Errors
+    /// [`OpenError::NoStore`], [`OpenError::Locked`], and those of a superblock that cannot be read.
+    pub(crate) fn lock(data_dir: &Path) -> Result<Self, OpenError> {
+        let none = || OpenError::NoStore(data_dir.to_owned());
+        // The lock creates a file, so a folder without a store must be refused before.
+        superblock::identify(data_dir)?.ok_or_else(none)?;
+        let lock = store::lock(data_dir)?;
+        let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
+        Ok(Self { data_dir: data_dir.to_owned(), slices: superblock.slices, _lock: lock })
+    }
+
+    /// Returns the folders of the slices' metadata.
+    pub(crate) fn slice_environments(&self) -> impl Iterator<Item = PathBuf> {
+        (0..self.slices).map(|number| Slice::folder_of(&self.data_dir, number).join("meta"))
+    }
+}
