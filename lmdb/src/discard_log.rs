@@ -60,13 +60,14 @@ pub fn examine_log(folder: &Path) -> Result<Option<DamagedLog>, Error> {
 /// before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
 pub fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<DamagedLog>, Error> {
     let Some(Damage { checkpoint, end, log }) = find_damage(folder)? else { return Ok(None) };
-    keep_copy(folder).map_err(Error::Io)?;
     remove_unfinished_compactions(folder)?;
     let data = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
     restore_checkpoint(&data, &checkpoint, &LogFaults::default())?;
     check_not_truncated(folder)?;
     let generation = Arc::new(Generation::open(folder, options)?);
     let recovered = Recovered::from_log(folder, &generation, checkpoint, Some(end))?;
+    // Until the next step is done, another attempt finds the same.
+    keep_copy(folder).map_err(Error::Io)?;
     recovered.give_log_up(&generation)?;
     Generation::close(generation);
     remove_log(folder).map_err(Error::Io)?;
@@ -289,7 +290,7 @@ mod tests {
         // The data file is durable before the log is removed.
         std::fs::write(&log, &log_before).expect("writes");
         assert_eq!(discard_log(folder.path(), OPTIONS).expect("discards"), None);
-        // And the copy is made before the data file changes.
+        // And the copy is made before the log counts no more.
         std::fs::write(&data, data_before).expect("writes");
         let found = discard_log(folder.path(), OPTIONS).expect("discards").expect("it is damaged");
         assert_eq!((found.kept, found.lost), (2, Some(3)));
