@@ -9,6 +9,8 @@ pub(crate) const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(250);
 
 /// How often timeouts and the drain are checked. A connection may exceed its timeout by this much.
 pub(crate) const TIMEOUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// Time between two checks of the timeouts from which on the executor counts as paused.
+pub(crate) const PAUSE_MIN: Duration = Duration::from_secs(1);
 /// How often a long request checks whether its client has disconnected.
 pub(crate) const DISCONNECT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Connections that wait in the kernel to be accepted, per executor and port. The kernel reduces it to

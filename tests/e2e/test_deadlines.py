@@ -1,5 +1,8 @@
 """Timeouts: incomplete heads, stalled bodies, idle connections and stalled readers."""
 
+import http.client
+import os
+import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -151,3 +154,22 @@ def test_stalled_reader_is_disconnected(impatient_store: Cairn):
             time.sleep(0.02)
         assert time.monotonic() - begin > DEADLINE_SECONDS * 0.5, "closed long before the deadline"
         assert len(connection.wait_closed()) < 30_000_000
+
+
+def test_a_paused_process_answers_what_was_sent_meanwhile(impatient_store: Cairn):
+    """Its virtual machine was suspended, say. New connections and idle ones would have timed out before they were read."""
+    connections = [http.client.HTTPConnection(LOOPBACK, impatient_store.s3_port, timeout=PATIENCE_SECONDS) for _ in range(8)]
+    for connection in connections[:4]:
+        connection.request("GET", "/")
+        assert connection.getresponse().read()
+    os.kill(impatient_store.process.pid, signal.SIGSTOP)
+    try:
+        for connection in connections:
+            connection.request("GET", "/")
+        time.sleep(3 * DEADLINE_SECONDS)
+    finally:
+        os.kill(impatient_store.process.pid, signal.SIGCONT)
+    for connection in connections:
+        # The request has no signature.
+        assert connection.getresponse().status == 403
+        connection.close()

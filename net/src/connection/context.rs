@@ -12,7 +12,7 @@ use cairn_http1::{HttpDate, http_date};
 
 use crate::connection::trusted_proxies::TrustedProxies;
 use crate::drain::Drain;
-use crate::limits::{HEAD_READ_BYTES, LINGERING_REJECTED_MAX, Limits, TLS_READ_BYTES};
+use crate::limits::{HEAD_READ_BYTES, LINGERING_REJECTED_MAX, Limits, PAUSE_MIN, TLS_READ_BYTES};
 use crate::metrics::ExecutorMetrics;
 use crate::transport::timeouts::TimeoutRegistry;
 use crate::transport::tls::Tls;
@@ -40,6 +40,8 @@ pub(crate) struct PortContext<S> {
     pub(crate) tls_read_buffer: TlsReadBuffer,
     pub(crate) timeouts: TimeoutRegistry,
     cached_now: Cell<Instant>,
+    /// When the timeouts were checked last.
+    checked_at: Cell<Instant>,
     date: Cell<HttpDate>,
     date_seconds: Cell<u64>,
     head_buffers: RefCell<Vec<Vec<u8>>>,
@@ -57,7 +59,7 @@ impl<S> PortContext<S> {
         trusted_proxies: Option<Arc<TrustedProxies>>,
         tls: Option<Tls>,
     ) -> Self {
-        let seconds = wall_seconds();
+        let (now, seconds) = (Instant::now(), wall_seconds());
         let tls_read_buffer = vec![0; if tls.is_some() { TLS_READ_BYTES } else { 0 }];
         Self {
             service,
@@ -69,7 +71,8 @@ impl<S> PortContext<S> {
             tls,
             tls_read_buffer: Rc::new(RefCell::new(tls_read_buffer)),
             timeouts: TimeoutRegistry::default(),
-            cached_now: Cell::new(Instant::now()),
+            cached_now: Cell::new(now),
+            checked_at: Cell::new(now),
             date: Cell::new(http_date(seconds)),
             date_seconds: Cell::new(seconds),
             head_buffers: RefCell::new(Vec::new()),
@@ -80,8 +83,15 @@ impl<S> PortContext<S> {
     }
 
     /// Updates the coarse clock and the date, and ends the waits whose deadline has passed.
+    ///
+    /// After a pause of the executor, for example of its virtual machine, clients get the time again that passed meanwhile: what
+    /// they have sent was not read, and the coarse clock of new waits was late.
     pub(crate) fn check_timeouts(&self) {
         let now = self.read_clock();
+        let since_check = now.saturating_duration_since(self.checked_at.replace(now));
+        if since_check >= PAUSE_MIN {
+            self.timeouts.postpone(since_check);
+        }
         let seconds = wall_seconds();
         if self.date_seconds.replace(seconds) != seconds {
             self.date.set(http_date(seconds));

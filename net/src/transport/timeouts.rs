@@ -177,6 +177,13 @@ impl TimeoutRegistry {
         self.handles.borrow().len()
     }
 
+    /// Moves the deadlines of all waits.
+    pub(crate) fn postpone(&self, by: Duration) {
+        for handle in self.handles.borrow().iter() {
+            handle.deadline.set(handle.deadline.get() + by);
+        }
+    }
+
     /// Ends the waits whose deadline has passed.
     pub(crate) fn expire(&self, now: Instant) {
         self.skips_scan.set(false);
@@ -319,6 +326,20 @@ mod tests {
         handles[0].disarm();
         handles.iter().for_each(|handle| registry.remove(handle));
         assert_eq!(closing.load(Ordering::Relaxed), 0, "a request arrived on one, and the others closed");
+    }
+
+    #[test]
+    fn a_postponed_wait_ends_later() {
+        let (registry, now, pause) = (TimeoutRegistry::default(), Instant::now(), Duration::from_secs(60));
+        let handle = new_handle(now);
+        registry.add(&handle);
+        handle.arm(WaitKind::Client, now + INTERVAL);
+        registry.postpone(pause);
+        registry.expire(now + pause);
+        assert_eq!(handle.end.get(), WaitEnd::None);
+        registry.expire(now + pause + INTERVAL);
+        assert_eq!(handle.end.get(), WaitEnd::Expired);
+        registry.remove(&handle);
     }
 
     #[test]
