@@ -171,8 +171,8 @@ impl fmt::Display for OpenError {
             }
             Self::DamagedLog { path, what } => write!(
                 f,
-                "{}: {what}; nothing was changed: restore the data folder from a backup. If there is none, `cairn storage discard-log` \
-                 shows what can be kept",
+                "{}: {what}; nothing was changed: restore the data folder from a backup; without one, run \
+                 `cairn storage discard-log` to see what can be kept",
                 path.display()
             ),
             Self::UnsuitableFileSystem { path, what } => {

@@ -7,11 +7,11 @@
 use crate::environment::{EnvironmentOptions, Recovered, remove_unfinished_compactions};
 use crate::error::Error;
 use crate::folder::flush_folder;
-use crate::generation::{DATA_FILE, Generation, check_not_truncated};
+use crate::generation::{DATA_FILE, Generation};
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::faults::LogFaults;
-use crate::log::log_file::{LOG_FILE, LogFile, holds_records, remove_log};
-use crate::log::recovery::{check_log_is_there, restore_checkpoint};
+use crate::log::log_file::{LOG_FILE, LogFile, remove_log};
+use crate::log::recovery::{check_log_is_there, read_checkpoint, restore_checkpoint};
 use crate::log_position::Position;
 use std::fs::File;
 use std::io;
@@ -63,7 +63,6 @@ pub fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<
     remove_unfinished_compactions(folder)?;
     let data = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
     restore_checkpoint(&data, &checkpoint, &LogFaults::default())?;
-    check_not_truncated(folder)?;
     let generation = Arc::new(Generation::open(folder, options)?);
     let recovered = Recovered::from_log(folder, &generation, checkpoint, Some(end))?;
     // Until the next step is done, another attempt finds the same.
@@ -76,17 +75,8 @@ pub fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<
 
 fn find_damage(folder: &Path) -> Result<Option<Damage>, Error> {
     let data = File::open(folder.join(DATA_FILE)).map_err(Error::Io)?;
-    let Some(checkpoint) = Checkpoint::read(&data).map_err(Error::Io)? else {
-        if holds_records(folder).map_err(Error::Io)? {
-            let what =
-                "it has records, but the data file has no valid checkpoint to continue with".to_owned();
-            return Err(Error::DamagedLog(what));
-        }
-        return Ok(None);
-    };
-    if !checkpoint.is_active {
-        return Ok(None);
-    }
+    let checkpoint = read_checkpoint(folder, &data)?;
+    let Some(checkpoint) = checkpoint.filter(|checkpoint| checkpoint.is_active) else { return Ok(None) };
     let nothing_kept = |what| {
         let log = DamagedLog { what, kept: 0, lost: None };
         Damage { checkpoint, end: checkpoint.next, log }

@@ -101,18 +101,30 @@ def test_a_missing_log_refuses_the_start(own_store: Cairn):
     check(own_store, range(20))
 
 
-def test_a_damaged_record_refuses_the_start_unless_it_is_the_last(make_store: Callable[..., Cairn]):
-    """Records after it were written later, so it was acknowledged."""
+def killed_store(make_store: Callable[..., Cairn]) -> Cairn:
+    """Returns a store with one slice and 20 objects, as a kill leaves it."""
     store = make_store(SERVICE_STORAGE_SLICES="1").start()
     store.s3.create_bucket(BUCKET)
     put(store, range(20))
     store.kill()
-    log = store.data / LOG
+    return store
+
+
+def damage(log: Path, from_end: int) -> bytes:
+    """Flips a bit in a record; the last one is 1 from the end. Returns the content of the file before."""
     content = log.read_bytes()
-    (_, second_last), (_, _last) = records(log)[-2:]
+    _, offset = records(log)[-from_end]
     damaged = bytearray(content)
-    damaged[second_last + 100] ^= 1
+    damaged[offset + 100] ^= 1
     log.write_bytes(damaged)
+    return content
+
+
+def test_a_damaged_record_refuses_the_start_unless_it_is_the_last(make_store: Callable[..., Cairn]):
+    """Records after it were written later, so it was acknowledged."""
+    store = killed_store(make_store)
+    log = store.data / LOG
+    content = damage(log, from_end=2)
     output = refused(store)
     assert "is damaged or missing" in output, output
     log.write_bytes(content)
@@ -135,15 +147,10 @@ def discard(store: Cairn, *options: str) -> dict:
 
 def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     """The store has what precedes the damage, and can be used again."""
-    store = make_store(SERVICE_STORAGE_SLICES="1").start()
-    store.s3.create_bucket(BUCKET)
-    put(store, range(20))
-    store.kill()
+    store = killed_store(make_store)
     log = store.data / LOG
-    content = bytearray(log.read_bytes())
-    (_, third_last), _, _ = records(log)[-3:]
-    content[third_last + 100] ^= 1
-    log.write_bytes(content)
+    damage(log, from_end=3)
+    content = log.read_bytes()
     assert "cairn storage discard-log" in refused(store)
     found = discard(store)
     [damaged] = found["damaged_logs"]
@@ -151,7 +158,7 @@ def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     assert damaged["kept_transactions"] > 0 and damaged["lost_transactions"] == 2
     assert "is damaged or missing" in refused(store)
     assert discard(store, "--apply")["damaged_logs"] == [damaged]
-    assert (log.parent / "commit.log.damaged-1").read_bytes() == bytes(content)
+    assert (log.parent / "commit.log.damaged-1").read_bytes() == content
     store.start()
     # One object with each record.
     check(store, range(17))

@@ -484,7 +484,6 @@ impl Store {
     }
 }
 
-/// Starts a thread of the store. A panic in it aborts the process, because its state is unknown. The next start recovers.
 /// Opens the slices, each on a thread of its own: a start after a crash applies their commit logs.
 fn open_slices(
     data_dir: &Path,
@@ -504,6 +503,7 @@ fn open_slices(
     })
 }
 
+/// Starts a thread of the store. A panic in it aborts the process, because its state is unknown. The next start recovers.
 fn spawn(
     name: String,
     data_dir: &Path,

@@ -49,17 +49,11 @@ pub(crate) fn restore(folder: &Path, faults: &LogFaults) -> Result<Restored, Err
         // A later check refuses it.
         return Ok(Restored::default());
     }
-    let checkpoint = match Checkpoint::read(&file) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(Restored::default()),
-        read => read.map_err(Error::Io)?,
+    let checkpoint = match read_checkpoint(folder, &file) {
+        Err(Error::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => None,
+        read => read?,
     };
-    let Some(checkpoint) = checkpoint else {
-        if holds_records(folder).map_err(Error::Io)? {
-            let what = "it has records, but the data file has no valid checkpoint".to_owned();
-            return Err(Error::DamagedLog(what));
-        }
-        return Ok(Restored::default());
-    };
+    let Some(checkpoint) = checkpoint else { return Ok(Restored::default()) };
     let number = checkpoint.number;
     if !checkpoint.is_active {
         write_again(&file, &checkpoint).map_err(Error::Io)?;
@@ -68,6 +62,19 @@ pub(crate) fn restore(folder: &Path, faults: &LogFaults) -> Result<Restored, Err
     check_log_is_there(folder, &checkpoint)?;
     restore_checkpoint(&file, &checkpoint, faults)?;
     Ok(Restored { checkpoint: Some(checkpoint), number })
+}
+
+/// Reads the checkpoint of the data file `data` in a folder. `None` if there is neither a checkpoint nor a record.
+///
+/// # Errors
+/// [`Error::DamagedLog`] if there are records, but no checkpoint; [`Error::Io`].
+pub(crate) fn read_checkpoint(folder: &Path, data: &File) -> Result<Option<Checkpoint>, Error> {
+    let checkpoint = Checkpoint::read(data).map_err(Error::Io)?;
+    if checkpoint.is_none() && holds_records(folder).map_err(Error::Io)? {
+        let what = "it has records, but the data file has no valid checkpoint".to_owned();
+        return Err(Error::DamagedLog(what));
+    }
+    Ok(checkpoint)
 }
 
 /// Checks that the log of a checkpoint is in its folder.
