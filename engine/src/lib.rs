@@ -77,7 +77,7 @@ pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::compact::{CompactError, compact_store};
 pub use store::compaction::{CompactionStatus, OtherEnvironment};
-pub use store::discard_logs::{DiscardMode, discard_damaged_logs};
+pub use store::discard_logs::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
 pub use store::metrics::StoreMetrics;
 pub use store::preflight::{
     StorePart, preflight_direct_io, preflight_file_system, preflight_lock, preflight_master_key,

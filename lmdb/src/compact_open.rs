@@ -2,9 +2,12 @@
 //!
 //! The records are copied in the order of tables and keys into a new data file, in steps. Each step begins a snapshot, brings
 //! the keys up to date that were copied earlier and have changed since the last step, and copies the next records. Then it
-//! commits durably. So after each step the copy has exactly the records of the step's snapshot, up to the last copied key.
+//! commits. So after each step the copy has exactly the records of the step's snapshot, up to the last copied key.
 //! Changes after that key need no record: a later step finds them. No snapshot lasts longer than a step, so the original
 //! grows no more than it would otherwise.
+//!
+//! Nobody uses the copy before it is complete, so its commits are not flushed. Its pages are handed to the device after each step,
+//! and it is flushed as a whole before it gets the name. So others wait for few flushes of it.
 //!
 //! When all records are copied, further rounds bring the copy up to date, each with fewer changes than the one before. The
 //! last round runs under the writer lock. Then the copy has the same records as the original, which the totals of both show.
@@ -23,11 +26,12 @@ use crate::compact::{Compaction, length, table_names};
 use crate::current::Handle;
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
-use crate::generation::{DATA_FILE, Generation, check_not_truncated};
+use crate::generation::{DATA_FILE, Generation, Headroom, check_not_truncated};
 use crate::limits::{
     CLOSE_WAIT, COMPACTION_GAIN_MIN, COPY_STEP_BYTES, COPY_STEP_RECORDS, LAST_ROUND_KEYS_MAX, ROUNDS_MAX,
     SHRINK_PAUSE, SHRINK_STEP_BYTES,
 };
+use crate::log::commit_log::begin_write_back;
 use crate::record;
 use crate::table::Table;
 use crate::totals::Totals;
@@ -189,6 +193,7 @@ impl Environment {
     ) -> Result<(Arc<Generation>, Totals, Duration), Error> {
         let copy = Generation::open(folder, self.options)?;
         copy.open_tables(tables)?;
+        copy.leave_commits_unflushed()?;
         let recording = self.changed_keys.record();
         // Waits for a transaction in progress: the writer lock is free only between transactions.
         drop(self.write()?);
@@ -200,7 +205,10 @@ impl Environment {
             copying.step()?;
         }
         copying.verify()?;
-        copying.copy.extend(options.headroom_bytes)?;
+        let headroom = Headroom::with_log(self.log().is_some());
+        copying.copy.extend(options.headroom_bytes, headroom)?;
+        // While others can still write.
+        copying.copy.data.sync_data().map_err(Error::Io)?;
         copying.replace(folder)
     }
 }
@@ -267,6 +275,7 @@ impl Copying<'_> {
         }
         drop(read);
         write.commit()?;
+        begin_write_back(&self.copy.data);
         self.progress.copied_bytes += bytes as u64;
         self.proceed(began)
     }
@@ -364,6 +373,9 @@ impl Copying<'_> {
                 let saved = log.lock_saved();
                 let checkpoint = log.prepare_copy(&saved, &self.copy, next)?;
                 with_log = Some((log, saved, checkpoint));
+            } else {
+                self.copy.data.sync_all().map_err(Error::Io)?;
+                self.copy.flush_commits()?;
             }
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;

@@ -11,10 +11,13 @@ use crate::generation::{DATA_FILE, Generation};
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::faults::LogFaults;
 use crate::log::log_file::{LOG_FILE, LogFile, remove_log};
+use crate::log::log_record::{ChangesIn, LoggedChange};
 use crate::log::recovery::{check_log_is_there, read_checkpoint, restore_checkpoint};
 use crate::log_position::Position;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -41,25 +44,35 @@ struct Damage {
     log: DamagedLog,
 }
 
+/// Called with the name of the table and the key of a change that is lost.
+type LostChange<'c> = dyn FnMut(&str, &[u8]) + 'c;
+
 /// Returns what is wrong with the commit log of the environment in `folder`, which must not be open. `None` if an opening would
 /// accept it. Changes nothing.
 ///
+/// Calls `lost` with the table and the key of each change in the records that are lost, in no certain order. The changes of the
+/// damaged record itself are unknown.
+///
 /// # Errors
 /// [`Error::DamagedLog`] if the data file has no checkpoint with which it could continue; [`Error::Io`].
-pub fn examine_log(folder: &Path) -> Result<Option<DamagedLog>, Error> {
-    Ok(find_damage(folder)?.map(|damage| damage.log))
+pub fn examine_log(folder: &Path, lost: &mut LostChange<'_>) -> Result<Option<DamagedLog>, Error> {
+    Ok(find_damage(folder, lost)?.map(|damage| damage.log))
 }
 
 /// Gives up a damaged commit log: applies the records before the damage, durably, and removes the log. A copy of it is kept as
-/// `commit.log.damaged-<n>`. Returns what [`examine_log`] returns. Does nothing if the log is not damaged.
+/// `commit.log.damaged-<n>`. Calls `lost`, and returns, as [`examine_log`] does. Does nothing if the log is not damaged.
 ///
 /// After a crash at any moment, it can be called again.
 ///
 /// # Errors
 /// As [`examine_log`]; [`Error::Truncated`] if the data file is shorter than its checkpoint; [`Error::DamagedLog`] if the records
 /// before the damage do not fit the checkpoint; otherwise those of LMDB and of the file system.
-pub fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<DamagedLog>, Error> {
-    let Some(Damage { checkpoint, end, log }) = find_damage(folder)? else { return Ok(None) };
+pub fn discard_log(
+    folder: &Path,
+    options: EnvironmentOptions,
+    lost: &mut LostChange<'_>,
+) -> Result<Option<DamagedLog>, Error> {
+    let Some(Damage { checkpoint, end, log }) = find_damage(folder, lost)? else { return Ok(None) };
     remove_unfinished_compactions(folder)?;
     let data = File::options().read(true).write(true).open(folder.join(DATA_FILE)).map_err(Error::Io)?;
     restore_checkpoint(&data, &checkpoint, &LogFaults::default())?;
@@ -73,7 +86,7 @@ pub fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<
     Ok(Some(log))
 }
 
-fn find_damage(folder: &Path) -> Result<Option<Damage>, Error> {
+fn find_damage(folder: &Path, lost: &mut LostChange<'_>) -> Result<Option<Damage>, Error> {
     let data = File::open(folder.join(DATA_FILE)).map_err(Error::Io)?;
     let checkpoint = read_checkpoint(folder, &data)?;
     let Some(checkpoint) = checkpoint.filter(|checkpoint| checkpoint.is_active) else { return Ok(None) };
@@ -96,8 +109,26 @@ fn find_damage(folder: &Path) -> Result<Option<Damage>, Error> {
         }
     };
     let kept = end.sequence - checkpoint.next.sequence;
-    let lost = file.count_later(checkpoint.log, end.sequence)?;
-    Ok(Some(Damage { checkpoint, end, log: DamagedLog { what, kept, lost: Some(lost) } }))
+    let mut count = 0;
+    file.later_records(checkpoint.log, end.sequence, |record| {
+        count += 1;
+        name_changes(&record.body, lost);
+        ControlFlow::Continue(())
+    })?;
+    Ok(Some(Damage { checkpoint, end, log: DamagedLog { what, kept, lost: Some(count) } }))
+}
+
+/// Calls `lost` with each change of a record, as far as its body is valid.
+fn name_changes(body: &[u8], lost: &mut LostChange<'_>) {
+    let mut tables = BTreeMap::new();
+    for change in ChangesIn(body).map_while(Result::ok) {
+        match change {
+            LoggedChange::Name { table, name } => drop(tables.insert(table, name)),
+            LoggedChange::Put { table, key, .. } | LoggedChange::Remove { table, key } => {
+                lost(tables.get(&table).copied().unwrap_or_default(), key);
+            }
+        }
+    }
 }
 
 /// Copies the log to a new name in its folder, durably. Does nothing if it is missing.
@@ -120,7 +151,7 @@ fn keep_copy(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use super::{DamagedLog, discard_log, examine_log};
+    use super::DamagedLog;
     use crate::log::checkpoint_slot::Checkpoint;
     use crate::log::faults::LogFaults;
     use crate::log::log_record::LogHead;
@@ -133,6 +164,14 @@ mod tests {
     const LOG: LogOptions = LogOptions { bytes_max: 1 << 20, checkpoint_bytes: 1 << 30 };
 
     type Values = BTreeMap<u8, u8>;
+
+    fn examine_log(folder: &Path) -> Result<Option<DamagedLog>, Error> {
+        super::examine_log(folder, &mut |_, _| ())
+    }
+
+    fn discard_log(folder: &Path, options: EnvironmentOptions) -> Result<Option<DamagedLog>, Error> {
+        super::discard_log(folder, options, &mut |_, _| ())
+    }
 
     fn commit(environment: &Environment, key: u8, value: u8) {
         let table = environment.table("t").expect("a table");
@@ -216,6 +255,18 @@ mod tests {
             let kept = 4 + u8::try_from(damaged).expect("small");
             expect_usable(folder.path(), (0..kept).map(|key| (key, 1)).collect());
         }
+    }
+
+    #[test]
+    fn the_changes_after_the_damage_are_named() {
+        let folder = tempfile::tempdir_in(".").expect("a folder");
+        make(folder.path());
+        damage(folder.path(), 2);
+        let mut lost = Vec::new();
+        super::examine_log(folder.path(), &mut |table, key| lost.push((table.to_owned(), key.to_vec())))
+            .expect("examines");
+        // Key 6 is in the damaged record.
+        assert_eq!(lost, [7, 8, 9].map(|key| ("t".to_owned(), vec![key])));
     }
 
     #[test]

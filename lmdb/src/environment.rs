@@ -5,7 +5,7 @@ use crate::current::Current;
 use crate::error::Error;
 use crate::folder::flush_folder;
 pub use crate::generation::EnvironmentOptions;
-use crate::generation::{Committed, DATA_FILE, Generation, check_not_truncated};
+use crate::generation::{Committed, DATA_FILE, Generation, Headroom, check_not_truncated};
 use crate::limits::LOG_BYTES_FIRST;
 use crate::log::checkpoint_slot::Checkpoint;
 use crate::log::checkpointer::Checkpointer;
@@ -309,7 +309,7 @@ impl Environment {
     /// [`Error::Full`] or [`Error::Io`]. The file may have grown and remains valid.
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.lock_file();
-        let extended = self.current.get().extend(bytes);
+        let extended = self.current.get().extend(bytes, Headroom::with_log(self.log().is_some()));
         if let (Err(error @ Error::Io(_)), Some(log)) = (&extended, self.log()) {
             // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
             log.fail_with(error);

@@ -90,6 +90,22 @@ pub(crate) struct Generation {
     committed: Mutex<Option<Committed>>,
 }
 
+/// The kind of space after the last page of a data file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Headroom {
+    /// It is reserved. With a log, a flush of the data file delays nobody.
+    Reserved,
+    /// Zeros are written, because a flush of space that was never written takes a journal commit of the file system.
+    Written,
+}
+
+impl Headroom {
+    /// Returns the kind for a data file with or without a log.
+    pub(crate) const fn with_log(has_log: bool) -> Self {
+        if has_log { Self::Reserved } else { Self::Written }
+    }
+}
+
 impl Generation {
     /// Opens the data file in the folder `path`, or creates it. The table of totals is opened too.
     pub(crate) fn open(path: &Path, options: EnvironmentOptions) -> Result<Self, Error> {
@@ -223,6 +239,11 @@ impl Generation {
         self.set_no_sync(FlagSetMode::Enable)
     }
 
+    /// Makes no commit durable from now on, until [`Generation::flush_commits`]. For a copy that nobody uses before it is flushed.
+    pub(crate) fn leave_commits_unflushed(&self) -> Result<(), Error> {
+        self.set_no_sync(FlagSetMode::Enable)
+    }
+
     /// Lets LMDB flush each commit. The caller has flushed the earlier ones.
     pub(crate) fn flush_commits(&self) -> Result<(), Error> {
         *self.lock_committed() = None;
@@ -231,7 +252,8 @@ impl Generation {
 
     fn set_no_sync(&self, mode: FlagSetMode) -> Result<(), Error> {
         #[expect(unsafe_code, reason = "heed's function is unsafe, because unflushed commits can be lost")]
-        // SAFETY: the log makes each commit durable before LMDB is told to commit it, and a snapshot that was flushed is kept.
+        // SAFETY: the log makes each commit durable before LMDB is told to commit it, and a snapshot that was flushed is kept. A
+        // copy is flushed as a whole before it is used.
         unsafe {
             self.env.set_flags(EnvFlags::NO_SYNC, mode)?;
         }
@@ -291,9 +313,9 @@ impl Generation {
     }
 
     /// See [`crate::Environment::extend`]. Only one thread at a time may call it.
-    pub(crate) fn extend(&self, bytes: u64) -> Result<(), Error> {
+    pub(crate) fn extend(&self, bytes: u64, headroom: Headroom) -> Result<(), Error> {
         let end = (self.used() + bytes).next_multiple_of(self.page_bytes);
-        let appended = self.append(end);
+        let appended = self.append(end, headroom);
         // What was appended before a failure can be used too. On a full disk, deletes need it.
         let length = self.extended.metadata().map_err(heed::Error::Io)?.len();
         self.extended.sync_all().map_err(heed::Error::Io)?;
@@ -302,11 +324,8 @@ impl Generation {
     }
 
     /// Makes the data file `end` bytes long.
-    ///
-    /// With a log, a flush of the data file delays nobody, so the space is only reserved. Otherwise zeros are written, because a
-    /// flush of space that was never written takes a journal commit of the file system.
-    fn append(&self, end: u64) -> Result<(), Error> {
-        let mut is_reserved = self.committed().is_some();
+    fn append(&self, end: u64, headroom: Headroom) -> Result<(), Error> {
+        let mut is_reserved = headroom == Headroom::Reserved;
         let mut at = 0;
         while at < end {
             let writer_lock = self.env.write_txn()?;

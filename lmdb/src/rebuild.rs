@@ -9,7 +9,7 @@ use crate::compact::Compaction;
 use crate::compact_open::{CopyProgress, OpenCompactOptions, OpenCompaction};
 use crate::environment::{Environment, remove_folder};
 use crate::error::Error;
-use crate::generation::{DATA_FILE, Generation};
+use crate::generation::{DATA_FILE, Generation, Headroom};
 use crate::limits::COPY_STEP_BYTES;
 use crate::log::commit_log::{CommitLog, Saved};
 use crate::log::log_file::LogFile;
@@ -71,7 +71,7 @@ impl Environment {
         copy_file(&earlier.data, &folder.join(DATA_FILE), bytes, options)?;
         let copy = self.replay_in(folder, earlier, log, pin, saved, tables)?;
         copy.continue_numbers_from(earlier.last_number());
-        copy.extend(options.headroom_bytes)?;
+        copy.extend(options.headroom_bytes, Headroom::Reserved)?;
         let checkpoint = log.prepare_rebuilt(saved, &copy)?;
         // Nobody can write to the copy before its snapshot is pinned.
         let copy_is_held = copy.env.write_txn()?;

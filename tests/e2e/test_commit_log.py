@@ -156,6 +156,10 @@ def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     [damaged] = found["damaged_logs"]
     assert not found["applied"] and damaged["environment"] == "slices/00/meta"
     assert damaged["kept_transactions"] > 0 and damaged["lost_transactions"] == 2
+    # One object with each record, and the first of the three is in the damaged one.
+    assert damaged["lost_objects"] == [{"bucket": BUCKET, "key": f"k{i}"} for i in (18, 19)]
+    shown = discard_log(store, store.data).stdout
+    assert all(f"    {BUCKET}/k{i}\n" in shown for i in (18, 19)), shown
     assert "is damaged or missing" in refused(store)
     assert discard(store, "--apply")["damaged_logs"] == [damaged]
     assert (log.parent / "commit.log.damaged-1").read_bytes() == content

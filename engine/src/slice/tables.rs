@@ -28,6 +28,7 @@ use crate::types::event::Tick;
 use cairn_lmdb::{Environment, EnvironmentOptions, LogOptions, Table};
 use std::path::Path;
 
+pub(crate) const OBJECTS_TABLE: &str = "objects";
 pub(crate) const IDENTITY_KEY: &[u8] = b"identity";
 pub(crate) const SEQUENCE_KEY: &[u8] = b"sequence";
 
@@ -87,7 +88,7 @@ pub(super) fn open_environment(
     let environment = opened.doing("opening", &meta)?;
     let table = |name| environment.table(name).doing("opening", &meta);
     let tables = Tables {
-        objects: table("objects")?,
+        objects: table(OBJECTS_TABLE)?,
         uploads: table("uploads")?,
         parts: table("parts")?,
         assembled: table("assembled")?,

@@ -1,7 +1,7 @@
 //! A stopped store, whose files a command examines or changes.
 
 use crate::error::OpenError;
-use crate::format::superblock;
+use crate::format::superblock::{self, StoreId, Superblock};
 use crate::slice::Slice;
 use crate::store;
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// A store that no process can open meanwhile. Its master key is not needed.
 pub(crate) struct StoppedStore {
     data_dir: PathBuf,
-    slices: u16,
+    superblock: Superblock,
     _lock: File,
 }
 
@@ -25,11 +25,16 @@ impl StoppedStore {
         superblock::identify(data_dir)?.ok_or_else(none)?;
         let lock = store::lock(data_dir)?;
         let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
-        Ok(Self { data_dir: data_dir.to_owned(), slices: superblock.slices, _lock: lock })
+        Ok(Self { data_dir: data_dir.to_owned(), superblock, _lock: lock })
+    }
+
+    /// Returns the id of the store.
+    pub(crate) const fn id(&self) -> StoreId {
+        self.superblock.store
     }
 
     /// Returns the folders of the slices' metadata.
     pub(crate) fn slice_environments(&self) -> impl Iterator<Item = PathBuf> {
-        (0..self.slices).map(|number| Slice::folder_of(&self.data_dir, number).join("meta"))
+        (0..self.superblock.slices).map(|number| Slice::folder_of(&self.data_dir, number).join("meta"))
     }
 }

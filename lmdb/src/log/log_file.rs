@@ -10,6 +10,7 @@ use crate::log::log_record::{LOG_HEAD_BYTES, LogHead, is_record};
 use crate::log_position::{LogId, Position};
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
@@ -167,30 +168,32 @@ impl LogFile {
                 return Ok(Some(found));
             }
         }
-        if let Some(later) = self.find_later(log, place.sequence)? {
+        let mut later = None;
+        self.later_records(log, place.sequence, |record| {
+            later = Some(record.head.sequence);
+            ControlFlow::Break(())
+        })?;
+        if let Some(later) = later {
             let what = format!("record {} is damaged or missing, but record {later} follows", place.sequence);
             return Err(Error::DamagedLog(what));
         }
         Ok(None)
     }
 
-    /// Returns the sequence of a whole record that is later than `sequence`, if the file has one.
-    fn find_later(&mut self, log: LogId, sequence: u64) -> Result<Option<u64>, Error> {
+    /// Calls `found` with the whole records that are later than `sequence`, in the order of the file, until it breaks.
+    pub(crate) fn later_records(
+        &mut self,
+        log: LogId,
+        sequence: u64,
+        mut found: impl FnMut(&FoundRecord) -> ControlFlow<()>,
+    ) -> Result<(), Error> {
         for offset in self.later_heads(log, sequence)? {
-            if let Some(found) = self.read_record(log, offset)? {
-                return Ok(Some(found.head.sequence));
+            let record = self.read_record(log, offset)?;
+            if record.is_some_and(|record| found(&record).is_break()) {
+                break;
             }
         }
-        Ok(None)
-    }
-
-    /// Returns the number of whole records that are later than `sequence`.
-    pub(crate) fn count_later(&mut self, log: LogId, sequence: u64) -> Result<u64, Error> {
-        let mut count = 0;
-        for offset in self.later_heads(log, sequence)? {
-            count += u64::from(self.read_record(log, offset)?.is_some());
-        }
-        Ok(count)
+        Ok(())
     }
 
     /// Returns the offsets of the heads of later records, whole or torn.

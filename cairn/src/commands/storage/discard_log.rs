@@ -2,11 +2,14 @@
 
 use std::path::Path;
 
-use cairn_engine::{DamagedLog, DiscardMode, discard_damaged_logs};
+use cairn_engine::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
 use serde_json::json;
 
 use crate::failure::Outcome;
 use crate::{output, terminal};
+
+/// Most objects of a slice that are named without --json.
+const NAMED_MAX: usize = 20;
 
 /// Show the damaged commit logs of a stopped store, and what giving them up would lose. With --apply, give them up: what precedes the
 /// damage is kept, all later changes are lost, and a copy of each log stays in its folder. Use it only if there is no backup. It needs
@@ -30,30 +33,54 @@ impl DiscardLog {
         cairn_server::restrict_new_files();
         let data_dir = Path::new(&self.data_dir);
         let mode = if self.apply { DiscardMode::Discard } else { DiscardMode::Examine };
-        let logs = discard_damaged_logs(data_dir, mode).map_err(|error| error.to_string())?;
+        let slices = discard_damaged_logs(data_dir, mode).map_err(|error| error.to_string())?;
         let name = |path: &Path| path.strip_prefix(data_dir).unwrap_or(path).display().to_string();
         if self.json {
-            let logs: Vec<_> = logs.iter().map(|(path, log)| as_json(&name(path), log)).collect();
+            let logs: Vec<_> = slices.iter().map(|slice| as_json(&name(&slice.folder), slice)).collect();
             return output::print(&terminal::json(&json!({ "applied": self.apply, "damaged_logs": logs })));
         }
-        if logs.is_empty() {
+        if slices.is_empty() {
             return output::print("no commit log is damaged\n");
         }
-        let lines = logs.iter().map(|(path, log)| line(&name(path), log)).collect::<String>();
+        let lines = slices.iter().map(|slice| lines(&name(&slice.folder), slice)).collect::<String>();
         output::print(&format!("{lines}{}", closing(self.apply)))
     }
 }
 
-fn as_json(path: &str, log: &DamagedLog) -> serde_json::Value {
-    json!({ "environment": path, "damage": log.what, "kept_transactions": log.kept, "lost_transactions": log.lost })
+fn as_json(path: &str, DamagedSlice { log, lost_objects, .. }: &DamagedSlice) -> serde_json::Value {
+    let object = |LostObject { bucket, key }: &LostObject| {
+        let bucket = bucket.as_ref().map(|name| name.as_str());
+        json!({ "bucket": bucket, "key": String::from_utf8_lossy(key) })
+    };
+    json!({
+        "environment": path,
+        "damage": log.what,
+        "kept_transactions": log.kept,
+        "lost_transactions": log.lost,
+        "lost_objects": lost_objects.iter().map(object).collect::<Vec<_>>(),
+    })
 }
 
-fn line(path: &str, log: &DamagedLog) -> String {
+fn lines(path: &str, DamagedSlice { log, lost_objects, .. }: &DamagedSlice) -> String {
     let lost = match log.lost {
         Some(lost) => format!("the damaged one and {lost} after it are lost"),
         None => "all after the last checkpoint are lost".to_owned(),
     };
-    format!("{path}: {}\n  transactions before the damage: {} kept, {lost}\n", log.what, log.kept)
+    let mut text =
+        format!("{path}: {}\n  transactions before the damage: {} kept, {lost}\n", log.what, log.kept);
+    if lost_objects.is_empty() {
+        return text;
+    }
+    text.push_str("  these objects lose changes, in addition to those of the damaged transaction:\n");
+    for LostObject { bucket, key } in lost_objects.iter().take(NAMED_MAX) {
+        let bucket = bucket.as_ref().map_or("(a deleted bucket)", |name| name.as_str());
+        let key = terminal::plain(&String::from_utf8_lossy(key));
+        text.push_str(&format!("    {bucket}/{key}\n"));
+    }
+    if let Some(more) = lost_objects.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+        text.push_str(&format!("    and {more} more, which --json names\n"));
+    }
+    text
 }
 
 const fn closing(is_applied: bool) -> &'static str {
