@@ -6,8 +6,8 @@
 //! Changes after that key need no record: a later step finds them. No snapshot lasts longer than a step, so the original
 //! grows no more than it would otherwise.
 //!
-//! Nobody uses the copy before it is complete, so its commits are not flushed. Its pages are handed to the device after each step,
-//! and it is flushed as a whole before it gets the name. So others wait for few flushes of it.
+//! With a commit log, the commits of the copy are not flushed: its pages are handed to the device after each step, and it is flushed
+//! as a whole before it gets the name. So others wait for few flushes of it.
 //!
 //! When all records are copied, further rounds bring the copy up to date, each with fewer changes than the one before. The
 //! last round runs under the writer lock. Then the copy has the same records as the original, which the totals of both show.
@@ -193,7 +193,9 @@ impl Environment {
     ) -> Result<(Arc<Generation>, Totals, Duration), Error> {
         let copy = Generation::open(folder, self.options)?;
         copy.open_tables(tables)?;
-        copy.leave_commits_unflushed()?;
+        if self.log().is_some() {
+            copy.leave_commits_unflushed()?;
+        }
         let recording = self.changed_keys.record();
         // Waits for a transaction in progress: the writer lock is free only between transactions.
         drop(self.write()?);
@@ -207,8 +209,6 @@ impl Environment {
         copying.verify()?;
         let headroom = Headroom::with_log(self.log().is_some());
         copying.copy.extend(options.headroom_bytes, headroom)?;
-        // While others can still write.
-        copying.copy.data.sync_data().map_err(Error::Io)?;
         copying.replace(folder)
     }
 }
@@ -373,9 +373,6 @@ impl Copying<'_> {
                 let saved = log.lock_saved();
                 let checkpoint = log.prepare_copy(&saved, &self.copy, next)?;
                 with_log = Some((log, saved, checkpoint));
-            } else {
-                self.copy.data.sync_all().map_err(Error::Io)?;
-                self.copy.flush_commits()?;
             }
             // Nobody can write to the copy before all threads read it.
             let copy_is_held = self.copy.env.write_txn()?;

@@ -239,7 +239,7 @@ impl Generation {
         self.set_no_sync(FlagSetMode::Enable)
     }
 
-    /// Makes no commit durable from now on, until [`Generation::flush_commits`]. For a copy that nobody uses before it is flushed.
+    /// Makes no commit durable from now on. For a copy that nobody uses before it is flushed and a log has taken it over.
     pub(crate) fn leave_commits_unflushed(&self) -> Result<(), Error> {
         self.set_no_sync(FlagSetMode::Enable)
     }

@@ -27,8 +27,8 @@ pub(crate) const TABLES_MAX: u32 = 64;
 /// takes fractions of a second, so this suffices for hundreds of thousands of changes a second.
 pub(crate) const CHANGED_BYTES_MAX: usize = 32 << 20;
 
-/// Bytes of records that one step of such a compaction copies. Each step ends with a durable commit of the copy, so
-/// other flushes of the device wait for at most this much.
+/// Bytes of records that one step of such a compaction copies. After each step they are handed to the device, so other flushes
+/// wait for about this much.
 pub(crate) const COPY_STEP_BYTES: usize = 2 << 20;
 
 /// Most records of one step, which bounds the age of its snapshot.

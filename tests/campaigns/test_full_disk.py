@@ -12,14 +12,13 @@ import pytest
 
 from harness import cairn_load, full_disk
 from harness.disks import SmallDisk, Unavailable
-from harness.management import expect, expect_refusal
+from harness.management import compaction_ends, expect, expect_refusal
 from harness.server import Cairn
 
 SEED = int(os.environ.get("FULL_DISK_SEED", "1"))
 SECONDS = float(os.environ.get("FULL_DISK_SECONDS", "30"))
 ROUNDS_MIN = 2
 OBJECTS = ("--size", "16000B", "--connections", "16")
-COMPACTION_SECONDS_MAX = 60
 # Room for the store and a copy of its metadata.
 COMPACTED_DISK_BYTES = 800 << 20
 
@@ -60,7 +59,7 @@ def test_compaction_of_a_running_store_leaves_the_reserve_free(run_folder: Path)
         cairn_load.run(store, "delete", "compact", *OBJECTS, "--keys", "2500")
         expect(store.admin.post("/storage/compact"), 202)
         ballast.take_everything()
-        status = compaction_ends(store)
+        status = compaction_ends(store.admin)
         assert status["state"] == "failed" and "space" in status["reason"], status
         expect_refusal(store.admin.post("/storage/compact"), 507, "STORAGE_FULL")
         assert list(store.data.rglob("compact-*")) == []
@@ -69,7 +68,7 @@ def test_compaction_of_a_running_store_leaves_the_reserve_free(run_folder: Path)
         # The free space is measured twice a second.
         time.sleep(1)
         expect(store.admin.post("/storage/compact"), 202)
-        assert compaction_ends(store)["state"] == "done"
+        assert compaction_ends(store.admin)["state"] == "done"
         assert expect(store.admin.get("/storage/inspect"), 200)["findings"] == []
         assert len(store.s3.list_all("compact")) == 2400
         assert store.stop() == 0
@@ -77,12 +76,3 @@ def test_compaction_of_a_running_store_leaves_the_reserve_free(run_folder: Path)
         store.kill()
         disk.close()
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def compaction_ends(store: Cairn) -> dict:
-    """Waits for the end of a compaction and returns its status."""
-    give_up = time.monotonic() + COMPACTION_SECONDS_MAX
-    while (status := expect(store.admin.get("/storage/compact"), 200))["state"] == "running":
-        assert time.monotonic() < give_up, status
-        time.sleep(0.02)
-    return status

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness import cairn_load
-from harness.management import expect, expect_refusal
+from harness.management import compaction_ends, expect, expect_refusal
 from harness.server import Cairn, clean_environment
 from harness.wire import WireError
 
@@ -219,15 +219,6 @@ def compaction_reaches(store: Cairn, target: float) -> bool:
         assert time.monotonic() < give_up, status
 
 
-def compaction_ends(store: Cairn) -> dict:
-    """Waits for the end of a compaction and returns its status."""
-    give_up = time.monotonic() + END_SECONDS
-    while (status := expect(store.admin.get("/storage/compact"), 200))["state"] == "running":
-        assert time.monotonic() < give_up, status
-        time.sleep(0.02)
-    return status
-
-
 def test_running_server_is_compacted_under_load(half_emptied: Cairn):
     """Every request succeeds meanwhile, every change is there afterwards, and writes pause for less than a second."""
     store = half_emptied
@@ -238,7 +229,7 @@ def test_running_server_is_compacted_under_load(half_emptied: Cairn):
         began = expect(store.admin.post("/storage/compact"), 202)
         assert began["state"] == "running" and began["environments"] == 7, began
         expect_refusal(store.admin.post("/storage/compact"), 429, "TOO_MANY_REQUESTS")
-        status = compaction_ends(store)
+        status = compaction_ends(store.admin)
     finally:
         stop_writers(writers)
     assert status["state"] == "done" and status["reason"] is None, status

@@ -1,12 +1,14 @@
 """Client of the management plane with one credential, and helpers for its responses."""
 
 import base64
+import time
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
 import requests
 
 TIMEOUT = 60
+COMPACTION_SECONDS_MAX = 60
 API = "/api/v1"
 
 
@@ -75,3 +77,12 @@ def expect_refusal(response: requests.Response, status: int, code: str) -> str:
     assert error["code"] == code, error
     assert error["request_id"] == response.headers["x-request-id"] and error["message"]
     return error["message"]
+
+
+def compaction_ends(admin: Management) -> dict:
+    """Waits for the end of a compaction and returns its status."""
+    give_up = time.monotonic() + COMPACTION_SECONDS_MAX
+    while (status := expect(admin.get("/storage/compact"), 200))["state"] == "running":
+        assert time.monotonic() < give_up, status
+        time.sleep(0.02)
+    return status

@@ -9,7 +9,7 @@
 
 use super::{COPYING, Contents, LOG, OPTIONS, Random, change, contents, leave_free_pages, tables};
 use crate::log::faults::{LogFaults, LogFlaw, Moment};
-use crate::{Environment, Error};
+use crate::{Environment, Error, LogOptions};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -248,10 +248,13 @@ fn run(seed: u64, cuts_max: usize, flaw: Option<LogFlaw>) -> Option<String> {
 fn run_opening(seed: u64, flaw: Option<LogFlaw>) -> Option<String> {
     let folder = tempfile::tempdir_in(".").expect("a folder");
     let scratch = tempfile::tempdir_in(".").expect("a folder");
-    let environment = Environment::open_with_log(folder.path(), OPTIONS, LOG).expect("opens");
+    // Too few changes for a checkpoint, which would leave nothing to apply.
+    let without_checkpoints = LogOptions { checkpoint_bytes: 1 << 30, ..LOG };
+    let environment = Environment::open_with_log(folder.path(), OPTIONS, without_checkpoints).expect("opens");
     let mut random = Random(seed);
     let state =
-        (0..30).fold(Contents::new(), |state, _| change(&environment, &mut random, &state).expect("commits"));
+        (0..6).fold(Contents::new(), |state, _| change(&environment, &mut random, &state).expect("commits"));
+    assert_eq!(environment.log().expect("there is one").status().checkpoints, 0);
     drop(environment);
     let recorder = Recorder::new(folder.path(), scratch.path(), seed, usize::MAX, 1);
     lock(&recorder).acknowledged = Arc::new(state.clone());
