@@ -73,7 +73,7 @@ fn lines(path: &str, DamagedSlice { log, lost_objects, .. }: &DamagedSlice) -> S
     }
     text.push_str("  these objects lose changes, in addition to those of the damaged transaction:\n");
     for LostObject { bucket, key } in lost_objects.iter().take(NAMED_MAX) {
-        let bucket = bucket.as_ref().map_or("(a deleted bucket)", |name| name.as_str());
+        let bucket = bucket.as_ref().map_or("(unknown bucket)", |name| name.as_str());
         let key = terminal::plain(&String::from_utf8_lossy(key));
         text.push_str(&format!("    {bucket}/{key}\n"));
     }
