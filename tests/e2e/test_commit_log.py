@@ -145,6 +145,15 @@ def discard(store: Cairn, *options: str) -> dict:
     return json.loads(done.stdout)
 
 
+def check_logs(store: Cairn, code: int) -> tuple[str, str, str]:
+    """Runs `cairn check` and returns what it says about the commit logs: verdict, finding and fix."""
+    command = [str(store.binary), "check", "--json"]
+    done = subprocess.run(command, env=store.environment(), capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, done
+    [found] = [found for found in json.loads(done.stdout)["checks"] if found["name"] == "commit logs"]
+    return found["verdict"], found["seen"], found["mend"] or ""
+
+
 def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     """The store has what precedes the damage, and can be used again."""
     store = killed_store(make_store)
@@ -152,6 +161,8 @@ def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     damage(log, from_end=3)
     content = log.read_bytes()
     assert "cairn storage discard-log" in refused(store)
+    verdict, seen, mend = check_logs(store, code=1)
+    assert verdict == "failed" and "is damaged or missing" in seen and "discard-log" in mend, seen
     found = discard(store)
     [damaged] = found["damaged_logs"]
     assert not found["applied"] and damaged["environment"] == "slices/00/meta"
@@ -163,6 +174,7 @@ def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     assert "is damaged or missing" in refused(store)
     assert discard(store, "--apply")["damaged_logs"] == [damaged]
     assert (log.parent / "commit.log.damaged-1").read_bytes() == content
+    assert check_logs(store, code=0)[0] == "ok"
     store.start()
     # One object with each record.
     check(store, range(17))

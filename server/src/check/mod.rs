@@ -102,6 +102,7 @@ const CONFIGURED_CHECKS: &[Named<OfSettings>] = &[
     ("direct I/O", folder::direct_io),
     ("free space", folder::free_space),
     ("store", store::store),
+    ("commit logs", store::commit_logs),
     ("master key", store::master_key),
     ("data plane", listeners::data),
     ("management plane", listeners::management),

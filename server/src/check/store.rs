@@ -1,7 +1,8 @@
-//! Checks the store in the data folder: its format, its lock and its master key.
+//! Checks the store in the data folder: its format, its lock, its commit logs and its master key.
 
 use super::Finding;
 use crate::config::{Settings, keys};
+use cairn_engine::{DiscardMode, OpenError};
 
 pub(super) fn store(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
@@ -18,15 +19,30 @@ pub(super) fn store(settings: &Settings) -> Finding {
     Finding::ok(format!("format {}, {} slices; {user}", facts.format_version, facts.slices))
 }
 
+pub(super) fn commit_logs(settings: &Settings) -> Finding {
+    let data_dir = &settings.server.data_dir;
+    match cairn_engine::discard_damaged_logs(data_dir, DiscardMode::Examine) {
+        Err(OpenError::NoStore(_)) => Finding::ok("none yet: the first start creates them"),
+        Err(OpenError::Locked(_)) => Finding::ok("not read: a running server has the store open"),
+        Err(error) if cairn_engine::preflight_store(data_dir).is_ok() => Finding::refused(error),
+        Err(_) => unreadable(),
+        Ok(damaged) => match damaged.first() {
+            None => Finding::ok("whole"),
+            Some(first) => Finding::failed(
+                format!("{}: {}; {} damaged in all", first.folder.display(), first.log.what, damaged.len()),
+                format!(
+                    "restore a backup; without one, `cairn storage discard-log --data-dir {}` shows what giving them up would lose",
+                    data_dir.display()
+                ),
+            ),
+        },
+    }
+}
+
 pub(super) fn master_key(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
     match cairn_engine::preflight_store(data_dir) {
-        Err(_) => {
-            return Finding::warning(
-                "cannot be checked because the store cannot be read",
-                "fix the store first",
-            );
-        }
+        Err(_) => return unreadable(),
         Ok(None) => return Finding::ok("the new store will be bound to it permanently"),
         Ok(Some(_)) => {}
     }
@@ -41,4 +57,8 @@ pub(super) fn master_key(settings: &Settings) -> Finding {
             ),
         ),
     }
+}
+
+fn unreadable() -> Finding {
+    Finding::warning("cannot be checked because the store cannot be read", "fix the store first")
 }
