@@ -80,8 +80,8 @@ pub use store::compaction::{CompactionStatus, OtherEnvironment};
 pub use store::discard_logs::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
 pub use store::metrics::StoreMetrics;
 pub use store::preflight::{
-    StorePart, preflight_direct_io, preflight_file_system, preflight_lock, preflight_master_key,
-    preflight_store, store_parts,
+    StorePart, preflight_commit_logs, preflight_direct_io, preflight_file_system, preflight_lock,
+    preflight_master_key, preflight_store, store_parts,
 };
 pub use store::scrub_status::ScrubStatus;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};

@@ -224,7 +224,7 @@ pub(crate) const RECOVERY_PAUSE_MIN: Duration = Duration::from_secs(1);
 /// Longest time between two tests.
 pub(crate) const RECOVERY_PAUSE_MAX: Duration = Duration::from_secs(60);
 
-/// A compaction rests this many times as long as its last step took, so that the device's flushes are left to commits.
+/// A compaction rests this many times as long as its last step took, so that processors and device are left to requests.
 pub(crate) const COMPACTION_REST_FACTOR: u32 = 2;
 /// Longest rest of a compaction, however slow the device is.
 pub(crate) const COMPACTION_REST_MAX: Duration = Duration::from_secs(1);

@@ -46,7 +46,7 @@ use std::time::{Duration, Instant};
 
 /// How an open environment is compacted.
 pub struct OpenCompactOptions<'o> {
-    /// Bytes of written space that the copy gets after its last page; see [`Environment::extend`].
+    /// Bytes of space that the copy gets after its last page; see [`Environment::extend`].
     pub headroom_bytes: u64,
     /// Free bytes of the file system that the copy may use.
     pub available_bytes: u64,

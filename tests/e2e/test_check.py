@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness.folders import tree
 from harness.server import LOOPBACK, Cairn
 
 MakeStore = Callable[..., Cairn]
@@ -29,11 +30,6 @@ def check(store: Cairn, *arguments: str, prefix: tuple[str, ...] = (), code: int
     answer = json.loads(done.stdout)
     assert (answer["failed"] == 0) == (code == 0), answer
     return {found["name"]: (found["verdict"], found["seen"], found["mend"] or "") for found in answer["checks"]}
-
-
-def tree(folder: Path) -> list[tuple[str, int, int]]:
-    """Returns every path with its size and modification time."""
-    return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*"))
 
 
 def test_check_changes_nothing_before_during_and_after_a_server(make_store: MakeStore):

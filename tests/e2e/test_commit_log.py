@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from harness.folders import tree
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.server import Cairn
 
@@ -161,7 +162,9 @@ def test_a_damaged_log_is_given_up_on_request(make_store: Callable[..., Cairn]):
     damage(log, from_end=3)
     content = log.read_bytes()
     assert "cairn storage discard-log" in refused(store)
+    before = tree(store.data)
     verdict, seen, mend = check_logs(store, code=1)
+    assert tree(store.data) == before
     assert verdict == "failed" and "is damaged or missing" in seen and "discard-log" in mend, seen
     found = discard(store)
     [damaged] = found["damaged_logs"]

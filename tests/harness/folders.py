@@ -14,3 +14,8 @@ def digests(folder: Path) -> dict[str, tuple[int, str]]:
                     path.stat().st_size, hashlib.file_digest(file, "sha256").hexdigest()
                 )
     return found
+
+
+def tree(folder: Path) -> list[tuple[str, int, int]]:
+    """Returns every path with its size and modification time."""
+    return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in folder.rglob("*"))

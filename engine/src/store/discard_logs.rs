@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What is to be done with damaged commit logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiscardMode {
-    /// They are only examined. Nothing is changed.
+    /// They are only examined. No log and no data is changed.
     Examine,
     /// What precedes the damage is kept, and the rest is given up.
     Discard,
@@ -80,7 +80,8 @@ pub fn discard_damaged_logs(data_dir: &Path, mode: DiscardMode) -> Result<Vec<Da
     Ok(slices.collect())
 }
 
-/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store.
+/// Returns the names of all buckets by their ids, as far as they can be read: this command must work on a damaged store. Opening
+/// the catalog writes its lock file, and tidies up after a crash as a start does.
 fn bucket_names(data_dir: &Path, store: &StoppedStore) -> BTreeMap<u64, BucketName> {
     let events = EventSource::new(&Arc::default(), false);
     let buckets = BucketCatalog::open(data_dir, store.id(), events).map(|(_, buckets)| buckets);

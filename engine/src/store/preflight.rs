@@ -10,7 +10,8 @@ use crate::format::superblock::StoreFacts;
 use crate::limits::UNIT_BYTES;
 use crate::slice::Slice;
 use crate::store;
-use cairn_lmdb::UNMADE_MARKER;
+use crate::store::stopped_store::slice_environments;
+use cairn_lmdb::{DamagedLog, UNMADE_MARKER, examine_log};
 use cairn_model::usize_of;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -103,6 +104,21 @@ pub fn preflight_lock(data_dir: &Path) -> Result<bool, OpenError> {
         Err(rustix::io::Errno::WOULDBLOCK) => Ok(true),
         Err(error) => Err(io::Error::from(error)).doing("locking", &path),
     }
+}
+
+/// Returns what is wrong with the commit logs of a store, with the folders of the damaged ones. Empty if there is no store. Reads
+/// each log whole, so no process may be using the store ([`preflight_lock`]).
+///
+/// # Errors
+/// As [`preflight_store`], and [`OpenError::Io`] or [`OpenError::Damaged`] if a log or its data file cannot be read.
+pub fn preflight_commit_logs(data_dir: &Path) -> Result<Vec<(PathBuf, DamagedLog)>, OpenError> {
+    let slices = preflight_store(data_dir)?.map_or(0, |facts| facts.slices);
+    let mut damaged = Vec::new();
+    for folder in slice_environments(data_dir, slices) {
+        let found = examine_log(&folder, &mut |_, _| ()).doing("examining the commit log in", &folder)?;
+        damaged.extend(found.map(|log| (folder, log)));
+    }
+    Ok(damaged)
 }
 
 /// Refuses a folder on a network file system.

@@ -35,6 +35,11 @@ impl StoppedStore {
 
     /// Returns the folders of the slices' metadata.
     pub(crate) fn slice_environments(&self) -> impl Iterator<Item = PathBuf> {
-        (0..self.superblock.slices).map(|number| Slice::folder_of(&self.data_dir, number).join("meta"))
+        slice_environments(&self.data_dir, self.superblock.slices)
     }
+}
+
+/// Returns the folders of the metadata of all slices of a store.
+pub(crate) fn slice_environments(data_dir: &Path, slices: u16) -> impl Iterator<Item = PathBuf> {
+    (0..slices).map(move |number| Slice::folder_of(data_dir, number).join("meta"))
 }

@@ -2,7 +2,6 @@
 
 use super::Finding;
 use crate::config::{Settings, keys};
-use cairn_engine::{DiscardMode, OpenError};
 
 pub(super) fn store(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
@@ -21,22 +20,28 @@ pub(super) fn store(settings: &Settings) -> Finding {
 
 pub(super) fn commit_logs(settings: &Settings) -> Finding {
     let data_dir = &settings.server.data_dir;
-    match cairn_engine::discard_damaged_logs(data_dir, DiscardMode::Examine) {
-        Err(OpenError::NoStore(_)) => Finding::ok("none yet: the first start creates them"),
-        Err(OpenError::Locked(_)) => Finding::ok("not read: a running server has the store open"),
-        Err(error) if cairn_engine::preflight_store(data_dir).is_ok() => Finding::refused(error),
-        Err(_) => unreadable(),
-        Ok(damaged) => match damaged.first() {
-            None => Finding::ok("whole"),
-            Some(first) => Finding::failed(
-                format!("{}: {}; {} damaged in all", first.folder.display(), first.log.what, damaged.len()),
-                format!(
-                    "restore a backup; without one, `cairn storage discard-log --data-dir {}` shows what giving them up would lose",
-                    data_dir.display()
-                ),
-            ),
-        },
+    match cairn_engine::preflight_store(data_dir) {
+        Err(_) => return unreadable(),
+        Ok(None) => return Finding::ok("none yet: the first start creates them"),
+        Ok(Some(_)) => {}
     }
+    match cairn_engine::preflight_lock(data_dir) {
+        Err(error) => return Finding::refused(error),
+        Ok(true) => return Finding::ok("not read: a running server has the store open"),
+        Ok(false) => {}
+    }
+    let damaged = match cairn_engine::preflight_commit_logs(data_dir) {
+        Err(error) => return Finding::refused(error),
+        Ok(damaged) => damaged,
+    };
+    let Some((folder, log)) = damaged.first() else { return Finding::ok("whole") };
+    Finding::failed(
+        format!("{}: {}; {} damaged in all", folder.display(), log.what, damaged.len()),
+        format!(
+            "restore a backup; without one, `cairn storage discard-log --data-dir {}` shows what giving them up would lose",
+            data_dir.display()
+        ),
+    )
 }
 
 pub(super) fn master_key(settings: &Settings) -> Finding {

@@ -77,7 +77,8 @@ fn lines(path: &str, DamagedSlice { log, lost_objects, .. }: &DamagedSlice) -> S
         let key = terminal::plain(&String::from_utf8_lossy(key));
         text.push_str(&format!("    {bucket}/{key}\n"));
     }
-    if let Some(more) = lost_objects.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
+    let more = lost_objects.len().saturating_sub(NAMED_MAX);
+    if more > 0 {
         text.push_str(&format!("    and {more} more, which --json names\n"));
     }
     text
