@@ -195,6 +195,17 @@ pub(crate) const QUEUE_COMMANDS_MAX: usize = 65_536;
 /// Most slices of a store. More slices mean smaller groups per commit.
 pub const SLICES_MAX: u16 = 64;
 
+/// Processor cores for each slice of a new store. The threads that commit take two fifths of the processor time of small
+/// uploads, so one slice keeps two cores busy. With one slice for each core, groups were half as large, and each commit has
+/// fixed costs.
+const CORES_OF_SLICE: usize = 2;
+
+/// Returns the default number of slices of a new store on a host with this many cores.
+#[must_use]
+pub fn default_slices(cores: usize) -> u16 {
+    u16::try_from(cores.div_ceil(CORES_OF_SLICE)).unwrap_or(SLICES_MAX).clamp(1, SLICES_MAX)
+}
+
 /// Length up to which the commit log of a slice grows under load, in bytes.
 pub(crate) const LOG_BYTES_MAX: u64 = scaled(64 << 20, 128 << 10);
 /// Length up to which it may grow on any disk: a few of the largest batches.

@@ -14,11 +14,11 @@
 //! connections: each can hold the blocks that a client has not read, and a request head. LMDB's maps are not counted: they are
 //! files, whose pages the kernel reclaims when it needs memory, and a control group does not kill a process for them.
 //!
-//! Unless they are configured, the numbers of executors and slices are reduced if the limit is too small for one per core.
+//! Unless they are configured, the numbers of executors and slices are reduced if the limit is too small for the defaults.
 
 use std::num::NonZeroUsize;
 
-use cairn_engine::limits::{BufferLimits, SLICES_MAX};
+use cairn_engine::limits::{BufferLimits, default_slices};
 
 use cairn_net::TLS_CONNECTION_BYTES;
 
@@ -38,8 +38,6 @@ const CACHE_PART: u64 = 4;
 const PLANE_PART: u64 = 8;
 /// Two passwords are hashed at a time if a hash needs at most one part in eight of the memory that is left without the cache.
 const HASH_PART: u64 = 8;
-/// Minimum number of slices of a new store, if there is memory for them, so that batches are committed in parallel.
-const SLICES_MIN: usize = 2;
 /// Of five parts of the remaining memory, upload buffers get two and read-ahead buffers get one.
 const FIFTHS: u64 = 5;
 
@@ -137,7 +135,7 @@ pub(crate) fn limit_source(settings: &Settings) -> String {
 
 /// Returns the default number of slices of a new store, given sufficient memory.
 pub(crate) fn slices_of_new_store() -> usize {
-    cores().clamp(SLICES_MIN, SLICES_MAX.into())
+    default_slices(cores()).into()
 }
 
 fn cores() -> usize {
@@ -323,6 +321,7 @@ const fn whole(bytes: u64) -> u64 {
 mod tests {
     use super::*;
     use crate::memory_sizes::LIMIT_BYTES_MIN;
+    use cairn_engine::limits::SLICES_MAX;
 
     const TLS: u64 = TLS_CONNECTION_BYTES as u64;
 
@@ -361,6 +360,12 @@ mod tests {
                 assert!(if tls == 0 { (6..=4096).contains(&console) } else { console == 0 }, "{budget:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_new_store_has_a_slice_for_two_cores() {
+        let numbers = [(1, 1), (2, 1), (3, 2), (4, 2), (64, 32), (4096, SLICES_MAX)];
+        assert_eq!(numbers.map(|(cores, _)| (cores, default_slices(cores))), numbers);
     }
 
     #[test]

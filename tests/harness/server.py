@@ -148,6 +148,8 @@ class Cairn:
             "SERVICE_S3_BIND": f"{LOOPBACK}:{self.s3_port}",
             "SERVICE_API_BIND": f"{LOOPBACK}:{self.api_port}",
             "SERVICE_CONSOLE_BIND": f"{LOOPBACK}:{self.console_port}",
+            # The default depends on the machine. With two, every test covers what spans slices.
+            "SERVICE_STORAGE_SLICES": "2",
         }
         told |= self.extra
         return {name: value for name, value in told.items() if value is not None}

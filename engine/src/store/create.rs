@@ -3,7 +3,7 @@
 use crate::device::files::Files;
 use crate::error::{OpenContext as _, OpenError};
 use crate::format::superblock::{self, StoreId, Superblock};
-use crate::limits::SLICES_MAX;
+use crate::limits::{SLICES_MAX, default_slices};
 use crate::slice::Slice;
 use crate::store::StoreOptions;
 use crate::store::bucket_catalog::BucketCatalog;
@@ -19,9 +19,8 @@ pub(super) fn create(
     data_dir: &Path,
     options: &StoreOptions,
 ) -> Result<Superblock, OpenError> {
-    let cores = std::thread::available_parallelism().map_or(2, std::num::NonZeroUsize::get);
-    let by_cores = u16::try_from(cores).unwrap_or(SLICES_MAX).max(2);
-    let slices = options.slices.unwrap_or(by_cores).clamp(1, SLICES_MAX);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    let slices = options.slices.unwrap_or_else(|| default_slices(cores)).clamp(1, SLICES_MAX);
     let mut id = [0u8; 16];
     getrandom::fill(&mut id).map_err(std::io::Error::other).doing("creating an identity for", data_dir)?;
     let superblock = Superblock { store: StoreId(id), slices };

@@ -120,8 +120,8 @@ impl CommitMode {
 pub struct StoreOptions {
     /// The data folder. Created if it is missing.
     pub data_dir: PathBuf,
-    /// Number of slices of a new store. `None` means one for each core of the host, at least 2 and at most 64. An existing store
-    /// keeps its number.
+    /// Number of slices of a new store. `None` means one for two cores of the host ([`crate::limits::default_slices`]). An
+    /// existing store keeps its number.
     pub slices: Option<u16>,
     /// The credential master key.
     pub master_key: Zeroizing<Vec<u8>>,

@@ -117,7 +117,7 @@ keys! {
      "Memory for the cache of verified blocks, part of `server.memory_limit`. When not set, a quarter of that limit, or less \
      if the rest needs more.";
     SLICES: "storage.slices", None, integer(1, 64), None,
-     "Number of slices of a new store; an existing store keeps its number. When not set, the number of cores, at least 2 and \
+     "Number of slices of a new store; an existing store keeps its number. When not set, half the number of cores, rounded up, \
      at most 64.";
     RESERVE_BYTES: "storage.reserve_bytes", None, bytes(16 * MIB, 16 * TIB), Some("256MiB"),
      "Writes are refused while less than this is free on the file system; reads and deletes continue.";
