@@ -46,9 +46,12 @@ pub(crate) const LINGER_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// Connections beyond [`Limits::connections_max`] that may linger at once, per executor and port. Others are closed at
 /// once, because a flood must not hold descriptors that the limit reserves for other uses.
 pub(crate) const LINGERING_REJECTED_MAX: usize = 64;
-/// Connections that a scan for those idle longest returns. The next scan is due when they are used up, so a flood of
+/// Connections that a scan for those to evict returns. The next scan is due when they are used up, so a flood of
 /// connections costs little more than one look at each open connection per this many.
 pub(crate) const EVICTION_CANDIDATES_MAX: usize = 256;
+/// The same if all idle connections have sent requests. So many of these are evicted before a scan finds connections that
+/// have sent nothing and came later.
+pub(crate) const EVICTION_CANDIDATES_USED_MAX: usize = 16;
 /// Connections that one executor may be asked to close before it has done so, which bounds by how many the limit on
 /// connections may be exceeded for a moment.
 pub(crate) const EVICTIONS_PENDING_MAX: usize = 64;
@@ -76,9 +79,9 @@ pub(crate) const IO_MEMORY_BYTES_MIN: u64 = 64 * 1024;
 pub struct Limits {
     /// Limits on a request head.
     pub head: HeadLimits,
-    /// Most connections open at once on the port, all executors together. A further one takes the place of the
-    /// connection that has been idle longest. If none is idle, it gets 503 and is closed; with TLS it is closed without a
-    /// response.
+    /// Most connections open at once on the port, all executors together. A further one takes the place of an
+    /// idle one: of those that have sent no request, or else of all, the one that has been idle longest. If none is idle,
+    /// it gets 503 and is closed; with TLS it is closed without a response.
     pub connections_max: usize,
     /// Most connections open at once from one client, see [`cairn_model::client_network`]; `None`: no limit. Trusted
     /// proxies are exempt. Further ones are refused in the same way.

@@ -35,7 +35,7 @@ pub(crate) async fn read_head<S: Service>(
             match parser.parse(wire.buffered()) {
                 Ok(Some((head, length))) => {
                     wire.consume(length);
-                    wire.timeout().disarm();
+                    wire.timeout().begin_request();
                     return Ok(head);
                 }
                 Ok(None) => {}

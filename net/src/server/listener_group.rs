@@ -5,8 +5,9 @@
 //! compares how many each executor has open, and hands the new one over when it has clearly more than the least loaded
 //! one. Connections are never moved later.
 //!
-//! When the port is full, a new connection takes the place of the one that has been idle longest on any executor. Each
-//! executor publishes four times a second since when its own has been idle; it is asked to close it through its inbox.
+//! When the port is full, a new connection takes the place of an idle one on any executor, in the order of
+//! [`EvictionRank`]. Each executor publishes four times a second the rank of its own first one; it is asked to close it
+//! through its inbox.
 //!
 //! Invariant: a connection is counted from when it is accepted until its [`ConnectionGuard`] is dropped. It is counted
 //! at the executor that will serve it, so that a burst does not overshoot.
@@ -23,6 +24,7 @@ use glommio::net::AcceptedTcpStream;
 use crate::limits::EVICTIONS_PENDING_MAX;
 use crate::metrics::ExecutorMetrics;
 use crate::server::client_connections::ClientConnections;
+use crate::transport::timeouts::EvictionRank;
 
 /// A connection between `accept` and its executor. It has no destructor: it is closed only by binding it to an
 /// executor.
@@ -45,7 +47,7 @@ pub(crate) struct ListenerGroup<T> {
 pub(crate) enum HandedOver<T> {
     /// A connection to serve.
     Connection(T, ConnectionGuard<T>),
-    /// The request to close the connection that has been idle longest.
+    /// The request to close the idle connection that is first in the order of eviction.
     Eviction,
 }
 
@@ -57,18 +59,20 @@ struct ExecutorSlot<T> {
     closing: Arc<AtomicUsize>,
     /// Evictions that other executors have requested and this one has not begun.
     evictions_pending: AtomicUsize,
-    /// Since when the connection has been idle that has been idle longest, in nanoseconds after the group's `created`.
+    /// The rank of the connection that is evicted next: nanoseconds after the group's `created`, and [`HAS_SENT_REQUEST`].
     /// At most a quarter of a second old. [`NONE_IDLE`]: none is idle. [`UNKNOWN`]: not published.
-    longest_idle: AtomicU64,
+    first_to_evict: AtomicU64,
     metrics: Arc<ExecutorMetrics>,
     inbox: Mutex<Inbox<T>>,
 }
 
 /// No connection is idle.
 const NONE_IDLE: u64 = u64::MAX;
-/// Since when a connection has been idle is not published. Later than every time, so that the executor is asked only if
-/// none is known to have an idle connection.
+/// The rank is not published. Later than every rank, so that the executor is asked only if none is known to have an idle
+/// connection.
 const UNKNOWN: u64 = u64::MAX - 1;
+/// Added to the time of a connection that has sent a request. A process runs for less than the 146 years of this bit.
+const HAS_SENT_REQUEST: u64 = 1 << 62;
 
 /// Connections that other executors have handed over to this one.
 #[derive(Debug)]
@@ -107,7 +111,7 @@ impl<T> ListenerGroup<T> {
             connections: AtomicUsize::new(0),
             closing: Arc::default(),
             evictions_pending: AtomicUsize::new(0),
-            longest_idle: AtomicU64::new(UNKNOWN),
+            first_to_evict: AtomicU64::new(UNKNOWN),
             metrics: Arc::default(),
             inbox: Mutex::new(Inbox {
                 connections: VecDeque::new(),
@@ -143,32 +147,36 @@ impl<T> ListenerGroup<T> {
         &self.slots[slot].closing
     }
 
-    /// Publishes since when the connection of `slot` has been idle that has been idle longest.
-    pub(crate) fn publish_longest_idle(&self, slot: usize, since: Option<Instant>) {
-        let since = since.map_or(NONE_IDLE, |since| self.nanoseconds(since));
-        self.slots[slot].longest_idle.store(since, Ordering::Relaxed);
+    /// Publishes the rank of the connection of `slot` that is evicted next.
+    pub(crate) fn publish_first_to_evict(&self, slot: usize, rank: Option<EvictionRank>) {
+        self.slots[slot].first_to_evict.store(self.encode_rank(rank), Ordering::Relaxed);
     }
 
     /// Withdraws what `slot` has published.
-    pub(crate) fn withdraw_longest_idle(&self, slot: usize) {
-        self.slots[slot].longest_idle.store(UNKNOWN, Ordering::Relaxed);
+    pub(crate) fn withdraw_first_to_evict(&self, slot: usize) {
+        self.slots[slot].first_to_evict.store(UNKNOWN, Ordering::Relaxed);
     }
 
-    fn nanoseconds(&self, at: Instant) -> u64 {
-        let since = at.saturating_duration_since(self.created).as_nanos();
-        u64::try_from(since).expect("a process runs for less than 584 years")
+    /// Returns a number that has the order of the rank.
+    fn encode_rank(&self, rank: Option<EvictionRank>) -> u64 {
+        let Some(rank) = rank else { return NONE_IDLE };
+        let since = rank.idle_since.saturating_duration_since(self.created).as_nanos();
+        let since = u64::try_from(since).ok().filter(|since| *since < HAS_SENT_REQUEST);
+        let since = since.expect("a process runs for less than 146 years");
+        if rank.has_sent_request { since | HAS_SENT_REQUEST } else { since }
     }
 
-    /// Returns the other executor whose longest idle connection has been idle for longer than since `own_since`. If none is
-    /// known to have one, returns one that has published nothing.
-    pub(crate) fn longer_idle_slot(&self, own: usize, own_since: Option<Instant>) -> Option<usize> {
-        let own_since = own_since.map_or(NONE_IDLE, |since| self.nanoseconds(since));
-        let since = |slot: usize| self.slots[slot].longest_idle.load(Ordering::Relaxed);
-        let longest = (0..self.slots.len()).filter(|&slot| slot != own).min_by_key(|&slot| since(slot))?;
-        (since(longest) < own_since).then_some(longest)
+    /// Returns the other executor whose next connection to evict comes before `own_rank`. If none is known to have one,
+    /// returns one that has published nothing.
+    pub(crate) fn earlier_slot(&self, own: usize, own_rank: Option<EvictionRank>) -> Option<usize> {
+        let own_rank = self.encode_rank(own_rank);
+        let rank = |slot: usize| self.slots[slot].first_to_evict.load(Ordering::Relaxed);
+        let first = (0..self.slots.len()).filter(|&slot| slot != own).min_by_key(|&slot| rank(slot))?;
+        (rank(first) < own_rank).then_some(first)
     }
 
-    /// Asks another executor to close the connection that has been idle longest there. Returns whether it will.
+    /// Asks another executor to close the idle connection that is first in the order of eviction there. Returns whether it
+    /// will.
     pub(crate) fn request_eviction(&self, slot: usize) -> bool {
         let slot = &self.slots[slot];
         let mut inbox = slot.inbox();
@@ -307,20 +315,28 @@ mod tests {
     }
 
     #[test]
-    fn the_executor_with_the_longest_idle_connection_is_asked_to_close_it() {
+    fn the_executor_with_the_first_connection_to_evict_is_asked_to_close_it() {
         let group = group(3);
-        let after = |seconds| Some(group.created + std::time::Duration::from_secs(seconds));
-        group.publish_longest_idle(1, after(5));
-        group.publish_longest_idle(2, after(3));
-        assert_eq!(group.longer_idle_slot(0, after(4)), Some(2));
-        assert_eq!(group.longer_idle_slot(0, after(2)), None, "its own connection has been idle longest");
-        assert_eq!(group.longer_idle_slot(2, after(3)), None);
-        group.publish_longest_idle(1, None);
-        group.publish_longest_idle(2, None);
-        assert_eq!(group.longer_idle_slot(0, None), None, "none is idle");
-        group.withdraw_longest_idle(1);
-        assert_eq!(group.longer_idle_slot(0, None), Some(1), "one may be idle there");
-        assert_eq!(group.longer_idle_slot(0, after(9)), None, "one is known to be idle here");
+        let ranked = |has_sent_request, seconds| {
+            let idle_since = group.created + std::time::Duration::from_secs(seconds);
+            Some(EvictionRank { has_sent_request, idle_since })
+        };
+        let after = |seconds| ranked(false, seconds);
+        group.publish_first_to_evict(1, after(5));
+        group.publish_first_to_evict(2, after(3));
+        assert_eq!(group.earlier_slot(0, after(4)), Some(2));
+        assert_eq!(group.earlier_slot(0, after(2)), None, "its own connection has been idle longest");
+        assert_eq!(group.earlier_slot(0, ranked(true, 2)), Some(2), "its own connection has sent a request");
+        assert_eq!(group.earlier_slot(2, after(3)), None);
+        group.publish_first_to_evict(2, ranked(true, 3));
+        assert_eq!(group.earlier_slot(0, after(6)), Some(1), "that of 2 has sent a request");
+        group.publish_first_to_evict(1, None);
+        group.publish_first_to_evict(2, None);
+        assert_eq!(group.earlier_slot(0, None), None, "none is idle");
+        group.withdraw_first_to_evict(1);
+        assert_eq!(group.earlier_slot(0, None), Some(1), "one may be idle there");
+        assert_eq!(group.earlier_slot(0, after(9)), None, "one is known to be idle here");
+        assert_eq!(group.earlier_slot(0, ranked(true, 9)), None);
     }
 
     #[test]

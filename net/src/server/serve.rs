@@ -55,7 +55,7 @@ pub async fn serve<S: Service>(mut listener: Listener, service: Rc<S>, limits: L
         let due = Instant::now() + TIMEOUT_CHECK_INTERVAL;
         glommio::timer::sleep(TIMEOUT_CHECK_INTERVAL).await;
         context.check_timeouts();
-        executor.publish_longest_idle();
+        executor.publish_first_to_evict();
         context.metrics.delay.record_duration(context.cached_now().saturating_duration_since(due));
     }
     accepting.cancel().await;
@@ -92,7 +92,7 @@ struct PortExecutor<S> {
 type Admission = (ConnectionGuard<AcceptedConnection>, Option<ClientConnection>);
 
 impl<S: Service> PortExecutor<S> {
-    /// Decides whether a connection is served. If the port is full, it takes the place of the one idle longest.
+    /// Decides whether a connection is served. If the port is full, it takes the place of an idle one.
     fn admit(&self, guard: ConnectionGuard<AcceptedConnection>, peer: IpAddr) -> Option<Admission> {
         let limits = &self.context.limits;
         let is_proxy = self.context.trusted_proxies.as_ref().is_some_and(|proxies| proxies.contains(peer));
@@ -100,35 +100,35 @@ impl<S: Service> PortExecutor<S> {
             Some(max) if !is_proxy => Some(self.group.clients().count(peer, max)?),
             _ => None,
         };
-        let is_admitted = !self.group.is_beyond(limits.connections_max) || self.evict_longest_idle();
+        let is_admitted = !self.group.is_beyond(limits.connections_max) || self.evict_first();
         is_admitted.then_some((guard, client))
     }
 
-    /// Closes the connection that has been idle longest on any executor. Returns whether there is one.
-    fn evict_longest_idle(&self) -> bool {
-        let own = self.context.timeouts.longest_idle();
-        match self.group.longer_idle_slot(self.slot, own) {
+    /// Closes the idle connection that is first in the order of eviction on any executor. Returns whether there is one.
+    fn evict_first(&self) -> bool {
+        let own = self.context.timeouts.first_to_evict();
+        match self.group.earlier_slot(self.slot, own) {
             Some(other) if self.group.request_eviction(other) => true,
             _ => self.evict_own(),
         }
     }
 
-    /// Closes the connection that has been idle longest on this executor. Returns whether there is one.
+    /// Closes the idle connection that is first in that order on this executor. Returns whether there is one.
     fn evict_own(&self) -> bool {
-        let is_evicted = self.context.timeouts.evict_longest_idle();
+        let is_evicted = self.context.timeouts.evict_first();
         if is_evicted {
             self.context.metrics.evicted.add(1);
         }
-        self.publish_longest_idle();
+        self.publish_first_to_evict();
         is_evicted
     }
 
-    /// Tells the other executors since when a connection has been idle here. Costs nothing until the port is half full.
-    fn publish_longest_idle(&self) {
+    /// Tells the other executors which connection is evicted next here. Costs nothing until the port is half full.
+    fn publish_first_to_evict(&self) {
         if self.group.is_beyond(self.context.limits.connections_max / 2) {
-            self.group.publish_longest_idle(self.slot, self.context.timeouts.longest_idle());
+            self.group.publish_first_to_evict(self.slot, self.context.timeouts.first_to_evict());
         } else {
-            self.group.withdraw_longest_idle(self.slot);
+            self.group.withdraw_first_to_evict(self.slot);
         }
     }
 }

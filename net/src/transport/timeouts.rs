@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use cairn_model::u64_of;
 
-use crate::limits::EVICTION_CANDIDATES_MAX;
+use crate::limits::{EVICTION_CANDIDATES_MAX, EVICTION_CANDIDATES_USED_MAX};
 
 /// What a connection waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,10 +39,21 @@ pub(crate) enum WaitEnd {
     Aborted,
 }
 
+/// The order in which idle connections make room for others, the first one first: connections that have sent no request
+/// yet, and of two alike the one that has been idle longer.
+///
+/// A flood of connections that send nothing so takes the places of its own, not those of clients.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct EvictionRank {
+    pub(crate) has_sent_request: bool,
+    pub(crate) idle_since: Instant,
+}
+
 /// The timeout of one connection.
 #[derive(Debug)]
 pub(crate) struct TimeoutHandle {
     kind: Cell<WaitKind>,
+    has_sent_request: Cell<bool>,
     /// When the wait for a request began.
     idle_since: Cell<Instant>,
     deadline: Cell<Instant>,
@@ -60,6 +71,7 @@ impl TimeoutHandle {
     pub(crate) const fn new(now: Instant, closing: Arc<AtomicUsize>) -> Self {
         Self {
             kind: Cell::new(WaitKind::None),
+            has_sent_request: Cell::new(false),
             idle_since: Cell::new(now),
             deadline: Cell::new(now),
             end: Cell::new(WaitEnd::None),
@@ -81,6 +93,12 @@ impl TimeoutHandle {
     pub(crate) fn arm_idle(&self, now: Instant, deadline: Instant) {
         self.idle_since.set(now);
         self.arm(WaitKind::Idle, deadline);
+    }
+
+    /// Ends the wait for a request: its head has been read.
+    pub(crate) fn begin_request(&self) {
+        self.has_sent_request.set(true);
+        self.disarm();
     }
 
     /// Ends the wait: the service works from now on.
@@ -112,8 +130,13 @@ impl TimeoutHandle {
         }
     }
 
-    fn is_idle(&self) -> bool {
-        self.kind.get() == WaitKind::Idle && self.end.get() == WaitEnd::None
+    /// Returns the rank of the connection, if it is idle.
+    fn rank(&self) -> Option<EvictionRank> {
+        let is_idle = self.kind.get() == WaitKind::Idle && self.end.get() == WaitEnd::None;
+        is_idle.then(|| EvictionRank {
+            has_sent_request: self.has_sent_request.get(),
+            idle_since: self.idle_since.get(),
+        })
     }
 
     /// Returns ready when the wait must end. Otherwise the task is woken as soon as it must.
@@ -146,9 +169,10 @@ impl TimeoutHandle {
 #[derive(Debug, Default)]
 pub(crate) struct TimeoutRegistry {
     handles: RefCell<Vec<Rc<TimeoutHandle>>>,
-    /// Connections that were idle longest at the last scan, the longest first, each with the start of that wait. All
-    /// other connections have been idle for a shorter time, also those that became idle since.
-    candidates: RefCell<VecDeque<(Instant, Rc<TimeoutHandle>)>>,
+    /// The idle connections that were first in the order of eviction at the last scan. Either none of them has sent a
+    /// request, or all have. In both cases the others of that kind have been idle for a shorter time, also those that
+    /// became idle since. If all have, newer connections that have sent nothing are found by the next scan.
+    candidates: RefCell<VecDeque<(EvictionRank, Rc<TimeoutHandle>)>>,
     /// The last scan found no idle connection, and a flood must not cause one for each connection.
     skips_scan: Cell<bool>,
 }
@@ -192,14 +216,12 @@ impl TimeoutRegistry {
         });
     }
 
-    /// Returns since when the connection has been idle that has been idle longest; `None` when none is idle.
-    pub(crate) fn longest_idle(&self) -> Option<Instant> {
+    /// Returns the rank of the connection that is evicted next; `None` when none is idle.
+    pub(crate) fn first_to_evict(&self) -> Option<EvictionRank> {
         let mut candidates = self.candidates.borrow_mut();
         loop {
             match candidates.front() {
-                Some((since, handle)) if handle.is_idle() && handle.idle_since.get() == *since => {
-                    return Some(*since);
-                }
+                Some((rank, handle)) if handle.rank() == Some(*rank) => return Some(*rank),
                 Some(_) => drop(candidates.pop_front()),
                 None if self.skips_scan.get() => return None,
                 None => {
@@ -211,29 +233,35 @@ impl TimeoutRegistry {
         }
     }
 
-    /// Ends the wait of the connection that has been idle longest, and with it the connection. Returns whether there was
-    /// one. If its request has just arrived, it is answered instead, see [`TimeoutRegistry::close_idle`].
-    pub(crate) fn evict_longest_idle(&self) -> bool {
-        if self.longest_idle().is_none() {
+    /// Ends the wait of the idle connection that is first in the order of eviction, and with it the connection. Returns
+    /// whether there was one. If its request has just arrived, it is answered instead, see
+    /// [`TimeoutRegistry::close_idle`].
+    pub(crate) fn evict_first(&self) -> bool {
+        if self.first_to_evict().is_none() {
             return false;
         }
-        let (_, handle) =
-            self.candidates.borrow_mut().pop_front().expect("the longest idle is the first candidate");
+        let (_, handle) = self.candidates.borrow_mut().pop_front().expect("the first one is a candidate");
         handle.is_evicted.set(true);
         handle.closing.fetch_add(1, Ordering::Relaxed);
         handle.end_wait(WaitEnd::Expired);
         true
     }
 
-    fn scan_for_idle(&self) -> VecDeque<(Instant, Rc<TimeoutHandle>)> {
+    fn scan_for_idle(&self) -> VecDeque<(EvictionRank, Rc<TimeoutHandle>)> {
         let handles = self.handles.borrow();
-        let idle = handles.iter().filter(|handle| handle.is_idle());
-        let mut found: Vec<_> = idle.map(|handle| (handle.idle_since.get(), Rc::clone(handle))).collect();
-        if found.len() > EVICTION_CANDIDATES_MAX {
-            found.select_nth_unstable_by_key(EVICTION_CANDIDATES_MAX, |(since, _)| *since);
-            found.truncate(EVICTION_CANDIDATES_MAX);
+        let of_kind = |has_sent_request: bool| -> Vec<_> {
+            let ranked = handles.iter().filter_map(|handle| Some((handle.rank()?, Rc::clone(handle))));
+            ranked.filter(|(rank, _)| rank.has_sent_request == has_sent_request).collect()
+        };
+        let (mut found, mut max) = (of_kind(false), EVICTION_CANDIDATES_MAX);
+        if found.is_empty() {
+            (found, max) = (of_kind(true), EVICTION_CANDIDATES_USED_MAX);
         }
-        found.sort_unstable_by_key(|(since, _)| *since);
+        if found.len() > max {
+            found.select_nth_unstable_by_key(max, |(rank, _)| *rank);
+            found.truncate(max);
+        }
+        found.sort_unstable_by_key(|(rank, _)| *rank);
         found.into()
     }
 
@@ -300,6 +328,36 @@ mod tests {
     }
 
     #[test]
+    fn connections_without_a_request_are_evicted_before_those_that_are_idle_longer() {
+        let (registry, now, far) = (TimeoutRegistry::default(), Instant::now(), Duration::from_secs(3600));
+        let idle = |has_sent_request: bool, since: u32| {
+            let handle = new_handle(now);
+            registry.add(&handle);
+            if has_sent_request {
+                handle.begin_request();
+            }
+            handle.arm_idle(now + INTERVAL * since, now + far);
+            handle
+        };
+        let used: Vec<_> = (0..30).map(|number| idle(true, number)).collect();
+        assert!(registry.evict_first(), "only used ones are idle");
+        // They come after a scan that found used ones, and some after one that found them.
+        let unused: Vec<_> = (100..300).map(|number| idle(false, number)).collect();
+        while registry.first_to_evict().is_none_or(|rank| rank.has_sent_request) {
+            assert!(registry.evict_first());
+        }
+        let late = idle(false, 400);
+        let is_ended = |handle: &Rc<TimeoutHandle>| handle.end.get() == WaitEnd::Expired;
+        for _ in 0..=unused.len() {
+            assert!(!is_ended(&late) && registry.evict_first());
+        }
+        assert!(is_ended(&late) && unused.iter().all(is_ended));
+        let evicted = used.iter().take_while(|handle| is_ended(handle)).count();
+        assert_eq!(evicted, EVICTION_CANDIDATES_USED_MAX, "as many as one scan of used ones finds");
+        assert!(registry.evict_first() && is_ended(&used[evicted]));
+    }
+
+    #[test]
     fn the_connection_idle_longest_is_evicted_first_and_a_busy_one_never() {
         let (registry, now, closing) = (TimeoutRegistry::default(), Instant::now(), Arc::default());
         let count = 2 * EVICTION_CANDIDATES_MAX + 10;
@@ -313,15 +371,15 @@ mod tests {
         let is_ended = |number: usize| handles[count - 1 - number].end.get() == WaitEnd::Expired;
         handles[count - 1].arm(WaitKind::Client, far);
         handles[count - 2].disarm();
-        assert!(registry.evict_longest_idle());
+        assert!(registry.evict_first());
         assert!(!is_ended(0) && !is_ended(1) && is_ended(2) && !is_ended(3));
         // The next candidate becomes busy, and idle again: it has then been idle for the shortest time.
         handles[count - 4].arm_idle(far, far);
         for number in 4..count {
-            assert!(registry.evict_longest_idle());
+            assert!(registry.evict_first());
             assert!(is_ended(number) && !is_ended(3), "{number}");
         }
-        assert!(registry.evict_longest_idle() && is_ended(3) && !registry.evict_longest_idle());
+        assert!(registry.evict_first() && is_ended(3) && !registry.evict_first());
         assert_eq!(closing.load(Ordering::Relaxed), count - 2);
         handles[0].disarm();
         handles.iter().for_each(|handle| registry.remove(handle));
