@@ -92,6 +92,8 @@ pub(crate) enum AdminError {
     BucketNotEmpty(String),
     /// The bucket's settings do not allow the change: the reason.
     InvalidBucketState(&'static str),
+    /// Nothing can be locked in a bucket without object lock.
+    ObjectLockNotEnabled,
     /// Object lock protects the version: what does not work.
     ObjectLocked(&'static str),
     /// The change would exceed the bucket's quota.
@@ -169,6 +171,7 @@ impl AdminError {
             | Self::LimitReached(_)
             | Self::BucketNotEmpty(_)
             | Self::InvalidBucketState(_)
+            | Self::ObjectLockNotEnabled
             | Self::QuotaExceeded
             | Self::QuotaBelowUsage => StatusCode::CONFLICT,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
@@ -204,6 +207,7 @@ impl AdminError {
             Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
             Self::BucketNotEmpty(_) => "BUCKET_NOT_EMPTY",
             Self::InvalidBucketState(_) => "INVALID_BUCKET_STATE",
+            Self::ObjectLockNotEnabled => "OBJECT_LOCK_NOT_ENABLED",
             Self::PreconditionFailed => "PRECONDITION_FAILED",
             Self::RangeNotSatisfiable(_) => "RANGE_NOT_SATISFIABLE",
             Self::UnsupportedMediaType(_) => "UNSUPPORTED_MEDIA_TYPE",
@@ -280,8 +284,12 @@ impl AdminError {
             | Self::InvalidOrigin(message)
             | Self::EmbedContentTypeRefused(message) => message.clone(),
             Self::LinkNotFound(kind) => format!("the {} does not exist", kind.name()),
-            Self::BucketNotFound => "the bucket does not exist".to_owned(),
+            // The contract gives this text.
+            Self::BucketNotFound => "bucket was not found".to_owned(),
             Self::ObjectNotFound => "the object does not exist".to_owned(),
+            Self::ObjectLockNotEnabled => {
+                "the bucket has no object lock; it is turned on when a bucket is created, and never later".to_owned()
+            }
             Self::VersionNotFound => "the version does not exist".to_owned(),
             Self::UploadNotFound => {
                 "the upload does not exist: it was never begun, or was completed or aborted".to_owned()

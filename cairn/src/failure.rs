@@ -93,6 +93,9 @@ impl Refusal<'_> {
                  `cairn bucket delete --force` deletes the bucket too"
             }
             "BUCKET_ALREADY_EXISTS" => "`cairn bucket show` shows it",
+            "OBJECT_LOCK_NOT_ENABLED" => {
+                "`cairn bucket create --object-lock` makes a bucket with object lock"
+            }
             "INVALID_BUCKET_STATE" => "object lock is permanent and requires versioning to stay enabled",
             "SERVICE_ACCOUNT_NOT_FOUND" => "`cairn service-account list` shows the accounts",
             "SERVICE_ACCOUNT_ALREADY_EXISTS" => "`cairn service-account show` shows it",

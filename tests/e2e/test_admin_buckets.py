@@ -33,7 +33,7 @@ def test_bucket_is_created_shown_and_deleted(store: Cairn, admin: Management, na
     expect_refusal(admin.delete(f"/buckets/{name}"), 409, "BUCKET_NOT_EMPTY")
     assert store.s3.delete(name, "k").status == 204
     assert admin.delete(f"/buckets/{name}").status_code == 204
-    expect_refusal(admin.get(f"/buckets/{name}"), 404, "BUCKET_NOT_FOUND")
+    assert expect_refusal(admin.get(f"/buckets/{name}"), 404, "BUCKET_NOT_FOUND") == "bucket was not found"
     expect_refusal(admin.delete(f"/buckets/{name}"), 404, "BUCKET_NOT_FOUND")
 
 

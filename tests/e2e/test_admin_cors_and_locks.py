@@ -172,7 +172,7 @@ def test_bucket_without_object_lock_locks_nothing(store: Cairn, admin: Managemen
         ("object-lock", {"default_retention": {"mode": "GOVERNANCE", "days": 1}}), ("object-legal-hold/k", {"legal_hold": True}),
         ("object-retention/k", {"retention": {"mode": "GOVERNANCE", "retain_until": later(days=1)}}),
     ):
-        message = expect_refusal(admin.put(f"{path}/{target}", body), 409, "INVALID_BUCKET_STATE")
+        message = expect_refusal(admin.put(f"{path}/{target}", body), 409, "OBJECT_LOCK_NOT_ENABLED")
         assert "when a bucket is created" in message
     assert [(operation, result) for operation, result, _ in audited(admin, open_bucket)][-3:] == [
         ("set_object_lock", "failed"), ("set_object_legal_hold", "failed"), ("set_object_retention", "failed"),

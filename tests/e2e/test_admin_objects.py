@@ -6,6 +6,7 @@ import os
 import random
 import uuid
 from base64 import b64encode
+from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -42,8 +43,8 @@ def place(bucket: str, kind: str, key: str) -> str:
     return f"/buckets/{bucket}/{kind}/{segment(key)}"
 
 
-def upload(admin: Management, bucket: str, key: str, body: bytes = b"", **headers: str) -> requests.Response:
-    """Uploads an object. Header names have underscores instead of hyphens."""
+def upload(admin: Management, bucket: str, key: str, body: bytes | Iterator[bytes] = b"", **headers: str) -> requests.Response:
+    """Uploads an object, with the chunked transfer coding if the body is an iterator. Header names have underscores instead of hyphens."""
     sent = {name.replace("_", "-"): value for name, value in headers.items()}
     return admin.request("PUT", place(bucket, "object", key), data=body, headers={"content-type": "text/plain"} | sent)
 
@@ -178,16 +179,66 @@ def test_invalid_list_parameters_are_refused(admin: Management, bucket: str, rou
     expect_refusal(admin.get(f"/buckets/{bucket}/{route}?{query}"), 400, "INVALID_REQUEST")
 
 
-def test_upload_without_content_length_is_refused(store: Cairn, admin: Management, bucket: str):
-    """411 without a length and for chunked encoding. The size limit of JSON bodies does not apply to uploads."""
+def raw_upload(store: Cairn, bucket: str, framing: list[tuple[str, str]], body: bytes = b"") -> tuple[int, str]:
+    """Sends an upload as these bytes. Returns status and error code."""
     host, port = store.management.removeprefix("http://").split(":")
-    for framing in ([], [("Transfer-Encoding", "chunked")]):
-        with Connection(host, int(port)) as connection:
-            head = [("Host", "h"), ("Authorization", admin.headers["Authorization"]), *framing]
-            connection.send(encode_head("PUT", "/api/v1" + place(bucket, "object", "k"), head))
-            answer = connection.read_response("PUT")
-        assert (answer.status, json.loads(answer.body)["error"]["code"]) == (411, "INVALID_REQUEST")
+    with Connection(host, int(port)) as connection:
+        head = [("Host", "h"), ("Authorization", store.admin.headers["Authorization"]), *framing]
+        connection.send(encode_head("PUT", "/api/v1" + place(bucket, "object", "k"), head) + body)
+        answer = connection.read_response("PUT")
+    return answer.status, json.loads(answer.body)["error"]["code"]
+
+
+def test_upload_without_content_length_is_refused(store: Cairn, admin: Management, bucket: str):
+    """The size limit of JSON bodies does not apply to uploads."""
+    assert raw_upload(store, bucket, []) == (411, "INVALID_REQUEST")
     expect(upload(admin, bucket, "k", b"x" * (MIB + 1)), 201)
+
+
+@pytest.mark.parametrize("size", [0, 1, 16 * 1024, 16 * 1024 + 1, 3 * MIB + 17])
+def test_upload_of_unknown_size_is_stored(store: Cairn, admin: Management, bucket: str, size: int):
+    """With the chunked transfer coding, as clients send what they read from a pipe."""
+    body = random.Random(size).randbytes(size)
+    pieces = [body[at:at + 70_000] for at in range(0, size, 70_000)]
+    digest = b64encode(hashlib.md5(body).digest()).decode()
+    record = expect(upload(admin, bucket, "k", iter(pieces), content_md5=digest), 201)
+    assert (record["size"], record["etag"].strip('"')) == (size, hashlib.md5(body).hexdigest())
+    assert store.s3.get(bucket, "k").body == body
+
+
+def test_upload_of_unknown_size_that_fails_stores_nothing(store: Cairn, admin: Management, bucket: str):
+    """A malformed body, one that ends early, a wrong digest, and more than the quota."""
+    chunked = [("Transfer-Encoding", "chunked"), ("Connection", "close")]
+    for body in (b"3\r\nabc\r\nxyz\r\n", b"3\r\nabcd\r\n0\r\n\r\n"):
+        assert raw_upload(store, bucket, chunked, body) == (400, "INVALID_REQUEST"), body
+    wrong = b64encode(b"0" * 16).decode()
+    expect_refusal(upload(admin, bucket, "k", iter([b"abc"]), content_md5=wrong), 400, "INVALID_REQUEST")
+    expect(admin.put(f"/buckets/{bucket}/quota", {"mode": "limited", "quota_bytes": 100_000}), 200)
+    expect_refusal(upload(admin, bucket, "k", iter([b"x" * 60_000, b"x" * 60_000])), 409, "QUOTA_EXCEEDED")
+    expect_refusal(admin.get(place(bucket, "object", "k")), 404, "OBJECT_NOT_FOUND")
+    expect(upload(admin, bucket, "k", iter([b"x" * 60_000, b"x" * 40_000])), 201)
+
+
+def test_json_bodies_of_unknown_size_are_accepted(admin: Management, bucket: str):
+    """With the chunked transfer coding. Their limit is the same."""
+    path = f"/buckets/{bucket}/versioning"
+    expect(admin.request("PUT", path, data=iter([b'{"versioning":', b'"Enabled"}'])), 200)
+    expect_refusal(admin.request("PUT", path, data=iter([b" " * MIB, b"{}"])), 413, "PAYLOAD_TOO_LARGE")
+
+
+def test_conditions_that_would_be_ignored_are_refused(admin: Management, bucket: str):
+    """Deleting or overwriting regardless of a condition could cost data."""
+    expect(upload(admin, versioned(admin, bucket), "k", b"v"), 201)
+    version = expect(admin.get(place(bucket, "object", "k")), 200)["version_id"]
+    copy = {"destination_bucket": bucket, "destination_key": "k"}
+    for condition in ({"if-match": '"0"'}, {"if-none-match": "*"}, {"if-unmodified-since": "Mon, 02 Jan 2006 15:04:05 GMT"}):
+        for response in (
+            admin.request("DELETE", place(bucket, "object", "k"), headers=condition),
+            admin.post(place(bucket, "object-copy", "k"), copy, headers=condition),
+            admin.post(f"/restore/{bucket}/k", {"version_id": version}, headers=condition),
+        ):
+            assert next(iter(condition)) in expect_refusal(response, 400, "INVALID_REQUEST")
+    assert expect(admin.get(place(bucket, "object", "k")), 200)["version_id"] == version
 
 
 def test_uploads_are_refused_before_the_body(store: Cairn, admin: Management, bucket: str):

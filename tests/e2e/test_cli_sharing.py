@@ -114,7 +114,7 @@ def test_lists_are_of_an_object_a_bucket_or_all(cli: Cli, gallery: Cairn):
     header, *rows = limited.stdout.splitlines()
     assert header.split()[:4] == ["LABEL", "OBJECT", "VERSION", "STATUS"] and len(rows) == 2 and rows[0].startswith("l2")
     assert cli.json("share", "list", "lists", "--limit", "3")["truncated"] is False
-    assert "the bucket does not exist" in cli.fails("share", "list", "missing")
+    assert "bucket was not found" in cli.fails("share", "list", "missing")
     assert "status must be one of" in cli.fails("embed", "list", "--status", "exhausted")
 
 

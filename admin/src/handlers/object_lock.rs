@@ -11,11 +11,6 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::json::present;
 
-/// The reason why nothing can be locked in a bucket.
-pub(crate) const WITHOUT_LOCK: AdminError = AdminError::InvalidBucketState(
-    "the bucket has no object lock; it is turned on when a bucket is created, and never later",
-);
-
 /// A retention mode in requests and responses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) enum ModeName {
@@ -117,7 +112,7 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let request: SetRequest = call.json().await?;
     let retention = request.default_retention.map(|body| body.checked()).transpose()?;
     if !bucket.settings().object_lock {
-        return Err(WITHOUT_LOCK);
+        return Err(AdminError::ObjectLockNotEnabled);
     }
     call.store()?.change_bucket(&bucket, BucketChange::DefaultRetention(retention)).await?;
     let detail = retention.map_or_else(

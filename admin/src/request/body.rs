@@ -9,34 +9,36 @@ use super::json;
 use crate::error::AdminError;
 use crate::limits::{BODY_BYTES_MAX, JSON_MESSAGE_BYTES_MAX};
 
+/// Bytes that are read at a time.
+const READ_BYTES: usize = 4096;
+
 /// Reads a whole body.
 ///
 /// # Errors
-/// `PAYLOAD_TOO_LARGE` above [`BODY_BYTES_MAX`]; `INVALID_REQUEST` when the length is not declared (411), or when the
-/// body arrives late (408) or incomplete.
+/// `PAYLOAD_TOO_LARGE` above [`BODY_BYTES_MAX`]; `INVALID_REQUEST` when the body arrives late (408), incomplete or
+/// malformed.
 pub(crate) async fn read_body(body: &mut RequestBody<'_>) -> Result<Vec<u8>, AdminError> {
-    if body.remaining() > u64_of(BODY_BYTES_MAX) {
+    let too_large = || {
         let message = format!("the request body is larger than {BODY_BYTES_MAX} bytes");
-        return Err(AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message));
+        AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message)
+    };
+    if body.remaining() > u64_of(BODY_BYTES_MAX) {
+        return Err(too_large());
     }
-    let length = usize_of(body.remaining());
-    let mut bytes = vec![0; length];
-    let mut read = 0;
-    while read < length {
-        match body.read(&mut bytes[read..]).await {
-            Ok(count) => {
-                assert!(count > 0, "a read of a body that has bytes left gives some of them, or fails");
-                read += count;
-            }
-            Err(error) => return Err(body_error(&error)),
+    // A body with the chunked transfer coding declares no length.
+    body.accept_chunked();
+    let mut bytes = Vec::with_capacity(usize_of(body.remaining()));
+    let mut piece = [0; READ_BYTES];
+    loop {
+        let count = body.read(&mut piece).await.map_err(|error| body_error(&error))?;
+        if count == 0 {
+            return Ok(bytes);
         }
+        if bytes.len() + count > BODY_BYTES_MAX {
+            return Err(too_large());
+        }
+        bytes.extend_from_slice(&piece[..count]);
     }
-    // The remaining length of a body without a declared length is 0; reading one byte more reveals such a body.
-    if length == 0 && body.read(&mut [0]).await.is_err() {
-        let message = "the request must have a Content-Length".to_owned();
-        return Err(AdminError::Invalid(StatusCode::LENGTH_REQUIRED, message));
-    }
-    Ok(bytes)
 }
 
 /// Parses a JSON body.

@@ -6,6 +6,7 @@ use crate::device::volume::volume_path;
 use crate::error::{EngineError, OpenError};
 use crate::executor::copy_queue::CopyQueue;
 use crate::executor::hasher::Hasher;
+use crate::executor::inline_hasher::InlineHasher;
 use crate::executor::memory_budget::MemoryBudget;
 use crate::fault_reports::{FoundWhile, StoreFault};
 use crate::limits::BLOCK_BYTES;
@@ -22,7 +23,10 @@ pub(crate) struct ExecutorContext {
     pub(crate) store: Arc<Store>,
     disk: Disk,
     pub(crate) memory_budget: MemoryBudget,
+    /// Of payloads in volumes.
     pub(crate) hasher: Hasher,
+    /// Of payloads that are stored with their record.
+    pub(crate) inline_hasher: InlineHasher,
     /// Admits copies.
     pub(crate) copies: CopyQueue,
     /// Memory of the blocks that this executor's readers have read ahead.
@@ -43,6 +47,7 @@ impl ExecutorContext {
             disk: Disk::new(store.files.clone(), Arc::clone(&counters)),
             memory_budget: MemoryBudget::new(store.buffers.upload_bytes),
             hasher: Hasher::default(),
+            inline_hasher: InlineHasher::default(),
             copies: CopyQueue::default(),
             read_ahead_bytes: Cell::new(0),
             activity: store.activities.add(),

@@ -3,4 +3,5 @@
 pub(crate) mod context;
 pub(crate) mod copy_queue;
 pub(crate) mod hasher;
+pub(crate) mod inline_hasher;
 pub(crate) mod memory_budget;

@@ -335,9 +335,36 @@ pub(crate) fn update_lanes(lanes: &mut [Lane<'_>]) -> usize {
     bytes
 }
 
+/// Returns the digest of each payload. There are at most [`lanes_max`].
+pub(crate) fn digest_together(payloads: &[&[u8]]) -> Vec<[u8; 16]> {
+    let mut streams = vec![Md5::new(); payloads.len()];
+    // All payloads with a whole block left have been hashed up to here.
+    let mut done = 0;
+    loop {
+        let mut lanes: Vec<_> = streams
+            .iter_mut()
+            .zip(payloads)
+            .filter(|(_, payload)| payload.len() >= done + MD5_BLOCK_BYTES)
+            .map(|(md5, payload)| Lane { md5, bytes: &payload[done..] })
+            .collect();
+        if lanes.is_empty() {
+            break;
+        }
+        done += update_lanes(&mut lanes);
+    }
+    let ended = streams.into_iter().zip(payloads).map(|(mut md5, payload)| {
+        let (_, rest) = payload.as_chunks::<MD5_BLOCK_BYTES>();
+        md5.update(rest);
+        md5.finish()
+    });
+    ended.collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{INITIAL, Lane, MD5_BLOCK_BYTES, Md5, Vectors, compress, compress_all, update_lanes};
+    use super::{
+        INITIAL, Lane, MD5_BLOCK_BYTES, Md5, Vectors, compress, compress_all, digest_together, update_lanes,
+    };
     use proptest::prelude::*;
 
     fn hex(digest: [u8; 16]) -> String {
@@ -398,6 +425,15 @@ mod tests {
             }
             let streams = &streams[..streams.len().min(super::lanes_max())];
             digests_are_those_of_separate_streams(streams, update_lanes)?;
+        }
+
+        #[test]
+        fn payloads_hashed_together_have_the_digests_of_each(
+            payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..500), 0..=16),
+        ) {
+            let payloads: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).take(super::lanes_max()).collect();
+            let each: Vec<_> = payloads.iter().map(|payload| Md5::digest(payload)).collect();
+            prop_assert_eq!(digest_together(&payloads), each);
         }
 
         /// The examples of the RFC test only the fastest code of a single stream; this compares it with the scalar code.

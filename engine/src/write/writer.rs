@@ -21,7 +21,6 @@ use crate::limits::{
     BLOCK_BYTES, EXTENT_UNITS_MAX, EXTENTS_MAX, FIRST_RESERVATION_BYTES, INLINE_BYTES_MAX,
     INLINE_CHECK_BYTES_MAX, UNIT_BYTES, WRITES_IN_FLIGHT_MAX,
 };
-use crate::md5::Md5;
 use crate::slice::Slice;
 use crate::slice::staged::{StagedParts, StagedPayload};
 use crate::space::reservation::Reservation;
@@ -55,12 +54,12 @@ pub(crate) enum TagSource {
 }
 
 impl TagSource {
-    /// Returns the MD5, if there is one, and the entity tag. `compute` returns the MD5 of the bytes.
-    fn resolve(self, compute: impl FnOnce() -> [u8; 16]) -> (Option<[u8; 16]>, Etag) {
+    /// Returns the MD5, if there is one, and the entity tag. `computed` is the MD5 of the bytes, unless the tag is known.
+    fn resolve(self, computed: Option<[u8; 16]>) -> (Option<[u8; 16]>, Etag) {
         match self {
             Self::Known(etag) => (Some(etag.md5).filter(|_| etag.parts == 0), etag),
             Self::Md5(kind) => {
-                let md5 = compute();
+                let md5 = computed.expect("the bytes are hashed unless the tag is known");
                 let etag = match kind {
                     EtagKind::Md5 => Etag::single(md5),
                     EtagKind::Opaque => Etag::opaque(md5),
@@ -87,7 +86,7 @@ struct DataKey {
 }
 
 enum Form {
-    Inline { bytes: Vec<u8>, filled: usize },
+    Inline { context: Rc<ExecutorContext>, bytes: Vec<u8>, filled: usize },
     Volume(Box<VolumeWriter>),
 }
 
@@ -131,7 +130,7 @@ impl PayloadWriter {
         if size <= INLINE_BYTES_MAX {
             let length = usize_of(size);
             return Ok(Self {
-                form: Form::Inline { bytes: vec![0; length], filled: 0 },
+                form: Form::Inline { context: Rc::clone(context), bytes: vec![0; length], filled: 0 },
                 key,
                 tag,
                 flush_epoch,
@@ -171,7 +170,7 @@ impl PayloadWriter {
     /// [`EngineError::StorageFull`], or [`EngineError::Io`] when an earlier write failed.
     pub async fn buffer(&mut self) -> Result<&mut [u8], EngineError> {
         match &mut self.form {
-            Form::Inline { bytes, filled } => Ok(&mut bytes[*filled..]),
+            Form::Inline { bytes, filled, .. } => Ok(&mut bytes[*filled..]),
             Form::Volume(writer) => writer.next_room().await,
         }
     }
@@ -196,7 +195,7 @@ impl PayloadWriter {
     /// [`EngineError::Io`] when `count` is larger than the buffer.
     pub fn advance(&mut self, count: usize) -> Result<(), EngineError> {
         match &mut self.form {
-            Form::Inline { bytes, filled } => {
+            Form::Inline { bytes, filled, .. } => {
                 *filled = filled.checked_add(count).filter(|end| *end <= bytes.len()).ok_or_else(too_many)?;
                 Ok(())
             }
@@ -220,8 +219,16 @@ impl PayloadWriter {
     /// [`EngineError::Io`] when bytes are missing or a write failed.
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
         let mut parts = match self.form {
-            Form::Inline { mut bytes, filled } if filled == bytes.len() => {
-                let (md5, etag) = self.tag.resolve(|| Md5::digest(&bytes));
+            Form::Inline { context, mut bytes, filled } if filled == bytes.len() => {
+                let computed = match self.tag {
+                    TagSource::Known(_) => None,
+                    TagSource::Md5(_) => {
+                        let md5;
+                        (md5, bytes) = context.inline_hasher.digest(bytes).await;
+                        Some(md5)
+                    }
+                };
+                let (md5, etag) = self.tag.resolve(computed);
                 let check = protect_inline(self.key.as_ref(), &mut bytes)?;
                 StagedParts {
                     size: filled as u64,
@@ -245,9 +252,9 @@ impl PayloadWriter {
 /// Turns a form whose payload ended early into one that is complete.
 fn shortened(form: Form) -> Result<Form, EngineError> {
     match form {
-        Form::Inline { mut bytes, filled } => {
+        Form::Inline { context, mut bytes, filled } => {
             bytes.truncate(filled);
-            Ok(Form::Inline { bytes, filled })
+            Ok(Form::Inline { context, bytes, filled })
         }
         Form::Volume(mut writer) if writer.received <= INLINE_BYTES_MAX => {
             // The first buffer is longer than this, so nothing has been written.
@@ -256,7 +263,7 @@ fn shortened(form: Form) -> Result<Form, EngineError> {
                 Some(filling) => filling.buffer.bytes_mut()[..filling.filled].to_vec(),
                 None => Vec::new(),
             };
-            Ok(Form::Inline { filled: bytes.len(), bytes })
+            Ok(Form::Inline { context: Rc::clone(&writer.context), filled: bytes.len(), bytes })
         }
         Form::Volume(mut writer) => {
             writer.shorten()?;
@@ -454,7 +461,7 @@ impl VolumeWriter {
             Digest::Stream(hash) => Some(hash.finish().await),
             Digest::None => None,
         };
-        let (md5, etag) = tag.resolve(|| computed.expect("a tag that is not known comes from a stream"));
+        let (md5, etag) = tag.resolve(computed);
         let reservation = self.reservation.take().and_then(Rc::into_inner).ok_or_else(missing)?;
         let mut reservation = reservation.into_inner();
         reservation.shorten(units_for(self.size));

@@ -12,6 +12,7 @@ use cairn_model::ObjectKey;
 use serde::Deserialize;
 
 use super::copy_parts::copy_multipart;
+use super::headers::{CONDITIONS, refuse_conditions};
 use super::new_version;
 use super::object_ref::ObjectRef;
 use crate::call::Call;
@@ -30,6 +31,7 @@ struct CopyRequest {
 pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
+    refuse_conditions(call.head, &CONDITIONS)?;
     let request: CopyRequest = call.json().await?;
     let version = request.version_id.as_deref().map(version_name).transpose()?;
     let to_key = object_key(&request.destination_key)?;

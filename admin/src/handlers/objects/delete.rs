@@ -5,6 +5,7 @@
 
 use cairn_engine::{Cause, DeleteOptions, EtagMatch, WriteCondition};
 
+use super::headers::{CONDITIONS, refuse_conditions};
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -12,6 +13,7 @@ use crate::reply::Reply;
 pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
+    refuse_conditions(call.head, &CONDITIONS)?;
     call.no_body().await?;
     let condition = WriteCondition { if_match: Some(EtagMatch::Any), ..WriteCondition::default() };
     let options =

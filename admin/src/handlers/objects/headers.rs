@@ -16,6 +16,21 @@ pub(crate) const METADATA_PREFIX: &str = "x-amz-meta-";
 const STORED: [&str; 6] =
     [CONTENT_TYPE, "cache-control", "content-disposition", "content-encoding", "content-language", "expires"];
 
+/// Request headers that make a request depend on the state of its target (RFC 9110 section 13.1).
+pub(crate) const CONDITIONS: [&str; 5] =
+    ["if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range"];
+
+/// Refuses a request with one of these headers. A condition that is ignored could cost data.
+///
+/// # Errors
+/// `INVALID_REQUEST`.
+pub(crate) fn refuse_conditions(head: &RequestHead, names: &[&str]) -> Result<(), AdminError> {
+    match names.iter().find(|name| head.header(name).is_some()) {
+        Some(name) => Err(AdminError::invalid(format!("this route does not support the header {name}"))),
+        None => Ok(()),
+    }
+}
+
 /// Returns the headers of an upload that are stored.
 ///
 /// # Errors

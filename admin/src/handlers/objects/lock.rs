@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::object_lock::{ModeName, WITHOUT_LOCK};
+use crate::handlers::object_lock::ModeName;
 use crate::reply::Reply;
 
 /// Why a retention stays as it is.
@@ -64,7 +64,7 @@ struct RetentionAnswer {
 /// Returns the version that a request names. Nothing in a bucket without object lock can be locked.
 fn target(call: &Call<'_, '_>) -> Result<ObjectRef, AdminError> {
     let target = ObjectRef::of(call)?;
-    if target.bucket.settings().object_lock { Ok(target) } else { Err(WITHOUT_LOCK) }
+    if target.bucket.settings().object_lock { Ok(target) } else { Err(AdminError::ObjectLockNotEnabled) }
 }
 
 /// Describes a version for the audit trail.

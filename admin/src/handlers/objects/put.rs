@@ -13,9 +13,9 @@ use cairn_engine::{
     Bucket, Cause, Engine, EngineError, ObjectLock, PutObject, StagedPayload, WriteCondition,
 };
 use cairn_http1::{BodyFraming, RequestHead};
-use cairn_model::ObjectKey;
+use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_net::RequestBody;
-use cairn_transfer::ReceiveError;
+use cairn_transfer::{PayloadSource, ReceiveError};
 use http::StatusCode;
 
 use super::headers;
@@ -28,7 +28,8 @@ use crate::request::body::body_error;
 pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
-    let size = declared_size(call.head)?;
+    let is_chunked = call.head.framing() == BodyFraming::Chunked;
+    let size = if is_chunked { None } else { Some(declared_size(call.head)?) };
     let attributes = headers::from_request(call.head)?;
     let condition = condition(call.head)?;
     let declared_md5 = declared_md5(call.head)?;
@@ -37,10 +38,15 @@ pub(crate) async fn put(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         // The commit decides. This check only avoids the transfer of a body that would be refused.
         return Err(AdminError::PreconditionFailed);
     }
-    engine.check_quota(&bucket, &key, bucket.settings().quota, size).map_err(write_error)?;
+    // The commit checks the quota again, with the size that is known then.
+    engine.check_quota(&bucket, &key, bucket.settings().quota, size.unwrap_or(0)).map_err(write_error)?;
     // Only tests have no connection.
     let body = call.body.take().ok_or(AdminError::Internal)?;
-    let payload = receive(&engine, body, (&bucket, &key), size, declared_md5.is_some()).await?;
+    let (object, wants_md5) = ((&bucket, &key), declared_md5.is_some());
+    let payload = match size {
+        Some(size) => receive(&engine, body, object, size, wants_md5).await?,
+        None => receive_chunked(&engine, body, object, wants_md5).await?,
+    };
     if declared_md5.is_some() && declared_md5 != payload.md5() {
         return Err(AdminError::invalid("the body does not match Content-MD5"));
     }
@@ -63,18 +69,14 @@ pub(crate) fn declared_size(head: &RequestHead) -> Result<u64, AdminError> {
         BodyFraming::Length(_) => Err(EngineError::PayloadTooLarge.into()),
         BodyFraming::None | BodyFraming::Chunked => Err(AdminError::Invalid(
             StatusCode::LENGTH_REQUIRED,
-            "an upload must have a Content-Length".to_owned(),
+            "this upload must have a Content-Length".to_owned(),
         )),
     }
 }
 
 /// Parses the write condition: `If-None-Match: *` does not overwrite. Any other condition is refused, not ignored.
 fn condition(head: &RequestHead) -> Result<WriteCondition, AdminError> {
-    for name in ["if-match", "if-modified-since", "if-unmodified-since"] {
-        if head.header(name).is_some() {
-            return Err(AdminError::invalid(format!("this route does not support the header {name}")));
-        }
-    }
+    headers::refuse_conditions(head, &["if-match", "if-modified-since", "if-unmodified-since"])?;
     match head.header("if-none-match") {
         None => Ok(WriteCondition::default()),
         Some(b"*") => Ok(WriteCondition::if_absent()),
@@ -98,12 +100,52 @@ pub(crate) async fn receive(
 ) -> Result<StagedPayload, AdminError> {
     assert_eq!(body.remaining(), size, "the payload is the whole body");
     let received = cairn_transfer::receive_payload(engine, body, object, size, wants_md5, |_| {}).await;
-    received.map_err(|error| match error {
+    received.map_err(|error| receive_error(error, |error| body_error(&error)))
+}
+
+/// Receives a body with the chunked transfer coding (RFC 9112 section 7.1), whose size shows at its end.
+async fn receive_chunked(
+    engine: &Rc<Engine>,
+    body: &mut RequestBody<'_>,
+    object: (&Arc<Bucket>, &ObjectKey),
+    wants_md5: bool,
+) -> Result<StagedPayload, AdminError> {
+    body.accept_chunked();
+    let (mut source, max) = (LimitedBody { body, left: PAYLOAD_BYTES_MAX }, PAYLOAD_BYTES_MAX);
+    let received =
+        cairn_transfer::receive_payload_to_end(engine, &mut source, object, max, wants_md5, |_| {}).await;
+    received.map_err(|error| receive_error(error, |error| error))
+}
+
+fn receive_error<E>(error: ReceiveError<E>, of_body: impl FnOnce(E) -> AdminError) -> AdminError {
+    match error {
         ReceiveError::Engine(error) => write_error(error),
-        ReceiveError::Body(error) => body_error(&error),
+        ReceiveError::Body(error) => of_body(error),
         ReceiveError::TooSlow => {
             let message = "the body arrived too slowly while other uploads waited for memory; try again";
             AdminError::Invalid(StatusCode::REQUEST_TIMEOUT, message.to_owned())
         }
-    })
+    }
+}
+
+/// A body that fails when it has more bytes than an object may have.
+struct LimitedBody<'b, 'c> {
+    body: &'b mut RequestBody<'c>,
+    left: u64,
+}
+
+impl PayloadSource for LimitedBody<'_, '_> {
+    type Error = AdminError;
+
+    async fn read(&mut self, out: &mut [u8]) -> Result<usize, AdminError> {
+        // With nothing left, one byte more shows whether the body has ended.
+        let most = usize_of(self.left.max(1)).min(out.len());
+        let count = self.body.read(&mut out[..most]).await.map_err(|error| body_error(&error))?;
+        self.left = self.left.checked_sub(u64_of(count)).ok_or(EngineError::PayloadTooLarge)?;
+        Ok(count)
+    }
+
+    fn abandon(&mut self) {
+        self.body.abandon();
+    }
 }

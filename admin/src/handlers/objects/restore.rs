@@ -8,6 +8,7 @@ use cairn_engine::{Cause, Versioning};
 use serde::Deserialize;
 
 use super::copy::copy_version;
+use super::headers::{CONDITIONS, refuse_conditions};
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
@@ -23,6 +24,7 @@ struct RestoreRequest {
 pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
+    refuse_conditions(call.head, &CONDITIONS)?;
     let request: RestoreRequest = call.json().await?;
     let version = Some(version_name(&request.version_id)?);
     let source = ObjectRef { bucket, key, version };

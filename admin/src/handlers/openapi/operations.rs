@@ -178,7 +178,7 @@ operations! {
     "get_object_lock", "buckets": "Shows whether a bucket has object lock, and its default retention.";
     [], None => [ok("ObjectLock")], [BUCKET_NAME, BUCKET];
     "set_object_lock", "buckets": "Sets the default retention of a bucket with object lock. Null removes it.";
-    [], json_body("SetObjectLock") => [ok("ObjectLock")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
+    [], json_body("SetObjectLock") => [ok("ObjectLock")], [BUCKET_NAME, BUCKET, (409, "OBJECT_LOCK_NOT_ENABLED")];
     "list_lifecycle_rules", "lifecycle": "Lists the lifecycle rules of a bucket, with what each has done.";
     [], None => [ok("LifecycleRuleList")], [BUCKET_NAME, BUCKET];
     "create_lifecycle_rule", "lifecycle": "Creates a lifecycle rule. It applies to objects that exist already, too.";
@@ -226,10 +226,10 @@ operations! {
         => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
     "set_object_retention", "objects": "Sets the retention of a version, by default the current one. Null removes it.";
     [VERSION_ID], json_body("SetRetention") => [ok("RetentionOfVersion")],
-    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (403, "OBJECT_LOCKED"), (409, "INVALID_BUCKET_STATE")];
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (403, "OBJECT_LOCKED"), (409, "OBJECT_LOCK_NOT_ENABLED")];
     "set_object_legal_hold", "objects": "Puts a legal hold on a version, by default the current one, or takes it off.";
     [VERSION_ID], json_body("LegalHold") => [ok("LegalHold")],
-    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (409, "INVALID_BUCKET_STATE")];
+    [BUCKET_NAME, BUCKET, OBJECT, VERSION, (409, "OBJECT_LOCK_NOT_ENABLED")];
     "list_multipart_uploads", "objects": "Lists unfinished multipart uploads in key order.";
     [
         optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
