@@ -6,6 +6,7 @@ use cairn_identity::directory::Directory;
 use cairn_model::{BucketName, ObjectKey, VersionName};
 use cairn_net::{CancelReason, RequestBody};
 use cairn_observe::AuditLog;
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::borrow::Cow;
 use std::future::{Future, pending};
@@ -19,6 +20,11 @@ use crate::request::body::{parse_json, read_body};
 use crate::request::names::{bucket_name, object_key, version_name};
 use crate::request::path::Segments;
 use crate::request::query::Parameters;
+
+/// The body of a route that takes none.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoMembers {}
 
 /// An admitted request.
 pub(crate) struct Call<'a, 'b> {
@@ -167,12 +173,13 @@ impl Call<'_, '_> {
         parse_json(&bytes)
     }
 
-    /// Validates that there is no body.
+    /// Validates that there is no body. Some clients send an empty object with every request.
     ///
     /// # Errors
     /// `INVALID_REQUEST` when there is one.
     pub(crate) async fn no_body(&mut self) -> Result<(), AdminError> {
-        if self.body_bytes().await?.is_empty() {
+        let bytes = self.body_bytes().await?;
+        if bytes.is_empty() || parse_json::<NoMembers>(&bytes).is_ok() {
             Ok(())
         } else {
             Err(AdminError::invalid("this route takes no request body"))

@@ -29,9 +29,6 @@ fn disposition(kind: &str, key: &str) -> String {
     let name = file_name(key);
     let is_plain = |c: char| c == ' ' || (c.is_ascii_graphic() && !matches!(c, '"' | '\\' | '%'));
     let plain: String = name.chars().map(|c| if is_plain(c) { c } else { REPLACEMENT }).collect();
-    if plain == name {
-        return format!("{kind}; filename=\"{plain}\"");
-    }
     format!("{kind}; filename=\"{plain}\"; filename*=UTF-8''{}", encode_strict(&name))
 }
 
@@ -70,12 +67,12 @@ mod tests {
     #[test]
     fn the_last_segment_is_the_file_name() {
         for (key, expected) in [
-            ("a.txt", "attachment; filename=\"a.txt\""),
-            ("folder/my file.txt", "attachment; filename=\"my file.txt\""),
-            ("folder/", "attachment; filename=\"folder\""),
-            ("///", "attachment; filename=\"download\""),
-            ("a/..", "attachment; filename=\"download\""),
-            ("c:\\windows\\x.dll", "attachment; filename=\"x.dll\""),
+            ("a.txt", "attachment; filename=\"a.txt\"; filename*=UTF-8''a.txt"),
+            ("folder/my file.txt", "attachment; filename=\"my file.txt\"; filename*=UTF-8''my%20file.txt"),
+            ("folder/", "attachment; filename=\"folder\"; filename*=UTF-8''folder"),
+            ("///", "attachment; filename=\"download\"; filename*=UTF-8''download"),
+            ("a/..", "attachment; filename=\"download\"; filename*=UTF-8''download"),
+            ("c:\\windows\\x.dll", "attachment; filename=\"x.dll\"; filename*=UTF-8''x.dll"),
             ("grüße.txt", "attachment; filename=\"gr__e.txt\"; filename*=UTF-8''gr%C3%BC%C3%9Fe.txt"),
             ("100%.txt", "attachment; filename=\"100_.txt\"; filename*=UTF-8''100%25.txt"),
         ] {
@@ -88,9 +85,15 @@ mod tests {
     fn no_name_leaves_its_quotes_or_deceives_readers() {
         for (key, expected) in [
             ("a\"; x=\"b", "attachment; filename=\"a__ x=_b\"; filename*=UTF-8''a%22%3B%20x%3D%22b"),
-            ("a\r\nset-cookie: x=1", "attachment; filename=\"a__set-cookie: x=1\""),
-            ("\u{202e}txt.exe", "attachment; filename=\"_txt.exe\""),
-            ("a\u{2066}b\u{200b}c\u{feff}\u{7f}\u{85}", "attachment; filename=\"a_b_c___\""),
+            (
+                "a\r\nset-cookie: x=1",
+                "attachment; filename=\"a__set-cookie: x=1\"; filename*=UTF-8''a__set-cookie%3A%20x%3D1",
+            ),
+            ("\u{202e}txt.exe", "attachment; filename=\"_txt.exe\"; filename*=UTF-8''_txt.exe"),
+            (
+                "a\u{2066}b\u{200b}c\u{feff}\u{7f}\u{85}",
+                "attachment; filename=\"a_b_c___\"; filename*=UTF-8''a_b_c___",
+            ),
         ] {
             // A semicolon is harmless within quotes.
             assert_eq!(attachment(key), expected.replace("a__ x", "a_; x"));
@@ -101,6 +104,8 @@ mod tests {
     fn a_long_name_is_truncated_between_characters() {
         let value = attachment(&"ü".repeat(400));
         assert_eq!(value.matches("%C3%BC").count(), 127);
-        assert_eq!(attachment(&"a".repeat(1024)).len(), "attachment; filename=\"\"".len() + 255);
+        let name = "a".repeat(255);
+        let expected = format!("attachment; filename=\"{name}\"; filename*=UTF-8''{name}");
+        assert_eq!(attachment(&"a".repeat(1024)), expected);
     }
 }

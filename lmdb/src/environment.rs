@@ -16,6 +16,7 @@ use crate::log::pin::Pin;
 use crate::log::recovery::{self, Restored};
 use crate::log_position::{LogId, Position};
 use crate::meta_page::META_BYTES;
+use crate::page_cache::read_data_file;
 use crate::readers::Readers;
 use crate::table::{TOTALS_TABLE, Table};
 use std::path::{Path, PathBuf};
@@ -294,6 +295,15 @@ impl Environment {
     #[must_use]
     pub fn used(&self) -> u64 {
         self.current.get().used()
+    }
+
+    /// Reads the used part of the data file, so that later reads find it in the kernel's page cache. After each piece of 1 MiB,
+    /// `goes_on` is asked whether to continue. Returns how many bytes were read.
+    ///
+    /// # Errors
+    /// Those of opening and reading the file.
+    pub fn read_into_page_cache(&self, goes_on: impl FnMut() -> bool) -> std::io::Result<u64> {
+        read_data_file(&self.folder, self.used(), goes_on)
     }
 
     /// Makes the data file longer until there are `bytes` bytes of headroom. They are durable when it returns.

@@ -113,6 +113,13 @@ impl Generation {
         let env = loop {
             let mut open = EnvOpenOptions::new();
             open.map_size(map_bytes).max_readers(READERS_MAX).max_dbs(options.tables_max + 1);
+            #[expect(unsafe_code, reason = "heed's function is unsafe, because some flags are")]
+            // SAFETY: this flag is advice to the kernel. With readahead, a page that is not in memory would bring its
+            // neighbours with it, up to megabytes. That is too much for the random reads of a tree that does not fit into
+            // memory. `Environment::read_into_page_cache` is for one that does.
+            unsafe {
+                open.flags(EnvFlags::NO_READ_AHEAD);
+            }
             #[expect(
                 unsafe_code,
                 reason = "heed's open is unsafe, because the mapped file must not change under the process"

@@ -35,6 +35,7 @@ mod generation;
 mod iterators;
 
 mod current;
+mod page_cache;
 
 mod log;
 

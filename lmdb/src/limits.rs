@@ -47,6 +47,9 @@ pub(crate) const SHRINK_STEP_BYTES: u64 = 64 << 20;
 /// Pause between two such steps.
 pub(crate) const SHRINK_PAUSE: Duration = Duration::from_millis(5);
 
+/// Bytes that are read into the page cache at a time (1 MiB): few requests of the device, and short ones.
+pub(crate) const PAGE_CACHE_PIECE_BYTES: usize = 1 << 20;
+
 /// How long a compaction waits for the transactions that read the replaced file. Nothing in the engine reads for so long.
 pub(crate) const CLOSE_WAIT: Duration = Duration::from_secs(60);
 

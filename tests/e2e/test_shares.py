@@ -8,6 +8,7 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 import requests
@@ -96,6 +97,15 @@ def test_password_unlocks_by_header_and_by_cookie(make: Make) -> None:
     for refused in (share.content(), share.content(headers={"x-service-unlock": "x"}), share.content(headers={"Cookie": "share=1"})):
         expect_refusal(refused, 401, "SHARE_LOCKED")
     expect_refusal(share.get(f"/content?unlock_token={found['unlock_token']}&x-service-unlock={found['unlock_token']}"), 401, "SHARE_LOCKED")
+
+
+def test_unlock_of_unknown_size_is_read(make: Make) -> None:
+    """With the chunked transfer coding, up to the same limit."""
+    share = make(password=PASSWORD)
+    body = json.dumps({"password": PASSWORD}).encode()
+    headers = {"Content-Type": "application/json"}
+    assert expect(share.request("POST", "/unlock", data=iter([body[:5], body[5:]]), headers=headers), 200)["unlocked"]
+    expect_refusal(share.request("POST", "/unlock", data=iter([body, b" " * 4096]), headers=headers), 413, "PAYLOAD_TOO_LARGE")
 
 
 def test_unlock_is_for_one_share_and_one_password(make: Make) -> None:
@@ -330,8 +340,7 @@ def test_type_that_changes_later_is_judged_at_each_request(make: Make, s3: S3) -
 def test_file_names_are_safe(make: Make, key: str, plain: str, extended: str | None) -> None:
     share = make(b"x", "text/plain", key=key)
     sent = share.content().headers["content-disposition"]
-    expected = f'inline; filename="{plain}"' + (f"; filename*=UTF-8''{extended}" if extended else "")
-    assert sent == expected
+    assert sent == f"inline; filename=\"{plain}\"; filename*=UTF-8''{extended or quote(plain)}"
     assert "set-cookie" not in share.content().headers
     page = share.page()
     assert page.status_code == 200 and "\r" not in page.text

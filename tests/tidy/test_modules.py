@@ -22,7 +22,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "lmdb": [
         {"error", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
-        {"current"},
+        {"current", "page_cache"},
         {"log"},
         {"environment"},
         {"txn"},

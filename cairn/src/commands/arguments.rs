@@ -8,6 +8,9 @@ use cairn_server::config::{EDITS_MAX, closest};
 use crate::commands::Cairn;
 use crate::commands::usage::{HELP, PROGRAM};
 
+/// The option of all commands that talk to a server.
+const ENDPOINT: &str = "--endpoint";
+
 /// What a command line requests.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) enum Requested {
@@ -17,6 +20,40 @@ pub(super) enum Requested {
     Help(Vec<&'static str>),
     /// A command, whose arguments argh checks.
     Command,
+}
+
+/// Returns the arguments as argh reads them: the value of an option is a word of its own, and `--endpoint`, which may come
+/// before the command, comes after it.
+pub(super) fn normalized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut info = Cairn::get_args_info();
+    let (mut normal, mut before_command) = (Vec::new(), Vec::new());
+    let mut rest = arguments.iter().copied();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            normal.append(&mut before_command);
+            normal.push(argument);
+            normal.extend(rest);
+            return normal;
+        }
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) if name.starts_with("--") => (name, Some(value)),
+            _ => (argument, None),
+        };
+        let is_early = name == ENDPOINT && !info.commands.is_empty();
+        let mut options = info.flags.iter().filter(|flag| matches!(flag.kind, FlagInfoKind::Option { .. }));
+        if is_early || options.any(|flag| is_option(flag, name)) {
+            let place = if is_early { &mut before_command } else { &mut normal };
+            place.push(name);
+            place.extend(value.or_else(|| rest.next()));
+            continue;
+        }
+        if let Some(command) = info.commands.iter().find(|command| command.name == argument) {
+            info = command.command.clone();
+        }
+        normal.push(argument);
+    }
+    normal.extend(before_command);
+    normal
 }
 
 /// Returns what a command line requests. `help`, `-h`, `--help`, `-V` and `--version` are accepted everywhere, but the word
@@ -91,11 +128,6 @@ fn unknown_command(words: &[&str], info: &CommandInfoWithArgs, word: &str) -> St
 fn unknown_option(words: &[&str], info: &CommandInfoWithArgs, option: &str) -> String {
     let name = full_name(words);
     let known = || info.flags.iter().map(|flag| flag.long).chain([HELP, "--version"]).map(str::to_owned);
-    if let Some((own, value)) = option.split_once('=')
-        && known().any(|known| known == own)
-    {
-        return format!("`{name}`: write the value of {own} as the next word: {own} {value}");
-    }
     match closest(option, known(), EDITS_MAX) {
         Some(meant) => format!("`{name}` has no option {option}; did you mean {meant}?"),
         None => format!("`{name}` has no option {option}"),
@@ -134,6 +166,32 @@ mod tests {
     }
 
     #[test]
+    fn options_may_be_written_in_the_usual_ways() {
+        let status = ["status", "--endpoint", "u=v", "--json"];
+        let after = ["status", "--json", "--endpoint", "u=v"];
+        for (arguments, normal) in [
+            (&["status", "--endpoint", "u=v", "--json"][..], &status[..]),
+            (&["status", "--endpoint=u=v", "--json"], &status),
+            (&["--endpoint", "u=v", "status", "--json"], &after),
+            (&["--endpoint=u=v", "status", "--json"], &after),
+            (&["bucket", "--endpoint=u", "list"], &["bucket", "list", "--endpoint", "u"]),
+            (&["audit", "list", "--limit=5"], &["audit", "list", "--limit", "5"]),
+            (
+                &["policy", "create", "p", "--description", "--a=b"],
+                &["policy", "create", "p", "--description", "--a=b"],
+            ),
+            (
+                &["--endpoint=u", "object", "get", "b", "--", "--k=v"],
+                &["object", "get", "b", "--endpoint", "u", "--", "--k=v"],
+            ),
+            (&["bucket", "show", "b", "--json=1"], &["bucket", "show", "b", "--json=1"]),
+            (&["--endpoint"], &["--endpoint"]),
+        ] {
+            assert_eq!(normalized(arguments), normal, "{arguments:?}");
+        }
+    }
+
+    #[test]
     fn an_unknown_name_is_answered_with_the_most_similar_one() {
         for (arguments, said) in [
             (&["buckt"][..], "did you mean `cairn bucket`?"),
@@ -148,7 +206,7 @@ mod tests {
                 "`cairn bucket show` has no option --jsn; did you mean --json?",
             ),
             (&["serve", "--data-dri", "x"], "did you mean --data-dir?"),
-            (&["audit", "list", "--limit=5"], "--limit 5"),
+            (&["bucket", "show", "b", "--json=1"], "did you mean --json?"),
             (&["bucket", "show", "b", "--xyzzyxyzzy"], "has no option --xyzzyxyzzy"),
         ] {
             let error = requested(arguments).expect_err("unknown");

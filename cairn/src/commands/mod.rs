@@ -33,7 +33,7 @@ mod webhook;
 use argh::{ArgsInfo, EarlyExit, FromArgs};
 
 use crate::failure::Outcome;
-use arguments::{Requested, requested};
+use arguments::{Requested, normalized, requested};
 use audit::Audit;
 use bucket::Bucket;
 use check::Check;
@@ -140,6 +140,8 @@ impl Command {
 
 /// Parses the arguments after the program's name. An early exit is a request for help, or wrong usage.
 pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
+    let normalized = normalized(arguments);
+    let arguments = normalized.as_slice();
     let arguments = match requested(arguments) {
         Err(output) => return Err(EarlyExit { output, status: Err(()) }),
         Ok(Requested::Version) => return Ok(Cairn { version: true, command: None }),

@@ -25,6 +25,7 @@ pub(crate) mod preflight;
 pub(crate) mod scrub_status;
 mod stopped_store;
 pub(crate) mod verify_progress;
+mod warm_up;
 
 use crate::commit::committer;
 use crate::counters::{AllExecutorCounters, ExecutorCounters};
@@ -62,6 +63,7 @@ use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
 use std::thread::JoinHandle;
@@ -197,6 +199,8 @@ pub struct Store {
     /// The running inspection or repair.
     pub(crate) inspections: Inspections,
     pub(crate) compactions: Compactions,
+    /// Set when the store closes. Ends a warm-up.
+    is_closing: AtomicBool,
     pub(crate) catalog_stopped: Arc<OnceLock<String>>,
     catalog_commands: Mutex<Sender<CatalogCommand>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -271,6 +275,7 @@ impl Store {
             catalog: Arc::clone(&catalog),
             inspections: Inspections::default(),
             compactions: Compactions::default(),
+            is_closing: AtomicBool::new(false),
             catalog_commands: Mutex::new(sender),
             threads: Mutex::default(),
             store: superblock.store,
@@ -320,6 +325,7 @@ impl Store {
     /// The executors must have ended, so that nothing writes to volumes any more. Later changes are refused with
     /// [`EngineError::ShuttingDown`].
     pub fn close(&self) {
+        self.is_closing.store(true, Ordering::Relaxed);
         self.inspections.end();
         self.compactions.end();
         let _ =

@@ -41,6 +41,7 @@ use crate::config::{Environment, Settings, keys};
 use crate::dev::banner;
 use crate::error::ServeError;
 use crate::host::data_folder::{FileSystem, Loss};
+use crate::host::memory;
 use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{self, Heartbeats, Watchdog};
 use crate::host::{open_files, protection};
@@ -48,6 +49,9 @@ use crate::load::{Mode, ServeOptions, Sources};
 use planes::{Listeners, Shared};
 use shutdown::Shutdown;
 use subsystems::Checked;
+
+/// Metadata is read into the page cache after a start if it has at most one part in two of the memory.
+const WARM_UP_PART: u64 = 2;
 
 /// Passed to the caller when the service accepts requests.
 #[derive(Debug)]
@@ -393,6 +397,9 @@ fn open_store(
     };
     store.set_lifecycle_day(settings.lifecycle.day);
     tracing::info!(target: "service", data_dir = %data_dir.display(), "store open");
+    if let Err(error) = store.begin_warm_up(memory::usable().bytes / WARM_UP_PART) {
+        tracing::warn!(target: "service", %error, "the metadata is not read into memory in advance");
+    }
     if let Some(warning) = protection::exposure(data_dir) {
         tracing::warn!(target: "service", "{warning}");
     }

@@ -10,7 +10,7 @@ use super::reply::ShareReply;
 use super::visit::Visit;
 use crate::password::unlock_token::Unlock;
 use cairn_http1::{RequestHead, StatusCode, iso8601_millis, query_pairs};
-use cairn_model::{u64_of, usize_of};
+use cairn_model::u64_of;
 use cairn_net::{BodyError, RequestBody};
 use cairn_observe::{AuditResult, Source};
 use serde::{Deserialize, Serialize};
@@ -77,27 +77,30 @@ pub(crate) async fn unlock(visit: &Visit<'_>, body: &mut RequestBody<'_>) -> Res
 }
 
 async fn read_body(body: &mut RequestBody<'_>) -> Result<Zeroizing<Vec<u8>>, Refusal> {
+    let too_large =
+        Refusal::Invalid(StatusCode::PAYLOAD_TOO_LARGE, "the body of an unlock has at most 4096 bytes");
     if body.remaining() > u64_of(BODY_BYTES_MAX) {
-        return Err(Refusal::Invalid(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "the body of an unlock has at most 4096 bytes",
-        ));
+        return Err(too_large);
     }
-    let mut bytes = Zeroizing::new(vec![0; usize_of(body.remaining())]);
-    let mut read = 0;
-    while read < bytes.len() {
-        read += body.read(&mut bytes[read..]).await.map_err(|error| match error {
+    // A body with the chunked transfer coding declares no length.
+    body.accept_chunked();
+    // One byte more shows that it is too large.
+    let mut bytes = Zeroizing::new(vec![0; BODY_BYTES_MAX + 1]);
+    let mut length = 0;
+    while length < bytes.len() {
+        let count = body.read(&mut bytes[length..]).await.map_err(|error| match error {
             BodyError::TimedOut => {
                 Refusal::Invalid(StatusCode::REQUEST_TIMEOUT, "the body did not arrive in time")
             }
-            _ => Refusal::Invalid(StatusCode::BAD_REQUEST, "the body is incomplete"),
+            _ => Refusal::Invalid(StatusCode::BAD_REQUEST, "the body is incomplete or malformed"),
         })?;
+        if count == 0 {
+            bytes.truncate(length);
+            return Ok(bytes);
+        }
+        length += count;
     }
-    // A body without a declared length shows when it is read.
-    if bytes.is_empty() && body.read(&mut [0]).await.is_err() {
-        return Err(Refusal::Invalid(StatusCode::LENGTH_REQUIRED, "the request must have a Content-Length"));
-    }
-    Ok(bytes)
+    Err(too_large)
 }
 
 /// Reads the password of a JSON body. The error does not repeat the body, which may contain a password.
