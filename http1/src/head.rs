@@ -102,7 +102,7 @@ impl std::fmt::Display for HeadError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self {
             Self::BadRequest(what) => what,
-            Self::TooLarge => "the request head is too large",
+            Self::TooLarge => "the request head is too large or has too many fields",
             Self::VersionNotSupported => "only HTTP/1.0 and HTTP/1.1 are supported",
             Self::TransferCodingNotSupported => "this transfer coding is not supported",
             Self::ExpectationFailed => "the only supported expectation is 100-continue",

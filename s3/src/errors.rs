@@ -106,7 +106,7 @@ error_table! {
     PreconditionFailed 412 "At least one of the preconditions you specified did not hold.";
     QuotaExceeded 403 "The bucket's quota does not allow the object.";
     ReplicationConfigurationNotFoundError 404 "The replication configuration was not found";
-    RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB.";
+    RequestHeaderSectionTooLarge 431 "Your request head exceeds the maximum allowed size of 32 KiB or 192 header fields.";
     RequestTimeout 400 "Your socket connection to the server was not read from or written to within the timeout period.";
     ServerSideEncryptionConfigurationNotFoundError 404 "The server side encryption configuration was not found";
     ServiceUnavailable 503 "The server is stopping; send the request again.";
