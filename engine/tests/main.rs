@@ -16,3 +16,4 @@ mod space;
 mod support;
 mod verify;
 mod versions;
+mod warm_up;

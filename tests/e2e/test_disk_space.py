@@ -93,11 +93,14 @@ def cli(store: Cairn, *arguments: str) -> str:
 
 
 def leave_free(store: Cairn, free: int) -> Path:
-    """Fills the disk with a file of another program until about `free` bytes are left."""
+    """Fills the disk with a file of another program until at most about `free` bytes are left."""
     ballast = store.data.parent / "ballast"
     with ballast.open("ab") as file:
         stat = os.statvfs(store.data)
-        os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), stat.f_bavail * stat.f_frsize - free)
+        excess = stat.f_bavail * stat.f_frsize - free
+        # After its first write, the store itself takes space down to its reserve.
+        if excess > 0:
+            os.posix_fallocate(file.fileno(), file.seek(0, os.SEEK_END), excess)
     return ballast
 
 

@@ -130,7 +130,7 @@ def test_invalid_verify_requests_are_refused(store: Cairn, bucket: str):
         (f"{objects}/{bucket}/k?version_id=999999", {}, (404, "VERSION_NOT_FOUND")),
         (f"{objects}/{bucket}/k?version_id=x", {}, (404, "VERSION_NOT_FOUND")),
         (f"{objects}/{bucket}/k?versionid=1", {}, (400, "INVALID_REQUEST")),
-        (f"{objects}/{bucket}/k", {"data": b"{}"}, (400, "INVALID_REQUEST")),
+        (f"{objects}/{bucket}/k", {"json": {"x": 1}}, (400, "INVALID_REQUEST")),
         (f"{objects}/{bucket}", {}, (404, "NOT_FOUND")),
         (f"{buckets}/no-such-bucket", {}, (404, "BUCKET_NOT_FOUND")),
         (f"{buckets}/{bucket}?x=1", {}, (400, "INVALID_REQUEST")),
