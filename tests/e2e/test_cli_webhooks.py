@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from harness.cli import FAILED, WRONG_USAGE, Cli
+from harness.management import expect
 from harness.receiver import PATIENCE_SECONDS, Receiver, service_signature, standard_signature
 from harness.server import BINARY, Cairn, clean_environment
 
@@ -91,6 +92,10 @@ def test_events_are_listed(cli: Cli, hooks: Cairn):
 def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
     """Only those since the start of the command, each as soon as it occurs, one per line."""
     hooks.s3.put("photos", "follow/old", b"1")
+    # An event is listed when no earlier one can follow any more, which may be after its change was acknowledged.
+    give_up = time.monotonic() + PATIENCE_SECONDS
+    while not expect(hooks.admin.get("/events", params={"prefix": "follow/"}), 200)["events"]:
+        assert time.monotonic() < give_up, "the event is not listed"
     with running(hooks, tmp_path, "event", "list", "--follow", "--json", "--prefix", "follow/") as (process, _):
         lines: list[str] = []
 
