@@ -96,7 +96,7 @@ mod tests {
         // Some file systems have their files in memory.
         if of_the_file > 0 {
             assert!(of_the_file > used / 2, "{of_the_file} of {used} bytes were read");
-            assert!((1..64 * 1024).contains(&of_a_record), "{of_a_record} bytes were read for one record");
+            assert!(of_a_record < 64 * 1024, "{of_a_record} bytes were read for one record");
         }
     }
 }
