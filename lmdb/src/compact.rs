@@ -51,8 +51,6 @@ pub struct Compaction {
 pub fn compact(folder: &Path, options: CompactOptions) -> Result<Compaction, Error> {
     let opening = EnvironmentOptions { map_bytes: options.map_bytes, tables_max: TABLES_MAX };
     let original = Environment::open(folder, opening)?;
-    // The copy reads in the order of keys. A failure shows there.
-    let _ = original.read_into_page_cache(|| true);
     let copied = copy_beside(folder, &original, opening, options);
     original.close();
     let Ok(Compaction { bytes_before, bytes_after, .. }) = copied else {
@@ -86,6 +84,8 @@ fn copy_beside(
     }
     let copy = folder.join(COMPACTION_FOLDER);
     std::fs::create_dir(&copy).map_err(Error::Io)?;
+    // The copy reads in the order of keys. A failure shows there.
+    let _ = original.read_into_page_cache(|| true);
     let mut file = File::create_new(copy.join(DATA_FILE)).map_err(Error::Io)?;
     original.current.get().env.copy_to_file(&mut file, CompactionOption::Enabled)?;
     let copied = Environment::open(&copy, opening)?;

@@ -40,8 +40,7 @@ pub(super) fn normalized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
             _ => (argument, None),
         };
         let is_early = name == ENDPOINT && !info.commands.is_empty();
-        let mut options = info.flags.iter().filter(|flag| matches!(flag.kind, FlagInfoKind::Option { .. }));
-        if is_early || options.any(|flag| is_option(flag, name)) {
+        if is_early || matches!(option_kind(&info, name), Some(FlagInfoKind::Option { .. })) {
             let place = if is_early { &mut before_command } else { &mut normal };
             place.push(name);
             place.extend(value.or_else(|| rest.next()));
@@ -73,8 +72,7 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
             "-V" | "--version" => return Ok(Requested::Version),
             "-h" | HELP => wants_help = true,
             option if option.starts_with('-') && option != "-" => {
-                let known = info.flags.iter().find(|flag| is_option(flag, option));
-                match known.map(|flag| &flag.kind) {
+                match option_kind(&info, option) {
                     Some(FlagInfoKind::Option { .. }) => drop(rest.next()),
                     Some(FlagInfoKind::Switch) => {}
                     None => return Err(unknown_option(&words, &info, option)),
@@ -99,6 +97,11 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
         }
     }
     Ok(if wants_help { Requested::Help(words) } else { Requested::Command })
+}
+
+/// Returns of which kind an option of a command is. `None` if the command does not have it.
+fn option_kind<'i>(info: &'i CommandInfoWithArgs, written: &str) -> Option<&'i FlagInfoKind<'i>> {
+    info.flags.iter().find(|flag| is_option(flag, written)).map(|flag| &flag.kind)
 }
 
 fn is_option(flag: &FlagInfo<'_>, written: &str) -> bool {

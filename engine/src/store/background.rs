@@ -1,10 +1,19 @@
-//! Background work on an open store: cancellation, inspection threads, and waits between rounds.
+//! Background work on an open store: priority, cancellation, inspection threads, and waits between rounds.
 
 use crate::error::EngineError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+
+/// Niceness of threads that work in the background: requests have priority.
+const NICENESS: i32 = 10;
+
+/// Lowers the priority of the calling thread. If that fails, it works at normal priority.
+pub(crate) fn lower_priority() {
+    // On Linux this applies to the calling thread only.
+    let _ = rustix::process::nice(NICENESS);
+}
 
 /// A flag that cancels work.
 #[derive(Clone, Debug, Default)]

@@ -11,15 +11,12 @@ use crate::limits::{
     COMPACTION_REST_FACTOR, COMPACTION_REST_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM, UNIT_BYTES,
 };
 use crate::slice::Slice;
-use crate::store::{Store, spawn};
+use crate::store::{Store, spawn_background};
 use cairn_lmdb::{CopyProgress, Environment, OpenCompactOptions, OpenCompaction};
 use cairn_model::Timestamp;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Niceness of the thread: requests have priority.
-const NICENESS: i32 = 10;
 
 /// An environment outside of the engine that is compacted with the store, for example that of the audit trail: the name of its
 /// folder in the data folder, and the environment.
@@ -59,18 +56,11 @@ pub struct CompactionStatus {
 pub(crate) struct Compactions {
     status: Mutex<CompactionStatus>,
     is_running: AtomicBool,
-    /// Set when the store closes.
-    is_ended: AtomicBool,
 }
 
 impl Compactions {
     fn lock(&self) -> MutexGuard<'_, CompactionStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends a running compaction early, and refuses others.
-    pub(crate) fn end(&self) {
-        self.is_ended.store(true, Ordering::SeqCst);
     }
 }
 
@@ -81,7 +71,7 @@ impl Store {
     /// [`EngineError::Overloaded`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
     /// does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     pub fn begin_compaction(self: &Arc<Self>, others: Vec<OtherEnvironment>) -> Result<(), EngineError> {
-        if self.compactions.is_ended.load(Ordering::SeqCst) {
+        if self.is_closing.load(Ordering::SeqCst) {
             return Err(EngineError::ShuttingDown);
         }
         if self.compactions.is_running.swap(true, Ordering::SeqCst) {
@@ -94,7 +84,7 @@ impl Store {
             *self.compactions.lock() =
                 CompactionStatus { environments, started_at, ..CompactionStatus::default() };
             let body = move || own.run_compaction(&others);
-            let thread = spawn("compaction".to_owned(), self.disk.path(), body);
+            let thread = spawn_background("compaction".to_owned(), self.disk.path(), body);
             thread.map_err(|error| EngineError::Io(error.to_string()))
         });
         match begun {
@@ -131,8 +121,6 @@ impl Store {
     }
 
     fn run_compaction(&self, others: &[OtherEnvironment]) {
-        // On Linux this applies to the calling thread. If it fails, the work is done at normal priority.
-        let _ = rustix::process::nice(NICENESS);
         let done = self.compact_all(others);
         let status = {
             let mut status = self.compactions.lock();
@@ -179,7 +167,7 @@ impl Store {
             }
             rest(progress.step);
             is_full.set(self.disk.measure() == 0);
-            !is_full.get() && !self.compactions.is_ended.load(Ordering::SeqCst)
+            !is_full.get() && !self.is_closing.load(Ordering::SeqCst)
         };
         let options = OpenCompactOptions {
             headroom_bytes: METADATA_HEADROOM,

@@ -48,7 +48,7 @@ use crate::maintenance::reclaim::Reclaim;
 use crate::slice::Slice;
 use crate::slice::event_source::{EventSignal, EventSource};
 use crate::store::activity::Activities;
-use crate::store::background::Inspections;
+use crate::store::background::{Inspections, lower_priority};
 use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
 use crate::store::compaction::Compactions;
 use crate::store::lifecycle::Lifecycle;
@@ -199,7 +199,7 @@ pub struct Store {
     /// The running inspection or repair.
     pub(crate) inspections: Inspections,
     pub(crate) compactions: Compactions,
-    /// Set when the store closes. Ends a warm-up.
+    /// Set when the store closes. Ends a compaction and a warm-up.
     is_closing: AtomicBool,
     pub(crate) catalog_stopped: Arc<OnceLock<String>>,
     catalog_commands: Mutex<Sender<CatalogCommand>>,
@@ -325,9 +325,8 @@ impl Store {
     /// The executors must have ended, so that nothing writes to volumes any more. Later changes are refused with
     /// [`EngineError::ShuttingDown`].
     pub fn close(&self) {
-        self.is_closing.store(true, Ordering::Relaxed);
+        self.is_closing.store(true, Ordering::SeqCst);
         self.inspections.end();
-        self.compactions.end();
         let _ =
             self.catalog_commands.lock().unwrap_or_else(PoisonError::into_inner).send(CatalogCommand::Stop);
         for slice in &self.slices {
@@ -522,6 +521,18 @@ fn spawn(
         }
     };
     std::thread::Builder::new().name(name).spawn(guarded).doing("starting the threads of", data_dir)
+}
+
+/// As [`spawn`], with a lower priority than requests.
+fn spawn_background(
+    name: String,
+    data_dir: &Path,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, OpenError> {
+    spawn(name, data_dir, move || {
+        lower_priority();
+        body();
+    })
 }
 
 /// Lets writes beyond the process's file size limit fail with `EFBIG` instead of killing the process. The error is handled like

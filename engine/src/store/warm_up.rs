@@ -5,14 +5,11 @@
 //! thread therefore reads it once, in order. After each piece it rests for as long as the read took.
 
 use crate::error::EngineError;
-use crate::store::{Store, spawn};
+use crate::store::{Store, spawn_background};
 use std::sync::Arc;
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Niceness of the thread: requests have priority.
-const NICENESS: i32 = 10;
 
 impl Store {
     /// Begins to read the metadata of all slices into the page cache, unless it has more than `bytes_max` bytes. Returns whether
@@ -25,7 +22,7 @@ impl Store {
             return Ok(false);
         }
         let own = Arc::clone(self);
-        let thread = spawn("warm-up".to_owned(), self.disk.path(), move || own.warm_up());
+        let thread = spawn_background("warm-up".to_owned(), self.disk.path(), move || own.warm_up());
         let thread = thread.map_err(|error| EngineError::Io(error.to_string()))?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(true)
@@ -33,14 +30,12 @@ impl Store {
 
     #[expect(clippy::disallowed_methods, reason = "a thread of its own")]
     fn warm_up(&self) {
-        // On Linux this applies to the calling thread. If it fails, the work is done at normal priority.
-        let _ = rustix::process::nice(NICENESS);
         for slice in &self.slices {
             let mut begun = Instant::now();
             let read = slice.environment.read_into_page_cache(|| {
                 std::thread::sleep(begun.elapsed());
                 begun = Instant::now();
-                !self.is_closing.load(Ordering::Relaxed)
+                !self.is_closing.load(Ordering::SeqCst)
             });
             match read {
                 Ok(bytes) => {

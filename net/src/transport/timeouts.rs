@@ -249,14 +249,11 @@ impl TimeoutRegistry {
 
     fn scan_for_idle(&self) -> VecDeque<(EvictionRank, Rc<TimeoutHandle>)> {
         let handles = self.handles.borrow();
-        let of_kind = |has_sent_request: bool| -> Vec<_> {
-            let ranked = handles.iter().filter_map(|handle| Some((handle.rank()?, Rc::clone(handle))));
-            ranked.filter(|(rank, _)| rank.has_sent_request == has_sent_request).collect()
-        };
-        let (mut found, mut max) = (of_kind(false), EVICTION_CANDIDATES_MAX);
-        if found.is_empty() {
-            (found, max) = (of_kind(true), EVICTION_CANDIDATES_USED_MAX);
-        }
+        let idle = handles.iter().filter_map(|handle| Some((handle.rank()?, Rc::clone(handle))));
+        let mut found: Vec<_> = idle.collect();
+        let are_used = found.iter().all(|(rank, _)| rank.has_sent_request);
+        found.retain(|(rank, _)| rank.has_sent_request == are_used);
+        let max = if are_used { EVICTION_CANDIDATES_USED_MAX } else { EVICTION_CANDIDATES_MAX };
         if found.len() > max {
             found.select_nth_unstable_by_key(max, |(rank, _)| *rank);
             found.truncate(max);

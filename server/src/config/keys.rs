@@ -70,8 +70,8 @@ keys! {
      "Time that requests in flight have to finish after SIGTERM.";
     CONNECTIONS_MAX: "server.connections_max", None, integer(16, 1_000_000), Some("16384"),
      "Maximum number of open connections to the data plane. A further connection takes the place of an idle one: of those \
-     that have sent no request, or else of all, the one that has been idle longest. If none is idle, it gets a 503 response and is closed; with TLS it is closed without a response. Lowered \
-     at the start if the limit on open files or `server.memory_limit` is too low for it.";
+     that have sent no request, or else of all, the one that has been idle longest. If none is idle, it gets a 503 response \
+     and is closed; with TLS it is closed without a response. Lowered at the start if the limit on open files or `server.memory_limit` is too low for it.";
     CONNECTIONS_PER_CLIENT: "server.connections_per_client_max", None, integer(0, 1_000_000), Some("0"),
      "Maximum number of open connections from one IPv4 address or IPv6 /64 network, on each plane; 0 means no limit. Further \
      connections are refused as above. Trusted proxies are exempt.";

@@ -4,16 +4,13 @@
 
 use crate::error::EngineError;
 use crate::store::Store;
-use crate::store::background::Cancel;
+use crate::store::background::{Cancel, lower_priority};
 use futures_channel::oneshot;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-
-/// Niceness of the thread: requests have priority.
-const NICENESS: i32 = 10;
 
 /// The result of an inspection or repair on its own thread. Dropping it cancels the work.
 #[derive(Debug)]
@@ -57,8 +54,7 @@ pub(crate) fn begin<T: Send + 'static>(
     let (own_store, cancel) = (Arc::clone(store), Cancel::default());
     let own_cancel = cancel.clone();
     let body = move || {
-        // On Linux this applies to the calling thread. If it fails, the work is done at normal priority.
-        let _ = rustix::process::nice(NICENESS);
+        lower_priority();
         let done = catch_unwind(AssertUnwindSafe(|| work(&own_store, &own_cancel)));
         own_store.inspections.lock().is_running = false;
         drop(own_store);
