@@ -297,7 +297,7 @@ impl AdminError {
             Self::WebhookNotFound => "the webhook does not exist".to_owned(),
             Self::DeliveryNotFound => "no delivery with this id is in the log".to_owned(),
             Self::EventNotKept => {
-                "the event of this delivery is no longer kept (events.retention_days)".to_owned()
+                "the event of this delivery is no longer kept (events.retention_days, events.records_max)".to_owned()
             }
             Self::WebhookDisabled => "the webhook is disabled: enable it first".to_owned(),
             Self::EventsDisabled => "storage events are off: set events.enabled to true, and restart".to_owned(),

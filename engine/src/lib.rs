@@ -55,6 +55,7 @@ mod lifecycle;
 pub mod simulation;
 
 pub use api::engine::Engine;
+pub use api::event_retention::EventRetention;
 pub use cairn_lmdb::{Compaction, DamagedLog};
 pub use check::inspect::{Finding, FindingKind, Inspecting, Inspection};
 pub use check::repair::{Repair, RepairMode};

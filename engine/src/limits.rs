@@ -254,9 +254,9 @@ pub(crate) const LIST_STEPS_MAX: usize = 10_000;
 pub const EVENT_PAGE_EVENTS_MAX: usize = 1000;
 /// Most events examined for one page, matching or not: a few milliseconds on an executor.
 pub(crate) const EVENT_STEPS_MAX: usize = 4096;
-/// Events that one transaction removes when their time is over: a few milliseconds of the committer's time.
+/// Old events that one transaction removes: a few milliseconds of the committer's time.
 pub(crate) const EVENTS_REMOVED_AT_ONCE: usize = 1000;
-/// How often events whose time is over are searched for.
+/// How often events that are no longer kept are searched for.
 pub(crate) const EVENT_EXPIRY_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Shares of the task queue for background reads; requests have 1000.

@@ -3,8 +3,8 @@
 use crate::support::{content, folder, key, name, options, put, stage, with_engine, with_engine_on};
 use cairn_engine::{
     Attributes, Bucket, BucketChange, BucketSettings, Cause, CompleteUpload, DeleteOptions, Engine,
-    EngineError, EventPage, EventQuery, EventType, EventTypes, NewUpload, ObjectLock, Origin, PutObject,
-    PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
+    EngineError, EventPage, EventQuery, EventRetention, EventType, EventTypes, NewUpload, ObjectLock, Origin,
+    PutObject, PutPart, StorageEvent, StoreOptions, Tick, Versioning, WriteCondition,
 };
 use cairn_model::{Clock, Etag, Timestamp, VersionName};
 use std::rc::Rc;
@@ -284,14 +284,43 @@ fn old_events_are_removed_and_the_rest_stays() {
         clock.0.store(1_060_000, Ordering::Relaxed);
         put(&engine, &bucket, &object, b"y", WriteCondition::default()).await.expect("put");
         let never = || false;
-        let removed =
-            engine.expire_events_now(Duration::from_secs(60), &never).await.expect("nothing is so old");
-        assert_eq!(removed, 0);
-        let removed = engine.expire_events_now(Duration::from_secs(59), &never).await.expect("removed");
-        assert_eq!(removed, 6);
+        let expire = async |seconds| {
+            let retention = EventRetention { age_max: Duration::from_secs(seconds), records_max: 1000 };
+            engine.expire_events_now(retention, &never).await.expect("removes")
+        };
+        assert_eq!(expire(60).await, 0, "nothing is so old");
+        assert_eq!(expire(59).await, 6);
         let left = all_events(&engine, &EventQuery::default());
         assert_eq!(kinds(&left), [EventType::ObjectUpdated]);
         assert_eq!(left[0].id.tick(), Tick::first_at(Timestamp(1_060_000)));
+    });
+}
+
+#[test]
+fn the_oldest_events_above_the_number_are_removed() {
+    let folder = folder();
+    let of_store = StoreOptions { slices: Some(2), ..options(folder.path()) };
+    with_engine_on(of_store, move |engine| async move {
+        let bucket = bucket(&engine, "many").await;
+        for number in 0..3000 {
+            let object = key(&format!("key-{number}"));
+            put(&engine, &bucket, &object, b"x", WriteCondition::default()).await.expect("put");
+        }
+        let retention = EventRetention { age_max: Duration::from_secs(86_400), records_max: 501 };
+        let removed = engine.expire_events_now(retention, &|| false).await.expect("removes");
+        let left = all_events(&engine, &EventQuery::default());
+        // Each slice keeps its half, and the creation of the bucket is counted apart.
+        assert_eq!(left.len(), 251 + 251 + 1);
+        assert_eq!(removed, 3001 - 503);
+        assert_eq!(left[0].kind, EventType::BucketCreated);
+        let first_kept = left[1].id.tick();
+        let newest = left.iter().rev().take(100).map(|event| event.object.as_ref().expect("an object"));
+        let newest: Vec<_> = newest.map(|object| object.key.to_string()).collect();
+        let expected: Vec<_> = (2900..3000).rev().map(|number| format!("key-{number}")).collect();
+        assert_eq!(newest, expected, "the newest stay");
+        assert!(left[1..].iter().all(|event| event.id.tick() >= first_kept));
+        let again = engine.expire_events_now(retention, &|| false).await.expect("nothing is left to remove");
+        assert_eq!(again, 0);
     });
 }
 

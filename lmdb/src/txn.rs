@@ -109,6 +109,14 @@ impl ReadTxn<'_> {
         Ok(Entries { inner: self.database(table).range(&self.txn, &bounds)? })
     }
 
+    /// Returns the number of records in a table, without reading them.
+    ///
+    /// # Errors
+    /// Those of LMDB.
+    pub fn count(&self, table: Table) -> Result<u64, Error> {
+        Ok(self.database(table).len(&self.txn)?)
+    }
+
     /// Returns the record of `key`.
     ///
     /// # Errors

@@ -245,7 +245,8 @@ fn events_and_webhooks_have_the_documented_limits() {
     let settings = load(&production(&[])).unwrap();
     let webhooks = settings.webhooks;
     assert!(settings.events.enabled && !webhooks.allow_http && !webhooks.allow_private_networks);
-    assert_eq!(settings.events.retention, Duration::from_secs(30 * 86_400));
+    let events = settings.events.retention;
+    assert_eq!((events.age_max, events.records_max), (Duration::from_secs(30 * 86_400), 100_000_000));
     assert_eq!((webhooks.maximum_attempts, webhooks.concurrency_per_target), (6, 8));
     for (variable, good, bad) in [
         ("SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS", "20", "21"),

@@ -1,21 +1,34 @@
-//! Retention of storage events: removes those whose time is over, in small transactions.
+//! Retention of storage events: removes the oldest, in small transactions.
 
 use crate::api::engine::Engine;
 use crate::error::EngineError;
 use crate::limits::{EVENT_EXPIRY_INTERVAL, EVENTS_REMOVED_AT_ONCE};
+use crate::slice::Slice;
 use crate::slice::command::Command;
 use crate::store::background::wait;
 use crate::store::bucket_catalog::CatalogCommand;
 use crate::types::event::{EventQuery, Tick};
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, u64_of, usize_of};
 use futures_channel::oneshot;
 use std::rc::Rc;
 use std::time::Duration;
 
+/// How long storage events are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EventRetention {
+    /// Events become at most this old.
+    pub age_max: Duration,
+    /// Most events that are kept. Each slice keeps an equal share of them.
+    pub records_max: u64,
+}
+
 impl Engine {
-    /// Removes events that are older than `retention`, periodically, until `stopping` returns true. Runs on one executor of a
-    /// store.
-    pub async fn expire_events(self: &Rc<Self>, retention: Duration, stopping: impl Fn() -> bool + 'static) {
+    /// Removes events that are no longer kept, periodically, until `stopping` returns true. Runs on one executor of a store.
+    pub async fn expire_events(
+        self: &Rc<Self>,
+        retention: EventRetention,
+        stopping: impl Fn() -> bool + 'static,
+    ) {
         let engine = Rc::clone(self);
         let forever = self.in_background(async move {
             while !stopping() {
@@ -31,36 +44,64 @@ impl Engine {
         }
     }
 
-    /// Removes events that are older than `retention`, and returns their number.
+    /// Removes events that are older than `retention` allows, and the oldest of those above its number. Returns how many.
     ///
     /// # Errors
     /// Those of a commit. Earlier removals stay in effect.
     pub async fn expire_events_now(
         &self,
-        retention: Duration,
+        retention: EventRetention,
         stopping: &impl Fn() -> bool,
     ) -> Result<u64, EngineError> {
-        let age = u64::try_from(retention.as_millis()).unwrap_or(u64::MAX);
-        let before = Tick::first_at(Timestamp(self.store().clock.now().0.saturating_sub(age)));
-        let (store, max) = (self.store(), EVENTS_REMOVED_AT_ONCE);
+        let store = self.store();
+        // The catalog has the events of buckets.
+        let sources = || store.slices.iter().map(|slice| Some(&**slice)).chain([None]);
+        let mut removed = 0;
+        let before = self.oldest_kept(retention.age_max);
         // Without this, each look would be a commit of every slice.
         let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() })?;
-        if oldest.events.is_empty() && !oldest.is_truncated {
-            return Ok(0);
+        if !oldest.events.is_empty() || oldest.is_truncated {
+            for source in sources() {
+                removed += self.remove_events(source, before, u64::MAX, stopping).await?;
+            }
         }
+        let share = retention.records_max.div_ceil(u64_of(store.slices.len()));
+        for source in sources() {
+            let surplus = store.count_events(source)?.saturating_sub(share);
+            removed += self.remove_events(source, Tick(u64::MAX), surplus, stopping).await?;
+        }
+        Ok(removed)
+    }
+
+    /// Returns the tick of the oldest event that an age allows.
+    fn oldest_kept(&self, age_max: Duration) -> Tick {
+        let age = u64::try_from(age_max.as_millis()).unwrap_or(u64::MAX);
+        Tick::first_at(Timestamp(self.store().clock.now().0.saturating_sub(age)))
+    }
+
+    /// Removes the oldest events of a slice, or with `None` of those of buckets: at most `count`, and only those before `before`.
+    /// Returns how many.
+    async fn remove_events(
+        &self,
+        source: Option<&Slice>,
+        before: Tick,
+        count: u64,
+        stopping: &impl Fn() -> bool,
+    ) -> Result<u64, EngineError> {
         let mut removed = 0;
-        for source in store.slices.iter().map(Some).chain([None]) {
-            while !stopping() {
-                let (reply, answer) = oneshot::channel();
-                match source {
-                    Some(slice) => slice.queue.push(Command::RemoveEvents { before, max, reply })?,
-                    None => store.send_to_catalog(CatalogCommand::RemoveEvents { before, max, reply })?,
+        while removed < count && !stopping() {
+            let max = usize_of(count - removed).min(EVENTS_REMOVED_AT_ONCE);
+            let (reply, answer) = oneshot::channel();
+            match source {
+                Some(slice) => slice.queue.push(Command::RemoveEvents { before, max, reply })?,
+                None => {
+                    self.store().send_to_catalog(CatalogCommand::RemoveEvents { before, max, reply })?;
                 }
-                let count = answer.await.map_err(|_| EngineError::ShuttingDown)??;
-                removed += cairn_model::u64_of(count);
-                if count < max {
-                    break;
-                }
+            }
+            let step = answer.await.map_err(|_| EngineError::ShuttingDown)??;
+            removed += u64_of(step);
+            if step < max {
+                break;
             }
         }
         Ok(removed)

@@ -3,6 +3,6 @@
 pub(crate) mod admission;
 pub(crate) mod copy;
 pub(crate) mod engine;
-mod event_retention;
+pub(crate) mod event_retention;
 pub(crate) mod expiry;
 pub(crate) mod multipart;

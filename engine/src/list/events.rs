@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::fault_reports::{FoundWhile, StoreFault};
 use crate::format::event_record::{self, EventHead};
 use crate::limits::{EVENT_PAGE_EVENTS_MAX, EVENT_STEPS_MAX};
+use crate::slice::Slice;
 use crate::slice::event_source::EventSource;
 use crate::store::Store;
 use crate::types::event::{EventId, EventPage, EventQuery, Tick};
@@ -84,6 +85,15 @@ impl Store {
         let now = self.event_tick();
         let sources = self.slices.iter().map(|slice| &slice.events).chain([&self.catalog.events]);
         sources.map(EventSource::floor).fold(now, Tick::min)
+    }
+
+    /// Returns the number of events of a slice, or with `None` of those of buckets.
+    pub(crate) fn count_events(&self, slice: Option<&Slice>) -> Result<u64, EngineError> {
+        let (environment, table) = match slice {
+            Some(slice) => (&slice.environment, slice.tables.events),
+            None => (&self.catalog.environment, self.catalog.events_table),
+        };
+        Ok(environment.read()?.count(table)?)
     }
 
     fn event_snapshots(&self) -> Result<Vec<Snapshot<'_>>, EngineError> {

@@ -210,6 +210,8 @@ keys! {
      "Whether storage events are recorded. Without them, no webhook can be created, and nothing new is delivered.";
     EVENTS_RETENTION: "events.retention_days", None, integer(1, 3650), Some("30"),
      "How long events and the delivery log of webhooks are kept.";
+    EVENTS_RECORDS_MAX: "events.records_max", None, integer(100_000, 100_000_000_000), Some("100000000"),
+     "Maximum number of storage events that are kept; beyond it the oldest are removed. The default takes about 14 GB.";
 
     AUDIT_RETENTION: "audit.retention_days", None, integer(1, 36_500), Some("365"),
      "How long audit events are kept.";

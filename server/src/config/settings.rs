@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cairn_engine::{CommitMode, EtagKind};
+use cairn_engine::{CommitMode, EtagKind, EventRetention};
 use cairn_engine::{DayLength, LifecycleOptions, ScrubOptions};
 use cairn_http1::ForwardedHeader;
 use cairn_net::TrustedProxies;
@@ -134,8 +134,8 @@ pub struct AuditSettings {
 pub struct EventSettings {
     /// Whether events are recorded.
     pub enabled: bool,
-    /// How long events and delivery log entries are kept.
-    pub retention: Duration,
+    /// How long events are kept, and how many. Entries of the delivery log are kept for as long.
+    pub retention: EventRetention,
 }
 
 /// Section `lifecycle`.
@@ -279,7 +279,9 @@ impl Reader<'_> {
     fn events(&mut self) -> Option<EventSettings> {
         let enabled = self.flag(&keys::EVENTS_ENABLED);
         let days: Option<u32> = self.number(&keys::EVENTS_RETENTION);
-        Some(EventSettings { enabled: enabled?, retention: days? * DAY })
+        let records_max = self.number(&keys::EVENTS_RECORDS_MAX);
+        let retention = EventRetention { age_max: days? * DAY, records_max: records_max? };
+        Some(EventSettings { enabled: enabled?, retention })
     }
 
     fn lifecycle(&mut self) -> Option<LifecycleSettings> {
