@@ -54,6 +54,7 @@ mod lifecycle;
 #[cfg(feature = "simulation")]
 pub mod simulation;
 
+pub use api::copy::inspect_in_turns;
 pub use api::engine::Engine;
 pub use api::event_retention::EventRetention;
 pub use cairn_lmdb::{Compaction, DamagedLog};

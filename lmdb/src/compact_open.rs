@@ -193,7 +193,7 @@ impl Environment {
     ) -> Result<(Arc<Generation>, Totals, Duration), Error> {
         let copy = Generation::open(folder, self.options)?;
         copy.open_tables(tables)?;
-        if self.log().is_some() {
+        if self.has_log() {
             copy.leave_commits_unflushed()?;
         }
         let recording = self.changed_keys.record();
@@ -207,7 +207,7 @@ impl Environment {
             copying.step()?;
         }
         copying.verify()?;
-        let headroom = Headroom::with_log(self.log().is_some());
+        let headroom = Headroom::with_log(self.has_log());
         copying.copy.extend(options.headroom_bytes, headroom)?;
         copying.replace(folder)
     }

@@ -214,6 +214,12 @@ impl Environment {
         self.log.as_deref()
     }
 
+    /// Returns whether a commit log makes commits durable.
+    #[must_use]
+    pub const fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
     /// Makes a checkpoint of the log. Does nothing without one. Blocks while the data file is flushed.
     ///
     /// # Errors
@@ -319,7 +325,7 @@ impl Environment {
     /// [`Error::Full`] or [`Error::Io`]. The file may have grown and remains valid.
     pub fn extend(&self, bytes: u64) -> Result<(), Error> {
         let _one_at_a_time = self.lock_file();
-        let extended = self.current.get().extend(bytes, Headroom::with_log(self.log().is_some()));
+        let extended = self.current.get().extend(bytes, Headroom::with_log(self.has_log()));
         if let (Err(error @ Error::Io(_)), Some(log)) = (&extended, self.log()) {
             // The kernel reports a failed write-back once. The flush of the next checkpoint would succeed.
             log.fail_with(error);

@@ -481,7 +481,8 @@ fn commit_after_log(
             log.fail_with(&Error::Io(std::io::Error::other(what)));
         }
         Ok(()) => log.faults.pass(Moment::Committed),
-        Err(_) => log.withdraw(appended),
+        // If the record stays, the outcome is unknown: that is an error of I/O, whatever the first one was.
+        Err(_) => log.withdraw(appended)?,
     }
     committed
 }

@@ -4,7 +4,7 @@ use crate::api::engine::Engine;
 use crate::error::EngineError;
 use crate::executor::copy_queue::CopyPermit;
 use crate::limits::COPY_YIELD_BYTES;
-use crate::read::reader::OpenObject;
+use crate::read::reader::{OpenObject, PayloadReader};
 use crate::slice::staged::StagedPayload;
 use crate::types::bucket::Bucket;
 use crate::write::writer::TagSource;
@@ -62,13 +62,39 @@ impl Engine {
             }
             // A buffer that is filling is memory that uploads may wait for.
             if moved >= COPY_YIELD_BYTES && !writer.is_filling() {
-                if permit.is_at_end_of_turn(moved) {
-                    reader.discard_prefetched();
-                }
-                permit.make_room(moved).await;
-                moved = 0;
+                make_room(permit, &mut reader, std::mem::take(&mut moved)).await;
             }
         }
         writer.finish().await
     }
+}
+
+/// Shows all bytes of an object to `inspect`, in order, in the turns of a copy.
+///
+/// # Errors
+/// Those of the reads.
+pub async fn inspect_in_turns(
+    permit: &mut CopyPermit,
+    source: OpenObject,
+    mut inspect: impl FnMut(&[u8]),
+) -> Result<(), EngineError> {
+    let mut reader = source.copying().read();
+    let mut read = 0;
+    while let Some(chunk) = reader.next().await? {
+        inspect(chunk.as_ref());
+        read += chunk.as_ref().len();
+        drop(chunk);
+        if read >= COPY_YIELD_BYTES {
+            make_room(permit, &mut reader, std::mem::take(&mut read)).await;
+        }
+    }
+    Ok(())
+}
+
+/// Lets others go on after `moved` bytes. While a copy waits for its next turn, it keeps no blocks that others need memory for.
+async fn make_room(permit: &mut CopyPermit, reader: &mut PayloadReader, moved: usize) {
+    if permit.is_at_end_of_turn(moved) {
+        reader.discard_prefetched();
+    }
+    permit.make_room(moved).await;
 }

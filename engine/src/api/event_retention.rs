@@ -47,30 +47,35 @@ impl Engine {
     /// Removes events that are older than `retention` allows, and the oldest of those above its number. Returns how many.
     ///
     /// # Errors
-    /// Those of a commit. Earlier removals stay in effect.
+    /// The first one of a slice. What was removed stays removed.
     pub async fn expire_events_now(
         &self,
         retention: EventRetention,
         stopping: &impl Fn() -> bool,
     ) -> Result<u64, EngineError> {
         let store = self.store();
-        // The catalog has the events of buckets.
-        let sources = || store.slices.iter().map(|slice| Some(&**slice)).chain([None]);
-        let mut removed = 0;
         let before = self.oldest_kept(retention.age_max);
         // Without this, each look would be a commit of every slice.
-        let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() })?;
-        if !oldest.events.is_empty() || oldest.is_truncated {
-            for source in sources() {
-                removed += self.remove_events(source, before, u64::MAX, stopping).await?;
+        let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() });
+        let has_old = oldest.map_or(true, |page| !page.events.is_empty() || page.is_truncated);
+        let share = retention.records_max.div_ceil(u64_of(store.slices.len()));
+        let (mut removed, mut failed) = (0, None);
+        // The catalog has the events of buckets.
+        for source in store.slices.iter().map(|slice| Some(&**slice)).chain([None]) {
+            let expire = async {
+                let old = if has_old { u64::MAX } else { 0 };
+                let old = self.remove_events(source, before, old, stopping).await?;
+                let surplus = store.count_events(source)?.saturating_sub(share);
+                Ok(old + self.remove_events(source, Tick(u64::MAX), surplus, stopping).await?)
+            };
+            // A slice that cannot be changed must not prevent the others.
+            match expire.await {
+                Ok(count) => removed += count,
+                Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
+                Err(error) => drop(failed.get_or_insert(error)),
             }
         }
-        let share = retention.records_max.div_ceil(u64_of(store.slices.len()));
-        for source in sources() {
-            let surplus = store.count_events(source)?.saturating_sub(share);
-            removed += self.remove_events(source, Tick(u64::MAX), surplus, stopping).await?;
-        }
-        Ok(removed)
+        failed.map_or(Ok(removed), Err)
     }
 
     /// Returns the tick of the oldest event that an age allows.

@@ -43,7 +43,7 @@ impl Engine {
     /// Aborts the uploads that are older than `age`, and returns their number. Failed aborts are logged.
     ///
     /// # Errors
-    /// [`EngineError::Io`] or [`EngineError::Corrupt`] when metadata cannot be read. Earlier aborts stay in effect.
+    /// [`EngineError::Io`] or [`EngineError::Corrupt`] when metadata of a slice cannot be read. Aborts stay in effect.
     pub async fn expire_uploads_now(
         &self,
         age: Duration,
@@ -51,25 +51,41 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         let begun_before = Timestamp(self.store().clock.now().0.saturating_sub(age));
-        let mut expired = 0;
+        let (mut expired, mut failed) = (0, None);
         for slice in &self.store().slices {
-            let mut after = None;
-            while !stopping() {
-                let page = old_uploads(slice, after.as_deref(), begun_before)?;
-                for encoded in page.abandoned {
-                    // One failed abort must not prevent the others.
-                    match self.abort_abandoned(&encoded).await {
-                        Ok(removed) => expired += u64::from(removed),
-                        Err(error @ EngineError::ShuttingDown) => return Err(error),
-                        Err(error) => {
-                            tracing::error!(target: "service::engine", %error, "an abandoned multipart upload could not be removed");
-                        }
+            // A slice that cannot be read must not prevent the others.
+            match self.expire_uploads_of(slice, begun_before, stopping).await {
+                Ok(count) => expired += count,
+                Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
+                Err(error) => drop(failed.get_or_insert(error)),
+            }
+        }
+        failed.map_or(Ok(expired), Err)
+    }
+
+    /// Aborts the uploads of a slice that were begun before `begun_before`, and returns their number.
+    async fn expire_uploads_of(
+        &self,
+        slice: &Arc<Slice>,
+        begun_before: Timestamp,
+        stopping: &impl Fn() -> bool,
+    ) -> Result<u64, EngineError> {
+        let (mut expired, mut after) = (0, None);
+        while !stopping() {
+            let page = old_uploads(slice, after.as_deref(), begun_before)?;
+            for encoded in page.abandoned {
+                // One failed abort must not prevent the others.
+                match self.abort_abandoned(&encoded).await {
+                    Ok(removed) => expired += u64::from(removed),
+                    Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
+                    Err(error) => {
+                        tracing::error!(target: "service::engine", %error, "an abandoned multipart upload could not be removed");
                     }
                 }
-                after = page.next;
-                if after.is_none() {
-                    break;
-                }
+            }
+            after = page.next;
+            if after.is_none() {
+                break;
             }
         }
         Ok(expired)

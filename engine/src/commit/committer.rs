@@ -41,7 +41,6 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut s
 /// Flushes each volume that a payload of the batch was written to. Fails the commands whose flush failed, and returns the
 /// others.
 fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
-    let commands = refuse_earlier_epochs(slice, commands);
     let mut flushed = BTreeSet::new();
     let mut failed = BTreeSet::new();
     for payload in commands.iter().filter_map(Command::payload) {
@@ -53,6 +52,8 @@ fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
             outcome.insert(number);
         }
     }
+    // After the flushes: a volume may have been recovered since a payload was written, even while the others were flushed.
+    let commands = refuse_earlier_epochs(slice, commands);
     if failed.is_empty() {
         return commands;
     }
@@ -107,7 +108,11 @@ fn commit(
             fail_all(commands, &EngineError::Io(reason));
             return sequence;
         }
-        let mut waiting = ensure_headroom(slice, disk, commands).into_iter();
+        let kept = ensure_headroom(slice, disk, commands);
+        if kept.is_empty() {
+            return sequence;
+        }
+        let mut waiting = kept.into_iter();
         sequence = commit_batch(slice, clock, sequence, &mut waiting);
         commands = waiting.collect();
     }

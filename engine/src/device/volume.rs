@@ -29,6 +29,7 @@ use cairn_model::{u64_of, usize_of};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 const MAGIC: &[u8; 8] = b"CAIRNVOL";
 const FORMAT: u32 = 1;
@@ -52,6 +53,9 @@ pub(crate) struct Volume {
     units: AtomicU32,
     /// Whether a flush failed. The contents of the device are then unknown, and nothing more is written.
     failed: AtomicBool,
+    /// Held during a flush. The kernel reports a failed write-back to one of two flushes at the same time; the other one would
+    /// succeed although nothing is durable.
+    flushing: Mutex<()>,
 }
 
 /// A fault of a volume's file while it is open.
@@ -128,7 +132,14 @@ impl Volume {
         let path = volume_path(folder, number);
         let unnamed = path.with_extension("new");
         let file = files.create(&unnamed)?;
-        let volume = Self { number, path, file, units: AtomicU32::new(0), failed: AtomicBool::new(false) };
+        let volume = Self {
+            number,
+            path,
+            file,
+            units: AtomicU32::new(0),
+            failed: AtomicBool::new(false),
+            flushing: Mutex::new(()),
+        };
         let made = volume.grow_to(bytes).and_then(|()| {
             volume.file.write_all_at(&header(store, slice, number).0, 0)?;
             volume.file.sync_all()?;
@@ -162,7 +173,14 @@ impl Volume {
             return Err(OpenError::Damaged { path, what });
         }
         let units = units_in(file.length().doing("measuring", &path)?);
-        Ok(Self { number, path, file, units: AtomicU32::new(units), failed: AtomicBool::new(false) })
+        Ok(Self {
+            number,
+            path,
+            file,
+            units: AtomicU32::new(units),
+            failed: AtomicBool::new(false),
+            flushing: Mutex::new(()),
+        })
     }
 
     /// Returns the length in units.
@@ -218,7 +236,7 @@ impl Volume {
             }
             return Err(error);
         }
-        self.note_flush(self.file.sync_all())?;
+        self.flush_with(VolumeFile::sync_all)?;
         self.units.store(units, Ordering::Release);
         Ok(())
     }
@@ -229,7 +247,7 @@ impl Volume {
         // First, so that nobody expects more than the file has.
         self.units.store(1, Ordering::Release);
         self.file.set_length(UNIT_BYTES)?;
-        self.note_flush(self.file.sync_all())
+        self.flush_with(VolumeFile::sync_all)
     }
 
     /// Reads which parts of the file the file system has allocated.
@@ -263,7 +281,7 @@ impl Volume {
             self.file.write_all_at(&ZEROS.0[..piece], at)?;
             at += u64_of(piece);
         }
-        self.note_flush(self.file.sync_data())
+        self.flush_with(VolumeFile::sync_data)
     }
 
     /// Makes all completed writes durable.
@@ -271,8 +289,7 @@ impl Volume {
     /// After a failure the volume takes no more writes until it is recovered: the kernel reports a failed write-back once, so a
     /// second flush that succeeds would prove nothing.
     pub(crate) fn flush(&self) -> io::Result<()> {
-        self.check_writable()?;
-        self.note_flush(self.file.sync_data())
+        self.flush_with(VolumeFile::sync_data)
     }
 
     /// Tests whether the device works again after a failed flush: writes the header again, with the bytes that it has, flushes
@@ -309,9 +326,11 @@ impl Volume {
         assert!(end.is_some_and(|end| end <= self.units()), "an extent ends within its volume");
     }
 
-    /// Makes the volume read-only if a flush failed, whatever the flush was for: see [`Self::flush`].
-    fn note_flush(&self, flushed: io::Result<()>) -> io::Result<()> {
-        flushed.inspect_err(|error| {
+    /// Flushes the file. A failure makes the volume read-only, whatever the flush was for: see [`Self::flush`].
+    fn flush_with(&self, flush: impl FnOnce(&VolumeFile) -> io::Result<()>) -> io::Result<()> {
+        let _one_at_a_time = self.flushing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.check_writable()?;
+        flush(&self.file).inspect_err(|error| {
             self.failed.store(true, Ordering::Release);
             tracing::error!(target: "service::engine", path = %self.path.display(), %error, "flush failed: the volume is read-only now");
         })

@@ -14,13 +14,13 @@ use crate::format::object_record::{Content, ObjectRecord};
 use crate::format::part_record::PartRecord;
 use crate::format::payload_id::PayloadId;
 use crate::format::seal::KeyOwner;
-use crate::limits::OPEN_ATTEMPTS_MAX;
+use crate::limits::{OPEN_ATTEMPTS_MAX, OWN_PARTS_MAX};
 use crate::read::pinned_payload::{PinnedPayload, ReadMode};
 use crate::read::reader::{OpenObject, OpenPart, PayloadSource, Source};
 use crate::read::shared_parts::SharedParts;
 use crate::slice::Slice;
 use crate::space::allocator::Pin;
-use crate::types::object::ObjectInfo;
+use crate::types::object::{ObjectInfo, PartRun};
 use cairn_lmdb::ReadTxn;
 use cairn_model::{UploadId, VersionName};
 use std::ops::Range;
@@ -158,6 +158,7 @@ impl Opener {
         }
     }
 
+    /// Opens the parts that a range touches. If they are many, opens all parts, which the executor's readers of the object share.
     fn open_parts(
         &self,
         target: &OpenTarget<'_>,
@@ -169,28 +170,21 @@ impl Opener {
         if let Some(parts) = self.shared_parts.get(id) {
             return Ok(parts);
         }
+        let is_shared = count_parts(&info.parts, range) > OWN_PARTS_MAX;
+        let range = if is_shared { &(0..info.size) } else { range };
         let upload = keys::with_upload(target.versions, upload);
-        let (mut start, mut opened) = (0, Vec::new());
-        for run in &info.parts {
-            // Only the parts that overlap the range are read. All parts of a run have the same size.
-            let (first, end) = match run.size {
-                0 => (0, u64::from(run.count)),
-                size => (
-                    range.start.saturating_sub(start) / size,
-                    range.end.saturating_sub(start).div_ceil(size).min(run.count.into()),
-                ),
-            };
-            for index in first..end {
+        let mut opened = Vec::new();
+        for (run, run_start, touched) in touched_parts(&info.parts, range) {
+            for index in touched {
                 let number = u16::try_from(u64::from(run.first) + index).expect("part numbers end at 10,000");
-                let (start, part, pin) = (start + index * run.size, Some(number), whole.pin.clone());
+                let (start, part, pin) = (run_start + index * run.size, Some(number), whole.pin.clone());
                 let opening = PayloadTarget { part, size: run.size, pin, ..whole };
                 let source = self.open_part(target, &upload, number, opening)?;
                 opened.push(OpenPart { start, size: run.size, source });
             }
-            start += run.size * u64::from(run.count);
         }
         let opened = Rc::new(opened);
-        if *range == (0..info.size) {
+        if is_shared {
             self.shared_parts.share(id, &opened);
         }
         Ok(opened)
@@ -214,6 +208,31 @@ impl Opener {
     }
 }
 
+/// Returns the runs of parts of an object, with the offset of each run and which of its parts a range touches.
+fn touched_parts<'r>(
+    runs: &'r [PartRun],
+    range: &'r Range<u64>,
+) -> impl Iterator<Item = (&'r PartRun, u64, Range<u64>)> {
+    let mut next = 0;
+    runs.iter().map(move |run| {
+        let (start, count) = (next, u64::from(run.count));
+        next += run.size * count;
+        // All parts of a run have the same size.
+        let touched = match run.size {
+            0 => 0..count,
+            size => {
+                let first = range.start.saturating_sub(start) / size;
+                first..range.end.saturating_sub(start).div_ceil(size).min(count)
+            }
+        };
+        (run, start, touched)
+    })
+}
+
+fn count_parts(runs: &[PartRun], range: &Range<u64>) -> u64 {
+    touched_parts(runs, range).map(|(_, _, touched)| touched.end.saturating_sub(touched.start)).sum()
+}
+
 /// Repeats a lookup until it could pin what it found.
 ///
 /// # Errors
@@ -227,4 +246,29 @@ pub(crate) fn repeat_until_pinned<T>(
         }
     }
     Err(EngineError::Overloaded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PartRun, count_parts, touched_parts};
+
+    #[test]
+    fn only_the_parts_that_a_range_touches_are_opened() {
+        let run = |first, count, size| PartRun { first, count, size };
+        // Bytes 0 to 30 in three parts, a part without bytes, and bytes 30 to 37 in one part.
+        let runs = [run(1, 3, 10), run(4, 1, 0), run(7, 1, 7)];
+        let touched = |range| -> Vec<u64> {
+            let parts = touched_parts(&runs, &range)
+                .flat_map(|(run, _, touched)| touched.map(|index| u64::from(run.first) + index));
+            parts.collect()
+        };
+        assert_eq!(touched(0..37), [1, 2, 3, 4, 7]);
+        assert_eq!(touched(10..11), [2, 4]);
+        assert_eq!(touched(9..11), [1, 2, 4]);
+        assert_eq!(touched(30..31), [4, 7]);
+        let starts: Vec<_> = touched_parts(&runs, &(0..1)).map(|(_, start, _)| start).collect();
+        assert_eq!(starts, [0, 30, 30]);
+        assert_eq!(count_parts(&runs, &(29..37)), 3);
+        assert_eq!(count_parts(&runs, &(36..37)), 2);
+    }
 }

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-/// The opened parts of objects that are being read as a whole, by the id that pins the object.
+/// The opened parts of objects of which readers need many, by the id that pins the object.
 #[derive(Default)]
 pub(crate) struct SharedParts(RefCell<HashMap<PayloadId, Weak<Vec<OpenPart>>>>);
 

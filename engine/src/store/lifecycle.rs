@@ -132,8 +132,17 @@ impl Store {
         if counts.is_empty() && trusted_time.is_none() {
             return Ok(());
         }
+        let rules: Vec<_> = counts.iter().map(|(rule, _)| *rule).collect();
         let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::SaveLifecycle(SavedLifecycle { trusted_time, counts }, reply))?;
-        answer.await.map_err(|_| EngineError::ShuttingDown)?
+        let saved = SavedLifecycle { trusted_time, counts };
+        let saved = match self.send_to_catalog(CatalogCommand::SaveLifecycle(saved, reply)) {
+            Ok(()) => answer.await.unwrap_or(Err(EngineError::ShuttingDown)),
+            Err(refused) => Err(refused),
+        };
+        if saved.is_err() {
+            // The next run saves them.
+            self.lifecycle.lock().unsaved.extend(rules);
+        }
+        saved
     }
 }

@@ -309,7 +309,7 @@ impl Store {
             })?);
             let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
             let mut reclaim = Reclaim::new(options.reclaim_after);
-            threads.push(spawn(format!("keeper-{:02}", slice.number), data_dir, move || {
+            threads.push(spawn(format!("maintainer-{:02}", slice.number), data_dir, move || {
                 maintainer::run(&own, &disk, &mut reclaim)
             })?);
         }

@@ -238,11 +238,14 @@ impl CommitLog {
     }
 
     /// Takes the last record back, because LMDB did not commit its transaction.
-    pub(crate) fn withdraw(&self, appended: Appended) {
+    ///
+    /// # Errors
+    /// [`Error::Io`]: the next start may apply it. Nothing can be appended any more.
+    pub(crate) fn withdraw(&self, appended: Appended) -> Result<(), Error> {
         let mut state = lock(&self.state);
         if (state.id, state.next) != (appended.log, appended.next) {
             // A new log has begun, without this record.
-            return;
+            return Ok(());
         }
         let (head, next, totals) = appended.before;
         state.ring.take_back(head);
@@ -250,7 +253,9 @@ impl CommitLog {
         state.totals = totals;
         if let Err(error) = state.file.write(&[0; LOG_BLOCK_BYTES], appended.offset) {
             self.fail(&mut state, format!("a record of the commit log could not be taken back: {error}"));
+            return Err(Error::Io(error));
         }
+        Ok(())
     }
 
     fn fail(&self, state: &mut State, failure: String) {
@@ -516,6 +521,7 @@ impl CommitLog {
             let mut state = lock(&self.state);
             state.id = checkpoint.log;
             state.next = checkpoint.next;
+            state.totals = None;
             state.ring = Ring::empty(state.ring.capacity, checkpoint.next.offset);
             // Without its thread, nobody would make room.
             if !state.must_end {

@@ -23,7 +23,7 @@ use crate::request::fields::Fields;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{
     Attributes, Bucket, Cause, ChecksumAlgorithm, ChecksumKind, CopyPermit, Engine, EngineError, ObjectInfo,
-    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, WriteCondition,
+    ObjectLock, OpenObject, Origin, PutObject, PutOutcome, WriteCondition, inspect_in_turns,
 };
 use cairn_http1::iso8601_millis;
 use cairn_model::{Etag, ObjectKey};
@@ -269,13 +269,8 @@ async fn digest_of(
     algorithm: ChecksumAlgorithm,
     object: OpenObject,
 ) -> S3Result<Vec<u8>> {
-    let mut reader = object.read();
     let mut running = RunningChecksum::new(algorithm);
-    while let Some(chunk) = reader.next().await? {
-        let bytes = chunk.as_ref();
-        running.update(bytes);
-        permit.make_room(bytes.len()).await;
-    }
+    inspect_in_turns(permit, object, |bytes| running.update(bytes)).await?;
     Ok(running.finish())
 }
 

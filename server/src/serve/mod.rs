@@ -134,8 +134,11 @@ fn serve_supervised(
     };
     let plan = Plan { settings, budget, mode, watchdog };
     let served = serve_audited(&plan, &store, manager, on_ready);
-    // Even if serving failed: acknowledged changes are durable in any case, but a clean close leaves nothing to recover.
-    store.close();
+    // Acknowledged changes are durable in any case, but a clean close leaves nothing to recover. If an executor died, others may
+    // still write; then the end of the process releases the store.
+    if !matches!(served, Err(ServeError::Executor(_) | ServeError::Died(_))) {
+        store.close();
+    }
     match &served {
         Ok(()) => tracing::info!(target: "service", "stopped"),
         Err(error) => tracing::error!(target: "service", %error, "ended"),

@@ -265,9 +265,11 @@ impl<'s> Batch<'s> {
             slice.change_log.withdraw(number);
             complete_all(completions, Some(&error));
             quota_reservations.iter().for_each(QuotaReservation::cancel);
-            // It is unknown whether the device holds the commit. So nobody else may use the extents before the store is
-            // opened again.
-            reservations.into_iter().for_each(Reservation::commit);
+            // It is unknown whether the device holds the commit, so nobody else may use the extents before the store is opened
+            // again. With a log, a transaction without space has no record, and its extents become free.
+            if !matches!(error, EngineError::StorageFull) || !slice.environment.has_log() {
+                reservations.into_iter().for_each(Reservation::commit);
+            }
             return Err(error);
         }
         slice.faults.after_commit();

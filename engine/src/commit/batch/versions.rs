@@ -101,7 +101,8 @@ impl Batch<'_> {
         ObjectRecord::delete_marker(version, self.clock.now(), is_null).info
     }
 
-    /// Writes a version as the newest of its key. `newest` is the newest version until now.    ///
+    /// Writes a version as the newest of its key. `newest` is the newest version until now.
+    ///
     /// A null version replaces the earlier null version. A version without a retention of its own gets the bucket's default
     /// retention.
     pub(super) fn write_version(
