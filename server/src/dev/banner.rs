@@ -142,6 +142,8 @@ fn command_lines(facts: &Facts) -> String {
     } else {
         ("", "", "")
     };
+    // rclone 1.60 fails if AWS_CA_BUNDLE is set. Like other programs in Go, it reads SSL_CERT_FILE.
+    let rclone = if data.starts_with("https:") { "env -u AWS_CA_BUNDLE rclone" } else { "rclone" };
     format!(
         r#"
 Environment variables for the AWS CLI, s5cmd and SDKs:
@@ -179,7 +181,7 @@ export RCLONE_CONFIG_CAIRN_TYPE=s3 RCLONE_CONFIG_CAIRN_PROVIDER=Other RCLONE_CON
 export RCLONE_CONFIG_CAIRN_ACCESS_KEY_ID={access_key} RCLONE_CONFIG_CAIRN_SECRET_ACCESS_KEY={secret_key}
 export RCLONE_CONFIG_CAIRN_REGION=us-east-1 RCLONE_CONFIG_CAIRN_FORCE_PATH_STYLE=true
 export RCLONE_CONFIG_CAIRN_LIST_VERSION=2{copies}
-rclone copy "$cairn_try/folder" cairn:demo/folder
+{rclone} copy "$cairn_try/folder" cairn:demo/folder
 "#
     )
 }

@@ -61,9 +61,10 @@ impl fmt::Display for DevSecretsError {
             }
             Self::Lost { path, missing } => {
                 let (folder, path) = (path.parent().unwrap_or(path).display(), path.display());
+                let are = if missing.len() == 1 { "is" } else { "are" };
                 write!(
                     out,
-                    "{path} is missing, and {} is not set. The store in {folder} opens only with the master key that it was \
+                    "{path} is missing, and {} {are} not set. The store in {folder} opens only with the master key that it was \
                      created with. If serve --dev created it, put that file back; otherwise set the secrets that it was \
                      created with. If it holds nothing of value, remove {folder}, and the next start creates a new store",
                     missing.join(", ")
