@@ -215,6 +215,10 @@ impl VolumeFile {
         }
     }
 
+    pub(crate) const fn is_simulated(&self) -> bool {
+        matches!(self, Self::Simulated(_))
+    }
+
     /// Makes the contents, the length and all other metadata of the file durable.
     pub(crate) fn sync_all(&self) -> io::Result<()> {
         match self {
