@@ -1,7 +1,7 @@
 //! The headers that are stored with an object.
 //!
-//! They are the same as on the data plane, with the same limits. An `x-amz-` header that this route does not support is
-//! refused, because it would change what is stored.
+//! They are those of the data plane, with the same limits. Refused are repeated headers other than user metadata, and `x-amz-`
+//! headers that this route does not support, because they would change what is stored.
 
 use cairn_engine::Attributes;
 use cairn_http1::RequestHead;
