@@ -148,9 +148,10 @@ impl Lane {
         !self.is_closed && self.queued(begun) <= low && self.on_disk(begun).is_due(now)
     }
 
-    /// Begins a load: from now on, notes what leaves the memory.
-    pub(super) fn begin_load(&mut self) {
+    /// Begins a load: from now on, notes what leaves the memory. Returns what is in memory.
+    pub(super) fn begin_load(&mut self) -> HashSet<DeliveryId> {
         self.released = Some(HashSet::new());
+        self.taken.clone()
     }
 
     /// Ends a load.

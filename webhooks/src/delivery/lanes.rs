@@ -11,15 +11,21 @@ use crate::limits::{
 };
 use crate::store::{Observer, Recorded, Shared, Waiting};
 use cairn_model::Timestamp;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long the loader waits when nothing is due later. It is woken for everything that it has to do.
 const TIMER_WAIT_NONE: Duration = Duration::from_secs(3600);
 
-/// What the loader is to read: deliveries of a webhook that have begun, or the others.
-pub(super) type Load = (WebhookId, bool);
+/// What the loader is to read.
+pub(super) struct Load {
+    pub(super) webhook: WebhookId,
+    /// Deliveries that have begun, or the others.
+    pub(super) begun: bool,
+    /// Deliveries that are in memory already.
+    pub(super) taken: HashSet<DeliveryId>,
+}
 
 #[derive(Default)]
 struct State {
@@ -247,14 +253,8 @@ impl Lanes {
 
     /// Adds what the loader has read. `next_due` is the due time of the first delivery that is not due yet, and `is_cut` says
     /// that more were due than it has read.
-    pub(super) fn loaded(
-        &self,
-        (webhook, begun): Load,
-        found: Vec<Waiting>,
-        next_due: Option<Timestamp>,
-        is_cut: bool,
-    ) {
-        let now = self.now();
+    pub(super) fn loaded(&self, load: &Load, found: Vec<Waiting>, next_due: Option<Timestamp>, is_cut: bool) {
+        let (now, &Load { webhook, begun, .. }) = (self.now(), load);
         let mut state = self.lock();
         let Some(lane) = state.lanes.get_mut(&webhook) else { return };
         for waiting in found {
@@ -341,8 +341,7 @@ impl State {
             for begun in [true, false] {
                 if lane.wants(begun, now) {
                     *lane.on_disk(begun) = super::lane::OnDisk::default();
-                    loads.push((*webhook, begun));
-                    lane.begin_load();
+                    loads.push(Load { webhook: *webhook, begun, taken: lane.begin_load() });
                     break;
                 }
             }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub(super) fn run(context: &Arc<Context>) {
     while let Some(loads) = context.lanes.next_loads() {
         for load in loads {
-            read(context, load);
+            read(context, &load);
             worker::start_if_needed(context);
         }
         worker::start_if_needed(context);
@@ -19,18 +19,21 @@ pub(super) fn run(context: &Arc<Context>) {
 }
 
 /// Reads the deliveries of a lane that are due.
-fn read(context: &Context, load: Load) {
-    let (webhook, begun) = load;
+fn read(context: &Context, load: &Load) {
+    let &Load { webhook, begun, .. } = load;
     let dropped_until = context.shared().webhook(webhook).map(|found| found.health.dropped_until);
     let now = context.shared().clock.now();
     let (mut found, mut next_due, mut is_cut) = (Vec::<Waiting>::new(), None, false);
     let visited = context.shared().store.for_each_pending(webhook, begun, |waiting| {
+        let is_in_memory = load.taken.contains(&waiting.id);
+        // The others do not count: a load that finds nothing else would be repeated at once.
+        let is_wanted = !is_in_memory && dropped_until.is_none_or(|until| waiting.queued_at > until);
         if waiting.due > now {
             next_due = Some(waiting.due);
-        } else if found.len() >= 2 * LANE_DELIVERIES_MAX {
-            is_cut = true;
-        } else if dropped_until.is_none_or(|until| waiting.queued_at > until) {
+        } else if is_wanted && found.len() < LANE_DELIVERIES_MAX {
             found.push(waiting);
+        } else {
+            is_cut = is_wanted;
         }
         next_due.is_none() && !is_cut
     });

@@ -5,6 +5,7 @@
 mod durability;
 mod fairness;
 mod full_disk;
+mod loading;
 mod log;
 mod management;
 mod redelivery;
