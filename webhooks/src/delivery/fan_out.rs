@@ -1,7 +1,7 @@
 //! The fan-out thread: hands new events to the webhooks that want them.
 //!
-//! It follows the events from a durable position. The deliveries of a page of events and the new position are one transaction,
-//! so no event is left out and none is queued twice.
+//! It follows the events from a durable position. The deliveries of events and the position after these events are one
+//! transaction, so no event is left out and none is queued twice. A page of events may need several.
 
 use super::context::Context;
 use super::event_bytes::EventBytes;
@@ -35,7 +35,11 @@ pub(super) fn run(context: &Arc<Context>) {
                 let is_end = page.events.is_empty() && !page.is_truncated;
                 match hand_out(context, &webhooks, &page) {
                     Ok(()) => position = page.examined,
-                    Err(error) => wait_after_failure(context, &error),
+                    Err(error) => {
+                        // What the earlier transactions of this page have queued is not queued again.
+                        position = position.max(context.shared().state().position);
+                        wait_after_failure(context, &error);
+                    }
                 }
                 if is_end {
                     context.source.wait(seen, context.poll_interval);

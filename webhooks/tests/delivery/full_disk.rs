@@ -4,11 +4,12 @@
 //! and it applies to the whole process. The test therefore runs itself again in a process of its own, started by a shell that
 //! ignores the signal.
 
-use super::support::{Setup, status};
+use super::support::{Setup, no_answer, status};
 use cairn_webhooks::client::{Attempt, Failure, FailureKind};
-use cairn_webhooks::{WebhookChange, WebhookError};
+use cairn_webhooks::{DeliveryQuery, WebhookChange, WebhookError, WebhookId};
 use futures_lite::future::block_on;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::cell::Cell;
 use std::process::Command;
 
 /// Set in the process that runs the test.
@@ -16,21 +17,40 @@ const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
 /// Events between two looks at whether the disk is full.
 const ROUND: usize = 2000;
 const ROUNDS_MAX: usize = 100;
+/// Webhooks of the tests in which one event has many deliveries.
+const WEBHOOKS: usize = 20;
 
 fn limit_files(bytes: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
 }
 
+/// Lets the data file not grow any more.
+fn fill_disk(setup: &Setup) {
+    limit_files(Some(std::fs::metadata(setup.folder.path().join("data.mdb")).unwrap().len()));
+}
+
+fn is_full(setup: &Setup, webhook: WebhookId) -> bool {
+    block_on(setup.webhooks.patch(webhook, WebhookChange::default())) == Err(WebhookError::Full)
+}
+
+/// Returns whether this is the process that runs a test. If not, runs the test in one.
+fn is_inner(test: &str) -> bool {
+    if std::env::var_os(INNER).is_some() {
+        return true;
+    }
+    let program = std::env::current_exe().unwrap();
+    let name = format!("delivery::full_disk::{test}");
+    let command = format!("trap '' XFSZ; exec '{}' --exact {name} --nocapture", program.display());
+    let done = Command::new("sh").args(["-c", &command]).env(INNER, "1").output().unwrap();
+    let output = [done.stdout, done.stderr].concat();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&output));
+    false
+}
+
 #[test]
 fn deliveries_wait_for_space_and_none_is_lost() {
-    if std::env::var_os(INNER).is_none() {
-        let program = std::env::current_exe().unwrap();
-        let name = "delivery::full_disk::deliveries_wait_for_space_and_none_is_lost";
-        let command = format!("trap '' XFSZ; exec '{}' --exact {name} --nocapture", program.display());
-        let done = Command::new("sh").args(["-c", &command]).env(INNER, "1").output().unwrap();
-        let output = [done.stdout, done.stderr].concat();
-        assert!(done.status.success(), "{}", String::from_utf8_lossy(&output));
+    if !is_inner("deliveries_wait_for_space_and_none_is_lost") {
         return;
     }
     // The entries of failed attempts are long.
@@ -40,9 +60,8 @@ fn deliveries_wait_for_space_and_none_is_lost() {
     setup.events.push("b", "0");
     setup.client.wait_for("a.example", 1);
     setup.until("it is recorded", |setup| setup.webhooks.metrics().retried == 1);
-    limit_files(Some(std::fs::metadata(setup.folder.path().join("data.mdb")).unwrap().len()));
-    let is_full =
-        || block_on(setup.webhooks.patch(webhook, WebhookChange::default())) == Err(WebhookError::Full);
+    fill_disk(&setup);
+    let is_full = || is_full(&setup, webhook);
     let mut events = 1;
     let mut push_round = || {
         for n in events..events + ROUND {
@@ -67,4 +86,50 @@ fn deliveries_wait_for_space_and_none_is_lost() {
     setup.client.wait_for("a.example", all);
     setup.until("all outcomes are durable", |_| is_recorded(all));
     assert_eq!(setup.pending(webhook), u64::try_from(all).unwrap());
+}
+
+fn pending(setup: &Setup) -> usize {
+    usize::try_from(setup.webhooks.metrics().pending).unwrap()
+}
+
+/// Creates webhooks, and queues deliveries until the disk is full. Returns a webhook and the number of events.
+fn queue_until_full(setup: &Setup) -> (WebhookId, usize) {
+    let webhooks: Vec<_> = (0..WEBHOOKS).map(|n| setup.webhook(&format!("{n}.example")).id).collect();
+    setup.events.push("b", "0");
+    setup.until("it is queued", |setup| pending(setup) == WEBHOOKS);
+    fill_disk(setup);
+    let mut events = 1;
+    for _ in 0..ROUNDS_MAX {
+        for n in events..events + ROUND {
+            setup.events.push("b", &n.to_string());
+        }
+        events += ROUND;
+        let is_queued = |setup: &Setup| pending(setup) == events * WEBHOOKS;
+        setup.until("a round is queued, or the disk is full", |setup| {
+            is_queued(setup) || is_full(setup, webhooks[0])
+        });
+        if !is_queued(setup) {
+            // The threads find it full, too.
+            let looks = Cell::new(0);
+            setup.until("time has passed", |_| looks.replace(looks.get() + 1) > 200);
+            return (webhooks[0], events);
+        }
+    }
+    panic!("the disk is never full");
+}
+
+/// The deliveries of a page of events can need several transactions. When a later one found no space, the page was read
+/// again, and what the earlier ones had queued was queued twice.
+#[test]
+fn no_delivery_is_queued_twice() {
+    if !is_inner("no_delivery_is_queued_twice") {
+        return;
+    }
+    let setup = Setup::new(|_| no_answer());
+    let (_, events) = queue_until_full(&setup);
+    let last = setup.events.push("b", "last");
+    limit_files(None);
+    let of_last = DeliveryQuery { event: Some(last), limit: 1000, ..DeliveryQuery::default() };
+    setup.until("the last event is queued", |setup| setup.entries(of_last.clone()).len() == WEBHOOKS);
+    assert_eq!(pending(&setup), (events + 1) * WEBHOOKS);
 }
