@@ -88,6 +88,14 @@ impl Queue {
         }
     }
 
+    /// Takes back outcomes that were not written, so that they count as waiting. After the queue was closed they are lost.
+    pub(super) fn put_back(&self, outcomes: Vec<Outcome>) {
+        let mut state = self.lock();
+        if !state.is_closed {
+            outcomes.into_iter().rev().for_each(|outcome| state.outcomes.push_front(outcome));
+        }
+    }
+
     /// Waits for work, at most for `timeout`, and takes as much as one transaction may hold.
     pub(super) fn take(&self, timeout: Duration) -> Work {
         let is_idle = |state: &mut State| state.is_empty() && !state.is_closed;
@@ -106,7 +114,7 @@ impl Queue {
         work
     }
 
-    /// Waits for a change or the end of the queue, at most for `timeout`: the disk is full, and outcomes wait with the writer.
+    /// Waits for a change or the end of the queue, at most for `timeout`: the disk is full, and outcomes wait.
     pub(super) fn wait_change(&self, timeout: Duration) {
         let waited = self
             .not_empty

@@ -114,8 +114,8 @@ impl WriterThread {
 struct Loop<'w> {
     shared: &'w Shared,
     queue: &'w Queue,
-    /// Outcomes that found no space.
-    unwritten: Vec<Outcome>,
+    /// Whether outcomes wait for space.
+    is_waiting: bool,
     /// Whether the disk was full at the last attempt. Only changes of this are logged.
     lacks_space: bool,
     /// When log entries were last looked for that are too old, and none was found.
@@ -124,23 +124,20 @@ struct Loop<'w> {
 
 impl<'w> Loop<'w> {
     fn new(shared: &'w Shared, queue: &'w Queue) -> Self {
-        Self { shared, queue, unwritten: Vec::new(), lacks_space: false, retention_checked: None }
+        Self { shared, queue, is_waiting: false, lacks_space: false, retention_checked: None }
     }
 
     fn run(mut self) {
         let mut wait = Duration::ZERO;
         loop {
-            if !self.unwritten.is_empty() {
+            if self.is_waiting {
                 self.queue.wait_change(FULL_DISK_WAIT);
-                wait = Duration::ZERO;
             }
             let work = self.queue.take(wait);
             for change in work.changes {
                 change(&Changes { shared: self.shared });
             }
-            let mut outcomes = std::mem::take(&mut self.unwritten);
-            outcomes.extend(work.outcomes);
-            self.write(work.new, outcomes);
+            self.write(work.new, work.outcomes);
             if work.is_last {
                 return;
             }
@@ -157,6 +154,7 @@ impl<'w> Loop<'w> {
 
     /// Writes new deliveries and outcomes.
     fn write(&mut self, new: Option<NewWork>, outcomes: Vec<Outcome>) {
+        self.is_waiting = false;
         if new.is_none() && outcomes.is_empty() {
             return;
         }
@@ -169,8 +167,9 @@ impl<'w> Loop<'w> {
         let (queued, recorded) = match written {
             Ok((queued, recorded)) => (Ok(queued), recorded),
             Err(error) => {
-                if error == WebhookError::Full {
-                    self.unwritten = outcomes;
+                if error == WebhookError::Full && !outcomes.is_empty() {
+                    self.is_waiting = true;
+                    self.queue.put_back(outcomes);
                 }
                 (Err(error), Vec::new())
             }

@@ -4,13 +4,14 @@
 //! and it applies to the whole process. The test therefore runs itself again in a process of its own, started by a shell that
 //! ignores the signal.
 
-use super::support::{Setup, no_answer, status};
+use super::support::{Gate, Setup, no_answer, status};
 use cairn_webhooks::client::{Attempt, Failure, FailureKind};
 use cairn_webhooks::{DeliveryQuery, WebhookChange, WebhookError, WebhookId};
 use futures_lite::future::block_on;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::cell::Cell;
 use std::process::Command;
+use std::sync::Arc;
 
 /// Set in the process that runs the test.
 const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
@@ -19,6 +20,8 @@ const ROUND: usize = 2000;
 const ROUNDS_MAX: usize = 100;
 /// Webhooks of the tests in which one event has many deliveries.
 const WEBHOOKS: usize = 20;
+/// Outcomes that may wait for the writer.
+const OUTCOMES_WAITING_MAX: usize = 1024;
 
 fn limit_files(bytes: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
@@ -132,4 +135,36 @@ fn no_delivery_is_queued_twice() {
     let of_last = DeliveryQuery { event: Some(last), limit: 1000, ..DeliveryQuery::default() };
     setup.until("the last event is queued", |setup| setup.entries(of_last.clone()).len() == WEBHOOKS);
     assert_eq!(pending(&setup), (events + 1) * WEBHOOKS);
+}
+
+/// Outcomes that found no space no longer counted as waiting. Deliveries went on without an end, and all of them would have
+/// been made again after a crash.
+#[test]
+fn few_deliveries_are_made_whose_outcomes_find_no_space() {
+    if !is_inner("few_deliveries_are_made_whose_outcomes_find_no_space") {
+        return;
+    }
+    let gate = Arc::new(Gate::default());
+    let waiting = Arc::clone(&gate);
+    let setup = Setup::new(move |_| {
+        waiting.pass();
+        status(200)
+    });
+    let (webhook, events) = queue_until_full(&setup);
+    gate.open();
+    let sent = |setup: &Setup| -> usize {
+        (0..WEBHOOKS).map(|n| setup.client.to(&format!("{n}.example")).len()).sum()
+    };
+    setup.until("outcomes wait", |setup| sent(setup) >= OUTCOMES_WAITING_MAX);
+    let looks = Cell::new(0);
+    setup.until("the writer has tried again", |setup| {
+        assert!(is_full(setup, webhook));
+        looks.replace(looks.get() + 1) > 20
+    });
+    // As many as wait, those of one transaction, and one for each thread.
+    let made = sent(&setup);
+    assert!(made <= OUTCOMES_WAITING_MAX + 256 + 64, "{made}");
+    limit_files(None);
+    setup.until("all are delivered", |setup| sent(setup) >= events * WEBHOOKS && pending(setup) == 0);
+    assert_eq!(sent(&setup), events * WEBHOOKS);
 }
