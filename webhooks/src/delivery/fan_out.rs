@@ -15,10 +15,10 @@ use cairn_engine::{EventPage, EventQuery, EventTypes, StorageEvent, Tick};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Follows the events until the service ends.
+/// Follows the events until the service ends, or nothing can be written any more.
 pub(super) fn run(context: &Arc<Context>) {
     let mut position = context.shared().state().position;
-    while !context.is_closing() {
+    while !context.is_closing() && context.shared().check_running().is_ok() {
         // Before everything else, so that an event that comes meanwhile ends the wait below.
         let seen = context.source.generation();
         let changes = context.changes();

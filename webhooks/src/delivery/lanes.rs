@@ -388,4 +388,8 @@ impl Observer for Lanes {
         state.wants_load = true;
         self.load.notify_one();
     }
+
+    fn failed(&self) {
+        self.close();
+    }
 }

@@ -18,4 +18,6 @@ pub(crate) trait Observer: Send + Sync {
     fn recorded(&self, outcomes: &[Recorded]);
     /// A webhook was created, changed or deleted, or its waiting deliveries were dropped.
     fn changed(&self, webhook: WebhookId);
+    /// The device failed. Nothing is recorded any more, and nothing must be delivered before the next start.
+    fn failed(&self);
 }

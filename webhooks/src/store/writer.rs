@@ -219,6 +219,9 @@ impl<'w> Loop<'w> {
                     .shared
                     .stopped
                     .set(format!("nothing is delivered after a failure: {error}; restart the service"));
+                if let Some(observer) = self.shared.observer() {
+                    observer.failed();
+                }
             }
             error.into()
         })
@@ -236,4 +239,42 @@ fn write_batch(
     let recorded = outcomes.iter().map(|outcome| batch.record(outcome)).collect::<Result<_, _>>()?;
     batch.commit()?;
     Ok((queued, recorded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::WebhookId;
+    use cairn_model::SystemClock;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[derive(Default)]
+    struct Failed(AtomicBool);
+
+    impl crate::store::Observer for Failed {
+        fn recorded(&self, _: &[Recorded]) {}
+
+        fn changed(&self, _: WebhookId) {}
+
+        fn failed(&self) {
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+
+    /// After a failure of the device, attempts went on whose outcomes were lost. All of them were made again after the restart.
+    #[test]
+    fn delivery_ends_with_a_failure_of_the_device() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("unmade"), "").expect("writes");
+        let clock = Arc::new(SystemClock);
+        let writer =
+            Writer::open(folder.path(), [7; 16], b"key", clock, Duration::from_secs(60)).expect("opens");
+        let observer = Arc::<Failed>::default();
+        writer.shared.observe(Arc::clone(&observer) as Arc<_>);
+        let mut thread = Loop::new(&writer.shared, &writer.queue);
+        let _ = thread.judge::<()>(Err(cairn_lmdb::Error::Full));
+        assert!(!observer.0.load(Ordering::SeqCst), "a full disk is no failure");
+        let _ = thread.judge::<()>(Err(cairn_lmdb::Error::Lmdb("a test".to_owned())));
+        assert!(observer.0.load(Ordering::SeqCst) && writer.shared.check_running().is_err());
+    }
 }
