@@ -114,6 +114,9 @@ pub(crate) const LANE_DELIVERIES_LOW: usize = 64;
 pub(crate) const EVENTS_IN_MEMORY_MAX: usize = 16_384;
 /// Events that the fan-out reads at a time.
 pub(crate) const FAN_OUT_EVENTS_MAX: usize = 1000;
+/// How often the position of the fan-out becomes durable if there are events but no deliveries. After a crash, the events of
+/// this time are read again.
+pub(crate) const POSITION_INTERVAL: Duration = Duration::from_secs(60);
 /// How long delivery waits before it tries again after a failure to read or write.
 pub(crate) const FAILURE_WAIT: Duration = Duration::from_secs(2);
 /// Longest wait of the loader while something is due later: the clock may be set meanwhile.

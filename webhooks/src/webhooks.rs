@@ -177,7 +177,8 @@ impl Webhooks {
         self.shared().webhook(id).map(|webhook| self.view(&webhook))
     }
 
-    /// Changes a webhook. Deliveries that wait go to the new target.
+    /// Changes a webhook. Deliveries that wait go to the new target. Changed filters apply to events that have not been handed
+    /// out yet: usually those that are committed from now on.
     ///
     /// # Errors
     /// [`WebhookError::WebhookNotFound`], [`WebhookError::InvalidTarget`], [`WebhookError::Invalid`], or a failure.

@@ -9,15 +9,18 @@ use super::lane::Item;
 use super::worker::start_if_needed;
 use crate::error::WebhookError;
 use crate::id::DeliveryId;
-use crate::limits::{BATCH_DELIVERIES_MAX, FAILURE_WAIT, FAN_OUT_EVENTS_MAX};
+use crate::limits::{BATCH_DELIVERIES_MAX, FAILURE_WAIT, FAN_OUT_EVENTS_MAX, POSITION_INTERVAL};
 use crate::store::{NewDeliveries, NewDelivery, WebhookRecord};
 use cairn_engine::{EventPage, EventQuery, EventTypes, StorageEvent, Tick};
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Follows the events until the service ends, or nothing can be written any more.
 pub(super) fn run(context: &Arc<Context>) {
     let mut position = context.shared().state().position;
+    // When the position was last made durable without deliveries, and the generation of events then.
+    let mut saved = (Instant::now(), context.source.generation());
     while !context.is_closing() && context.shared().check_running().is_ok() {
         // Before everything else, so that an event that comes meanwhile ends the wait below.
         let seen = context.source.generation();
@@ -41,12 +44,26 @@ pub(super) fn run(context: &Arc<Context>) {
                         wait_after_failure(context, &error);
                     }
                 }
+                // Without new events there is no reason to write.
+                if saved.0.elapsed() >= POSITION_INTERVAL && saved.1 != seen {
+                    save(context, position);
+                    saved = (Instant::now(), seen);
+                }
                 if is_end {
                     context.source.wait(seen, context.poll_interval);
                 }
             }
             Err(error) => wait_after_failure(context, &error),
         }
+    }
+    save(context, position);
+}
+
+/// Makes the position durable without deliveries. Events that nobody wants are then not read again after a restart.
+fn save(context: &Context, position: Tick) {
+    if position > context.shared().state().position {
+        // The writer logs why it fails, and then there are only more events to read.
+        let _ = context.writer.queue(NewDeliveries { position: Some(position), ..NewDeliveries::default() });
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a crash or an orderly end leaves.
 
 use super::support::{FakeClient, Gate, Setup, copy, new_webhook, open, status};
-use cairn_webhooks::DeliveryStatus;
+use cairn_webhooks::{DeliveryStatus, NewWebhook, WebhookChange};
 use futures_lite::future::block_on;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -48,6 +48,23 @@ fn position_survives_so_events_are_neither_repeated_nor_missed_over_a_restart() 
     assert!(sent[20].body.contains("while it was away"));
     assert_eq!(setup.client.to("a.example").len(), 21);
     assert_eq!(setup.log(webhook).len(), 21);
+}
+
+/// The position was written with deliveries only. After a restart, events were read again that no webhook had wanted, and a
+/// webhook got them if its filter had been widened meanwhile.
+#[test]
+fn position_survives_without_deliveries() {
+    let mut setup = Setup::new(|_| status(200));
+    let photos = NewWebhook { bucket_filter: Some("photos".to_owned()), ..new_webhook("a.example") };
+    let webhook = block_on(setup.webhooks.create(photos)).unwrap().0.id;
+    let event = setup.events.push("videos", "before");
+    setup.until("the event is handed out", |setup| setup.events.is_handed_out(event));
+    let all = WebhookChange { bucket_filter: Some(None), ..WebhookChange::default() };
+    block_on(setup.webhooks.patch(webhook, all)).unwrap();
+    setup.reopen();
+    setup.events.push("videos", "after");
+    let sent = setup.client.wait_for("a.example", 1);
+    assert!(sent[0].body.contains("after"), "{}", sent[0].body);
 }
 
 #[test]

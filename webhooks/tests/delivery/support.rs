@@ -50,9 +50,16 @@ pub(crate) struct Events {
     state: Mutex<(Vec<StorageEvent>, u64)>,
     changed: Condvar,
     last: AtomicU64,
+    /// Where the last page began that was read.
+    read_from: AtomicU64,
 }
 
 impl Events {
+    /// Returns whether this event and all before it have been handed to the webhooks.
+    pub(crate) fn is_handed_out(&self, event: EventId) -> bool {
+        self.read_from.load(Ordering::SeqCst) > event.tick().0
+    }
+
     /// Commits an event of a new object.
     pub(crate) fn push(&self, bucket: &str, key: &str) -> EventId {
         // A reader takes its end under the same lock, so no event comes before it later.
@@ -89,6 +96,7 @@ impl Events {
 
 impl EventSource for Events {
     fn events(&self, query: &EventQuery) -> Result<EventPage, EngineError> {
+        self.read_from.store(query.from.0, Ordering::SeqCst);
         let state = self.state.lock().unwrap();
         let end = query.until.min(self.tick());
         let matching = state.0.iter().filter(|event| {
