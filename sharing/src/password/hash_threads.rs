@@ -7,6 +7,7 @@
 use crate::types::password::HashMemory;
 use futures_channel::oneshot;
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -130,7 +131,11 @@ fn run(queue: &Queue) {
             return;
         };
         drop(state);
-        job(&mut memory);
+        // Ends only this hash, and not the thread: it is counted. Whoever waits gets no answer.
+        if catch_unwind(AssertUnwindSafe(|| job(&mut memory))).is_err() {
+            tracing::error!(target: "service::sharing", "the computation of a hash panicked");
+            memory = HashMemory::default();
+        }
     }
 }
 
@@ -175,5 +180,18 @@ mod tests {
         assert_eq!(computed, Ok(7));
         threads.close();
         assert_eq!(block_on(threads.run(|_| 7)), Err(NotHashed::Unavailable));
+    }
+
+    /// A thread that had panicked was still counted. After two panics, no password was checked until the next start.
+    #[test]
+    fn a_panic_ends_only_its_hash() {
+        let threads = HashThreads::default();
+        for _ in 0..HASH_THREADS_MAX {
+            let hashed = block_on(threads.run(|_| -> u8 { panic!("a test") }));
+            assert_eq!(hashed, Err(NotHashed::Unavailable));
+        }
+        let (hashed, waiting) = channel();
+        threads.push(Box::new(move |_| hashed.send(7).expect("received"))).expect("room");
+        assert_eq!(waiting.recv_timeout(Duration::from_secs(60)), Ok(7));
     }
 }
