@@ -3,13 +3,13 @@
 use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
-use crate::error::{SharingError, SharingOpenError, UnlockError};
-use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
+use crate::error::{SharingError, SharingOpenError, UnlockError, catch_panic};
+use crate::limits::PASSWORD_BYTES_MAX;
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
 use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
-use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Shared, Writer, derive_unlock_key};
+use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Reader, Shared, Writer, derive_unlock_key};
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
@@ -21,10 +21,8 @@ use cairn_model::{Clock, Counter, Timestamp};
 use futures_channel::oneshot;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::Instant;
 use zeroize::Zeroizing;
 
@@ -82,13 +80,10 @@ struct Counters {
 /// Niceness of the thread of an inspection.
 const INSPECTION_NICENESS: i32 = 10;
 
-type Query = Box<dyn FnOnce(&Shared) + Send>;
-
 /// The links, shared by all executors. All changes are durable when they are answered.
 pub struct Sharing {
     writer: Writer,
-    queries: Mutex<Option<SyncSender<Query>>>,
-    reader: Mutex<Option<JoinHandle<()>>>,
+    reader: Reader,
     urls: LinkUrls,
     hashing: HashThreads,
     attempts: Attempts,
@@ -96,10 +91,6 @@ pub struct Sharing {
     recent: Arc<RecentDownloads>,
     is_inspecting: Arc<AtomicBool>,
     counters: Counters,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Sharing {
@@ -112,16 +103,10 @@ impl Sharing {
         let io = |error| SharingOpenError::Io { path: folder.clone(), error };
         let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store).map_err(io)?);
         let writer = Writer::open(&folder, store, &master_key, policy, clock)?;
-        let (queries, queue) = sync_channel(QUERIES_WAITING_MAX);
-        let shared = Arc::clone(&writer.shared);
-        let reader = std::thread::Builder::new()
-            .name("sharing-reader".to_owned())
-            .spawn(move || answer_queries(&shared, &queue))
-            .map_err(io)?;
+        let reader = Reader::start(&writer.shared).map_err(io)?;
         Ok(Arc::new(Self {
             writer,
-            queries: Mutex::new(Some(queries)),
-            reader: Mutex::new(Some(reader)),
+            reader,
             urls: LinkUrls::new(listeners),
             hashing: HashThreads::default(),
             attempts: Attempts::default(),
@@ -313,7 +298,7 @@ impl Sharing {
     /// # Errors
     /// [`SharingError::Overloaded`], or a failure.
     pub async fn shares_of_object(&self, object: LinkObject) -> Result<Vec<Share>, SharingError> {
-        self.query(move |shared| shared.links_of_object(&object)).await
+        self.reader.query(move |shared| shared.links_of_object(&object)).await
     }
 
     /// Returns the embeds of an object, the newest first.
@@ -321,7 +306,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn embeds_of_object(&self, object: LinkObject) -> Result<Vec<Embed>, SharingError> {
-        self.query(move |shared| shared.links_of_object(&object)).await
+        self.reader.query(move |shared| shared.links_of_object(&object)).await
     }
 
     /// Returns a page of all shares, the newest first.
@@ -329,7 +314,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn shares(&self, query: LinkQuery) -> Result<LinkPage<Share>, SharingError> {
-        self.query(move |shared| shared.page(&query)).await
+        self.reader.query(move |shared| shared.page(&query)).await
     }
 
     /// Returns a page of all embeds, the newest first.
@@ -337,7 +322,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn embeds(&self, query: LinkQuery) -> Result<LinkPage<Embed>, SharingError> {
-        self.query(move |shared| shared.page(&query)).await
+        self.reader.query(move |shared| shared.page(&query)).await
     }
 
     /// Examines every record. Returns the number of records, and what is wrong with them.
@@ -355,7 +340,8 @@ impl Sharing {
         let run = move || {
             // Requests have priority. If it fails, the work is done at normal priority.
             let _ = rustix::process::nice(INSPECTION_NICENESS);
-            let inspected = shared.inspect(&|| !reply.is_canceled() && !shared.is_closing());
+            let is_wanted = || !reply.is_canceled() && !shared.is_closing();
+            let inspected = catch_panic("an inspection", || shared.inspect(&is_wanted));
             is_inspecting.store(false, Ordering::Release);
             // The caller may be gone.
             drop(reply.send(inspected));
@@ -499,24 +485,6 @@ impl Sharing {
         }
     }
 
-    async fn query<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Shared) -> Result<T, SharingError> + Send + 'static,
-    ) -> Result<T, SharingError> {
-        let (reply, answer) = oneshot::channel();
-        let query: Query = Box::new(move |shared| {
-            if !reply.is_canceled() {
-                drop(reply.send(query(shared)));
-            }
-        });
-        let sent = match &*lock(&self.queries) {
-            Some(queries) => queries.try_send(query),
-            None => return Err(SharingError::ShuttingDown),
-        };
-        sent?;
-        answer.await.map_err(|_| SharingError::ShuttingDown)?
-    }
-
     /// Returns counts and gauges.
     #[must_use]
     pub fn metrics(&self) -> SharingMetrics {
@@ -556,10 +524,7 @@ impl Sharing {
         self.shared().begin_closing();
         self.hashing.close();
         self.writer.close();
-        drop(lock(&self.queries).take());
-        if let Some(reader) = lock(&self.reader).take() {
-            let _ = reader.join();
-        }
+        self.reader.close();
     }
 }
 
@@ -572,13 +537,6 @@ impl Drop for Sharing {
 impl std::fmt::Debug for Sharing {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Sharing").finish_non_exhaustive()
-    }
-}
-
-/// The reader thread: answers one query after the other until the links are closed.
-fn answer_queries(shared: &Shared, queries: &Receiver<Query>) {
-    for query in queries {
-        query(shared);
     }
 }
 
