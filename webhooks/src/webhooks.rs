@@ -6,19 +6,18 @@ use crate::client::{Authorities, Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
 use crate::error::{WebhookError, WebhookOpenError};
 use crate::id::{DeliveryId, WebhookId};
-use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX, QUERIES_WAITING_MAX};
+use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX};
 use crate::signature::SigningSecret;
-use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared, Writer, WriterThread};
+use crate::store::{
+    DeliveryEntry, DeliveryPage, DeliveryQuery, Reader, Settings, Shared, Writer, WriterThread,
+};
 use crate::target::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::view::{NewWebhook, Webhook, WebhookChange};
 use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
 use cairn_lmdb::Environment;
 use cairn_model::{BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
-use futures_channel::oneshot;
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Duration;
 use zeroize::Zeroizing;
 
@@ -67,20 +66,13 @@ pub struct WebhookMetrics {
     pub attempt_durations: HistogramSnapshot,
 }
 
-type Query = Box<dyn FnOnce(&Shared) + Send>;
-
 /// The webhooks of a store, shared by all executors.
 pub struct Webhooks {
     context: Arc<Context>,
     policy: TargetPolicy,
-    queries: Mutex<Option<SyncSender<Query>>>,
-    reader: Mutex<Option<JoinHandle<()>>>,
+    reader: Reader,
     writer_thread: WriterThread,
     threads: Threads,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Webhooks {
@@ -122,14 +114,10 @@ impl Webhooks {
             options.poll_interval,
             options.concurrency_per_target,
         );
-        let (queries, waiting) = sync_channel(QUERIES_WAITING_MAX);
-        let reading = Arc::clone(&context);
-        let reader = std::thread::Builder::new().name("webhook-reader".to_owned());
-        let reader = reader.spawn(move || answer_queries(reading.shared(), &waiting)).map_err(io)?;
+        let reader = Reader::start(&context.writer.shared).map_err(io)?;
         let writer_thread = context.writer.start().map_err(io)?;
         let threads = Threads::start(&context).map_err(io)?;
-        let (queries, reader) = (Mutex::new(Some(queries)), Mutex::new(Some(reader)));
-        Ok(Arc::new(Self { context, policy, queries, reader, writer_thread, threads }))
+        Ok(Arc::new(Self { context, policy, reader, writer_thread, threads }))
     }
 
     fn shared(&self) -> &Shared {
@@ -301,21 +289,7 @@ impl Webhooks {
     /// # Errors
     /// [`WebhookError::Overloaded`], or a failure.
     pub async fn deliveries(&self, query: DeliveryQuery) -> Result<DeliveryPage, WebhookError> {
-        let (reply, answer) = oneshot::channel();
-        let query: Query = Box::new(move |shared| {
-            if !reply.is_canceled() {
-                let _ = reply.send(shared.page(&query).map_err(WebhookError::from));
-            }
-        });
-        let sent = match &*lock(&self.queries) {
-            Some(queries) => queries.try_send(query),
-            None => return Err(WebhookError::ShuttingDown),
-        };
-        sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => WebhookError::Overloaded,
-            TrySendError::Disconnected(_) => WebhookError::ShuttingDown,
-        })?;
-        answer.await.map_err(|_| WebhookError::ShuttingDown)?
+        self.reader.query(move |shared| Ok(shared.page(&query)?)).await
     }
 
     /// Returns counts and gauges.
@@ -358,10 +332,7 @@ impl Webhooks {
     pub fn close(&self, grace: Duration) {
         self.threads.close(&self.context, grace);
         self.writer_thread.close(&self.context.writer);
-        drop(lock(&self.queries).take());
-        if let Some(reader) = lock(&self.reader).take() {
-            let _ = reader.join();
-        }
+        self.reader.close();
     }
 }
 
@@ -374,13 +345,6 @@ impl Drop for Webhooks {
 impl std::fmt::Debug for Webhooks {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Webhooks").finish_non_exhaustive()
-    }
-}
-
-/// The reader thread: answers one query after the other until the webhooks are closed.
-fn answer_queries(shared: &Shared, queries: &Receiver<Query>) {
-    for query in queries {
-        query(shared);
     }
 }
 
