@@ -31,6 +31,9 @@ pub(crate) const TLS_READ_BYTES: usize = 4 * 16 * 1024 + TLS_OVERHEAD_BYTES;
 pub(crate) const TLS_OVERHEAD_BYTES: usize = 2048;
 /// Bytes of one read during a handshake: one record, so that little of what follows the handshake must be buffered.
 pub(crate) const HANDSHAKE_READ_BYTES: usize = 16 * 1024 + TLS_OVERHEAD_BYTES;
+/// Client hellos that wait for a handshake thread. A thread with an RSA key answers about ten thousand before the first of
+/// them times out. Further connections are closed.
+pub(crate) const HELLOS_WAITING_MAX: usize = 16 * 1024;
 /// Bytes encrypted before they are sent. Four records leave in one system call and are still in the processor's cache.
 pub(crate) const TLS_WRITE_BYTES: usize = 4 * 16 * 1024;
 /// Most bytes that TLS adds to the memory of a connection: encrypted bytes that the client has not taken, an incomplete

@@ -39,7 +39,7 @@ pub(crate) enum TlsStart {
 /// Why there is no session.
 enum HandshakeError {
     PlainHttp,
-    /// The client disconnected, the process stops, or a handshake thread panicked.
+    /// The client disconnected, the process stops, too many hellos wait, or a handshake thread panicked.
     Closed,
     TimedOut,
     /// The bytes are not TLS, or no version and parameters suit both sides.
