@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -76,6 +77,39 @@ def test_uploads_and_downloads_are_exact(cli: Cli, store: Cairn, full: str, tmp_
     assert "could not be read" in cli.fails("object", "put", str(tmp_path / "none"), full)
     assert "could not be written" in cli.fails("object", "get", f"{full}/a.jpg", str(tmp_path / "no" / "file"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["back", "ü b.html"], "nothing incomplete is left"
+
+
+def test_content_of_unknown_length_is_uploaded(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
+    """Standard input, a pipe or a file in /proc was stored as an empty object, because the size is said to be 0."""
+    cli.text("object", "put", "-", f"{bucket}/dash", stdin="one")
+    cli.text("object", "put", "/dev/stdin", f"{bucket}/stdin", stdin="two")
+    assert cli.json("object", "put", "/proc/version", f"{bucket}/")["key"] == "version"
+    assert cli.text("object", "put", "/dev/null", f"{bucket}/null") == f"{bucket}/null has 0 bytes\n"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["sh", "-c", 'echo three > "$0"', pipe]):
+        cli.text("object", "put", str(pipe), f"{bucket}/pipe")
+    found = {key: store.s3.get(bucket, key).body for key in ("dash", "stdin", "version", "null", "pipe")}
+    assert found == {
+        "dash": b"one", "stdin": b"two", "version": Path("/proc/version").read_bytes(), "null": b"", "pipe": b"three\n",
+    }
+    assert "no name" in cli.fails("object", "put", "-", f"{bucket}/", code=WRONG_USAGE)
+
+
+def test_what_cannot_be_uploaded_does_not_stop_the_others(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
+    """A pipe in a folder hung the command for ever; a dangling link or a name that is not UTF-8 ended it."""
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in ("a", "z"):
+        (tree / name).write_text(name)
+    os.mkfifo(tree / "fifo")
+    (tree / "link").symlink_to("nowhere")
+    (tree / os.fsdecode(b"\xff")).write_text("x")
+    done = cli.run("object", "put", "--recursive", str(tree), bucket, "--json")
+    assert (done.returncode, json.loads(done.stdout)) == (FAILED, {"uploaded": 2, "bytes": 2, "refused": 3})
+    assert "tree/fifo: it is not a regular file" in done.stderr and "tree/link: " in done.stderr
+    assert "not UTF-8" in done.stderr and "3 files were not uploaded" in done.stderr
+    assert keys(cli, bucket) == ["a", "z"]
 
 
 def test_folders_are_transferred_with_their_paths(cli: Cli, store: Cairn, full: str, tmp_path: Path):

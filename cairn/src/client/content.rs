@@ -27,7 +27,7 @@ impl Client {
         content: impl Read,
         size: u64,
     ) -> Result<Value, Failure> {
-        let mut content = Exactly { content, left: size };
+        let mut content = Exactly::new(content, size);
         let mut builder = self
             .head(request, Some(self.token()?))
             .header("content-length", size)
@@ -38,8 +38,12 @@ impl Client {
         }
         let sent = builder.body(SendBody::from_reader(&mut content));
         let sent = sent.map_err(|error| Failure::WrongUsage(format!("the request is invalid: {error}")))?;
-        let response = self.run(request, sent)?;
-        self.success(request, response)
+        let response = self.run(request, sent);
+        // Content that cannot be read is no fault of the server.
+        if let (Err(_), Some(why)) = (&response, content.failure) {
+            return Err(format!("the content was not uploaded: {why}").into());
+        }
+        self.success(request, response?)
     }
 
     /// Begins a download. The content must be read to its end.
@@ -51,7 +55,7 @@ impl Client {
         let size = response.headers().get("content-length").and_then(|text| text.to_str().ok()?.parse().ok());
         match (status, size) {
             (StatusCode::OK, Some(size)) => {
-                let content = Exactly { content: response.into_body().into_reader(), left: size };
+                let content = Exactly::new(response.into_body().into_reader(), size);
                 Ok(Download { size, content: Box::new(content) })
             }
             _ => {
@@ -74,14 +78,20 @@ impl Client {
     }
 }
 
-/// Content whose length is known. An early end is an error, so that no part of a file passes for the whole.
+/// Content whose length is known. Another length is an error, so that no part of a file passes for the whole.
 struct Exactly<R> {
     content: R,
     left: u64,
+    /// Why the content could not be read.
+    failure: Option<String>,
 }
 
-impl<R: Read> Read for Exactly<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
+impl<R: Read> Exactly<R> {
+    const fn new(content: R, size: u64) -> Self {
+        Self { content, left: size, failure: None }
+    }
+
+    fn exact(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
         let wanted = usize::try_from(self.left).unwrap_or(usize::MAX).min(buffer.len());
         if wanted == 0 {
             return Ok(0);
@@ -91,7 +101,21 @@ impl<R: Read> Read for Exactly<R> {
             return Err(IoError::new(ErrorKind::UnexpectedEof, "the content is shorter than announced"));
         }
         self.left -= read as u64;
+        // Before the last bytes are passed on: without them, nothing is stored.
+        if self.left == 0 && self.content.read(&mut [0])? > 0 {
+            return Err(IoError::new(ErrorKind::InvalidData, "the content is longer than announced"));
+        }
         Ok(read)
+    }
+}
+
+impl<R: Read> Read for Exactly<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> Result<usize, IoError> {
+        let read = self.exact(buffer);
+        if let Err(error) = &read {
+            self.failure = Some(error.to_string());
+        }
+        read
     }
 }
 
@@ -100,13 +124,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_of_another_length_is_an_error_or_is_cut() {
-        let read = |content: &[u8], left| {
+    fn content_of_another_length_is_an_error() {
+        let read = |content: &[u8], size| {
             let mut text = Vec::new();
-            Exactly { content, left }.read_to_end(&mut text).map(|_| text).ok()
+            Exactly::new(content, size).read_to_end(&mut text).map(|_| text).ok()
         };
         assert_eq!(read(b"abc", 3), Some(b"abc".to_vec()));
-        assert_eq!(read(b"abcd", 3), Some(b"abc".to_vec()));
+        assert_eq!(read(b"abcd", 3), None);
         assert_eq!(read(b"ab", 3), None);
         assert_eq!(read(b"", 0), Some(Vec::new()));
     }

@@ -99,6 +99,33 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
     Ok(if wants_help { Requested::Help(words) } else { Requested::Command })
 }
 
+/// Puts the arguments that are no options after `--` if one of them is a lone dash, because argh parses that as an option.
+pub(super) fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let mut info = Cairn::get_args_info();
+    let (mut first, mut last) = (Vec::new(), Vec::new());
+    let mut rest = arguments.iter().copied();
+    while let Some(argument) = rest.next() {
+        if argument == "--" {
+            break;
+        }
+        if let Some(command) = info.commands.iter().find(|command| command.name == argument) {
+            info = command.command.clone();
+            first.push(argument);
+        } else if argument.starts_with('-') && argument != "-" {
+            first.push(argument);
+            if let Some(FlagInfoKind::Option { .. }) = option_kind(&info, argument) {
+                first.extend(rest.next());
+            }
+        } else {
+            last.push(argument);
+        }
+    }
+    if !last.contains(&"-") {
+        return arguments.to_vec();
+    }
+    first.into_iter().chain(["--"]).chain(last).chain(rest).collect()
+}
+
 /// Returns of which kind an option of a command is. `None` if the command does not have it.
 fn option_kind<'i>(info: &'i CommandInfoWithArgs, written: &str) -> Option<&'i FlagInfoKind<'i>> {
     info.flags.iter().find(|flag| is_option(flag, written)).map(|flag| &flag.kind)
@@ -191,6 +218,23 @@ mod tests {
             (&["--endpoint"], &["--endpoint"]),
         ] {
             assert_eq!(normalized(arguments), normal, "{arguments:?}");
+        }
+    }
+
+    #[test]
+    fn arguments_keep_their_order_around_a_dash() {
+        for (arguments, normal) in [
+            (
+                &["object", "put", "-", "b/k", "--json"][..],
+                &["object", "put", "--json", "--", "-", "b/k"][..],
+            ),
+            (&["object", "get", "b/k", "-"], &["object", "get", "--", "b/k", "-"]),
+            (&["object", "put", "-", "--", "--k"], &["object", "put", "--", "-", "--k"]),
+            (&["share", "create", "b/k", "--password", "-"], &["share", "create", "b/k", "--password", "-"]),
+            (&["policy", "create", "--", "-"], &["policy", "create", "--", "-"]),
+            (&["bucket", "list", "--json"], &["bucket", "list", "--json"]),
+        ] {
+            assert_eq!(with_dash_last(arguments), normal, "{arguments:?}");
         }
     }
 

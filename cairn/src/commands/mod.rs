@@ -33,7 +33,7 @@ mod webhook;
 use argh::{ArgsInfo, EarlyExit, FromArgs};
 
 use crate::failure::Outcome;
-use arguments::{Requested, normalized, requested};
+use arguments::{Requested, normalized, requested, with_dash_last};
 use audit::Audit;
 use bucket::Bucket;
 use check::Check;
@@ -62,9 +62,9 @@ use webhook::Webhook;
 #[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(
     help_triggers("-h", "--help", "help"),
-    note = "All commands except serve, check, config, doctor, storage compact, storage
-discard-log, verify proof, completions and man use the management plane of a running
-server, with the token in SERVICE_MANAGEMENT_TOKEN.",
+    note = "All commands except serve, check, config, doctor, storage compact --data-dir,
+storage discard-log, verify proof, completions and man use the management plane of a
+running server, with the token in SERVICE_MANAGEMENT_TOKEN.",
     error_code(1, "failed, was refused, or found problems"),
     error_code(2, "wrong usage"),
     error_code(3, "no response from a server")
@@ -151,20 +151,6 @@ pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
     Cairn::from_args(&[PROGRAM], &arguments)
 }
 
-/// Commands for which a lone dash means standard input or output.
-const WITH_DASH: [[&str; 2]; 3] = [["policy", "create"], ["object", "get"], ["webhook", "create"]];
-
-/// Moves lone dashes after `--`, because argh parses a lone dash as an option.
-fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let takes_dash = WITH_DASH.iter().any(|words| arguments.starts_with(words));
-    if !takes_dash || !arguments.contains(&"-") || arguments.contains(&"--") {
-        return arguments.to_vec();
-    }
-    let others = arguments.iter().copied().filter(|argument| *argument != "-");
-    let dashes = arguments.iter().copied().filter(|argument| *argument == "-");
-    others.chain(["--"]).chain(dashes).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,6 +182,9 @@ mod tests {
             &["bucket", "show", "--", "help"][..],
             &["policy", "create", "-", "--json"],
             &["policy", "create", "--", "-"],
+            &["object", "put", "-", "b/k", "--json"],
+            &["object", "put", "-", "--", "b/k"],
+            &["verify", "proof", "-"],
             &["status", "--json", "--endpoint", "http://[::1]:1/"],
             &["status", "--endpoint", "https://127.0.0.1:1"],
         ] {

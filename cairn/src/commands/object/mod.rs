@@ -9,6 +9,7 @@ pub(crate) mod place;
 mod put;
 pub(crate) mod retention;
 mod rm;
+mod spool;
 mod stat;
 
 use cp::Copy;

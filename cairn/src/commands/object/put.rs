@@ -1,6 +1,6 @@
 //! `cairn object put`: uploads files.
 
-use std::fs::{File, metadata, read_dir};
+use std::fs::{File, Metadata, metadata, read_dir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,19 +8,22 @@ use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use serde_json::{Value, json};
 
 use super::place::{Place, route};
+use super::spool::spooled;
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::parallel::Tally;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 use crate::output::table::{Columns, bytes, record, text};
-use crate::quantity::bytes_text;
+use crate::quantity::{bytes_text, counted};
+use crate::terminal::plain;
 
 command! {
     /// Upload files of up to 5 GiB. The last argument is the destination: <bucket>/<key>, or a bucket or a key that ends in a
     /// slash as a folder.
+    #[argh(usage = "[--recursive] [--content-type <type>] [--if-absent] [--json] [--endpoint <url>] [--] <file>... <destination>")]
     struct Put("put") {
-        /// files or, with --recursive, folders, and the destination
+        /// files or, with --recursive, folders, and then the destination; - means standard input
         #[argh(positional, arg_name = "file")]
         paths: Vec<String>,
         /// upload the content of folders
@@ -46,11 +49,23 @@ const UPLOADED: Columns = &[
     ("refused", |body| text(&body["refused"])),
 ];
 
+/// The name of standard input.
+const STDIN: &str = "-";
+
 /// A file and the key that it is uploaded to.
 struct Item {
     file: PathBuf,
     key: String,
-    size: u64,
+    /// `None` if only reading shows it: the size of a pipe, of a device or of a file in /proc is said to be 0.
+    size: Option<u64>,
+}
+
+/// What a command uploads.
+#[derive(Default)]
+struct Items {
+    found: Vec<Item>,
+    /// Files in folders that cannot be uploaded, and why.
+    skipped: Vec<(PathBuf, Failure)>,
 }
 
 impl Put {
@@ -62,21 +77,24 @@ impl Put {
         let place: Place =
             destination.parse().map_err(|error| Failure::WrongUsage(format!("{destination}: {error}")))?;
         let client = self.client()?;
-        let items = self.items(sources, &place.destination()?)?;
-        let total = items.iter().fold(0_u64, |sum, item| sum.saturating_add(item.size));
+        let Items { found: items, skipped } = self.items(sources, &place.destination()?)?;
+        let total = items.iter().filter_map(|item| item.size).fold(0_u64, u64::saturating_add);
         let (progress, mut tally, moved) = (Progress::bytes(total), Tally::default(), AtomicU64::new(0));
-        if let [item] = &items[..] {
-            let body = self.upload(&client, &place.bucket, item, &progress)?;
+        if let ([item], []) = (&items[..], &skipped[..]) {
+            let (body, size) = self.upload(&client, &place.bucket, item, &progress)?;
             drop(progress);
-            let done = format!("{}/{} has {} bytes\n", place.bucket, item.key, item.size);
+            let done = format!("{}/{} has {}\n", place.bucket, item.key, counted(size, "byte"));
             return client.print(&body, || crate::terminal::lines(&done));
+        }
+        for (file, failure) in &skipped {
+            tally.refuse(&file.display().to_string(), failure);
         }
         tally.each(
             &items,
             |item| item.file.display().to_string(),
             |item| {
-                self.upload(&client, &place.bucket, item, &progress)?;
-                moved.fetch_add(item.size, Ordering::Relaxed);
+                let (_, size) = self.upload(&client, &place.bucket, item, &progress)?;
+                moved.fetch_add(size, Ordering::Relaxed);
                 Ok(())
             },
         )?;
@@ -86,37 +104,38 @@ impl Put {
         tally.result("files were not uploaded")
     }
 
+    /// Uploads one file. Returns the record of the new version and the size.
     fn upload(
         &self,
         client: &Client,
         bucket: &str,
         item: &Item,
         progress: &Progress,
-    ) -> Result<Value, Failure> {
-        let failed = |error| not_read(&item.file, &error);
-        if item.size > PAYLOAD_BYTES_MAX {
-            return Err(format!(
-                "{} is larger than {}: upload it with an S3 client, which sends it in parts",
-                item.file.display(),
-                bytes_text(PAYLOAD_BYTES_MAX)
-            )
-            .into());
-        }
-        let file = File::open(&item.file).map_err(failed)?;
+    ) -> Result<(Value, u64), Failure> {
+        let (file, size) = opened(item)?;
         let content_type = self.content_type.as_deref().or_else(|| type_of(&item.file));
         let mut headers: Vec<(&str, String)> = Vec::new();
         headers.extend(content_type.map(|name| ("content-type", name.to_owned())));
         headers.extend(self.if_absent.then(|| ("if-none-match", "*".to_owned())));
         let request = Request::put(route(bucket, "object", &item.key)).long_running();
-        client.upload(&request, &headers, progress.counted(file), item.size)
+        let body = client.upload(&request, &headers, progress.counted(file), size)?;
+        Ok((body, size))
     }
 
     /// Returns the files to upload, with their keys.
-    fn items(&self, sources: &[String], destination: &str) -> Result<Vec<Item>, Failure> {
+    fn items(&self, sources: &[String], destination: &str) -> Result<Items, Failure> {
         let is_folder = destination.is_empty() || destination.ends_with('/');
-        let mut items = Vec::new();
+        let mut items = Items::default();
         for source in sources {
             let path = Path::new(source);
+            if source == STDIN {
+                if is_folder || sources.len() > 1 {
+                    let text = "standard input has no name: upload it alone, to <bucket>/<key>";
+                    return Err(Failure::WrongUsage(text.to_owned()));
+                }
+                items.found.push(Item { file: path.to_path_buf(), key: destination.to_owned(), size: None });
+                continue;
+            }
             let found = metadata(path).map_err(|error| not_read(path, &error))?;
             if !is_folder && (sources.len() > 1 || found.is_dir()) {
                 let text =
@@ -135,16 +154,15 @@ impl Put {
                 let name = name
                     .ok_or_else(|| Failure::WrongUsage(format!("{source} has no name that can be a key")))?;
                 let key = if is_folder { format!("{destination}{name}") } else { destination.to_owned() };
-                items.push(Item { file: path.to_path_buf(), key, size: found.len() });
+                items.found.push(Item { file: path.to_path_buf(), key, size: size_of(&found) });
             }
         }
         Ok(items)
     }
 }
 
-/// Adds the files of a folder and of the folders in it.
-fn walk(folder: &Path, prefix: &str, depth_left: usize, items: &mut Vec<Item>) -> Outcome {
-    let failed = |error| not_read(folder, &error);
+/// Adds the files of a folder and of the folders in it. What cannot be uploaded does not stop the others.
+fn walk(folder: &Path, prefix: &str, depth_left: usize, items: &mut Items) -> Outcome {
     if depth_left == 0 {
         return Err(format!(
             "{} is more than {DEPTH_MAX} folders deep: is it a loop of links?",
@@ -152,27 +170,72 @@ fn walk(folder: &Path, prefix: &str, depth_left: usize, items: &mut Vec<Item>) -
         )
         .into());
     }
-    let entries: Result<Vec<_>, _> = read_dir(folder).map_err(failed)?.collect();
-    let mut paths: Vec<PathBuf> = entries.map_err(failed)?.iter().map(std::fs::DirEntry::path).collect();
+    let entries = read_dir(folder).and_then(|entries| {
+        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<PathBuf>, _>>()
+    });
+    let mut paths = match entries {
+        Ok(paths) => paths,
+        Err(error) => {
+            items.skipped.push((folder.to_path_buf(), error.to_string().into()));
+            return Ok(());
+        }
+    };
     paths.sort_unstable();
     for path in paths {
-        let found = metadata(&path).map_err(|error| not_read(&path, &error))?;
-        let name = path.file_name().and_then(|name| name.to_str());
-        let name = name
-            .ok_or_else(|| format!("the name of {} is not UTF-8, so it cannot be a key", path.display()))?;
-        if found.is_dir() {
-            walk(&path, &format!("{prefix}{name}/"), depth_left - 1, items)?;
-        } else if items.len() == FILES_MAX {
+        if items.found.len() + items.skipped.len() == FILES_MAX {
             return Err(format!("more than {FILES_MAX} files: upload folder by folder").into());
-        } else {
-            items.push(Item { key: format!("{prefix}{name}"), size: found.len(), file: path });
+        }
+        let name = path.file_name().and_then(|name| name.to_str());
+        match (metadata(&path), name) {
+            (Err(error), _) => items.skipped.push((path, error.to_string().into())),
+            (_, None) => items.skipped.push((path, "its name is not UTF-8, so it cannot be a key".into())),
+            (Ok(found), Some(name)) if found.is_dir() => {
+                walk(&path, &format!("{prefix}{name}/"), depth_left - 1, items)?;
+            }
+            (Ok(found), Some(name)) if found.is_file() => {
+                items.found.push(Item { key: format!("{prefix}{name}"), size: size_of(&found), file: path });
+            }
+            // Opening a pipe would wait for its writer.
+            _ => items.skipped.push((path, "it is not a regular file".into())),
         }
     }
     Ok(())
 }
 
+/// Returns the size of a file, if reading it is not needed for that.
+fn size_of(found: &Metadata) -> Option<u64> {
+    Some(found.len()).filter(|size| found.is_file() && *size > 0)
+}
+
+/// Opens a file for its upload. Returns its size too.
+fn opened(item: &Item) -> Result<(File, u64), Failure> {
+    let failed = |error| not_read(&item.file, &error);
+    let open = || File::open(&item.file).map_err(failed);
+    let (file, size) = match item.size {
+        Some(size) => (open()?, size),
+        None if item.file == Path::new(STDIN) => {
+            spooled(std::io::stdin().lock(), PAYLOAD_BYTES_MAX).map_err(failed)?
+        }
+        None => spooled(open()?, PAYLOAD_BYTES_MAX).map_err(failed)?,
+    };
+    if size > PAYLOAD_BYTES_MAX {
+        return Err(format!(
+            "{} is larger than {}: upload it with an S3 client, which sends it in parts",
+            name_of(&item.file),
+            bytes_text(PAYLOAD_BYTES_MAX)
+        )
+        .into());
+    }
+    Ok((file, size))
+}
+
+/// Returns the name of a file in messages.
+fn name_of(file: &Path) -> String {
+    if file == Path::new(STDIN) { "standard input".to_owned() } else { plain(&file.display().to_string()) }
+}
+
 fn not_read(path: &Path, error: &std::io::Error) -> Failure {
-    format!("{} could not be read: {error}", path.display()).into()
+    format!("{} could not be read: {error}", name_of(path)).into()
 }
 
 /// Returns the content type of a file with a common extension.

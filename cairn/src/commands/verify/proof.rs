@@ -22,7 +22,7 @@ use crate::terminal::word;
 #[derive(FromArgs, ArgsInfo, Debug)]
 #[argh(subcommand, name = "proof", help_triggers("-h", "--help"))]
 pub(crate) struct Proof {
-    /// the file that `verify --proof` wrote
+    /// the file that `verify --proof` wrote; - means standard input
     #[argh(positional)]
     file: String,
     /// the store's public key in Base64, from an earlier proof or from its owner; without it, any key is accepted and shown
@@ -72,10 +72,16 @@ fn result(payload: &Value) -> String {
 impl Proof {
     /// Prints each proof. Fails if a signature is not valid.
     pub(super) fn run(&self) -> Outcome {
-        let failed = |error: String| Failure::Failed(format!("{} could not be read: {error}", self.file));
+        let is_stdin = self.file == "-";
+        let named = if is_stdin { "standard input" } else { &self.file };
+        let failed = |error: String| Failure::Failed(format!("{named} could not be read: {error}"));
         let mut content = String::new();
-        let opened = File::open(&self.file).map_err(|error| failed(error.to_string()))?;
-        let read = opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut content);
+        let source: Box<dyn Read> = if is_stdin {
+            Box::new(std::io::stdin())
+        } else {
+            Box::new(File::open(&self.file).map_err(|error| failed(error.to_string()))?)
+        };
+        let read = source.take(FILE_BYTES_MAX + 1).read_to_string(&mut content);
         read.map_err(|error| failed(error.to_string()))?;
         if content.len() as u64 > FILE_BYTES_MAX {
             return Err(failed(format!("it is longer than {FILE_BYTES_MAX} bytes")));
