@@ -90,7 +90,16 @@ pub(crate) fn bytes_text(bytes: u64) -> String {
 
 /// Formats a number of things, with the plural of their name.
 pub(crate) fn counted(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+    match noun.strip_suffix("cy") {
+        _ if count == 1 => format!("1 {noun}"),
+        Some(stem) => format!("{count} {stem}cies"),
+        None => format!("{count} {noun}s"),
+    }
+}
+
+/// Like [`counted`], with the verb: "1 object was", "2 objects were".
+pub(crate) fn were(count: u64, noun: &str) -> String {
+    format!("{} {}", counted(count, noun), if count == 1 { "was" } else { "were" })
 }
 
 /// Parses digits and a unit, or digits alone.
@@ -148,6 +157,13 @@ mod tests {
         for wrong in ["", "m", "1.5h", "1w", "-1", "1h30m", "213503982334602d"] {
             assert!(wrong.parse::<Duration>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn nouns_have_a_plural() {
+        assert_eq!(counted(0, "day") + ", " + &counted(1, "policy"), "0 days, 1 policy");
+        assert_eq!(counted(2, "policy"), "2 policies");
+        assert_eq!(were(1, "object") + ", " + &were(2, "object"), "1 object was, 2 objects were");
     }
 
     #[test]

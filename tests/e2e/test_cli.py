@@ -251,7 +251,7 @@ def test_tokens_allow_what_their_role_allows(cli: Cli, store: Cairn, name: str):
 def test_ambiguous_policy_names_are_refused(cli: Cli, name: str):
     """A name shared by two policies does not delete either of them."""
     ids = [cli.json("policy", "create", "-", stdin=policy_of(name, name))["id"] for _ in range(2)]
-    assert "2 have the name" in cli.fails("policy", "delete", name)
+    assert "2 policies have the name" in cli.fails("policy", "delete", name)
     cli.text("policy", "delete", ids[0])
     assert cli.json("policy", "show", name)["id"] == ids[1]
     cli.text("policy", "delete", name)

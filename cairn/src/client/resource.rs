@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::client::{Client, Request, rows};
 use crate::failure::Failure;
+use crate::quantity::counted;
 
 /// A kind of resource that has ids and names.
 pub(crate) struct ResourceKind {
@@ -38,7 +39,7 @@ impl ResourceKind {
             }
             [] => Err(format!("no {noun} has the id or name {wanted}\n  {next}").into()),
             _ => {
-                let count = named.len();
+                let count = counted(named.len() as u64, noun);
                 Err(format!("{count} have the name {wanted}: use the id of the {noun}\n  {next}").into())
             }
         }

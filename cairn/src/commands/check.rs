@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Outcome;
 use crate::output;
+use crate::quantity::counted;
 use crate::terminal::{self, plain};
 
 /// Check configuration, permissions, kernel, resource limits, disk, clock, ports and the store's key, without starting the
@@ -44,7 +45,10 @@ impl Check {
         let found = cairn_server::check(&options, &Environment::of_process());
         output::print(&if self.json { terminal::json(&as_json(&found)) } else { lines(&found) })?;
         let failed = count(&found, Verdict::Failed);
-        if failed == 0 { Ok(()) } else { Err(format!("{failed} of {} checks failed", found.len()).into()) }
+        match failed {
+            0 => Ok(()),
+            failed => Err(format!("{failed} of {} failed", counted(found.len() as u64, "check")).into()),
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use crate::doctor::{
 };
 use crate::failure::{Failure, Outcome};
 use crate::output;
+use crate::quantity::counted;
 use crate::terminal;
 
 /// Print the settings that an S3 client needs for a server, check an AWS profile, and try everything with real requests: small
@@ -103,7 +104,7 @@ impl Doctor {
         }
         match examination.failures() {
             0 => Ok(()),
-            failed => Err(format!("{failed} of {} checks failed", checks.len()).into()),
+            failed => Err(format!("{failed} of {} failed", counted(checks.len() as u64, "check")).into()),
         }
     }
 }

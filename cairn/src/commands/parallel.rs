@@ -7,6 +7,7 @@ use std::thread;
 
 use crate::failure::{Failure, Outcome};
 use crate::output::print_error;
+use crate::quantity::were;
 use crate::terminal::plain;
 
 /// Number of requests at a time. The server commits concurrent changes together.
@@ -69,11 +70,11 @@ impl Tally {
         }
     }
 
-    /// Fails if anything was refused. `what` names the items.
-    pub(super) fn result(&self, what: &str) -> Outcome {
+    /// Fails if anything was refused. `noun` names one item, and `done` what was not done with it.
+    pub(super) fn result(&self, noun: &str, done: &str) -> Outcome {
         match self.refused {
             0 => Ok(()),
-            refused => Err(format!("{refused} {what}").into()),
+            refused => Err(format!("{} not {done}", were(refused, noun)).into()),
         }
     }
 }
@@ -96,7 +97,7 @@ mod tests {
         let mut seen = seen.lock().expect("no panic").clone();
         seen.sort_unstable();
         assert_eq!(seen, items);
-        assert!(tally.result("kept").is_err());
+        assert_eq!(tally.result("item", "kept"), Err("10 items were not kept".into()));
         let gone = |_: &u32| Err(Failure::NoResponse("gone".to_owned()));
         assert_eq!(tally.each(&items, u32::to_string, gone), Err(Failure::NoResponse("gone".to_owned())));
         assert_eq!(tally.each(&[], u32::to_string, work), Ok(()));

@@ -7,6 +7,7 @@ use crate::client::Request;
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, text};
+use crate::quantity::counted;
 use crate::terminal::plain;
 
 noun! {
@@ -184,8 +185,7 @@ fn policy_decision(right: &Value, decided_by: &Value) -> String {
         }
         (Some("no_statement"), _) if is_unchanged => match decided_by["policies_attached"].as_u64() {
             Some(0) => "The account has no policy.".to_owned(),
-            Some(1) => "The account has 1 policy.".to_owned(),
-            Some(count) => format!("The account has {count} policies."),
+            Some(count) => format!("The account has {}.", counted(count, "policy")),
             None => return then,
         },
         (Some("no_statement"), _) => {

@@ -302,7 +302,7 @@ fn an_ambiguous_or_unknown_name_changes_nothing() {
     let server = Scripted::start(vec![list(), answer(204, ""), list(), list(), answer(204, "")]);
     assert_eq!(ask(&server, &["policy", "delete", "once"]).0, Some(0));
     for (name, said) in
-        [("twice", "2 have the name twice"), ("thrice", "no policy has the id or name thrice")]
+        [("twice", "2 policies have the name twice"), ("thrice", "no policy has the id or name thrice")]
     {
         let (code, _, stderr) = ask(&server, &["policy", "delete", name]);
         assert_eq!(code, Some(1));

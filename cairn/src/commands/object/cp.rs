@@ -67,7 +67,7 @@ impl Copy {
                 drop(progress);
                 let body = json!({"copied": tally.done, "refused": tally.refused});
                 client.print(&body, || record(COPIED, &body))?;
-                tally.result("objects were not copied")
+                tally.result("object", "copied")
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::new_file::NewFile;
 use crate::output::progress::Progress;
 use crate::output::table::{Columns, bytes, record, text};
+use crate::quantity::counted;
 
 command! {
     /// Download an object, or the objects that match a pattern. A file gets its name when it is complete; an existing one is
@@ -74,7 +75,7 @@ impl Get {
         drop(progress);
         let body = json!({"downloaded": tally.done, "bytes": moved, "refused": tally.refused});
         client.print(&body, || record(DOWNLOADED, &body))?;
-        tally.result("objects were not downloaded")
+        tally.result("object", "downloaded")
     }
 
     /// Downloads one object into a file, into a folder, or to standard output.
@@ -97,7 +98,9 @@ impl Get {
         let size = self.download(client, key, &path, &progress)?;
         drop(progress);
         let body = json!({"downloaded": 1, "bytes": size, "refused": 0, "file": path.to_string_lossy()});
-        client.print(&body, || crate::terminal::lines(&format!("{} has {size} bytes\n", path.display())))
+        client.print(&body, || {
+            crate::terminal::lines(&format!("{} has {}\n", path.display(), counted(size, "byte")))
+        })
     }
 
     fn request(&self, key: &str) -> Request {

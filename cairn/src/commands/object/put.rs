@@ -101,7 +101,7 @@ impl Put {
         drop(progress);
         let body = json!({"uploaded": tally.done, "bytes": moved.into_inner(), "refused": tally.refused});
         client.print(&body, || record(UPLOADED, &body))?;
-        tally.result("files were not uploaded")
+        tally.result("file", "uploaded")
     }
 
     /// Uploads one file. Returns the record of the new version and the size.

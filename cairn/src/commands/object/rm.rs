@@ -82,6 +82,6 @@ impl Remove {
         drop(progress);
         let body = json!({"deleted": tally.done, "refused": tally.refused});
         client.print(&body, || record(DELETED, &body))?;
-        tally.result("objects were not deleted")
+        tally.result("object", "deleted")
     }
 }

@@ -11,6 +11,7 @@ use crate::client::{Request, rows};
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, table, text};
+use crate::quantity::counted;
 use crate::terminal::{plain, word};
 use compact::Compact;
 use discard_log::DiscardLog;
@@ -111,8 +112,10 @@ impl Inspect {
                 Err("not everything was examined\n  set --maximum-entries to at least the number of stored objects"
                     .into())
             }
-            1 => Err("1 finding\n  docs/management-api.md describes each kind".into()),
-            count => Err(format!("{count} findings\n  docs/management-api.md describes each kind").into()),
+            count => {
+                let findings = counted(count, "finding");
+                Err(format!("{findings}\n  docs/management-api.md describes each kind").into())
+            }
         }
     }
 }

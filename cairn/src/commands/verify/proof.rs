@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::failure::{Failure, Outcome};
 use crate::output;
 use crate::output::table::{Columns, record, text, words};
+use crate::quantity::counted;
 use crate::terminal;
 use crate::terminal::word;
 
@@ -62,8 +63,9 @@ fn verified(payload: &Value) -> String {
 fn result(payload: &Value) -> String {
     match payload["kind"].as_str() {
         Some("bucket") => {
-            let [versions, damaged] = ["versions_verified", "corrupt_count"].map(|name| word(&payload[name]));
-            format!("{versions} versions verified, {damaged} damaged")
+            let damaged = word(&payload["corrupt_count"]);
+            let versions = payload["versions_verified"].as_u64().map(|count| counted(count, "version"));
+            format!("{} verified, {damaged} damaged", versions.as_deref().unwrap_or("unknown versions"))
         }
         _ => words(&payload["status"]),
     }
@@ -114,7 +116,8 @@ impl Proof {
         if wrong == 0 {
             Ok(())
         } else {
-            Err(format!("{wrong} of {} signatures are not valid", checked.len()).into())
+            let are = if wrong == 1 { "is" } else { "are" };
+            Err(format!("{wrong} of {} {are} not valid", counted(checked.len() as u64, "signature")).into())
         }
     }
 }

@@ -69,7 +69,7 @@ impl Store {
         });
         printed.and(file.map_or(Ok(()), |file| store_proofs(file, &json!({"proofs": proofs}))))?;
         match damaged {
-            0 => tally.result("buckets were not verified"),
+            0 => tally.result("bucket", "verified"),
             count => Err(format!("damaged versions: {count}").into()),
         }
     }
