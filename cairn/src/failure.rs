@@ -1,5 +1,6 @@
 //! Failures of commands: exit codes, and messages for errors of a server with advice on what to do next.
 
+use serde_json::Value;
 use ureq::http::{Method, StatusCode};
 
 use crate::environment::TOKEN_VARIABLE;
@@ -52,8 +53,12 @@ impl From<&str> for Failure {
     }
 }
 
-/// An error response of a server.
+/// An error response of a server, and what it answers.
 pub(crate) struct Refusal<'r> {
+    pub(crate) method: &'r Method,
+    pub(crate) path: &'r str,
+    /// The body of the request, if it is JSON.
+    pub(crate) body: &'r Value,
     pub(crate) status: StatusCode,
     pub(crate) code: &'r str,
     pub(crate) message: &'r str,
@@ -62,19 +67,22 @@ pub(crate) struct Refusal<'r> {
 
 impl Refusal<'_> {
     /// Returns the message: the error, and in a second line what to do about it.
-    pub(crate) fn text(&self, method: &Method, path: &str) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = format!("{}: {}", plain(self.code), plain(self.message));
-        if let Some(next) = self.next(method, path) {
+        if let Some(next) = self.next() {
             text.push_str("\n  ");
             text.push_str(&next);
         }
         text
     }
 
-    fn next(&self, method: &Method, path: &str) -> Option<String> {
+    fn next(&self) -> Option<String> {
         let next = match self.code {
             "FORBIDDEN" => {
-                return Some(format!("this requires a token with the role {}", roles(method, path)));
+                return Some(format!(
+                    "this requires a token with the role {}",
+                    roles(self.method, self.path)
+                ));
             }
             "UNAUTHENTICATED" => {
                 return Some(format!(
@@ -87,7 +95,11 @@ impl Refusal<'_> {
                 return Some(format!("see the server's log for the reason (request id {id})"));
             }
             "NOT_FOUND" => "the server does not have this route; `cairn status` shows its version",
-            "BUCKET_NOT_FOUND" => "`cairn bucket list` shows the buckets",
+            "BUCKET_NOT_FOUND" => return Some(self.no_bucket()),
+            "INVALID_REQUEST" => return options(self.message),
+            "OBJECT_LOCKED" if self.message.contains("bypass_governance") => {
+                "--bypass-governance allows it for a governance retention"
+            }
             "BUCKET_NOT_EMPTY" => {
                 "`cairn bucket empty` deletes its content, including old versions, delete markers and unfinished uploads; \
                  `cairn bucket delete --force` deletes the bucket too"
@@ -112,8 +124,13 @@ impl Refusal<'_> {
             }
             "QUOTA_BELOW_USAGE" => "`cairn quota show` shows the bucket's usage",
             "OBJECT_NOT_FOUND" | "VERSION_NOT_FOUND" => {
-                "an S3 client shows keys and versions; keys are used literally, without a leading slash"
+                "`cairn object ls --recursive <bucket>` shows keys, with `--versions` all versions"
             }
+            "SHARE_NOT_FOUND" => "`cairn share list` shows the shares",
+            "EMBED_NOT_FOUND" => "`cairn embed list` shows the embeds",
+            "LIFECYCLE_RULE_NOT_FOUND" => "`cairn lifecycle list <bucket>` shows the rules of a bucket",
+            // `--if-absent` is the only condition that a command sets.
+            "PRECONDITION_FAILED" => "the object exists already; without --if-absent it is overwritten",
             "NOT_READY" => "`cairn status` shows what is not ready",
             "TOO_MANY_REQUESTS" => "wait a moment, then try again",
             "STORAGE_FULL" => "`cairn storage status` shows the free space",
@@ -124,6 +141,47 @@ impl Refusal<'_> {
         };
         Some(next.to_owned())
     }
+
+    /// Names the buckets of a request, of which one does not exist.
+    fn no_bucket(&self) -> String {
+        const LIST: &str = "`cairn bucket list` shows the buckets";
+        let of_path =
+            self.path.strip_prefix("/api/v1/buckets/").and_then(|rest| rest.split(['/', '?']).next());
+        let mut buckets: Vec<&str> =
+            of_path.into_iter().chain(self.body["destination_bucket"].as_str()).collect();
+        buckets.dedup();
+        match buckets[..] {
+            [] => LIST.to_owned(),
+            [one] => format!("there is no bucket {}; {LIST}", plain(one)),
+            _ => format!("there is no bucket {}; {LIST}", plain(&buckets.join(", or no bucket "))),
+        }
+    }
+}
+
+/// Members of requests that messages of the server name, and the options that set them.
+const OPTIONS: [(&str, &str); 14] = [
+    ("expires_at", "--expires"),
+    ("expires_in_seconds", "--expires-in"),
+    ("maximum_downloads", "--maximum-downloads"),
+    ("allowed_origins", "--origin"),
+    ("retain_until", "--until"),
+    ("bypass_governance", "--bypass-governance"),
+    ("expiration", "--expire-days"),
+    ("noncurrent_version_expiration", "--noncurrent-days"),
+    ("newer_noncurrent_versions", "--keep-noncurrent"),
+    ("expired_delete_markers", "--remove-expired-markers"),
+    ("maximum_entries", "--maximum-entries"),
+    ("target_url", "--target-url"),
+    ("bucket_filter", "--bucket"),
+    ("object_prefix_filter", "--prefix"),
+];
+
+/// Returns the options for the members that a message names.
+fn options(message: &str) -> Option<String> {
+    let words = || message.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
+    let named = OPTIONS.iter().filter(|(member, _)| words().any(|word| word == *member));
+    let named: Vec<_> = named.map(|(member, option)| format!("{option} sets {member}")).collect();
+    Some(named.join(", ")).filter(|text| !text.is_empty())
 }
 
 /// Returns the roles that the server allows. System administrators manage accounts, policies, tokens and webhooks. Auditors may
@@ -139,5 +197,23 @@ fn roles(method: &Method, path: &str) -> &'static str {
         "system_admin"
     } else {
         "system_admin or storage_admin"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_named_for_the_members_of_a_message() {
+        assert_eq!(
+            options("set expiration, noncurrent_version_expiration or expired_delete_markers").as_deref(),
+            Some(
+                "--expire-days sets expiration, --noncurrent-days sets noncurrent_version_expiration, \
+                 --remove-expired-markers sets expired_delete_markers"
+            )
+        );
+        assert_eq!(options("retention.retain_until: must be").as_deref(), Some("--until sets retain_until"));
+        assert_eq!(options("the body is not JSON"), None);
     }
 }

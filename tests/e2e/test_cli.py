@@ -10,6 +10,7 @@ import pytest
 from botocore.client import BaseClient
 
 from harness.boto import make_client, refused
+from harness.certificates import Authority, Pair
 from harness.cli import DONE, NO_ANSWER, WRONG_USAGE, Cli
 from harness.management import expect
 from harness.s3 import S3
@@ -362,3 +363,22 @@ def test_port_of_the_data_plane_is_refused(store: Cairn):
     """The message says that it is not the management plane."""
     message = Cli(store.endpoint, store.secrets.system_token).fails("bucket", "list")
     assert "is not the management plane" in message
+
+
+def test_port_of_the_console_is_named(store: Cairn):
+    """It said "log in again" to a user with the right token."""
+    message = Cli(store.console, store.secrets.system_token).fails("bucket", "list")
+    assert "is the console" in message and "port 7601" in message
+
+
+def test_a_server_with_tls_says_so(make_store, tmp_path: Path):
+    """`status` said that it is not the management plane. The certificate of an authority is refused with the way out."""
+    authority = Authority(tmp_path)
+    own = Pair(authority.certificate, tmp_path / "authority.key")
+    store = make_store(**own.environment(), SERVICE_TLS_S3_ENABLED="false").start()
+    plain = store.management.replace("https", "http")
+    for command in (["status"], ["bucket", "list"]):
+        assert "https" in Cli(plain, store.secrets.system_token).fails(*command)
+    assert f"uses TLS: use {store.management}" in Cli(plain, store.secrets.system_token).fails("status")
+    message = Cli(store.management, store.secrets.system_token).fails("bucket", "list", code=NO_ANSWER)
+    assert "CA:FALSE" in message

@@ -88,6 +88,7 @@ def test_what_object_lock_protects_is_kept(cli: Cli, store: Cairn, bucket: str):
     client.put_object_legal_hold(Bucket=locked, Key="held", LegalHold={"Status": "ON"})
     done = cli.run("bucket", "delete", locked, "--force", "--yes")
     assert done.returncode == FAILED and "held" in done.stderr and "OBJECT_LOCKED" in done.stderr
+    assert "1 deletion was refused" in done.stderr and "legal-hold … off" in done.stderr
     assert cli.json("bucket", "show", locked)["contents"]["versions"] == 1
     client.put_object_legal_hold(Bucket=locked, Key="held", LegalHold={"Status": "OFF"})
     cli.text("bucket", "delete", locked, "--force", "--yes")

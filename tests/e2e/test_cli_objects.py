@@ -150,7 +150,8 @@ def test_objects_are_copied_and_deleted(cli: Cli, store: Cairn, full: str):
     assert len(keys(cli, f"{full}/jpg/**")) == 3, "nothing was deleted"
     assert cli.json("object", "rm", f"{full}/jpg/**", "--yes") == {"deleted": 3, "refused": 0}
     assert keys(cli, f"{full}/jpg/**") == []
-    assert "<bucket>/<key>" in cli.fails("object", "rm", full, "--yes", code=WRONG_USAGE)
+    assert "--recursive" in cli.fails("object", "rm", full, "--yes", code=WRONG_USAGE)
+    assert cli.fails("object", "stat", full, code=WRONG_USAGE) == f"cairn: {full} is a bucket; write <bucket>/<key>\n"
     assert len(keys(cli, full, "--recursive")) == len(KEYS), "the copy is left, a.png is gone"
 
 

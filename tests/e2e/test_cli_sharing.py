@@ -135,7 +135,8 @@ def test_wrong_usage_changes_nothing(cli: Cli, arguments: tuple[str, ...]):
 def test_refusals_of_the_server_are_shown(cli: Cli):
     """With the code, and what to do."""
     assert "the object does not exist" in cli.fails("share", "create", "photos/missing")
-    assert "expires_at must be in the future" in cli.fails("share", "create", PLACE, "--expires", "2020-01-01")
+    past = cli.fails("share", "create", PLACE, "--expires", "2020-01-01")
+    assert "expires_at must be in the future" in past and "--expires sets expires_at" in past
     assert "allowed_origins contains \"example.com\"" in cli.fails("embed", "create", PLACE, "--origin", "example.com")
     assert "disposition must be inline or attachment" in cli.fails("share", "create", PLACE, "--disposition", "show")
     assert "1024 bytes" in cli.fails("share", "create", PLACE, "--password-stdin", stdin="x" * 5000)

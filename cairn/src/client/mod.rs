@@ -22,16 +22,18 @@ use crate::moment::now_millis;
 use crate::output;
 use crate::output::table::{self, Columns};
 use crate::terminal;
-use transport_error::{has_unknown_issuer, is_about_trust, is_without_tls};
+use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting};
 pub(crate) use request::{Request, Response};
-pub(crate) use transport_error::{TrustFailure, has_no_address, trust_failure, was_not_sent};
+pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 
 /// Advice on how to get a token.
 const TOKEN_HELP: &str = "use the server's SERVICE_MANAGEMENT_SYSTEM_TOKEN, a token from `cairn token create`, or the token that \
                           `cairn serve --dev` prints";
+/// How the console's answer to a request without a session begins (admin/src/access/sessions.rs).
+const CONSOLE_ANSWER: &str = "there is no session";
 /// Maximum length of a response: a thousand findings with escaped keys of 1 KiB, or tens of thousands of accounts.
 const RESPONSE_BYTES_MAX: u64 = 64 << 20;
 
@@ -195,15 +197,19 @@ impl Client {
             Error::Timeout(Timeout::Global) => {
                 format!("no response within {} s", request.timeout.as_secs())
             }
-            other => terminal::plain(&other.to_string()),
+            other => error_text(other),
         };
         let mut text = if is_about_trust(error) {
-            let remedy = if has_unknown_issuer(error) {
-                format!(
+            let remedy = match trust_failure(error) {
+                Some(TrustFailure::UnknownIssuer) => format!(
                     "\n  if it was signed by your own certificate authority, set {CA_VARIABLE} to its PEM file"
-                )
-            } else {
-                String::new()
+                ),
+                Some(TrustFailure::IsAuthority) => {
+                    "\n  the certificate is that of a certificate authority; make one for the server, with \
+                     basicConstraints=CA:FALSE"
+                        .to_owned()
+                }
+                _ => String::new(),
             };
             format!("the certificate of {} was not accepted: {error_text}{remedy}", self.base)
         } else if is_without_tls(error) {
@@ -234,8 +240,27 @@ impl Client {
         let (Some(code), Some(message)) = (text("code"), text("message")) else {
             return self.unexpected_response(response);
         };
-        let refusal = Refusal { status: response.status, code, message, request_id: text("request_id") };
-        Failure::Failed(refusal.text(&request.method, &request.path))
+        if message.starts_with(CONSOLE_ANSWER) {
+            return Failure::Failed(format!(
+                "{} is the console: use the management plane (port 7601 unless SERVICE_API_BIND sets another)\n  \
+                 --endpoint or {ENDPOINT_VARIABLE} sets its address",
+                self.base
+            ));
+        }
+        let refusal = Refusal {
+            method: &request.method,
+            path: &request.path,
+            body: &request
+                .body
+                .as_deref()
+                .and_then(|body| serde_json::from_str(body).ok())
+                .unwrap_or_default(),
+            status: response.status,
+            code,
+            message,
+            request_id: text("request_id"),
+        };
+        Failure::Failed(refusal.text())
     }
 
     /// Returns the failure for a response that no management plane sends.
@@ -243,6 +268,15 @@ impl Client {
         let (base, status) = (&self.base, response.status);
         let message =
             response.body.as_ref().and_then(|body| body["error"]["message"].as_str()).map(terminal::plain);
+        if response.status == StatusCode::BAD_REQUEST
+            && self.base.starts_with("http:")
+            && message.as_deref().is_some_and(|message| message.contains("requires TLS"))
+        {
+            let secure = self.base.replacen("http", "https", 1);
+            return Failure::Failed(format!(
+                "{base} uses TLS: use {secure} (--endpoint or {ENDPOINT_VARIABLE})"
+            ));
+        }
         let what = match &message {
             Some(message) => message.as_ref(),
             None if response.body.is_some() => "an unknown response",

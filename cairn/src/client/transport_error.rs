@@ -2,6 +2,8 @@
 
 use ureq::{Error, Timeout};
 
+use crate::terminal::plain;
+
 /// Returns the error of the TLS library, if there is one.
 fn tls_error(error: &Error) -> Option<&rustls::Error> {
     match error {
@@ -24,6 +26,8 @@ pub(crate) enum TrustFailure {
     NotYetValid,
     /// The certificate is for other names.
     WrongName,
+    /// The certificate is that of an authority. The TLS library accepts it only as an issuer.
+    IsAuthority,
     /// The certificate was not accepted for another reason.
     Other,
 }
@@ -41,21 +45,21 @@ pub(crate) fn trust_failure(error: &Error) -> Option<TrustFailure> {
         Certificate::Expired | Certificate::ExpiredContext { .. } => TrustFailure::Expired,
         Certificate::NotValidYet | Certificate::NotValidYetContext { .. } => TrustFailure::NotYetValid,
         Certificate::NotValidForName | Certificate::NotValidForNameContext { .. } => TrustFailure::WrongName,
+        // The library has no variant of its own for it.
+        other if format!("{other:?}").contains("CaUsedAsEndEntity") => TrustFailure::IsAuthority,
         _ => TrustFailure::Other,
     })
+}
+
+/// Returns the error as text for people.
+pub(crate) fn error_text(error: &Error) -> String {
+    let text = error.to_string();
+    plain(text.strip_prefix("io: ").unwrap_or(&text))
 }
 
 /// Returns whether the server's certificate was not accepted.
 pub(super) fn is_about_trust(error: &Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
-}
-
-/// Returns whether no trusted authority signed the server's certificate.
-pub(super) fn has_unknown_issuer(error: &Error) -> bool {
-    matches!(
-        tls_error(error),
-        Some(rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer))
-    )
 }
 
 /// Returns whether the server answered the first message of TLS with something else.

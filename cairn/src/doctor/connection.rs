@@ -13,9 +13,8 @@ use ureq::{Agent, Error, Timeout};
 use super::endpoint::Endpoint;
 use super::signature::{Credentials, Parts, Signer, Stamp, sha256, unsigned_chunks};
 use super::xml;
-use crate::client::{TrustFailure, has_no_address, trust_failure, was_not_sent};
+use crate::client::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 use crate::moment::now_millis;
-use crate::terminal::plain;
 
 /// Time limit of a request and its answer: a part of a few megabytes over a slow line.
 const TIMEOUT: Duration = Duration::from_secs(120);
@@ -293,49 +292,9 @@ impl Connection {
 
     /// Says in words why there is no answer.
     fn no_answer(&self, error: &Error, authority: &str, timeout: Duration) -> NoAnswer {
-        let url = self.endpoint.url();
         let said = |why: String, fix: &str| NoAnswer { why, fix: Some(fix.to_owned()) };
-        match trust_failure(error) {
-            Some(TrustFailure::WithoutTls) => {
-                let plain_url = url.replacen("https", "http", 1);
-                return said(
-                    format!("{url} does not speak TLS"),
-                    &format!("Use {plain_url}, or give the server a certificate (server.tls)."),
-                );
-            }
-            Some(TrustFailure::UnknownIssuer) => {
-                return said(
-                    "no certificate authority that is trusted here signed the server's certificate"
-                        .to_owned(),
-                    "Name the PEM file of the authority with --ca-certificate, and give it to clients too (ca_bundle, \
-                     AWS_CA_BUNDLE). `serve --dev` prints its file.",
-                );
-            }
-            Some(TrustFailure::Expired) => {
-                return said(
-                    "the server's certificate has expired, or this computer's clock is wrong".to_owned(),
-                    "Renew the certificate, and check the clock of this computer.",
-                );
-            }
-            Some(TrustFailure::NotYetValid) => {
-                return said(
-                    "the server's certificate is not valid yet, or this computer's clock is wrong".to_owned(),
-                    "Check the clock of this computer.",
-                );
-            }
-            Some(TrustFailure::WrongName) => {
-                return said(
-                    format!("the server's certificate is not for {authority}"),
-                    "Use the name in the certificate as the address, or have a certificate made with this name.",
-                );
-            }
-            Some(TrustFailure::Other) => {
-                return said(
-                    format!("the server's certificate was not accepted: {}", plain(&error.to_string())),
-                    "Have a certificate made that clients accept.",
-                );
-            }
-            None => {}
+        if let Some(failure) = trust_failure(error) {
+            return self.not_trusted(failure, error, authority);
         }
         match error {
             _ if has_no_address(error) => said(
@@ -351,16 +310,56 @@ impl Connection {
                 "Look at the server's log and at the network.",
             ),
             _ if was_not_sent(error) => said(
-                format!("{authority} cannot be reached: {}", plain(&error.to_string())),
+                format!("{authority} cannot be reached: {}", error_text(error)),
                 "Is the server running, and is this the address of its S3 plane (server.s3_bind, port 7600 by default)?",
             ),
             _ if !self.endpoint.has_tls() => said(
-                format!("{authority} sent no complete answer: {}", plain(&error.to_string())),
+                format!("{authority} sent no complete answer: {}", error_text(error)),
                 "If the server has a certificate, its address begins with https. Otherwise look at the server's log.",
             ),
             _ => said(
-                format!("{authority} sent no complete answer: {}", plain(&error.to_string())),
+                format!("{authority} sent no complete answer: {}", error_text(error)),
                 "Look at the server's log, and at proxies in between.",
+            ),
+        }
+    }
+
+    /// Says in words what is wrong with the server's TLS.
+    fn not_trusted(&self, failure: TrustFailure, error: &Error, authority: &str) -> NoAnswer {
+        let url = self.endpoint.url();
+        let said = |why: String, fix: &str| NoAnswer { why, fix: Some(fix.to_owned()) };
+        match failure {
+            TrustFailure::WithoutTls => {
+                let plain_url = url.replacen("https", "http", 1);
+                said(
+                    format!("{url} does not speak TLS"),
+                    &format!("Use {plain_url}, or give the server a certificate (server.tls)."),
+                )
+            }
+            TrustFailure::UnknownIssuer => said(
+                "no certificate authority that is trusted here signed the server's certificate".to_owned(),
+                "Name the PEM file of the authority with --ca-certificate, and give it to clients too (ca_bundle, \
+                     AWS_CA_BUNDLE). `serve --dev` prints its file.",
+            ),
+            TrustFailure::Expired => said(
+                "the server's certificate has expired, or this computer's clock is wrong".to_owned(),
+                "Renew the certificate, and check the clock of this computer.",
+            ),
+            TrustFailure::NotYetValid => said(
+                "the server's certificate is not valid yet, or this computer's clock is wrong".to_owned(),
+                "Check the clock of this computer.",
+            ),
+            TrustFailure::WrongName => said(
+                format!("the server's certificate is not for {authority}"),
+                "Use the name in the certificate as the address, or have a certificate made with this name.",
+            ),
+            TrustFailure::IsAuthority => said(
+                "the server's certificate is that of a certificate authority".to_owned(),
+                "Make a certificate for the server, with basicConstraints=CA:FALSE.",
+            ),
+            TrustFailure::Other => said(
+                format!("the server's certificate was not accepted: {}", error_text(error)),
+                "Have a certificate made that clients accept.",
             ),
         }
     }

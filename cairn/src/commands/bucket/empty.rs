@@ -14,7 +14,7 @@ use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
 use crate::output::progress::Progress;
 use crate::output::table::{Columns, record, text};
-use crate::quantity::{bytes_text, counted};
+use crate::quantity::{bytes_text, counted, were};
 use crate::terminal::plain;
 
 command! {
@@ -57,7 +57,13 @@ impl Emptied {
     pub(super) fn result(&self) -> Outcome {
         match self.refused {
             0 => Ok(()),
-            refused => Err(format!("{refused} versions, delete markers or uploads were not deleted").into()),
+            refused => Err(format!(
+                "not everything was deleted: {} refused\n  \
+                 `cairn object stat --version-id <id>` shows the locks of a version; `cairn object legal-hold … off` and \
+                 `cairn object retention … --none --bypass-governance` remove them, but not a compliance retention",
+                were(refused, "deletion")
+            )
+            .into()),
         }
     }
 }

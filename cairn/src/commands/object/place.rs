@@ -47,6 +47,10 @@ impl Place {
 
     /// Returns the key, which must not be a pattern or a prefix.
     pub(crate) fn one(&self) -> Result<String, Failure> {
+        if self.key.is_empty() {
+            let text = format!("{} is a bucket; write <bucket>/<key>", self.bucket);
+            return Err(Failure::WrongUsage(text));
+        }
         match self.selection(false)? {
             Selection::One(key) => Ok(key),
             Selection::Many { .. } => Err(Failure::WrongUsage(format!(
