@@ -25,7 +25,7 @@ s3:PutObject and s3:DeleteObject on an object.")]
         /// the action, such as s3:GetObject
         #[argh(option, arg_name = "action")]
         action: String,
-        /// the bucket, or the object as <bucket>/<key>
+        /// the bucket, or the object as <bucket>/<key>; policies write bucket: before it
         #[argh(option, arg_name = "resource")]
         resource: String,
     }
@@ -78,27 +78,35 @@ fn verdict(body: &Value) -> String {
 impl Check {
     pub(super) fn run(&self) -> Outcome {
         let mut question = json!({"action": self.action});
-        match self.resource.split_once('/') {
+        // Policies, and this command, write a resource with the prefix.
+        let resource = self.resource.strip_prefix("bucket:").unwrap_or(&self.resource);
+        match resource.split_once('/') {
             Some((bucket, key)) => {
                 question["bucket"] = bucket.into();
                 question["key"] = key.into();
             }
-            None => question["bucket"] = self.resource.as_str().into(),
+            None => question["bucket"] = resource.into(),
         }
         let client = self.client()?;
-        match (&self.account, &self.access_key) {
-            (Some(account), None) => question["account_id"] = ACCOUNTS.id_of(&client, account)?.into(),
-            (None, Some(key)) => question["access_key"] = key.as_str().into(),
+        let who = match (&self.account, &self.access_key) {
+            (Some(account), None) => {
+                question["account_id"] = ACCOUNTS.id_of(&client, account)?.into();
+                format!("account {account}")
+            }
+            (None, Some(key)) => {
+                question["access_key"] = key.as_str().into();
+                format!("access key {key}")
+            }
             _ => {
                 let usage = "either --account or --access-key is required";
                 return Err(Failure::WrongUsage(usage.to_owned()));
             }
-        }
+        };
         let body = client.call(&Request::post("/api/v1/access/check").json(&question))?;
         client.print(&body, || verdict(&body))?;
         match body["allowed"].as_bool() {
             Some(true) => Ok(()),
-            Some(false) => Err(format!("{} may not be done", self.action).into()),
+            Some(false) => Err(plain(&format!("{who} may not do {} on {resource}", self.action)).into()),
             None => Err("the response is not a verdict".into()),
         }
     }
