@@ -82,6 +82,7 @@ def test_uploads_and_downloads_are_exact(cli: Cli, store: Cairn, full: str, tmp_
 def test_content_of_unknown_length_is_uploaded(cli: Cli, store: Cairn, bucket: str, tmp_path: Path):
     """Standard input, a pipe or a file in /proc was stored as an empty object, because the size is said to be 0."""
     cli.text("object", "put", "-", f"{bucket}/dash", stdin="one")
+    assert "version id:   null\n" in cli.text("object", "stat", f"{bucket}/dash")
     cli.text("object", "put", "/dev/stdin", f"{bucket}/stdin", stdin="two")
     assert cli.json("object", "put", "/proc/version", f"{bucket}/")["key"] == "version"
     assert cli.text("object", "put", "/dev/null", f"{bucket}/null") == f"{bucket}/null has 0 bytes\n"

@@ -59,7 +59,7 @@ pub(super) fn normalized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 /// `help` is a name if it is not the only argument of a command.
 ///
 /// # Errors
-/// An unknown command or option: a message with the most similar one.
+/// An unknown command or option: a message with the most similar one. A noun without a command: a message with its commands.
 pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
     let mut info = Cairn::get_args_info();
     let mut words = Vec::new();
@@ -84,6 +84,9 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
                     wants_help = true;
                     continue;
                 }
+                if word == "version" && words.is_empty() {
+                    return Ok(Requested::Version);
+                }
                 match info.commands.iter().find(|command| command.name == word) {
                     Some(command) => {
                         words.push(command.name);
@@ -96,7 +99,13 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
             _ => is_first_argument = false,
         }
     }
-    Ok(if wants_help { Requested::Help(words) } else { Requested::Command })
+    if wants_help {
+        return Ok(Requested::Help(words));
+    }
+    if !words.is_empty() && !info.commands.is_empty() {
+        return Err(format!("`{}` needs one of its commands: {}", full_name(&words), names(&info)));
+    }
+    Ok(Requested::Command)
 }
 
 /// Puts the arguments that are no options after `--` if one of them is a lone dash, because argh parses that as an option.
@@ -145,14 +154,16 @@ fn full_name(words: &[&str]) -> String {
 
 fn unknown_command(words: &[&str], info: &CommandInfoWithArgs, word: &str) -> String {
     let name = full_name(words);
-    let names = || info.commands.iter().map(|command| command.name.to_owned());
-    match closest(word, names(), EDITS_MAX) {
+    let known = info.commands.iter().map(|command| command.name.to_owned());
+    match closest(word, known, EDITS_MAX) {
         Some(meant) => format!("`{name}` has no command {word}; did you mean `{name} {meant}`?"),
-        None => {
-            let names: Vec<_> = names().collect();
-            format!("`{name}` has no command {word}; its commands are {}", names.join(", "))
-        }
+        None => format!("`{name}` has no command {word}; its commands are {}", names(info)),
     }
+}
+
+/// Returns the names of the commands of a noun.
+fn names(info: &CommandInfoWithArgs) -> String {
+    info.commands.iter().map(|command| command.name).collect::<Vec<_>>().join(", ")
 }
 
 fn unknown_option(words: &[&str], info: &CommandInfoWithArgs, option: &str) -> String {
@@ -182,6 +193,7 @@ mod tests {
             (&["status", "help"], help(&["status"])),
             (&["bucket", "show", "help"], help(&["bucket", "show"])),
             (&["-V"], Ok(Requested::Version)),
+            (&["version"], Ok(Requested::Version)),
             (&["bucket", "show", "b", "--version"], Ok(Requested::Version)),
             (&["serve", "-V"], Ok(Requested::Version)),
             (&["bucket", "show", "--", "help"], Ok(Requested::Command)),
@@ -248,6 +260,8 @@ mod tests {
                 "did you mean `cairn service-account credential enable`?",
             ),
             (&["bucket", "xyzzy"], "its commands are create, list"),
+            (&["bucket"], "`cairn bucket` needs one of its commands: create, list"),
+            (&["bucket", "version"], "`cairn bucket versioning`"),
             (
                 &["bucket", "show", "b", "--jsn"],
                 "`cairn bucket show` has no option --jsn; did you mean --json?",

@@ -23,7 +23,11 @@ command! {
 
 const SHOWN: Columns = &[
     ("key", |object| text(&object["key"])),
-    ("version id", |object| text(&object["version_id"])),
+    ("version id", |object| {
+        // Other commands accept this name.
+        let id = &object["version_id"];
+        if id.is_null() { "null".to_owned() } else { text(id) }
+    }),
     ("size", |object| bytes(&object["size"])),
     ("content type", |object| text(&object["content_type"])),
     ("modified", |object| text(&object["last_modified"])),
