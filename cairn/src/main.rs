@@ -4,6 +4,7 @@
 //! for `check`, `storage inspect` and `verify`: no problems found), 1 failure, 2 wrong usage, 3 no response from a server.
 #![forbid(unsafe_code)]
 
+mod choice;
 mod client;
 mod commands;
 mod doctor;

@@ -30,6 +30,31 @@ pub(crate) struct ByteLimit(pub(crate) Option<u64>);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CountLimit(pub(crate) Option<u64>);
 
+/// A whole number in a range.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
+
+/// The number of entries in a page of a list, which the server limits.
+pub(crate) type PageLimit = Whole<1, 1000>;
+/// The number of entries of a whole list, which takes about a kilobyte of memory for each.
+pub(crate) type ListLimit = Whole<1, 100_000>;
+
+impl<const MIN: u64, const MAX: u64> Whole<MIN, MAX> {
+    /// Returns the number as a length.
+    pub(crate) fn length(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl<const MIN: u64, const MAX: u64> FromStr for Whole<MIN, MAX> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = number(text).filter(|number| (MIN..=MAX).contains(number));
+        found.map(Self).ok_or_else(|| format!("expected a whole number from {MIN} to {MAX}"))
+    }
+}
+
 /// A duration in whole seconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Duration {
@@ -144,6 +169,11 @@ mod tests {
             assert!(wrong.parse::<ByteLimit>().is_err(), "{wrong}");
         }
         assert_eq!(("12".parse(), "unlimited".parse()), (Ok(CountLimit(Some(12))), Ok(CountLimit(None))));
+        assert_eq!("1000".parse(), Ok(Whole::<1, 1000>(1000)));
+        for wrong in ["0", "1001", "", "x", "1k", "-1"] {
+            let error = wrong.parse::<Whole<1, 1000>>();
+            assert_eq!(error, Err("expected a whole number from 1 to 1000".to_owned()), "{wrong}");
+        }
         assert!("12KiB".parse::<CountLimit>().is_err() && "".parse::<CountLimit>().is_err());
     }
 

@@ -207,7 +207,7 @@ def test_storage_command_inspects_and_repairs(filled: Cairn):
 
 def test_storage_command_refuses_wrong_arguments(filled: Cairn):
     """Covers invalid limits, an unknown command and a missing token."""
-    assert cairn(filled, "inspect", "--maximum-entries", "0").returncode == 1
+    assert cairn(filled, "inspect", "--maximum-entries", "0").returncode == 2
     assert cairn(filled, "inspect", "--maximum-entries", "x").returncode == 2
     assert cairn(filled, "destroy").returncode == 2
     command = [BINARY, "storage", "inspect", "--endpoint", filled.management]

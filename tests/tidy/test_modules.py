@@ -115,7 +115,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"check", "serve"},
         {"fuzz"},
     ],
-    "cairn": [{"environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client"}, {"doctor"}, {"commands"}],
+    "cairn": [{"choice", "environment", "quantity", "terminal"}, {"document", "failure", "moment"}, {"output"}, {"client"}, {"doctor"}, {"commands"}],
     "loadtests": [
         {"failure", "random", "units", "workload"},
         {"measure", "objects"},

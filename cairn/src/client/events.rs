@@ -1,8 +1,12 @@
 //! Reads storage events page by page, and follows them by long polling.
 
+use std::str::FromStr;
+
+use cairn_engine::EventType;
 use cairn_http1::encode_strict;
 use serde_json::Value;
 
+use crate::choice::one_of;
 use crate::client::{Client, Request, rows};
 use crate::failure::Failure;
 
@@ -14,12 +18,24 @@ pub(crate) const PAGE_EVENTS_MAX: u64 = 1000;
 /// A position among events: the time and the id of an event.
 pub(crate) type Position = (String, String);
 
+/// The name of a type of events.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct EventName(pub(crate) &'static str);
+
+impl FromStr for EventName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        one_of(text, &EventType::ALL.map(EventType::name)).map(Self)
+    }
+}
+
 /// Which events to read.
 #[derive(Default)]
 pub(crate) struct EventFilter {
     pub(crate) since: Option<String>,
     pub(crate) until: Option<String>,
-    pub(crate) types: Vec<String>,
+    pub(crate) types: Vec<EventName>,
     pub(crate) bucket: Option<String>,
     pub(crate) prefix: Option<String>,
 }
@@ -89,8 +105,8 @@ impl<'c> EventFeed<'c> {
             ("after_time", &after_time),
             ("after_id", &after_id),
         ];
-        let given = parameters.iter().filter_map(|(name, value)| Some((*name, value.as_ref()?)));
-        let kinds = types.iter().map(|kind| ("type", kind));
+        let given = parameters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        let kinds = types.iter().map(|EventName(kind)| ("type", *kind));
         let query: Vec<String> =
             given.chain(kinds).map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
         format!("/api/v1/events?{}", query.join("&"))

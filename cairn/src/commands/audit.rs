@@ -3,6 +3,7 @@
 use cairn_http1::encode_strict;
 use serde_json::{Value, json};
 
+use crate::choice::choice;
 use crate::client::events::{Position, next_position};
 use crate::client::{Client, Request, rows};
 use crate::commands::macros::{command, noun};
@@ -10,6 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
 use crate::output::print_error;
 use crate::output::table::{Columns, table, text};
+use crate::quantity::{PageLimit, Whole};
 use crate::terminal::word;
 
 noun! {
@@ -44,7 +46,7 @@ command! {
         key: Option<String>,
         /// the result: allowed, denied or failed
         #[argh(option, arg_name = "word")]
-        result: Option<String>,
+        result: Option<AuditResult>,
         /// the client's address
         #[argh(option, arg_name = "address")]
         source_ip: Option<String>,
@@ -53,7 +55,7 @@ command! {
         request_id: Option<String>,
         /// maximum number of events in a page, 1 to 1000 (default: 100; with --all: 1000)
         #[argh(option, arg_name = "n")]
-        limit: Option<u64>,
+        limit: Option<PageLimit>,
         /// continue after a page: its next_time
         #[argh(option, arg_name = "time")]
         after_time: Option<String>,
@@ -64,6 +66,11 @@ command! {
         #[argh(switch)]
         all: bool,
     }
+}
+
+choice! {
+    /// Results of requests.
+    AuditResult = "allowed" | "denied" | "failed"
 }
 
 /// Events in a page with `--all`: the maximum that the server allows.
@@ -125,7 +132,9 @@ impl List {
     }
 
     fn page(&self, client: &Client, after: Option<&Position>) -> Result<Value, Failure> {
-        let limit = self.limit.or(self.all.then_some(PAGE_EVENTS_MAX)).map(|limit| limit.to_string());
+        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_EVENTS_MAX));
+        let limit = limit.map(|limit| limit.to_string());
+        let result = self.result.map(|AuditResult(word)| word.to_owned());
         let (after_time, after_id) = after.cloned().unzip();
         let [since, until] = [&self.since, &self.until].map(|time| time.as_ref().map(|time| time.0.clone()));
         let parameters = [
@@ -136,7 +145,7 @@ impl List {
             ("resource", &self.resource),
             ("bucket", &self.bucket),
             ("key", &self.key),
-            ("result", &self.result),
+            ("result", &result),
             ("source_ip", &self.source_ip),
             ("request_id", &self.request_id),
             ("limit", &limit),

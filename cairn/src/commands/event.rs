@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use crate::client::events::{EventFeed, EventFilter, PAGE_EVENTS_MAX, Position, next_position};
+use crate::client::events::{EventFeed, EventFilter, EventName, PAGE_EVENTS_MAX, Position, next_position};
 use crate::client::{Client, rows};
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
 use crate::output::table::{Columns, bytes, table, text};
 use crate::output::{print_error, print_more};
+use crate::quantity::{PageLimit, Whole};
 use crate::terminal::{json_line, word};
 
 noun! {
@@ -28,7 +29,7 @@ command! {
         until: Option<Moment>,
         /// only events of this type, such as object.created; may be repeated
         #[argh(option, long = "type", arg_name = "type")]
-        types: Vec<String>,
+        types: Vec<EventName>,
         /// only events of this bucket
         #[argh(option, arg_name = "name")]
         bucket: Option<String>,
@@ -37,7 +38,7 @@ command! {
         prefix: Option<String>,
         /// maximum number of events in a page, 1 to 1000 (default: 100; with --all: 1000)
         #[argh(option, arg_name = "n")]
-        limit: Option<u64>,
+        limit: Option<PageLimit>,
         /// continue after an event or a page: its time or next_time
         #[argh(option, arg_name = "time")]
         after_time: Option<String>,
@@ -74,7 +75,7 @@ impl List {
             return self.follow(&client, after);
         }
         let mut feed = EventFeed::new(&client, self.filter(), after);
-        let limit = self.limit.or(self.all.then_some(PAGE_EVENTS_MAX));
+        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_EVENTS_MAX));
         let mut body = feed.page(limit)?;
         if self.all {
             let mut events = rows(&body, "events")?.to_vec();

@@ -1,9 +1,8 @@
 //! `cairn history`: requests, latency and space over the last hour or day.
 
-use std::str::FromStr;
-
 use serde_json::Value;
 
+use crate::choice::choice;
 use crate::client::Request;
 use crate::commands::macros::command;
 use crate::failure::Outcome;
@@ -18,17 +17,9 @@ command! {
     }
 }
 
-/// A period that the server keeps.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Period(&'static str);
-
-impl FromStr for Period {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = ["hour", "day"].into_iter().find(|period| *period == text);
-        known.map(Self).ok_or("expected hour or day")
-    }
+choice! {
+    /// A period that the server keeps.
+    Period = "hour" | "day"
 }
 
 const COLUMNS: Columns = &[

@@ -10,7 +10,7 @@ use crate::commands::bucket;
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, bytes, record, table, text, words};
-use crate::quantity::{bytes_text, counted};
+use crate::quantity::{Whole, bytes_text, counted};
 
 noun! {
     /// Remove objects and versions after a number of days.
@@ -80,7 +80,7 @@ command! {
         noncurrent_days: Option<Days>,
         /// keep so many of the newest non-current versions
         #[argh(option, arg_name = "n")]
-        keep_noncurrent: Option<u32>,
+        keep_noncurrent: Option<Whole<0, 1000>>,
         /// remove delete markers that are a key's only version
         #[argh(switch)]
         remove_expired_markers: bool,
@@ -119,7 +119,7 @@ command! {
         noncurrent_days: Option<Days>,
         /// keep so many of the newest non-current versions
         #[argh(option, arg_name = "n")]
-        keep_noncurrent: Option<u32>,
+        keep_noncurrent: Option<Whole<0, 1000>>,
         /// whether to remove delete markers that are a key's only version: true or false
         #[argh(option, arg_name = "flag")]
         remove_expired_markers: Option<bool>,
@@ -285,7 +285,7 @@ impl Create {
         if let Some(Days(Some(days))) = self.noncurrent_days {
             rule["noncurrent_version_expiration"] = days.into();
         }
-        if let Some(keep) = self.keep_noncurrent {
+        if let Some(Whole(keep)) = self.keep_noncurrent {
             rule["newer_noncurrent_versions"] = keep.into();
         }
         let client = self.client()?;
@@ -315,7 +315,7 @@ impl Update {
         set("tags", (self.no_tags || !self.tag.is_empty()).then(tags));
         set("expiration", self.expire_days.map(|Days(days)| days.into()));
         set("noncurrent_version_expiration", self.noncurrent_days.map(|Days(days)| days.into()));
-        set("newer_noncurrent_versions", self.keep_noncurrent.map(Value::from));
+        set("newer_noncurrent_versions", self.keep_noncurrent.map(|Whole(keep)| keep.into()));
         set("expired_delete_markers", self.remove_expired_markers.map(Value::from));
         set("enabled", self.enabled.map(Value::from));
         let rule = Value::Object(rule);

@@ -7,7 +7,7 @@ use crate::client::Request;
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, text};
-use crate::quantity::counted;
+use crate::quantity::{PageLimit, Whole, counted};
 use crate::terminal::plain;
 
 noun! {
@@ -32,7 +32,7 @@ command! {
         principal: Option<String>,
         /// maximum number of requests, 1 to 1000 (default: 100)
         #[argh(option, arg_name = "n")]
-        limit: Option<u64>,
+        limit: Option<PageLimit>,
     }
 }
 
@@ -65,7 +65,7 @@ fn resource(request: &Value) -> String {
 
 impl List {
     fn run(&self) -> Outcome {
-        let limit = self.limit.map(|limit| limit.to_string());
+        let limit = self.limit.map(|Whole(limit)| limit.to_string());
         let parameters = [
             ("client", &self.client),
             ("code", &self.code),
@@ -83,7 +83,9 @@ impl List {
 
 impl Explain {
     pub(crate) fn run(&self) -> Outcome {
-        let path = format!("/api/v1/refused-requests/{}", encode_strict(&self.request_id));
+        // Some clients and logs show ids in lower case.
+        let id = self.request_id.to_ascii_uppercase();
+        let path = format!("/api/v1/refused-requests/{}", encode_strict(&id));
         let client = self.client()?;
         let request = client.call(&Request::get(path))?;
         client.print(&request, || explanation(&request))

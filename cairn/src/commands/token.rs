@@ -1,9 +1,8 @@
 //! `cairn token`: manages the tokens of the management plane.
 
-use std::str::FromStr;
-
 use serde_json::json;
 
+use crate::choice::choice;
 use crate::client::Request;
 use crate::client::resource::ResourceKind;
 use crate::commands::macros::{command, noun};
@@ -46,18 +45,9 @@ command! {
     }
 }
 
-/// The role of a token.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Role(&'static str);
-
-impl FromStr for Role {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const ROLES: [&str; 3] = ["system_admin", "storage_admin", "auditor"];
-        let known = ROLES.into_iter().find(|role| *role == text);
-        known.map(Self).ok_or("expected system_admin, storage_admin or auditor")
-    }
+choice! {
+    /// The role of a token.
+    Role = "system_admin" | "storage_admin" | "auditor"
 }
 
 const TOKENS: ResourceKind = ResourceKind {

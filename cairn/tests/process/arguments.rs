@@ -40,6 +40,26 @@ fn an_unknown_command_suggests_the_nearest_one() {
     }
 }
 
+/// The server refused these with exit code 1, or the message was "invalid digit found in string".
+#[test]
+fn wrong_values_are_found_before_a_request_is_sent() {
+    for (words, said) in [
+        (&["share", "create", "b/k", "--disposition", "foo"][..], "expected inline or attachment"),
+        (&["share", "list", "--status", "foo"], "expected active, revoked, expired or exhausted"),
+        (&["audit", "list", "--result", "foo"], "expected allowed, denied or failed"),
+        (&["audit", "list", "--limit", "0"], "expected a whole number from 1 to 1000"),
+        (&["event", "list", "--type", "foo"], "object.created"),
+        (&["webhook", "deliveries", "--status", "foo"], "expected pending, succeeded, failed or dropped"),
+        (&["object", "ls", "b", "--limit", "x"], "expected a whole number from 1 to 100000"),
+        (&["object", "put", "f", "b/k", "--content-type", "bad\ntype"], "a content type such as image/png"),
+        (&["bucket"], "`cairn bucket` needs one of its commands: create, list"),
+    ] {
+        let (code, stdout, stderr) = run(words, &Variables::new());
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{words:?}");
+        assert!(stderr.contains(said), "{stderr}");
+    }
+}
+
 #[test]
 fn the_endpoint_can_come_from_the_environment() {
     let ready = || answer(200, r#"{"status": "ready"}"#);

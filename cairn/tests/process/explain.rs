@@ -44,6 +44,7 @@ fn a_refused_request_is_explained_with_the_setting_and_its_value() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
+    assert_eq!(cairn(&["explain", &id.to_ascii_lowercase()], &variables, 0), text, "in lower case");
     let json: Value = serde_json::from_str(&cairn(&["explain", id, "--json"], &variables, 0)).unwrap();
     assert_eq!(json["decided_by"]["kind"], "not_implemented");
     assert_eq!(json["setting"]["name"], "s3.compatibility");

@@ -8,6 +8,7 @@ use crate::commands::macros::command;
 use crate::commands::object::retention::Mode;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, text};
+use crate::quantity::Whole;
 use crate::terminal::word;
 
 command! {
@@ -21,10 +22,10 @@ command! {
         mode: Option<Mode>,
         /// how long versions are retained, in days
         #[argh(option, arg_name = "n")]
-        days: Option<u32>,
+        days: Option<Whole<1, 36_500>>,
         /// how long versions are retained, in years of 365 days
         #[argh(option, arg_name = "n")]
-        years: Option<u32>,
+        years: Option<Whole<1, 100>>,
         /// remove the default retention
         #[argh(switch)]
         none: bool,
@@ -49,8 +50,8 @@ impl ObjectLock {
         let retention = match (self.mode, self.days, self.years, self.none) {
             (None, None, None, false) => return self.client()?.show(&Request::get(path), SHOWN),
             (None, None, None, true) => Value::Null,
-            (Some(mode), Some(days), None, false) => json!({"mode": mode.name(), "days": days}),
-            (Some(mode), None, Some(years), false) => json!({"mode": mode.name(), "years": years}),
+            (Some(mode), Some(Whole(days)), None, false) => json!({"mode": mode.name(), "days": days}),
+            (Some(mode), None, Some(Whole(years)), false) => json!({"mode": mode.name(), "years": years}),
             _ => {
                 let usage = "use --mode with either --days or --years, or --none alone";
                 return Err(Failure::WrongUsage(usage.to_owned()));

@@ -2,13 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::{LIMIT_DEFAULT, LinkKind, Members, Selection, place_text, version_text};
+use super::{LIMIT_DEFAULT, LinkDisposition, LinkKind, Members, Selection, place_text, version_text};
+use crate::choice::choice;
 use crate::client::Request;
 use crate::commands::macros::{command, noun};
 use crate::commands::object::place::Place;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 use crate::output::table::text;
+use crate::quantity::ListLimit;
 use crate::terminal::{lines, word};
 
 noun! {
@@ -36,7 +38,7 @@ command! {
         version_id: Option<String>,
         /// inline (default) or attachment: whether browsers show the object or download it
         #[argh(option, arg_name = "word")]
-        disposition: Option<String>,
+        disposition: Option<LinkDisposition>,
     }
 }
 
@@ -48,13 +50,13 @@ command! {
         place: Option<Place>,
         /// only active, revoked or expired ones
         #[argh(option, arg_name = "word")]
-        status: Option<String>,
+        status: Option<EmbedStatus>,
         /// only those that this principal created
         #[argh(option, arg_name = "name")]
         created_by: Option<String>,
         /// maximum number of embeds, up to 100000 (default: 1000)
         #[argh(option, arg_name = "n", default = "LIMIT_DEFAULT")]
-        limit: usize,
+        limit: ListLimit,
     }
 }
 
@@ -90,7 +92,7 @@ command! {
         no_label: bool,
         /// inline or attachment: whether browsers show the object or download it
         #[argh(option, arg_name = "word")]
-        disposition: Option<String>,
+        disposition: Option<LinkDisposition>,
     }
 }
 
@@ -119,6 +121,11 @@ command! {
         #[argh(positional)]
         embed: String,
     }
+}
+
+choice! {
+    /// States of embeds.
+    EmbedStatus = "active" | "revoked" | "expired"
 }
 
 const EMBEDS: LinkKind = LinkKind {
@@ -172,7 +179,7 @@ impl Create {
         members.set("label", self.label.clone());
         let pinned = self.version_id.as_ref().map(|id| json!({"mode": "pinned", "version_id": id}));
         members.set("version", pinned);
-        members.set("disposition", self.disposition.clone());
+        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
         let body = client.call(&Request::post(path).json(&members.0.into()))?;
         let (Some(url), Some(snippet)) = (body["url"].as_str(), body["snippet"].as_str()) else {
             return Err("the response contains no URL".into());
@@ -186,7 +193,7 @@ impl List {
     fn run(&self) -> Outcome {
         let selection = Selection {
             place: self.place.as_ref(),
-            status: self.status.as_deref(),
+            status: self.status.map(|EmbedStatus(word)| word),
             created_by: self.created_by.as_deref(),
             limit: self.limit,
         };
@@ -209,7 +216,7 @@ impl Update {
         members.remove("expires_at", self.no_expiry)?;
         members.set("label", self.label.clone());
         members.remove("label", self.no_label)?;
-        members.set("disposition", self.disposition.clone());
+        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
         EMBEDS.update(&client, &self.embed, &members.changes()?)
     }
 }

@@ -9,12 +9,14 @@ mod share;
 use cairn_http1::encode_strict;
 use serde_json::{Map, Value, json};
 
+use crate::choice::choice;
 use crate::client::{Client, Request, rows};
 use crate::commands::object::place::{Place, route};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 use crate::output::print_error;
 use crate::output::table::{Columns, record, table, text};
+use crate::quantity::{ListLimit, Whole};
 use crate::terminal::word;
 
 pub(crate) use embed::Embed;
@@ -34,18 +36,21 @@ struct LinkKind {
     shown: Columns,
 }
 
+choice! {
+    /// Whether browsers show the object of a link or download it.
+    LinkDisposition = "inline" | "attachment"
+}
+
 /// Which links are listed.
 struct Selection<'s> {
     place: Option<&'s Place>,
     status: Option<&'s str>,
     created_by: Option<&'s str>,
-    limit: usize,
+    limit: ListLimit,
 }
 
 /// Links that are listed by default.
-const LIMIT_DEFAULT: usize = 1000;
-/// Bounds memory: a link takes a few kilobytes.
-const LIMIT_MAX: usize = 100_000;
+const LIMIT_DEFAULT: ListLimit = Whole(1000);
 
 impl LinkKind {
     /// Returns the route of a link.
@@ -88,15 +93,13 @@ impl LinkKind {
 
     /// Lists the links of an object, of a bucket, or all.
     fn list(&self, client: &Client, selection: &Selection<'_>) -> Outcome {
-        if !(1..=LIMIT_MAX).contains(&selection.limit) {
-            return Err(Failure::WrongUsage(format!("--limit must be from 1 to {LIMIT_MAX}")));
-        }
+        let limit = selection.limit.length();
         let (mut links, is_complete) = match selection.place {
             Some(place) if !place.key.is_empty() => (self.of_object(client, place, selection)?, true),
             _ => self.pages(client, selection)?,
         };
-        let is_truncated = !is_complete || links.len() > selection.limit;
-        links.truncate(selection.limit);
+        let is_truncated = !is_complete || links.len() > limit;
+        links.truncate(limit);
         let body = json!({self.list: links, "truncated": is_truncated});
         client.print(&body, || table(self.listed, &links))?;
         if is_truncated {
@@ -122,7 +125,7 @@ impl LinkKind {
 
     /// Reads pages until there are enough links. Returns them, and whether there are no more.
     fn pages(&self, client: &Client, selection: &Selection<'_>) -> Result<(Vec<Value>, bool), Failure> {
-        let mut parameters = vec![("limit", LIMIT_DEFAULT.min(selection.limit).to_string())];
+        let mut parameters = vec![("limit", LIMIT_DEFAULT.0.min(selection.limit.0).to_string())];
         let bucket = selection.place.map(|place| place.bucket.as_str());
         for (name, value) in
             [("bucket", bucket), ("status", selection.status), ("created_by", selection.created_by)]
@@ -142,7 +145,7 @@ impl LinkKind {
             if following.is_some() && following == next {
                 return Err("the server returned the same page twice".into());
             }
-            if following.is_none() || links.len() >= selection.limit {
+            if following.is_none() || links.len() >= selection.limit.length() {
                 return Ok((links, following.is_none()));
             }
             next = following;

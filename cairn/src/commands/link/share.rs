@@ -1,13 +1,15 @@
 //! `cairn share`: URLs for people, with an optional password, expiry and limit of downloads.
 
 use super::password::PasswordOptions;
-use super::{LIMIT_DEFAULT, LinkKind, Members, Selection, place_text, version_text};
+use super::{LIMIT_DEFAULT, LinkDisposition, LinkKind, Members, Selection, place_text, version_text};
+use crate::choice::choice;
 use crate::client::Request;
 use crate::commands::macros::{command, noun};
 use crate::commands::object::place::Place;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
 use crate::output::table::text;
+use crate::quantity::{ListLimit, Whole};
 use crate::terminal::word;
 
 noun! {
@@ -42,10 +44,10 @@ command! {
         version_id: Option<String>,
         /// inline (default) or attachment: whether browsers show the object or download it
         #[argh(option, arg_name = "word")]
-        disposition: Option<String>,
+        disposition: Option<LinkDisposition>,
         /// downloads after which it stops working (default: no limit)
         #[argh(option, arg_name = "n")]
-        maximum_downloads: Option<u64>,
+        maximum_downloads: Option<Downloads>,
     }
 }
 
@@ -57,13 +59,13 @@ command! {
         place: Option<Place>,
         /// only active, revoked, expired or exhausted ones
         #[argh(option, arg_name = "word")]
-        status: Option<String>,
+        status: Option<ShareStatus>,
         /// only those that this principal created
         #[argh(option, arg_name = "name")]
         created_by: Option<String>,
         /// maximum number of shares, up to 100000 (default: 1000)
         #[argh(option, arg_name = "n", default = "LIMIT_DEFAULT")]
-        limit: usize,
+        limit: ListLimit,
     }
 }
 
@@ -108,7 +110,7 @@ command! {
         no_label: bool,
         /// downloads after which it stops working, counted from its creation
         #[argh(option, arg_name = "n")]
-        maximum_downloads: Option<u64>,
+        maximum_downloads: Option<Downloads>,
         /// any number of downloads
         #[argh(switch)]
         no_maximum_downloads: bool,
@@ -140,6 +142,14 @@ command! {
         #[argh(positional)]
         share: String,
     }
+}
+
+/// A number of downloads. JSON numbers are exact up to here.
+type Downloads = Whole<1, 9_007_199_254_740_991>;
+
+choice! {
+    /// States of shares.
+    ShareStatus = "active" | "revoked" | "expired" | "exhausted"
 }
 
 const SHARES: LinkKind = LinkKind {
@@ -188,8 +198,8 @@ impl Create {
         members.set("password", options.read()?);
         members.set("label", self.label.clone());
         members.set("version_id", self.version_id.clone());
-        members.set("disposition", self.disposition.clone());
-        members.set("maximum_downloads", self.maximum_downloads);
+        members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
+        members.set("maximum_downloads", self.maximum_downloads.map(|Whole(maximum)| maximum));
         let body = client.call(&Request::post(path).json(&members.0.into()))?;
         if !body["url"].is_string() {
             return Err("the response contains no URL".into());
@@ -202,7 +212,7 @@ impl List {
     fn run(&self) -> Outcome {
         let selection = Selection {
             place: self.place.as_ref(),
-            status: self.status.as_deref(),
+            status: self.status.map(|ShareStatus(word)| word),
             created_by: self.created_by.as_deref(),
             limit: self.limit,
         };
@@ -235,7 +245,7 @@ impl Update {
         members.remove("expires_at", self.no_expiry)?;
         members.set("label", self.label.clone());
         members.remove("label", self.no_label)?;
-        members.set("maximum_downloads", self.maximum_downloads);
+        members.set("maximum_downloads", self.maximum_downloads.map(|Whole(maximum)| maximum));
         members.remove("maximum_downloads", self.no_maximum_downloads)?;
         SHARES.update(&client, &self.share, &members.changes()?)
     }

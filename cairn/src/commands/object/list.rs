@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 use super::place::{Place, Selection};
 use crate::client::listing::{Kind, Listing, OBJECTS, VERSIONS};
 use crate::commands::macros::command;
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::output::print_error;
 use crate::output::table::{Columns, bytes, table, text};
+use crate::quantity::{ListLimit, Whole};
 
 command! {
     /// List the objects and folders whose keys begin with a prefix, or the objects whose keys match a pattern.
@@ -23,13 +24,11 @@ command! {
         versions: bool,
         /// maximum number of entries, up to 100000 (default: 1000)
         #[argh(option, arg_name = "n", default = "LIMIT_DEFAULT")]
-        limit: usize,
+        limit: ListLimit,
     }
 }
 
-const LIMIT_DEFAULT: usize = 1000;
-/// Bounds memory: an entry takes about a kilobyte.
-const LIMIT_MAX: usize = 100_000;
+const LIMIT_DEFAULT: ListLimit = Whole(1000);
 
 const COLUMNS: Columns = &[
     ("modified", |object| text(&object["last_modified"])),
@@ -57,9 +56,7 @@ const VERSION_COLUMNS: Columns =
 
 impl List {
     pub(super) fn run(&self) -> Outcome {
-        if !(1..=LIMIT_MAX).contains(&self.limit) {
-            return Err(Failure::WrongUsage(format!("--limit must be from 1 to {LIMIT_MAX}")));
-        }
+        let limit = self.limit.length();
         let client = self.client()?;
         let (prefix, pattern) = match self.place.selection(true)? {
             Selection::One(key) => (key, None),
@@ -78,10 +75,10 @@ impl List {
             };
             entries.extend(list.into_iter().filter(matches));
             folders.extend(page["common_prefixes"].as_array().into_iter().flatten().cloned());
-            let left = self.limit.saturating_sub(folders.len());
-            is_truncated = entries.len() > left || folders.len() > self.limit;
+            let left = limit.saturating_sub(folders.len());
+            is_truncated = entries.len() > left || folders.len() > limit;
             entries.truncate(left);
-            folders.truncate(self.limit);
+            folders.truncate(limit);
         }
         let rows: Vec<Value> =
             folders.iter().map(|folder| json!({"key": folder})).chain(entries.iter().cloned()).collect();

@@ -2,10 +2,12 @@
 
 use std::fs::{File, Metadata, metadata, read_dir};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use serde_json::{Value, json};
+use ureq::http::HeaderValue;
 
 use super::place::{Place, route};
 use super::spool::spooled;
@@ -31,10 +33,23 @@ command! {
         recursive: bool,
         /// the content type (default: from the name of the file)
         #[argh(option, arg_name = "type")]
-        content_type: Option<String>,
+        content_type: Option<ContentType>,
         /// do not overwrite existing objects
         #[argh(switch)]
         if_absent: bool,
+    }
+}
+
+/// A content type that can be the value of a header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct ContentType(String);
+
+impl FromStr for ContentType {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = HeaderValue::from_str(text).ok().filter(|value| !value.is_empty());
+        known.map(|_| Self(text.to_owned())).ok_or("expected a content type such as image/png")
     }
 }
 
@@ -113,7 +128,8 @@ impl Put {
         progress: &Progress,
     ) -> Result<(Value, u64), Failure> {
         let (file, size) = opened(item)?;
-        let content_type = self.content_type.as_deref().or_else(|| type_of(&item.file));
+        let content_type =
+            self.content_type.as_ref().map(|own| own.0.as_str()).or_else(|| type_of(&item.file));
         let mut headers: Vec<(&str, String)> = Vec::new();
         headers.extend(content_type.map(|name| ("content-type", name.to_owned())));
         headers.extend(self.if_absent.then(|| ("if-none-match", "*".to_owned())));

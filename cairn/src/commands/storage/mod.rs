@@ -11,7 +11,7 @@ use crate::client::{Request, rows};
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, bytes, record, table, text};
-use crate::quantity::counted;
+use crate::quantity::{Whole, counted};
 use crate::terminal::{plain, word};
 use compact::Compact;
 use discard_log::DiscardLog;
@@ -37,7 +37,7 @@ command! {
     struct Inspect("inspect") {
         /// maximum number of object records to examine (default: 100000)
         #[argh(option, arg_name = "n")]
-        maximum_entries: Option<u64>,
+        maximum_entries: Option<Entries>,
     }
 }
 
@@ -49,9 +49,12 @@ command! {
         apply: bool,
         /// maximum number of object records to examine (default: 100000)
         #[argh(option, arg_name = "n")]
-        maximum_entries: Option<u64>,
+        maximum_entries: Option<Entries>,
     }
 }
+
+/// A number of object records.
+type Entries = Whole<1, 1_000_000_000>;
 
 const STATUS: Columns = &[
     ("capacity", |status| bytes(&status["capacity_bytes"])),
@@ -97,8 +100,9 @@ impl Usage {
 impl Inspect {
     /// Prints the findings. Fails if there are any, or if not everything was examined.
     fn run(&self) -> Outcome {
-        let entries =
-            self.maximum_entries.map_or(String::new(), |entries| format!("?maximum_entries={entries}"));
+        let entries = self
+            .maximum_entries
+            .map_or(String::new(), |Whole(entries)| format!("?maximum_entries={entries}"));
         let client = self.client()?;
         let body = client.call(&Request::get(format!("/api/v1/storage/inspect{entries}")).long_running())?;
         client.print(&body, || inspection_text(&body))?;
@@ -124,7 +128,7 @@ impl Repair {
     /// Prints what was freed, or would be. Fails if slices were skipped or not everything was examined.
     fn run(&self) -> Outcome {
         let mut request = json!({"dry_run": !self.apply});
-        if let Some(entries) = self.maximum_entries {
+        if let Some(Whole(entries)) = self.maximum_entries {
             request["maximum_entries"] = entries.into();
         }
         let client = self.client()?;

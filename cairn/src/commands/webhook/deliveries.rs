@@ -4,6 +4,7 @@ use cairn_http1::encode_strict;
 use serde_json::json;
 
 use super::path_of;
+use crate::choice::choice;
 use crate::client::events::next_position;
 use crate::client::{Request, rows};
 use crate::commands::macros::command;
@@ -11,6 +12,7 @@ use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
 use crate::output::print_error;
 use crate::output::table::{Columns, record, table, text};
+use crate::quantity::{PageLimit, Whole};
 use crate::terminal::word;
 
 command! {
@@ -18,7 +20,7 @@ command! {
     struct Deliveries("deliveries") {
         /// maximum number of entries, 1 to 1000 (default: 100)
         #[argh(option, arg_name = "n")]
-        limit: Option<u64>,
+        limit: Option<PageLimit>,
         /// only deliveries of this webhook
         #[argh(option, arg_name = "id")]
         webhook: Option<String>,
@@ -27,7 +29,7 @@ command! {
         event: Option<String>,
         /// pending, succeeded, failed or dropped
         #[argh(option, arg_name = "word")]
-        status: Option<String>,
+        status: Option<DeliveryStatus>,
         /// continue after a page: its next_time
         #[argh(option, arg_name = "time")]
         after_time: Option<String>,
@@ -59,6 +61,11 @@ command! {
     }
 }
 
+choice! {
+    /// States of deliveries.
+    DeliveryStatus = "pending" | "succeeded" | "failed" | "dropped"
+}
+
 /// The route of the delivery log.
 const DELIVERIES: &str = "/api/v1/webhook-deliveries";
 
@@ -87,12 +94,13 @@ impl Deliveries {
         if self.after_time.is_some() != self.after_id.is_some() {
             return Err(Failure::WrongUsage("--after-time and --after-id must be given together".to_owned()));
         }
-        let limit = self.limit.map(|limit| limit.to_string());
+        let limit = self.limit.map(|Whole(limit)| limit.to_string());
+        let status = self.status.map(|DeliveryStatus(word)| word.to_owned());
         let parameters = [
             ("limit", &limit),
             ("webhook_id", &self.webhook),
             ("event_id", &self.event),
-            ("status", &self.status),
+            ("status", &status),
             ("after_time", &self.after_time),
             ("after_id", &self.after_id),
         ];

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{WEBHOOKS, path_of, webhook_text};
 use crate::client::Request;
+use crate::client::events::EventName;
 use crate::commands::macros::command;
 use crate::document::DocumentKind;
 use crate::failure::{Failure, Outcome};
@@ -29,7 +30,7 @@ multipart.aborted."#)]
         target_url: Option<String>,
         /// an event type to deliver; may be repeated
         #[argh(option, arg_name = "type")]
-        event_type: Vec<String>,
+        event_type: Vec<EventName>,
         /// only events of this bucket
         #[argh(option, arg_name = "name")]
         bucket: Option<String>,
@@ -53,7 +54,7 @@ command! {
         target_url: Option<String>,
         /// an event type to deliver; may be repeated; replaces all present types
         #[argh(option, arg_name = "type")]
-        event_type: Vec<String>,
+        event_type: Vec<EventName>,
         /// only events of this bucket
         #[argh(option, arg_name = "name")]
         bucket: Option<String>,
@@ -70,6 +71,10 @@ command! {
 }
 
 const DOCUMENT: DocumentKind = DocumentKind { noun: "webhook", command: "webhook create" };
+
+fn names(types: &[EventName]) -> Vec<&'static str> {
+    types.iter().map(|EventName(name)| *name).collect()
+}
 
 impl Create {
     pub(super) fn run(&self) -> Outcome {
@@ -107,7 +112,7 @@ impl Create {
             }
             (None, Some(url)) => Ok(json!({
                 "target_url": url,
-                "event_types": self.event_type,
+                "event_types": names(&self.event_type),
                 "bucket_filter": self.bucket,
                 "object_prefix_filter": self.prefix,
                 "enabled": !self.disabled,
@@ -136,7 +141,7 @@ impl Update {
             change("target_url", json!(url));
         }
         if !self.event_type.is_empty() {
-            change("event_types", json!(self.event_type));
+            change("event_types", json!(names(&self.event_type)));
         }
         if self.bucket.is_some() || self.any_bucket {
             change("bucket_filter", json!(self.bucket));

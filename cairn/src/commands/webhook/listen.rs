@@ -12,7 +12,7 @@ use ureq::Agent;
 use ureq::http::{self, Uri};
 
 use crate::client::agent;
-use crate::client::events::{EventFeed, EventFilter};
+use crate::client::events::{EventFeed, EventFilter, EventName};
 use crate::commands::event::event_line;
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
@@ -28,7 +28,7 @@ command! {
         forward: String,
         /// an event type to forward; may be repeated (default: all)
         #[argh(option, arg_name = "type")]
-        event_type: Vec<String>,
+        event_type: Vec<EventName>,
         /// only events of this bucket
         #[argh(option, arg_name = "name")]
         bucket: Option<String>,
