@@ -50,10 +50,12 @@ impl fmt::Display for DirectoryError {
             Self::TokenNotFound => out.write_str("management token was not found"),
             Self::NameTaken => out.write_str("a service account with this name already exists"),
             Self::PolicyInUse { accounts } => {
-                write!(
-                    out,
-                    "the policy is attached to {accounts} service accounts; detach it from them first"
-                )
+                let to = if *accounts == 1 {
+                    "a service account".to_owned()
+                } else {
+                    format!("{accounts} service accounts")
+                };
+                write!(out, "the policy is attached to {to}; detach it first")
             }
             Self::Invalid(what) => out.write_str(what),
             Self::TooMany { what, max } => write!(out, "the limit of {max} {what} is reached"),
