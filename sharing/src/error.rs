@@ -1,6 +1,7 @@
 //! Errors of sharing.
 
 use crate::types::link::LinkKind;
+use cairn_lmdb::Unanswered;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::TrySendError;
@@ -79,6 +80,17 @@ impl<T> From<TrySendError<T>> for SharingError {
         match refused {
             TrySendError::Full(_) => Self::Overloaded,
             TrySendError::Disconnected(_) => Self::ShuttingDown,
+        }
+    }
+}
+
+impl From<Unanswered> for SharingError {
+    /// A query had no answer. Nothing was changed.
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Overloaded => Self::Overloaded,
+            Unanswered::Closed => Self::ShuttingDown,
+            Unanswered::Panicked => Self::Failed("a query panicked".to_owned()),
         }
     }
 }

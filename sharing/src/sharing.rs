@@ -4,19 +4,19 @@ use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
 use crate::error::{SharingError, SharingOpenError, UnlockError, catch_panic};
-use crate::limits::PASSWORD_BYTES_MAX;
+use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
 use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
-use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Reader, Shared, Writer, derive_unlock_key};
+use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Shared, Writer, derive_unlock_key};
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
 use crate::types::password::PasswordVerifier;
 use crate::types::share::{NewShare, Share, ShareChange};
 use crate::types::token::{CapabilityToken, TokenHash};
-use cairn_lmdb::Environment;
+use cairn_lmdb::{Environment, ReaderThread};
 use cairn_model::{Clock, Counter, Timestamp};
 use futures_channel::oneshot;
 use std::net::IpAddr;
@@ -83,7 +83,7 @@ const INSPECTION_NICENESS: i32 = 10;
 /// The links, shared by all executors. All changes are durable when they are answered.
 pub struct Sharing {
     writer: Writer,
-    reader: Reader,
+    reader: ReaderThread<Shared>,
     urls: LinkUrls,
     hashing: HashThreads,
     attempts: Attempts,
@@ -103,7 +103,8 @@ impl Sharing {
         let io = |error| SharingOpenError::Io { path: folder.clone(), error };
         let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store).map_err(io)?);
         let writer = Writer::open(&folder, store, &master_key, policy, clock)?;
-        let reader = Reader::start(&writer.shared).map_err(io)?;
+        let reader =
+            ReaderThread::start("sharing-reader", QUERIES_WAITING_MAX, &writer.shared).map_err(io)?;
         Ok(Arc::new(Self {
             writer,
             reader,
@@ -298,7 +299,7 @@ impl Sharing {
     /// # Errors
     /// [`SharingError::Overloaded`], or a failure.
     pub async fn shares_of_object(&self, object: LinkObject) -> Result<Vec<Share>, SharingError> {
-        self.reader.query(move |shared| shared.links_of_object(&object)).await
+        self.reader.query(move |shared| shared.links_of_object(&object)).await?
     }
 
     /// Returns the embeds of an object, the newest first.
@@ -306,7 +307,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn embeds_of_object(&self, object: LinkObject) -> Result<Vec<Embed>, SharingError> {
-        self.reader.query(move |shared| shared.links_of_object(&object)).await
+        self.reader.query(move |shared| shared.links_of_object(&object)).await?
     }
 
     /// Returns a page of all shares, the newest first.
@@ -314,7 +315,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn shares(&self, query: LinkQuery) -> Result<LinkPage<Share>, SharingError> {
-        self.reader.query(move |shared| shared.page(&query)).await
+        self.reader.query(move |shared| shared.page(&query)).await?
     }
 
     /// Returns a page of all embeds, the newest first.
@@ -322,7 +323,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::shares_of_object`].
     pub async fn embeds(&self, query: LinkQuery) -> Result<LinkPage<Embed>, SharingError> {
-        self.reader.query(move |shared| shared.page(&query)).await
+        self.reader.query(move |shared| shared.page(&query)).await?
     }
 
     /// Examines every record. Returns the number of records, and what is wrong with them.

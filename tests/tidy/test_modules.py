@@ -20,7 +20,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
+        {"error", "folder", "limits", "log_position", "meta_page", "reader_thread", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
         {"current", "page_cache"},
         {"log"},

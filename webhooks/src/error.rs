@@ -1,5 +1,6 @@
 //! Errors of webhooks.
 
+use cairn_lmdb::Unanswered;
 use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -61,6 +62,17 @@ impl From<cairn_lmdb::Error> for WebhookError {
         match error {
             cairn_lmdb::Error::Full => Self::Full,
             other => Self::Failed(other.to_string()),
+        }
+    }
+}
+
+impl From<Unanswered> for WebhookError {
+    /// A query had no answer. Nothing was changed.
+    fn from(unanswered: Unanswered) -> Self {
+        match unanswered {
+            Unanswered::Overloaded => Self::Overloaded,
+            Unanswered::Closed => Self::ShuttingDown,
+            Unanswered::Panicked => Self::Failed("a query panicked".to_owned()),
         }
     }
 }

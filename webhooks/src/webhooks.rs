@@ -6,15 +6,13 @@ use crate::client::{Authorities, Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
 use crate::error::{WebhookError, WebhookOpenError};
 use crate::id::{DeliveryId, WebhookId};
-use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX};
+use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::signature::SigningSecret;
-use crate::store::{
-    DeliveryEntry, DeliveryPage, DeliveryQuery, Reader, Settings, Shared, Writer, WriterThread,
-};
+use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared, Writer, WriterThread};
 use crate::target::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::view::{NewWebhook, Webhook, WebhookChange};
 use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
-use cairn_lmdb::Environment;
+use cairn_lmdb::{Environment, ReaderThread};
 use cairn_model::{BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,7 +68,7 @@ pub struct WebhookMetrics {
 pub struct Webhooks {
     context: Arc<Context>,
     policy: TargetPolicy,
-    reader: Reader,
+    reader: ReaderThread<Shared>,
     writer_thread: WriterThread,
     threads: Threads,
 }
@@ -114,7 +112,8 @@ impl Webhooks {
             options.poll_interval,
             options.concurrency_per_target,
         );
-        let reader = Reader::start(&context.writer.shared).map_err(io)?;
+        let reader =
+            ReaderThread::start("webhook-reader", QUERIES_WAITING_MAX, &context.writer.shared).map_err(io)?;
         let writer_thread = context.writer.start().map_err(io)?;
         let threads = Threads::start(&context).map_err(io)?;
         Ok(Arc::new(Self { context, policy, reader, writer_thread, threads }))
@@ -289,7 +288,7 @@ impl Webhooks {
     /// # Errors
     /// [`WebhookError::Overloaded`], or a failure.
     pub async fn deliveries(&self, query: DeliveryQuery) -> Result<DeliveryPage, WebhookError> {
-        self.reader.query(move |shared| Ok(shared.page(&query)?)).await
+        Ok(self.reader.query(move |shared| shared.page(&query)).await??)
     }
 
     /// Returns counts and gauges.

@@ -7,7 +7,6 @@ mod changes;
 mod environment;
 mod inspect;
 mod pages;
-mod reader;
 mod record;
 mod seal;
 mod state;
@@ -17,7 +16,6 @@ mod writer;
 pub(crate) use changes::Counted;
 pub use inspect::LinkFinding;
 pub use pages::{LinkPage, LinkQuery};
-pub(crate) use reader::Reader;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::check_fuzzed as check_fuzzed_record;
 pub(crate) use seal::derive_unlock_key;
