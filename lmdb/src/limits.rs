@@ -82,7 +82,7 @@ pub(crate) const LOG_BUFFER_KEPT_BYTES: usize = 1 << 20;
 
 /// How often dirty pages are handed to the device while there are changes. Small portions keep its queue short, so that the log's
 /// flushes do not wait.
-pub(crate) const WRITE_BACK_INTERVAL: Duration = Duration::from_millis(2);
+pub(crate) const WRITE_BACK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How old the oldest change in the log becomes (5 s), unless a checkpoint takes longer. It bounds what a start replays.
 pub(crate) const CHECKPOINT_AGE_MAX: Duration = Duration::from_secs(5);
