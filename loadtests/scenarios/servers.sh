@@ -181,7 +181,8 @@ start_minio() {
         --console-address "127.0.0.1:$((port + 1))" "$WORK_DIR/minio" >"$WORK_DIR/minio.log" 2>&1 &
     PID[minio]=$!
     ENDPOINT[minio]=http://127.0.0.1:$port
-    until_ready minio responds "$port" /minio/health/ready
+    # `ready` answers before requests of S3 are.
+    until_ready minio responds "$port" /minio/health/cluster
 }
 
 # versitygw over a folder. It closes connections after each request unless it is told to keep them.
