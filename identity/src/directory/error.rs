@@ -50,12 +50,8 @@ impl fmt::Display for DirectoryError {
             Self::TokenNotFound => out.write_str("management token was not found"),
             Self::NameTaken => out.write_str("a service account with this name already exists"),
             Self::PolicyInUse { accounts } => {
-                let to = if *accounts == 1 {
-                    "a service account".to_owned()
-                } else {
-                    format!("{accounts} service accounts")
-                };
-                write!(out, "the policy is attached to {to}; detach it first")
+                let ending = if *accounts == 1 { "" } else { "s" };
+                write!(out, "the policy is attached to {accounts} service account{ending}; detach it first")
             }
             Self::Invalid(what) => out.write_str(what),
             Self::TooMany { what, max } => write!(out, "the limit of {max} {what} is reached"),
