@@ -252,7 +252,7 @@ pub(crate) const LIST_STEPS_MAX: usize = 10_000;
 
 /// Parts of a multipart object that a reader opens for itself. If a range touches more, the object's parts are opened once for
 /// all readers on an executor, because an open part takes 1 to 2 KiB of memory.
-pub(crate) const OWN_PARTS_MAX: u64 = 16;
+pub(crate) const OWN_PARTS_MAX: usize = 16;
 
 /// Most events of a page (management API: `limit` is 1 to 1000).
 pub const EVENT_PAGE_EVENTS_MAX: usize = 1000;

@@ -2,7 +2,6 @@
 
 use crate::types::link::LinkKind;
 use cairn_lmdb::Unanswered;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::TrySendError;
 use std::time::Duration;
@@ -100,17 +99,6 @@ impl From<io::Error> for SharingError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error.to_string())
     }
-}
-
-/// Does something whose panic must not end the thread. A panic is logged, and the result is then a failure.
-pub(crate) fn catch_panic<T>(
-    what: &str,
-    run: impl FnOnce() -> Result<T, SharingError>,
-) -> Result<T, SharingError> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        tracing::error!(target: "service::sharing", "{what} about shares and embeds panicked");
-        Err(SharingError::Failed(format!("{what} panicked")))
-    })
 }
 
 /// Why a share was not unlocked.

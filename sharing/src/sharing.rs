@@ -3,7 +3,7 @@
 use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
-use crate::error::{SharingError, SharingOpenError, UnlockError, catch_panic};
+use crate::error::{SharingError, SharingOpenError, UnlockError};
 use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
@@ -20,6 +20,7 @@ use cairn_lmdb::{Environment, ReaderThread};
 use cairn_model::{Clock, Counter, Timestamp};
 use futures_channel::oneshot;
 use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -342,10 +343,11 @@ impl Sharing {
             // Requests have priority. If it fails, the work is done at normal priority.
             let _ = rustix::process::nice(INSPECTION_NICENESS);
             let is_wanted = || !reply.is_canceled() && !shared.is_closing();
-            let inspected = catch_panic("an inspection", || shared.inspect(&is_wanted));
+            let inspected = catch_unwind(AssertUnwindSafe(|| shared.inspect(&is_wanted)));
             is_inspecting.store(false, Ordering::Release);
+            let failed = || Err(SharingError::Failed("an inspection panicked".to_owned()));
             // The caller may be gone.
-            drop(reply.send(inspected));
+            drop(reply.send(inspected.unwrap_or_else(|_| failed())));
         };
         let thread = std::thread::Builder::new().name("sharing-inspection".to_owned()).spawn(run);
         if let Err(error) = thread {

@@ -3,7 +3,6 @@
 use cairn_lmdb::Unanswered;
 use std::fmt;
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 
 /// Why a request about webhooks failed. A failed change has no effect, on disk or in memory.
@@ -82,17 +81,6 @@ impl From<io::Error> for WebhookError {
     fn from(error: io::Error) -> Self {
         Self::Failed(error.to_string())
     }
-}
-
-/// Does something whose panic must not end the thread. A panic is logged, and the result is then a failure.
-pub(crate) fn catch_panic<T>(
-    what: &str,
-    run: impl FnOnce() -> Result<T, WebhookError>,
-) -> Result<T, WebhookError> {
-    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        tracing::error!(target: "service::webhooks", "{what} about webhooks panicked");
-        Err(WebhookError::Failed(format!("{what} panicked")))
-    })
 }
 
 /// Why the store of webhooks did not open. The message says what the operator can do.

@@ -5,7 +5,7 @@ use crate::error::EngineError;
 use crate::limits::{EVENT_EXPIRY_INTERVAL, EVENTS_REMOVED_AT_ONCE};
 use crate::slice::Slice;
 use crate::slice::command::Command;
-use crate::store::background::wait;
+use crate::store::background::{FirstFailure, wait};
 use crate::store::bucket_catalog::CatalogCommand;
 use crate::types::event::{EventQuery, Tick};
 use cairn_model::{Timestamp, u64_of, usize_of};
@@ -59,7 +59,7 @@ impl Engine {
         let oldest = store.events(&EventQuery { until: before, limit: 1, ..EventQuery::default() });
         let has_old = oldest.map_or(true, |page| !page.events.is_empty() || page.is_truncated);
         let share = retention.records_max.div_ceil(u64_of(store.slices.len()));
-        let (mut removed, mut failed) = (0, None);
+        let (mut removed, mut failed) = (0, FirstFailure::default());
         // The catalog has the events of buckets.
         for source in store.slices.iter().map(|slice| Some(&**slice)).chain([None]) {
             let expire = async {
@@ -69,13 +69,9 @@ impl Engine {
                 Ok(old + self.remove_events(source, Tick(u64::MAX), surplus, stopping).await?)
             };
             // A slice that cannot be changed must not prevent the others.
-            match expire.await {
-                Ok(count) => removed += count,
-                Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
-                Err(error) => drop(failed.get_or_insert(error)),
-            }
+            removed += failed.note(expire.await)?;
         }
-        failed.map_or(Ok(removed), Err)
+        failed.or_done(removed)
     }
 
     /// Returns the tick of the oldest event that an age allows.

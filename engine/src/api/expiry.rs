@@ -9,7 +9,7 @@ use crate::format::keys;
 use crate::format::upload_record;
 use crate::limits::{UPLOAD_EXPIRY_INTERVAL, WALK_PAGE_RECORDS};
 use crate::slice::Slice;
-use crate::store::background::wait;
+use crate::store::background::{FirstFailure, wait};
 use crate::types::event::Origin;
 use cairn_model::{ObjectKey, Timestamp};
 use std::rc::Rc;
@@ -51,16 +51,12 @@ impl Engine {
     ) -> Result<u64, EngineError> {
         let age = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
         let begun_before = Timestamp(self.store().clock.now().0.saturating_sub(age));
-        let (mut expired, mut failed) = (0, None);
+        let (mut expired, mut failed) = (0, FirstFailure::default());
         for slice in &self.store().slices {
             // A slice that cannot be read must not prevent the others.
-            match self.expire_uploads_of(slice, begun_before, stopping).await {
-                Ok(count) => expired += count,
-                Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
-                Err(error) => drop(failed.get_or_insert(error)),
-            }
+            expired += failed.note(self.expire_uploads_of(slice, begun_before, stopping).await)?;
         }
-        failed.map_or(Ok(expired), Err)
+        failed.or_done(expired)
     }
 
     /// Aborts the uploads of a slice that were begun before `begun_before`, and returns their number.

@@ -8,6 +8,7 @@ use crate::error::EngineError;
 use crate::limits::{EXPIRE_COMMAND_VERSIONS, EXPIRE_COMMAND_VERSIONS_BUSY};
 use crate::slice::Slice;
 use crate::slice::command::{Command, DueVersion, ExpireDue, ExpireOutcome};
+use crate::store::background::FirstFailure;
 use crate::types::bucket::Bucket;
 use crate::types::event::Origin;
 use crate::types::lifecycle::VersionRole;
@@ -74,18 +75,14 @@ impl<'w> Run<'w> {
 
     async fn bucket(&mut self, bucket: &Arc<Bucket>) -> Result<(), EngineError> {
         let worker = self.worker;
-        let mut failed = None;
+        let mut failed = FirstFailure::default();
         for slice in &worker.store.slices {
             for role in ORDER {
                 // A slice that cannot be read must not prevent the others.
-                match self.role(bucket, slice, role).await {
-                    Ok(()) => {}
-                    Err(EngineError::ShuttingDown) => return Err(EngineError::ShuttingDown),
-                    Err(error) => drop(failed.get_or_insert(error)),
-                }
+                failed.note(self.role(bucket, slice, role).await)?;
             }
         }
-        failed.map_or(Ok(()), Err)
+        failed.or_done(())
     }
 
     /// Removes the versions of a bucket in a slice that are due in one role.

@@ -229,8 +229,8 @@ fn touched_parts<'r>(
     })
 }
 
-fn count_parts(runs: &[PartRun], range: &Range<u64>) -> u64 {
-    touched_parts(runs, range).map(|(_, _, touched)| touched.end.saturating_sub(touched.start)).sum()
+fn count_parts(runs: &[PartRun], range: &Range<u64>) -> usize {
+    touched_parts(runs, range).map(|(_, _, touched)| touched.count()).sum()
 }
 
 /// Repeats a lookup until it could pin what it found.

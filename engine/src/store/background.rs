@@ -1,4 +1,4 @@
-//! Background work on an open store: priority, cancellation, inspection threads, and waits between rounds.
+//! Background work on an open store: priority, failures, cancellation, and waits between rounds.
 
 use crate::error::EngineError;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,6 +13,31 @@ const NICENESS: i32 = 10;
 pub(crate) fn lower_priority() {
     // On Linux this applies to the calling thread only.
     let _ = rustix::process::nice(NICENESS);
+}
+
+/// The first failure of work that goes on with the next slice after a failure.
+#[derive(Debug, Default)]
+pub(crate) struct FirstFailure(Option<EngineError>);
+
+impl FirstFailure {
+    /// Notes a failure, and returns a default in its place.
+    ///
+    /// # Errors
+    /// [`EngineError::ShuttingDown`], which ends the work.
+    pub(crate) fn note<T: Default>(&mut self, done: Result<T, EngineError>) -> Result<T, EngineError> {
+        match done {
+            Err(error) if !matches!(error, EngineError::ShuttingDown) => {
+                self.0.get_or_insert(error);
+                Ok(T::default())
+            }
+            done => done,
+        }
+    }
+
+    /// Returns the first failure, or what was done if there is none.
+    pub(crate) fn or_done<T>(self, done: T) -> Result<T, EngineError> {
+        self.0.map_or(Ok(done), Err)
+    }
 }
 
 /// A flag that cancels work.

@@ -133,7 +133,6 @@ fn run(queue: &Queue) {
         drop(state);
         // Ends only this hash, and not the thread: it is counted. Whoever waits gets no answer.
         if catch_unwind(AssertUnwindSafe(|| job(&mut memory))).is_err() {
-            tracing::error!(target: "service::sharing", "the computation of a hash panicked");
             memory = HashMemory::default();
         }
     }

@@ -4,13 +4,14 @@ use super::context::Context;
 use super::event_bytes::EventBytes;
 use super::redelivery::{self, Redeliver};
 use crate::client::Probe;
-use crate::error::{WebhookError, catch_panic};
+use crate::error::WebhookError;
 use crate::id::{DeliveryId, WebhookId};
 use crate::limits::TASKS_MAX;
 use crate::store::Waiting;
 use cairn_engine::StorageEvent;
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -30,10 +31,11 @@ impl Context {
         let (reply, answer) = oneshot::channel();
         let context = Arc::clone(self);
         let run = move || {
-            let done = catch_panic("a task", || task(&context));
+            let done = catch_unwind(AssertUnwindSafe(|| task(&context)));
             context.tasks.fetch_sub(1, Ordering::AcqRel);
+            let failed = || Err(WebhookError::Failed("a task panicked".to_owned()));
             // The caller may have gone.
-            let _ = reply.send(done);
+            let _ = reply.send(done.unwrap_or_else(|_| failed()));
         };
         if let Err(error) = std::thread::Builder::new().name("webhook-task".to_owned()).spawn(run) {
             self.tasks.fetch_sub(1, Ordering::AcqRel);

@@ -11,12 +11,7 @@ use std::time::Duration;
 /// them had to be made again.
 #[test]
 fn killed_process_loses_no_event() {
-    let gate = Arc::new(Gate::default());
-    let waiting = Arc::clone(&gate);
-    let setup = Setup::new(move |_| {
-        waiting.pass();
-        status(200)
-    });
+    let (gate, setup) = Setup::behind_gate();
     let webhook = setup.webhook("a.example").id;
     let ids: BTreeSet<_> = (0..500).map(|n| setup.events.push("b", &n.to_string()).to_string()).collect();
     setup.until("all are queued", |setup| setup.pending(webhook) == 500);

@@ -4,14 +4,13 @@
 //! and it applies to the whole process. The test therefore runs itself again in a process of its own, started by a shell that
 //! ignores the signal.
 
-use super::support::{Gate, Setup, no_answer, status};
+use super::support::{Setup, no_answer, status};
 use cairn_webhooks::client::{Attempt, Failure, FailureKind};
 use cairn_webhooks::{DeliveryQuery, WebhookChange, WebhookError, WebhookId};
 use futures_lite::future::block_on;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::cell::Cell;
 use std::process::Command;
-use std::sync::Arc;
 
 /// Set in the process that runs the test.
 const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
@@ -144,12 +143,7 @@ fn few_deliveries_are_made_whose_outcomes_find_no_space() {
     if !is_inner("few_deliveries_are_made_whose_outcomes_find_no_space") {
         return;
     }
-    let gate = Arc::new(Gate::default());
-    let waiting = Arc::clone(&gate);
-    let setup = Setup::new(move |_| {
-        waiting.pass();
-        status(200)
-    });
+    let (gate, setup) = Setup::behind_gate();
     let (webhook, events) = queue_until_full(&setup);
     gate.open();
     let sent = |setup: &Setup| -> usize {

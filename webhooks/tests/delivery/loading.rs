@@ -1,18 +1,12 @@
 //! Deliveries that are read from disk.
 
-use super::support::{Gate, Setup, status};
-use std::sync::Arc;
+use super::support::Setup;
 
 /// Outcomes became durable more slowly than the target answered. All deliveries that the loader read were in memory
 /// already, so it read them again and again, and nothing else was sent.
 #[test]
 fn deliveries_are_loaded_while_outcomes_of_earlier_ones_wait() {
-    let gate = Arc::new(Gate::default());
-    let waiting = Arc::clone(&gate);
-    let setup = Setup::new(move |_| {
-        waiting.pass();
-        status(200)
-    });
+    let (gate, setup) = Setup::behind_gate();
     let webhook = setup.webhook("a.example").id;
     for n in 0..1500 {
         setup.events.push("b", &n.to_string());

@@ -1,12 +1,11 @@
 //! Changes of webhooks, and what they do to deliveries.
 
-use super::support::{Gate, Setup, new_webhook, no_answer, status};
+use super::support::{Setup, new_webhook, no_answer, status};
 use cairn_engine::EventType;
 use cairn_webhooks::{
     DeliveryQuery, DeliveryStatus, NewWebhook, WEBHOOKS_MAX, WebhookChange, WebhookError, WebhookId,
 };
 use futures_lite::future::block_on;
-use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -47,12 +46,7 @@ fn filters_choose_events_and_nothing_from_before_the_creation() {
 
 #[test]
 fn disabling_drops_what_waits_and_enabling_begins_anew() {
-    let gate = Arc::new(Gate::default());
-    let waiting = Arc::clone(&gate);
-    let setup = Setup::new(move |_| {
-        waiting.pass();
-        status(200)
-    });
+    let (gate, setup) = Setup::behind_gate();
     let webhook = setup.webhook("a.example").id;
     for n in 0..700 {
         setup.events.push("b", &n.to_string());

@@ -286,6 +286,17 @@ impl Setup {
         Self { folder, clock, events, client, webhooks }
     }
 
+    /// A setup whose targets answer 200 once the gate is open.
+    pub(crate) fn behind_gate() -> (Arc<Gate>, Self) {
+        let gate = Arc::new(Gate::default());
+        let waiting = Arc::clone(&gate);
+        let setup = Self::new(move |_| {
+            waiting.pass();
+            status(200)
+        });
+        (gate, setup)
+    }
+
     /// Creates a webhook for new objects at `https://<host>/`.
     pub(crate) fn webhook(&self, host: &str) -> Webhook {
         block_on(self.webhooks.create(new_webhook(host))).unwrap().0
