@@ -15,9 +15,10 @@ import pytest
 import requests
 
 from harness.compare import Report, check_offline
-from harness.disks import ForgetfulDisk
+from harness.disks import ForgetfulDisk, command
 from harness.expect import assert_error
 from harness.load import ends_within
+from harness.page import until
 from harness.s3 import object_target
 from harness.server import Cairn
 from harness.wire import Response, WireError, encode_head
@@ -30,8 +31,11 @@ STALLED_SECONDS = 4.0
 END_SECONDS = 20
 RECOVERY_SECONDS_MAX = 30.0
 UNRECOVERED_SECONDS = 4.0
-# More than a start and the read-ahead of the device bring into memory.
+# Far more metadata than a start maps.
 INLINE_KEYS, INLINE = 1500, 12_000
+# Written for each slice when its metadata has been read into memory.
+WARMED_UP = "metadata was read into memory"
+SLICES = 2
 NOT_READY_SECONDS_MAX = 5.0
 # Enough keys that both slices get some.
 KEYS = [f"k{number}" for number in range(8)]
@@ -47,7 +51,8 @@ def failing(make_disk: Callable[[str], ForgetfulDisk], run_folder: Path) -> Iter
     """Starts a store with objects on a disk with fault injection. It reads from the device, not from its cache."""
     disk = make_disk("ext4")
     disk.mount()
-    store = Cairn(run_folder / "power-cut" / "server", {"SERVICE_STORAGE_CACHE_BYTES": "0"})
+    settings = {"SERVICE_STORAGE_CACHE_BYTES": "0", "SERVICE_STORAGE_SLICES": str(SLICES), "SERVICE_LOG": "service=info,service::engine=debug"}
+    store = Cairn(run_folder / "power-cut" / "server", settings)
     store.data = disk.folder / "data"
     try:
         store.start()
@@ -172,16 +177,31 @@ def test_unreadable_data_is_an_error(failing: tuple[ForgetfulDisk, Cairn]):
     assert_whole_after_power_is_back(disk, store)
 
 
+def evict(path: Path) -> int:
+    """Removes a file from the page cache. Returns how many bytes stay there, because a process has mapped them."""
+    with path.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return int(command("fincore", "--bytes", "--noheadings", "--output", "RES", path))
+
+
 def test_unreadable_metadata_ends_the_process_with_an_explanation(failing: tuple[ForgetfulDisk, Cairn]):
-    """LMDB reads through a memory map: the kernel answers a failed read with SIGBUS, and nothing can continue there."""
+    """LMDB reads through a memory map: the kernel answers a failed read with SIGBUS, and nothing can continue there.
+
+    After a start the store reads its metadata into the page cache. When it had read everything before the disk began to
+    fail, no request reached the disk. So the test waits for the end of that, and empties the page cache.
+    """
     disk, store = failing
     for number in range(INLINE_KEYS):
         store.s3.put(BUCKET, f"inline-{number}", body(str(number % 10), INLINE))
     assert store.stop() == 0
-    # Pages that are read after this come from the device.
+    # Makes all pages clean, so that they can be evicted.
     disk.unmount()
     disk.mount()
+    warmed_up = store.output().count(WARMED_UP) + SLICES
     store.start()
+    until(lambda: store.output().count(WARMED_UP) == warmed_up, "the metadata is not read into memory after a start")
+    files = list(store.data.glob("**/meta/data.mdb"))
+    until(lambda: sum(map(evict, files)) < INLINE_KEYS * INLINE // 2, "the metadata stays in memory")
     disk.tell("fail reads")
     with contextlib.suppress(OSError, WireError):
         for number in range(INLINE_KEYS):

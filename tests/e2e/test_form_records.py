@@ -80,7 +80,11 @@ def test_forms_are_counted_as_their_operation(extended_store: Cairn, form):
 
 
 def test_slow_forms_need_no_more_memory_than_slow_puts(extended_store: Cairn, form):
-    """Many uploads at once. A file is not collected before it is stored."""
+    """Many uploads at once. A file is not collected before it is stored.
+
+    How many buffers of an upload are filled at the same time depends on the load of the machine, for forms as for puts.
+    Collected files would all be in memory at the end, so half of their size tells the two apart.
+    """
     content = random.Random(1).randbytes(4 * MIB)
     upload = form(content=content)
 
@@ -108,7 +112,7 @@ def test_slow_forms_need_no_more_memory_than_slow_puts(extended_store: Cairn, fo
 
     of_puts = most([put(number) for number in range(SLOW_FORMS)], "PUT")
     of_forms = most([post(number) for number in range(SLOW_FORMS)], "POST")
-    assert of_forms < of_puts + SLOW_FORMS * MIB // 2, f"{of_forms / MIB:.1f} MiB, with PUT {of_puts / MIB:.1f} MiB"
+    assert of_forms < of_puts + SLOW_FORMS * len(content) // 2, f"{of_forms / MIB:.1f} MiB, with PUT {of_puts / MIB:.1f} MiB"
     assert upload.s3.get(upload.bucket, f"form{SLOW_FORMS - 1}").body == content
 
 
