@@ -18,6 +18,8 @@ from .s3 import S3
 from .sigv4 import Credential
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+# Runs a command on a kernel that appears to lack io_uring.
+WITHOUT_IO_URING = REPOSITORY / "tests/harness/without_io_uring.py"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY / "target"))
 # The profile that the binaries were built in; `./test` builds `ci`.
 PROFILE = os.environ.get("CAIRN_TEST_PROFILE", "ci")

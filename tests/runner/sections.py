@@ -29,7 +29,12 @@ DEBIAN = {
                 "javac:default-jdk-headless"),
 }
 # What measures times or the memory of the whole machine has it to itself.
-ALONE = tuple(f"tests/e2e/test_{name}.py" for name in ("deadlines", "hostile", "memory_limit", "operating", "shutdown", "unlock_flood"))
+ALONE = tuple(
+    f"tests/e2e/{folder}/test_{name}.py" for folder, name in (
+        ("operation", "deadlines"), ("operation", "hostile"), ("operation", "memory_limit"), ("operation", "operating"),
+        ("operation", "shutdown"), ("sharing", "unlock_flood"),
+    )
+)
 POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing_disk.py")
 # The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")

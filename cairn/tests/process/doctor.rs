@@ -1,6 +1,6 @@
 //! `cairn doctor` as a process: what it says about each common failure, and its exit codes.
 //!
-//! Real servers and clients are in `tests/e2e/test_doctor.py`.
+//! Real servers and clients are in `tests/e2e/cli/test_doctor.py`.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -13,7 +13,7 @@ import pytest
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.receiver import OK, PATIENCE_SECONDS, Answer, Delivery, Receiver, service_signature, standard_signature
-from harness.server import LOOPBACK, Cairn, free_ports
+from harness.server import LOOPBACK, REPOSITORY, Cairn, free_ports
 
 WEBHOOK = {
     "id", "target_url", "event_types", "bucket_filter", "object_prefix_filter", "enabled", "created_at", "health",
@@ -29,7 +29,7 @@ RELAXED = {
     "SERVICE_WEBHOOKS_REQUEST_TIMEOUT_SECONDS": "2", "SERVICE_WEBHOOKS_MAXIMUM_ATTEMPTS": str(ATTEMPTS),
     "SERVICE_METRICS_SCRAPE_TOKEN": SCRAPE_TOKEN,
 }
-EXAMPLE = Path(__file__).resolve().parents[2] / "docs/examples/webhooks/receiver.py"
+EXAMPLE = REPOSITORY / "docs/examples/webhooks/receiver.py"
 ID = "01890000-0000-7000-8000-000000000000"
 _numbers = itertools.count(1)
 

@@ -17,7 +17,7 @@ import pytest
 import requests
 
 from harness.s3 import error_code
-from harness.server import BINARY, Cairn, clean_environment
+from harness.server import BINARY, WITHOUT_IO_URING, Cairn, clean_environment
 
 END_SECONDS = 20
 NOBODY = 65534
@@ -394,8 +394,6 @@ def test_data_folder_in_memory_causes_a_warning(make_store: MakeStore):
     finally:
         shutil.rmtree(in_memory.data)
 
-
-WITHOUT_IO_URING = Path(__file__).resolve().parents[1] / "harness" / "without_io_uring.py"
 
 
 def test_missing_io_uring_is_named_in_the_error(make_store: MakeStore):

@@ -12,11 +12,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from harness.folders import tree
-from harness.server import LOOPBACK, Cairn
+from harness.server import LOOPBACK, WITHOUT_IO_URING, Cairn
 
 MakeStore = Callable[..., Cairn]
-WITHOUT_IO_URING = Path(__file__).resolve().parents[1] / "harness" / "without_io_uring.py"
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
 

@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 import standardwebhooks
 
-EXAMPLES = Path(__file__).resolve().parents[2] / "docs/examples/webhooks"
+from harness.server import REPOSITORY
+
+EXAMPLES = REPOSITORY / "docs/examples/webhooks"
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 OTHER_SECRET = "whsec_" + base64.b64encode(b"\xff" * 32).decode()
 EVENT_ID = "0192f0c1-2345-7abc-8def-0123456789ab"
