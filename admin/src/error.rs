@@ -4,6 +4,7 @@ use cairn_engine::EngineError;
 use cairn_engine::limits::PAYLOAD_BYTES_MAX;
 use cairn_identity::directory::DirectoryError;
 use cairn_sharing::{LinkKind, SharingError};
+use cairn_tables::StoreFailure;
 use cairn_webhooks::WebhookError;
 use http::StatusCode;
 
@@ -357,6 +358,21 @@ impl From<EngineError> for AdminError {
     }
 }
 
+impl AdminError {
+    /// Maps a failure of a small store. `cause` is the message of the failure; that of an internal error is logged.
+    fn of_store(failure: &StoreFailure, cause: &str) -> Self {
+        match failure {
+            StoreFailure::Full => Self::StorageFull,
+            StoreFailure::Overloaded => Self::NotReady("too many requests are waiting"),
+            StoreFailure::Closing => Self::NotReady("the service is shutting down"),
+            StoreFailure::Failed(_) => {
+                tracing::error!(target: "service", cause, "a management request failed");
+                Self::Internal
+            }
+        }
+    }
+}
+
 /// Maps errors of webhooks. The cause of an internal error is logged.
 impl From<WebhookError> for AdminError {
     fn from(error: WebhookError) -> Self {
@@ -368,13 +384,7 @@ impl From<WebhookError> for AdminError {
             WebhookError::InvalidTarget(message) => Self::InvalidWebhookTarget(message),
             WebhookError::Invalid(message) => Self::invalid(message),
             WebhookError::TooMany { .. } => Self::LimitReached(error.to_string()),
-            WebhookError::Full => Self::StorageFull,
-            WebhookError::Overloaded => Self::NotReady("too many requests about webhooks are waiting"),
-            WebhookError::ShuttingDown => Self::NotReady("the service is shutting down"),
-            WebhookError::Failed(_) => {
-                tracing::error!(target: "service", %error, "a management request failed");
-                Self::Internal
-            }
+            WebhookError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
         }
     }
 }
@@ -389,15 +399,7 @@ impl From<SharingError> for AdminError {
             SharingError::LifetimeTooLong { .. } => Self::LifetimeTooLong(error.to_string()),
             SharingError::EmbedsDisabled => Self::SharingDisabled(error.to_string()),
             SharingError::TooMany { .. } => Self::LimitReached(error.to_string()),
-            SharingError::Full => Self::StorageFull,
-            SharingError::Overloaded => {
-                Self::TooManyRequests("too many requests about shares and embeds are waiting")
-            }
-            SharingError::ShuttingDown => Self::NotReady("the service is shutting down"),
-            SharingError::Failed(_) => {
-                tracing::error!(target: "service", %error, "a management request failed");
-                Self::Internal
-            }
+            SharingError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
         }
     }
 }
@@ -414,13 +416,7 @@ impl From<DirectoryError> for AdminError {
             DirectoryError::PolicyInUse { .. } => Self::PolicyInUse(error.to_string()),
             DirectoryError::TooMany { .. } => Self::LimitReached(error.to_string()),
             DirectoryError::Invalid(message) => Self::invalid(message),
-            DirectoryError::Full => Self::StorageFull,
-            DirectoryError::Overloaded => Self::NotReady("too many changes are waiting"),
-            DirectoryError::ShuttingDown => Self::NotReady("the service is shutting down"),
-            DirectoryError::Failed(_) => {
-                tracing::error!(target: "service", %error, "a management request failed");
-                Self::Internal
-            }
+            DirectoryError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
         }
     }
 }

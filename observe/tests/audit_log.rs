@@ -2,9 +2,9 @@
 
 use cairn_model::{Clock, Timestamp};
 use cairn_observe::{
-    AuditError, AuditEvent, AuditId, AuditLog, AuditOpenError, AuditOptions, AuditQuery, AuditRecord,
-    AuditResult, DataEvents, Source,
+    AuditEvent, AuditId, AuditLog, AuditOptions, AuditQuery, AuditRecord, AuditResult, DataEvents, Source,
 };
+use cairn_tables::{StoreFailure, StoreOpenError};
 use futures_lite::future::block_on;
 use std::collections::BTreeSet;
 use std::fs;
@@ -42,7 +42,7 @@ impl Fixture {
         Self { folder, clock: Arc::new(TestClock(AtomicU64::new(BEGUN))), records_max: 1_000_000 }
     }
 
-    fn try_open_as(&self, store: [u8; 16]) -> Result<Arc<AuditLog>, AuditOpenError> {
+    fn try_open_as(&self, store: [u8; 16]) -> Result<Arc<AuditLog>, StoreOpenError> {
         AuditLog::open(AuditOptions {
             folder: self.folder.path().to_owned(),
             store,
@@ -272,7 +272,7 @@ fn reads_wait_for_the_writer_only_when_many_wait() {
     }
     assert_eq!(read_all(&log, &all(), || ()).len(), 5000, "no read is omitted");
     log.close();
-    assert_eq!(block_on(log.record_read(record("read"))), Err(AuditError::ShuttingDown));
+    assert_eq!(block_on(log.record_read(record("read"))), Err(StoreFailure::Closing));
 }
 
 #[test]
@@ -426,8 +426,8 @@ fn a_closed_trail_has_all_offered_records_and_refuses_more() {
         log.offer(Source::Client(IpAddr::from([10, 0, 0, n])), record("offered"));
     }
     log.close();
-    assert_eq!(block_on(log.append(record("late"))), Err(AuditError::ShuttingDown));
-    assert_eq!(block_on(log.page(all())), Err(AuditError::ShuttingDown));
+    assert_eq!(block_on(log.append(record("late"))), Err(StoreFailure::Closing));
+    assert_eq!(block_on(log.page(all())), Err(StoreFailure::Closing));
     drop(log);
     assert_eq!(query(&trail.open(), all()).len(), 100);
 }

@@ -5,11 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use cairn_engine::OpenError;
-use cairn_identity::directory::DirectoryOpenError;
 use cairn_net::{ExecutorFailure, StartError};
-use cairn_observe::{AuditOpenError, LogStartError};
-use cairn_sharing::SharingOpenError;
-use cairn_webhooks::WebhookOpenError;
+use cairn_observe::LogStartError;
+use cairn_tables::StoreOpenError;
 
 use crate::certificates::CertificateError;
 use crate::host::data_folder::write_hint;
@@ -29,14 +27,8 @@ pub enum ServeError {
     Memory(String),
     /// The store could not be opened.
     Store(OpenError),
-    /// The audit trail could not be opened.
-    Audit(AuditOpenError),
-    /// The directory of accounts could not be opened.
-    Directory(DirectoryOpenError),
-    /// The webhooks could not be opened.
-    Webhooks(WebhookOpenError),
-    /// Shares and embeds could not be opened.
-    Sharing(SharingOpenError),
+    /// One of the small stores could not be opened.
+    Tables(StoreOpenError),
     /// The files of the console could not be read from the folder of `--console-dir`.
     ConsoleFiles {
         /// The folder.
@@ -69,13 +61,10 @@ impl fmt::Display for ServeError {
                 write!(out, "{error}{}", write_hint(cause))
             }
             Self::Store(error) => error.fmt(out),
-            Self::Audit(error @ AuditOpenError::Io { error: cause, .. }) => {
-                write!(out, "{error}{}", write_hint(cause))
+            Self::Tables(error) => {
+                error.fmt(out)?;
+                error.io_error().map_or(Ok(()), |cause| out.write_str(&write_hint(cause)))
             }
-            Self::Audit(error) => error.fmt(out),
-            Self::Directory(error) => error.fmt(out),
-            Self::Webhooks(error) => error.fmt(out),
-            Self::Sharing(error) => error.fmt(out),
             Self::ConsoleFiles { folder, error } => {
                 write!(out, "--console-dir: {} cannot be read: {error}", folder.display())
             }
@@ -120,27 +109,9 @@ impl From<OpenError> for ServeError {
     }
 }
 
-impl From<AuditOpenError> for ServeError {
-    fn from(error: AuditOpenError) -> Self {
-        Self::Audit(error)
-    }
-}
-
-impl From<WebhookOpenError> for ServeError {
-    fn from(error: WebhookOpenError) -> Self {
-        Self::Webhooks(error)
-    }
-}
-
-impl From<SharingOpenError> for ServeError {
-    fn from(error: SharingOpenError) -> Self {
-        Self::Sharing(error)
-    }
-}
-
-impl From<DirectoryOpenError> for ServeError {
-    fn from(error: DirectoryOpenError) -> Self {
-        Self::Directory(error)
+impl From<StoreOpenError> for ServeError {
+    fn from(error: StoreOpenError) -> Self {
+        Self::Tables(error)
     }
 }
 

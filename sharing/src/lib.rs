@@ -17,13 +17,14 @@ mod limits;
 mod password;
 mod policy;
 mod public;
+mod schema;
 mod sharing;
 mod store;
 mod types;
 
 pub use denied::{DeniedCounts, DeniedReason};
 pub use downloads::Visitor;
-pub use error::{SharingError, SharingOpenError, UnlockError};
+pub use error::{SharingError, UnlockError};
 pub use limits::{
     LABEL_BYTES_MAX, LINKS_MAX, LINKS_PER_OBJECT_MAX, ORIGINS_MAX, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX,
     PASSWORD_BYTES_MAX, PASSWORD_HASH_BYTES,

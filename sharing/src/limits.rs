@@ -1,5 +1,6 @@
 //! Limits of sharing, with the reasons.
 
+use cairn_tables::Headroom;
 use std::time::Duration;
 
 /// Shares, and as many embeds. A record takes about a kilobyte on disk; nothing of it is kept in memory.
@@ -49,12 +50,9 @@ pub(crate) const UNLOCK_PERIOD: Duration = Duration::from_secs(12 * 3600);
 
 /// Address space of the LMDB map, in bytes.
 pub(crate) const MAP_BYTES: usize = 1 << 36;
-/// Written space that the writer keeps after the last page of the data file, in bytes.
-pub(crate) const HEADROOM: u64 = 16 << 20;
-/// Headroom below which the writer extends the file to [`HEADROOM`] again.
-pub(crate) const HEADROOM_LOW: u64 = 12 << 20;
-/// Headroom below which changes are refused: more than a transaction can dirty. [`USAGE_BATCH_MAX`] counts change as many
-/// leaves of 4 KiB at most, with fewer branch pages above them.
-pub(crate) const HEADROOM_MIN: u64 = 9 << 20;
-/// Headroom below which new links are refused, so that links can still be revoked and deleted on a full disk.
-pub(crate) const HEADROOM_NEW_MIN: u64 = 11 << 20;
+/// Written space that the writer keeps after the last page of the data file.
+///
+/// A transaction of [`USAGE_BATCH_MAX`] counts dirties as many leaves of 4 KiB at most, with fewer branch pages above them.
+/// New links are refused earlier, so that links can still be revoked and deleted on a full disk.
+pub(crate) const HEADROOM: Headroom =
+    Headroom { target: 16 << 20, low: 12 << 20, additions: 11 << 20, changes: 9 << 20, removals: 9 << 20 };

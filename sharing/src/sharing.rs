@@ -3,21 +3,23 @@
 use crate::checks::{check_label, check_maximum, checked_origins};
 use crate::denied::{DeniedCounters, DeniedCounts, DeniedReason};
 use crate::downloads::{RecentDownloads, Visitor};
-use crate::error::{SharingError, SharingOpenError, UnlockError};
+use crate::error::{SharingError, UnlockError};
 use crate::limits::{PASSWORD_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::password::attempts::Attempts;
 use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
 use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
-use crate::store::{Counted, LinkFinding, LinkPage, LinkQuery, Shared, Writer, derive_unlock_key};
+use crate::schema::SCHEMA;
+use crate::store::{self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, Shared, derive_unlock_key};
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
 use crate::types::password::PasswordVerifier;
 use crate::types::share::{NewShare, Share, ShareChange};
 use crate::types::token::{CapabilityToken, TokenHash};
-use cairn_lmdb::{Environment, ReaderThread};
+use cairn_lmdb::Environment;
 use cairn_model::{Clock, Counter, Timestamp};
+use cairn_tables::{ReaderThread, StoreFailure, StoreOpenError, Writer};
 use futures_channel::oneshot;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -83,7 +85,8 @@ const INSPECTION_NICENESS: i32 = 10;
 
 /// The links, shared by all executors. All changes are durable when they are answered.
 pub struct Sharing {
-    writer: Writer,
+    shared: Arc<Shared>,
+    writer: Writer<Changes>,
     reader: ReaderThread<Shared>,
     urls: LinkUrls,
     hashing: HashThreads,
@@ -98,15 +101,15 @@ impl Sharing {
     /// Opens the links and starts their threads. Blocks.
     ///
     /// # Errors
-    /// [`SharingOpenError`], whose message says what the operator can do. Existing links are not changed.
-    pub fn open(options: SharingOptions) -> Result<Arc<Self>, SharingOpenError> {
+    /// [`StoreOpenError`], whose message says what the operator can do. Existing links are not changed.
+    pub fn open(options: SharingOptions) -> Result<Arc<Self>, StoreOpenError> {
         let SharingOptions { folder, store, master_key, policy, listeners, clock } = options;
-        let io = |error| SharingOpenError::Io { path: folder.clone(), error };
-        let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store).map_err(io)?);
-        let writer = Writer::open(&folder, store, &master_key, policy, clock)?;
-        let reader =
-            ReaderThread::start("sharing-reader", QUERIES_WAITING_MAX, &writer.shared).map_err(io)?;
+        let unlock_key = UnlockKey::new(derive_unlock_key(&master_key, store));
+        let (shared, writer) = store::open(&folder, store, &master_key, policy, clock)?;
+        let reader = ReaderThread::start("sharing-reader", QUERIES_WAITING_MAX, &shared)
+            .map_err(|error| StoreOpenError::io(&SCHEMA, &folder, error))?;
         Ok(Arc::new(Self {
+            shared,
             writer,
             reader,
             urls: LinkUrls::new(listeners),
@@ -119,20 +122,16 @@ impl Sharing {
         }))
     }
 
-    fn shared(&self) -> &Shared {
-        &self.writer.shared
-    }
-
     /// Returns the deployment-wide policy.
     #[must_use]
     pub fn policy(&self) -> &SharingPolicy {
-        &self.shared().policy
+        &self.shared.policy
     }
 
     /// Returns the time by which links expire. It never goes back.
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.shared().now()
+        self.shared.now()
     }
 
     /// Returns the URL of a link. `host` is the header `Host` of the request that asks for it.
@@ -145,7 +144,7 @@ impl Sharing {
     ///
     /// # Errors
     /// [`SharingError::Invalid`], [`SharingError::ExpirationRequired`], [`SharingError::LifetimeTooLong`],
-    /// [`SharingError::TooMany`], [`SharingError::Overloaded`], or a failure.
+    /// [`SharingError::TooMany`], or [`SharingError::Store`].
     pub async fn create_share(&self, new: NewShare) -> Result<(Share, CapabilityToken), SharingError> {
         let NewShare { link, password, disposition, maximum_downloads } = new;
         check_label(&link.label)?;
@@ -257,7 +256,7 @@ impl Sharing {
     /// # Errors
     /// A damaged record, or a failure.
     pub fn share(&self, id: LinkId) -> Result<Option<Share>, SharingError> {
-        self.shared().get(id)
+        self.shared.get(id)
     }
 
     /// Returns an embed, if it exists.
@@ -265,7 +264,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::share`].
     pub fn embed(&self, id: LinkId) -> Result<Option<Embed>, SharingError> {
-        self.shared().get(id)
+        self.shared.get(id)
     }
 
     /// Returns the token of a link, if the link exists.
@@ -274,8 +273,8 @@ impl Sharing {
     /// As [`Self::share`].
     pub fn token(&self, kind: LinkKind, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
         match kind {
-            LinkKind::Share => self.shared().token::<Share>(id),
-            LinkKind::Embed => self.shared().token::<Embed>(id),
+            LinkKind::Share => self.shared.token::<Share>(id),
+            LinkKind::Embed => self.shared.token::<Embed>(id),
         }
     }
 
@@ -284,7 +283,7 @@ impl Sharing {
     /// # Errors
     /// As [`Self::share`].
     pub fn find_share(&self, token: &TokenHash) -> Result<Option<Share>, SharingError> {
-        self.shared().find(token)
+        self.shared.find(token)
     }
 
     /// Finds the embed of a token in the durable state.
@@ -292,13 +291,13 @@ impl Sharing {
     /// # Errors
     /// As [`Self::share`].
     pub fn find_embed(&self, token: &TokenHash) -> Result<Option<Embed>, SharingError> {
-        self.shared().find(token)
+        self.shared.find(token)
     }
 
     /// Returns the shares of an object, the newest first.
     ///
     /// # Errors
-    /// [`SharingError::Overloaded`], or a failure.
+    /// [`SharingError::Store`].
     pub async fn shares_of_object(&self, object: LinkObject) -> Result<Vec<Share>, SharingError> {
         self.reader.query(move |shared| shared.links_of_object(&object)).await?
     }
@@ -332,20 +331,20 @@ impl Sharing {
     /// It runs on a thread of its own, and ends early when the future is dropped.
     ///
     /// # Errors
-    /// [`SharingError::Overloaded`] while another inspection runs, or a failure.
+    /// [`StoreFailure::Overloaded`] while another inspection runs, or a failure.
     pub async fn inspect(&self) -> Result<(u64, Vec<LinkFinding>), SharingError> {
         if self.is_inspecting.swap(true, Ordering::AcqRel) {
-            return Err(SharingError::Overloaded);
+            return Err(StoreFailure::Overloaded.into());
         }
         let (reply, answer) = oneshot::channel();
-        let (shared, is_inspecting) = (Arc::clone(&self.writer.shared), Arc::clone(&self.is_inspecting));
+        let (shared, is_inspecting) = (Arc::clone(&self.shared), Arc::clone(&self.is_inspecting));
         let run = move || {
             // Requests have priority. If it fails, the work is done at normal priority.
             let _ = rustix::process::nice(INSPECTION_NICENESS);
             let is_wanted = || !reply.is_canceled() && !shared.is_closing();
             let inspected = catch_unwind(AssertUnwindSafe(|| shared.inspect(&is_wanted)));
             is_inspecting.store(false, Ordering::Release);
-            let failed = || Err(SharingError::Failed("an inspection panicked".to_owned()));
+            let failed = || Err(SharingError::failed("an inspection panicked"));
             // The caller may be gone.
             drop(reply.send(inspected.unwrap_or_else(|_| failed())));
         };
@@ -354,7 +353,7 @@ impl Sharing {
             self.is_inspecting.store(false, Ordering::Release);
             return Err(error.into());
         }
-        answer.await.map_err(|_| SharingError::Failed("the inspection failed".to_owned()))?
+        answer.await.map_err(|_| SharingError::failed("the inspection failed"))?
     }
 
     /// Checks a password. The caller has found the share active.
@@ -412,7 +411,7 @@ impl Sharing {
     /// it after the share is exhausted. For a share with a limit, the count is durable on return.
     ///
     /// # Errors
-    /// [`SharingError::Full`], [`SharingError::Overloaded`], or a failure: the content must not be sent. Shares without a limit
+    /// [`SharingError::Store`]: the content must not be sent. Shares without a limit
     /// never fail.
     pub async fn begin_share_download(
         &self,
@@ -436,7 +435,7 @@ impl Sharing {
         let counted = self.writer.change(move |changes| {
             // A player opens several connections at once: they are one download.
             if recent.contains(LinkKind::Share, id, visitor, now) {
-                return Ok(None);
+                return Ok::<_, SharingError>(None);
             }
             let counted = changes.count_download(id)?;
             if counted == Counted::Yes {
@@ -466,7 +465,7 @@ impl Sharing {
     fn count_later(&self, kind: LinkKind, id: LinkId, visitor: Visitor, now: Instant) {
         self.recent.insert(kind, id, visitor, now);
         // Statistics only: a download is not refused because it cannot be counted.
-        if self.shared().count_in_memory(kind, id).unwrap_or(false) {
+        if self.shared.count_in_memory(kind, id).unwrap_or(false) {
             self.counters.downloads[kind.index()].add(1);
         }
     }
@@ -483,8 +482,8 @@ impl Sharing {
         let hashed = self.hashing.run(move |memory| PasswordVerifier::make(&password, memory)).await;
         match hashed {
             Ok(made) => Ok(made?),
-            Err(NotHashed::Busy) => Err(SharingError::Overloaded),
-            Err(NotHashed::Unavailable) => Err(SharingError::ShuttingDown),
+            Err(NotHashed::Busy) => Err(StoreFailure::Overloaded.into()),
+            Err(NotHashed::Unavailable) => Err(StoreFailure::Closing.into()),
         }
     }
 
@@ -493,7 +492,7 @@ impl Sharing {
     pub fn metrics(&self) -> SharingMetrics {
         let counters = &self.counters;
         SharingMetrics {
-            links: LinkKind::ALL.map(|kind| self.shared().count(kind)),
+            links: LinkKind::ALL.map(|kind| self.shared.count(kind)),
             downloads: LinkKind::ALL.map(|kind| counters.downloads[kind.index()].value()),
             unlocked: counters.unlocked.value(),
             wrong_passwords: counters.wrong_passwords.value(),
@@ -507,13 +506,13 @@ impl Sharing {
     /// # Errors
     /// The reason, for people.
     pub fn health(&self) -> Result<(), String> {
-        self.shared().check_running().map_err(|error| error.to_string())
+        self.shared.health()
     }
 
     /// Returns the environment, for compactions.
     #[must_use]
     pub fn environment(&self) -> Arc<Environment> {
-        self.shared().environment()
+        self.shared.environment()
     }
 
     /// Sets how many passwords are hashed at a time: 1 or 2, which is the default. Each takes
@@ -522,9 +521,10 @@ impl Sharing {
         self.hashing.limit(at_a_time);
     }
 
-    /// Makes what waits durable, and ends the threads. Blocks. Later changes are refused with [`SharingError::ShuttingDown`].
+    /// Makes what waits durable, and ends the threads. Blocks. Later changes are refused with
+    /// [`StoreFailure::Closing`].
     pub fn close(&self) {
-        self.shared().begin_closing();
+        self.shared.begin_closing();
         self.hashing.close();
         self.writer.close();
         self.reader.close();

@@ -1,7 +1,7 @@
 //! Damaged, missing and foreign folders: nothing is hidden, and the message says what to do.
 
 use crate::support::{Fixture, embed, new_share, share};
-use cairn_sharing::SharingError;
+use cairn_tables::StoreFailure;
 use std::os::unix::fs::FileExt;
 
 #[test]
@@ -61,5 +61,5 @@ fn a_closed_store_refuses_changes() {
     let sharing = fixture.open();
     sharing.close();
     let refused = futures_lite::future::block_on(sharing.create_share(new_share("a"))).unwrap_err();
-    assert_eq!(refused, SharingError::ShuttingDown);
+    assert_eq!(refused, StoreFailure::Closing.into());
 }

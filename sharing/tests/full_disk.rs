@@ -1,25 +1,14 @@
 //! Links on a full disk: changes are refused, visitors are served, and it recovers by itself.
-//!
-//! The process's limit on file sizes simulates the full disk; the store sees the same errors. The limit raises a signal that
-//! ends a process unless it is ignored, and it applies to the whole process. The test therefore runs itself again in a
-//! process of its own, started by a shell that ignores the signal.
 
 use crate::support::{Fixture, new_share, share, visitor};
 use cairn_sharing::{Download, NewShare, SharingError};
+use cairn_tables::StoreFailure;
+use cairn_tables::testing::{fill_disk, limit_files, with_limited_files};
 use futures_lite::future::block_on;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::path::Path;
-use std::process::Command;
 
-/// Set in the process that runs the test.
-const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
 /// Shares after which the disk must have been full.
 const SHARES_MAX: usize = 100_000;
-
-fn limit_files(bytes: Option<u64>) {
-    let maximum = getrlimit(Resource::Fsize).maximum;
-    setrlimit(Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
-}
 
 /// Removes the unused pages at the end of the data file. Returns its new size.
 fn cut_headroom(data: &Path) -> u64 {
@@ -32,28 +21,16 @@ fn cut_headroom(data: &Path) -> u64 {
 
 #[test]
 fn a_full_disk_refuses_changes_and_loses_none() {
-    if std::env::var_os(INNER).is_none() {
-        let this = std::env::current_exe().unwrap();
-        let name = "full_disk::a_full_disk_refuses_changes_and_loses_none";
-        let done = Command::new("sh")
-            .args([
-                "-c",
-                "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture",
-                this.to_str().unwrap(),
-                name,
-            ])
-            .env(INNER, "1")
-            .output()
-            .unwrap();
-        let output = String::from_utf8_lossy(&done.stdout);
-        assert!(done.status.success() && output.contains("1 passed"), "{output}");
-        return;
-    }
+    let name = "full_disk::a_full_disk_refuses_changes_and_loses_none";
+    with_limited_files(name, refuse_changes_and_lose_none);
+}
+
+fn refuse_changes_and_lose_none() {
     let fixture = Fixture::new();
     let sharing = fixture.open();
     let (limited, token) = share(&sharing, NewShare { maximum_downloads: Some(5), ..new_share("limited") });
     let (open, _) = share(&sharing, new_share("open"));
-    limit_files(Some(std::fs::metadata(fixture.data()).unwrap().len()));
+    fill_disk(fixture.folder.path());
     let mut created = 2;
     let refused = loop {
         let mut new = new_share(&format!("{created}{}", "k".repeat(1000)));
@@ -64,7 +41,7 @@ fn a_full_disk_refuses_changes_and_loses_none() {
         }
         assert!(created < SHARES_MAX, "the limit was never reached");
     };
-    assert_eq!(refused, SharingError::Full);
+    assert_eq!(refused, SharingError::Store(StoreFailure::Full));
     assert!(created > 100, "the headroom is used first: {created}");
     assert_eq!(sharing.metrics().links[0], created as u64);
     assert_eq!(sharing.find_share(&token.hash()), Ok(Some(limited.clone())), "visitors are served");
@@ -83,7 +60,11 @@ fn a_full_disk_refuses_changes_and_loses_none() {
     limit_files(Some(used));
     let sharing = fixture.open();
     let begin = |share, number| block_on(sharing.begin_share_download(share, visitor(number), false));
-    assert_eq!(begin(&last, 1), Err(SharingError::Full), "it cannot be counted, so it is not sent");
+    assert_eq!(
+        begin(&last, 1),
+        Err(SharingError::Store(StoreFailure::Full)),
+        "it cannot be counted, so it is not sent"
+    );
     assert_eq!(sharing.share(last.link.id).unwrap().unwrap().link.access_count, 0);
     assert_eq!(begin(&open, 2), Ok(Download::Allowed));
     limit_files(None);

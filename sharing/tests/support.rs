@@ -33,8 +33,7 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("unmade"), b"").unwrap();
+        let folder = cairn_tables::testing::unmade_store();
         let policy = SharingPolicy { embeds_enabled: true, ..SharingPolicy::default() };
         Self { folder, clock: Arc::new(TestClock(AtomicU64::new(NOW))), policy }
     }

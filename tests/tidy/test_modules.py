@@ -20,7 +20,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "lmdb": [
-        {"error", "folder", "limits", "log_position", "meta_page", "reader_thread", "readers", "reading_threads", "record", "table"},
+        {"error", "folder", "limits", "log_position", "meta_page", "readers", "reading_threads", "record", "table"},
         {"changed_keys", "generation", "iterators", "totals"},
         {"current", "page_cache"},
         {"log"},
@@ -31,6 +31,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"rebuild"},
         {"fuzz"},
     ],
+    "tables": [{"schema", "seal"}, {"error"}, {"reader", "store", "writer"}],
     "engine": [
         {"error", "fault_reports", "limits", "md5"},
         {"counters"},
@@ -60,7 +61,7 @@ LAYERS: dict[str, list[set[str]]] = {
     "cors": [{"origin", "rule"}, {"checks"}, {"rules"}],
     "sharing": [
         {"limits"},
-        {"types"},
+        {"schema", "types"},
         {"error"},
         {"checks", "denied", "downloads", "password", "policy"},
         {"store"},
@@ -69,7 +70,9 @@ LAYERS: dict[str, list[set[str]]] = {
         {"fuzz"},
     ],
     "webhooks": [
-        {"error", "event_body", "id", "limits", "signature"},
+        {"limits"},
+        {"schema"},
+        {"error", "event_body", "id", "signature"},
         {"target"},
         {"client"},
         {"store"},

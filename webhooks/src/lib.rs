@@ -9,6 +9,7 @@ mod event_body;
 pub mod fuzz;
 mod id;
 mod limits;
+mod schema;
 pub mod signature;
 mod store;
 pub mod target;
@@ -16,7 +17,7 @@ mod view;
 mod webhooks;
 
 pub use delivery::{EventSource, Redeliver, TargetClient};
-pub use error::{WebhookError, WebhookOpenError};
+pub use error::WebhookError;
 pub use event_body::EventBody;
 pub use id::{DeliveryId, WebhookId};
 pub use limits::{

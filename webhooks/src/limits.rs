@@ -1,5 +1,6 @@
 //! Limits of webhooks, with the reasons.
 
+use cairn_tables::Headroom;
 use std::time::Duration;
 
 /// Longest URL of a target, in bytes. Longer ones do not work everywhere.
@@ -78,18 +79,14 @@ pub(crate) const RETENTION_CHECK_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Address space of the LMDB map, in bytes.
 pub(crate) const MAP_BYTES: usize = 1 << 38;
-/// Written space that the writer keeps after the last page of the data file, in bytes.
-pub(crate) const HEADROOM: u64 = 40 << 20;
-/// Headroom below which the writer extends the file to [`HEADROOM`] again.
-pub(crate) const HEADROOM_LOW: u64 = 32 << 20;
-/// Headroom below which changes are refused: more than a transaction can dirty.
+/// Written space that the writer keeps after the last page of the data file.
 ///
 /// A batch of new deliveries changes two pages of 4 KiB for each of [`BATCH_DELIVERIES_MAX`] deliveries at most, and as many
 /// again when all of them are split: 16 MiB. [`BATCH_OUTCOMES_MAX`] outcomes change about six pages each, and one more for each
-/// earlier attempt of a delivery that ends.
-pub(crate) const HEADROOM_MIN: u64 = 24 << 20;
-/// Headroom below which nothing is removed either: [`BATCH_REMOVALS_MAX`] removals change about six pages each.
-pub(crate) const HEADROOM_REMOVAL_MIN: u64 = 8 << 20;
+/// earlier attempt of a delivery that ends. [`BATCH_REMOVALS_MAX`] removals change about six pages each, and may use what is
+/// kept for others.
+pub(crate) const HEADROOM: Headroom =
+    Headroom { target: 40 << 20, low: 32 << 20, additions: 24 << 20, changes: 24 << 20, removals: 8 << 20 };
 
 /// Longest wait between two attempts.
 pub(crate) const ATTEMPT_WAIT_MAX: Duration = Duration::from_secs(6 * 3600);

@@ -4,16 +4,18 @@
 
 use crate::client::{Authorities, Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
-use crate::error::{WebhookError, WebhookOpenError};
+use crate::error::WebhookError;
 use crate::id::{DeliveryId, WebhookId};
 use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX, QUERIES_WAITING_MAX};
+use crate::schema::SCHEMA;
 use crate::signature::SigningSecret;
-use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared, Writer, WriterThread};
+use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared, Writer};
 use crate::target::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::view::{NewWebhook, Webhook, WebhookChange};
 use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
-use cairn_lmdb::{Environment, ReaderThread};
+use cairn_lmdb::Environment;
 use cairn_model::{BucketName, Clock, HistogramSnapshot, Timestamp, VersionName};
+use cairn_tables::{ReaderThread, StoreOpenError, WriterThread};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +79,8 @@ impl Webhooks {
     /// Opens the webhooks and starts delivery. Blocks.
     ///
     /// # Errors
-    /// [`WebhookOpenError`], whose message says what the operator can do. An existing folder is not changed.
-    pub fn open(
-        options: WebhookOptions,
-        source: Arc<dyn EventSource>,
-    ) -> Result<Arc<Self>, WebhookOpenError> {
+    /// [`StoreOpenError`], whose message says what the operator can do. An existing folder is not changed.
+    pub fn open(options: WebhookOptions, source: Arc<dyn EventSource>) -> Result<Arc<Self>, StoreOpenError> {
         let settings = ClientSettings {
             policy: options.policy.clone(),
             request_timeout: options.request_timeout,
@@ -99,9 +98,9 @@ impl Webhooks {
         options: WebhookOptions,
         source: Arc<dyn EventSource>,
         client: Arc<dyn TargetClient>,
-    ) -> Result<Arc<Self>, WebhookOpenError> {
+    ) -> Result<Arc<Self>, StoreOpenError> {
         let WebhookOptions { folder, store, master_key, clock, policy, retention, .. } = options;
-        let io = |error| WebhookOpenError::Io { path: folder.clone(), error };
+        let io = |error| StoreOpenError::io(&SCHEMA, &folder, error);
         let writer = Writer::open(&folder, store, &master_key, clock, retention)?;
         let attempts_max = options.maximum_attempts.clamp(1, ATTEMPTS_MAX);
         let context = Context::new(
@@ -230,7 +229,7 @@ impl Webhooks {
     /// Sends an event that only tests a webhook, now and outside the queue. Returns every step.
     ///
     /// # Errors
-    /// [`WebhookError::WebhookNotFound`], [`WebhookError::Overloaded`], or a failure. A target that fails is not an error.
+    /// [`WebhookError::WebhookNotFound`], or [`WebhookError::Store`]. A target that fails is not an error.
     pub async fn test(&self, id: WebhookId) -> Result<Probe, WebhookError> {
         let found = self.shared().webhook(id).ok_or(WebhookError::WebhookNotFound)?;
         let event = self.test_event(&found.record.settings)?;
@@ -262,7 +261,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// [`WebhookError::DeliveryNotFound`], [`WebhookError::EventNotFound`], [`WebhookError::Disabled`],
-    /// [`WebhookError::Overloaded`], or a failure.
+    /// [`WebhookError::Store`].
     pub async fn redeliver_delivery(&self, id: DeliveryId) -> Result<DeliveryEntry, WebhookError> {
         let waiting = self.context.redeliver_one(id).await?;
         Ok(DeliveryEntry::of_waiting(&waiting, &self.shared().store_id))
@@ -271,7 +270,7 @@ impl Webhooks {
     /// Delivers events from `since` (inclusive) to `until` (exclusive) to a webhook again. Returns how many.
     ///
     /// # Errors
-    /// [`WebhookError::WebhookNotFound`], [`WebhookError::Disabled`], [`WebhookError::Overloaded`], or a failure. Those that were
+    /// [`WebhookError::WebhookNotFound`], [`WebhookError::Disabled`], or [`WebhookError::Store`]. Those that were
     /// queued before a failure are delivered.
     pub async fn redeliver(
         &self,
@@ -286,7 +285,7 @@ impl Webhooks {
     /// Returns a page of deliveries, latest first.
     ///
     /// # Errors
-    /// [`WebhookError::Overloaded`], or a failure.
+    /// [`WebhookError::Store`].
     pub async fn deliveries(&self, query: DeliveryQuery) -> Result<DeliveryPage, WebhookError> {
         Ok(self.reader.query(move |shared| shared.page(&query)).await??)
     }
@@ -315,22 +314,22 @@ impl Webhooks {
     /// # Errors
     /// The reason, for people.
     pub fn health(&self) -> Result<(), String> {
-        self.shared().check_running().map_err(|error| error.to_string())
+        self.shared().store.tables.health()
     }
 
     /// Returns the environment, for compactions.
     #[must_use]
     pub fn environment(&self) -> Arc<Environment> {
-        Arc::clone(&self.shared().store.environment)
+        Arc::clone(self.shared().store.tables.environment())
     }
 
     /// Begins no further attempts, waits for those that are being made, at most for `grace`, and interrupts the rest. Then
-    /// everything is on disk. Blocks. Later calls are refused with [`WebhookError::ShuttingDown`].
+    /// everything is on disk. Blocks. Later calls are refused with [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
     ///
     /// The source of events must still be open.
     pub fn close(&self, grace: Duration) {
         self.threads.close(&self.context, grace);
-        self.writer_thread.close(&self.context.writer);
+        self.context.writer.close(&self.writer_thread);
         self.reader.close();
     }
 }

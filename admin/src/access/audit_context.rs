@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use cairn_http1::decode;
-use cairn_observe::{AuditError, AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_observe::{AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_tables::StoreFailure;
 use http::StatusCode;
 
 use super::authentication::Caller;
@@ -108,12 +109,12 @@ impl AuditContext<'_> {
 }
 
 /// Returns the answer to a request that cannot be recorded.
-fn unrecorded(error: AuditError) -> AdminError {
+fn unrecorded(error: StoreFailure) -> AdminError {
     match error {
-        AuditError::Full => AdminError::StorageFull,
-        AuditError::Overloaded => AdminError::NotReady("too many records are waiting for the audit trail"),
-        AuditError::Failed(_) => AdminError::NotReady("the audit trail cannot be written"),
-        AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
+        StoreFailure::Full => AdminError::StorageFull,
+        StoreFailure::Overloaded => AdminError::NotReady("too many records are waiting for the audit trail"),
+        StoreFailure::Failed(_) => AdminError::NotReady("the audit trail cannot be written"),
+        StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),
     }
 }
 

@@ -3,9 +3,10 @@
 use cairn_http1::iso8601_millis;
 use cairn_model::{u64_of, usize_of};
 use cairn_observe::{
-    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditError, AuditEvent, AuditId, AuditQuery,
-    AuditRecord, AuditResult,
+    AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditId, AuditQuery, AuditRecord,
+    AuditResult,
 };
+use cairn_tables::StoreFailure;
 use http::StatusCode;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -75,10 +76,10 @@ fn time_text(id: AuditId) -> String {
 pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let log = call.audit_log()?;
     let page = log.page(parse_query(call.head.query())?).await.map_err(|error| match error {
-        AuditError::Overloaded => AdminError::TooManyRequests("too many audit queries are waiting"),
-        AuditError::ShuttingDown => AdminError::NotReady("the service is shutting down"),
+        StoreFailure::Overloaded => AdminError::NotReady("too many audit queries are waiting"),
+        StoreFailure::Closing => AdminError::NotReady("the service is shutting down"),
         // The reason was logged where it occurred.
-        AuditError::Failed(_) | AuditError::Full => AdminError::Internal,
+        StoreFailure::Failed(_) | StoreFailure::Full => AdminError::Internal,
     })?;
     let body = PageBody {
         events: page.events.iter().map(EventBody::new).collect(),

@@ -22,7 +22,6 @@ use super::view::{Account, ManagementToken, NewCredential, NewManagementToken, O
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 use crate::policy::{Policy, validate_description, validate_name};
 use crate::role::Role;
-use cairn_lmdb::Error;
 use cairn_model::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -33,8 +32,6 @@ type ChangeResult<T> = Result<T, DirectoryError>;
 pub(super) struct Changes {
     pub(super) shared: Arc<Shared>,
     rights: RightsCache,
-    /// Whether the disk was full at the last attempt. Only changes of this are logged, not every attempt.
-    lacks_space: bool,
 }
 
 fn too_many<T>(what: &'static str, max: usize) -> ChangeResult<T> {
@@ -56,7 +53,7 @@ fn expiry_after(now: Timestamp, seconds: u64, min: u64, max: u64) -> ChangeResul
 impl Changes {
     /// `rights` holds the rights of the accounts.
     pub(super) fn new(shared: Arc<Shared>, rights: RightsCache) -> Self {
-        Self { shared, rights, lacks_space: false }
+        Self { shared, rights }
     }
 
     fn now(&self) -> Timestamp {
@@ -73,27 +70,7 @@ impl Changes {
 
     /// Writes records in one durable transaction.
     pub(super) fn commit(&mut self, writes: &[Write]) -> ChangeResult<()> {
-        let Shared { store, stopped, .. } = &*self.shared;
-        if let Some(reason) = stopped.get() {
-            return Err(DirectoryError::Failed(reason.clone()));
-        }
-        let committed = store.commit(writes);
-        let lacks_space = matches!(committed, Err(Error::Full));
-        if std::mem::replace(&mut self.lacks_space, lacks_space) != lacks_space {
-            if lacks_space {
-                tracing::error!(target: "service::identity", "no space is left for the directory of accounts: changes are refused");
-            } else if committed.is_ok() {
-                tracing::info!(target: "service::identity", "there is space for the directory of accounts again");
-            }
-        }
-        committed.map_err(|error| {
-            if matches!(error, Error::Full) {
-                return DirectoryError::Full;
-            }
-            tracing::error!(target: "service::identity", %error, "the directory of accounts failed: nothing is changed until the service is started again");
-            let reason = format!("nothing is changed after a failure: {error}; restart the service");
-            DirectoryError::Failed(stopped.get_or_init(|| reason).clone())
-        })
+        Ok(self.shared.store.commit(writes)?)
     }
 
     pub(super) fn create_account(

@@ -1,8 +1,8 @@
 //! Errors of the directory.
 
+use super::store::SCHEMA;
+use cairn_tables::StoreFailure;
 use std::fmt;
-use std::io;
-use std::path::PathBuf;
 
 /// Why a change was not made. A change that failed has no effect, on disk or in memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,14 +31,8 @@ pub enum DirectoryError {
         /// The limit.
         max: usize,
     },
-    /// The disk is full. A later attempt may succeed.
-    Full,
-    /// Too many changes are waiting.
-    Overloaded,
-    /// The device failed, now or earlier. Nothing is changed until the next start.
-    Failed(String),
-    /// The directory is closing.
-    ShuttingDown,
+    /// The directory failed, or cannot answer now.
+    Store(StoreFailure),
 }
 
 impl fmt::Display for DirectoryError {
@@ -55,58 +49,11 @@ impl fmt::Display for DirectoryError {
             }
             Self::Invalid(what) => out.write_str(what),
             Self::TooMany { what, max } => write!(out, "the limit of {max} {what} is reached"),
-            Self::Full => out.write_str("no space is left for the directory of accounts"),
-            Self::Overloaded => out.write_str("too many changes are waiting for the directory of accounts"),
-            Self::Failed(reason) => write!(out, "the directory of accounts failed: {reason}"),
-            Self::ShuttingDown => out.write_str("the directory of accounts is closing"),
+            Self::Store(failure) => out.write_str(&failure.message(&SCHEMA)),
         }
     }
 }
 
 impl std::error::Error for DirectoryError {}
 
-impl From<io::Error> for DirectoryError {
-    /// The random number generator of the system failed. Nothing was changed.
-    fn from(error: io::Error) -> Self {
-        Self::Failed(error.to_string())
-    }
-}
-
-/// Why the directory did not open. The message says what the operator can do.
-#[derive(Debug)]
-pub enum DirectoryOpenError {
-    /// The data file is missing, damaged or belongs to another store. Nothing was changed.
-    Damaged {
-        /// The folder of the directory.
-        path: PathBuf,
-        /// The reason.
-        what: String,
-    },
-    /// The operating system reported an error.
-    Io {
-        /// The folder of the directory.
-        path: PathBuf,
-        /// The error.
-        error: io::Error,
-    },
-}
-
-impl fmt::Display for DirectoryOpenError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Damaged { path, what } => write!(
-                out,
-                "{folder}: the directory of accounts cannot be opened: {what}. Nothing was changed. Restore the folder from \
-                 a backup. To start without accounts, policies and tokens, move the folder away and create it again with \
-                 an empty file {folder}/{marker}",
-                folder = path.display(),
-                marker = cairn_lmdb::UNMADE_MARKER
-            ),
-            Self::Io { path, error } => {
-                write!(out, "the directory of accounts in {} cannot be opened: {error}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for DirectoryOpenError {}
+cairn_tables::convert_store_failures!(DirectoryError);

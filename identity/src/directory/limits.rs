@@ -1,5 +1,6 @@
 //! Limits of the directory, with the reasons.
 
+use cairn_tables::Headroom;
 use std::time::Duration;
 
 /// Service accounts. All are in memory, about a kilobyte each with its credentials.
@@ -51,13 +52,10 @@ pub(super) const CACHED_ACCESS_KEYS_MAX: usize = 16_384;
 
 /// Address space of the LMDB map, in bytes.
 pub(super) const MAP_BYTES: usize = 1 << 34;
-/// Written space that the directory's thread keeps after the last page of the data file, in bytes.
-pub(super) const HEADROOM: u64 = 12 << 20;
-/// Headroom below which the thread extends the file to [`HEADROOM`] again.
-pub(super) const HEADROOM_LOW: u64 = 9 << 20;
-/// Headroom below which changes are refused: more than the largest transaction can dirty.
+/// Written space that the directory's thread keeps after the last page of the data file.
 ///
 /// A maintenance transaction deletes two records of each of [`MAINTENANCE_CHANGES_MAX`] credentials. Each deletion can dirty
-/// its leaf and the neighbour that the leaf is merged with: 800 pages of 4 KiB, which is half of this, and there are fewer
-/// branch pages above them. A deleted account has its records next to each other: about 600 pages at most.
-pub(super) const HEADROOM_MIN: u64 = 6 << 20;
+/// its leaf and the neighbour that the leaf is merged with: 800 pages of 4 KiB, which is half of what a change needs, and there
+/// are fewer branch pages above them. A deleted account has its records next to each other: about 600 pages at most.
+pub(super) const HEADROOM: Headroom =
+    Headroom { target: 12 << 20, low: 9 << 20, additions: 6 << 20, changes: 6 << 20, removals: 6 << 20 };

@@ -23,7 +23,7 @@ mod view;
 
 pub use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 pub use crate::last_use::LastUse;
-pub use error::{DirectoryError, DirectoryOpenError};
+pub use error::DirectoryError;
 pub use limits::{
     ACCOUNTS_MAX, ATTACHED_RESOURCES_MAX, CREDENTIALS_PER_ACCOUNT_MAX, MANAGEMENT_TOKENS_MAX, POLICIES_MAX,
     POLICIES_PER_ACCOUNT_MAX, RESOURCES_MAX, RESOURCES_PER_ACCOUNT_MAX, TEMPORARY_PER_ACCOUNT_MAX,
@@ -40,22 +40,19 @@ use crate::policy::Policy;
 use crate::role::Role;
 use cairn_lmdb::Environment;
 use cairn_model::{Clock, Timestamp};
+use cairn_tables::{ChangeQueue, Next, StoreOpenError, Writer};
 use changes::Changes;
-use futures_channel::oneshot;
 use limits::{CHANGES_WAITING_MAX, MAINTENANCE_INTERVAL};
 use maintenance::Maintenance;
 use rights_cache::RightsCache;
-use seal::SealingKey;
+use seal::SecretKey;
 use secret::{TOKEN_PREFIX, hash_token};
 use shared::Shared;
 use std::ops::Bound;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::Instant;
-use store::DirectoryStore;
+use store::{DirectoryStore, SCHEMA};
 use zeroize::Zeroizing;
 
 /// Options for opening the directory.
@@ -72,43 +69,29 @@ pub struct DirectoryOptions {
     pub clock: Arc<dyn Clock>,
 }
 
-type Command = Box<dyn FnOnce(&mut Changes) + Send>;
-
 /// The directory of accounts, shared by all executors. Its thread makes the changes.
 pub struct Directory {
     shared: Arc<Shared>,
-    commands: Mutex<Option<SyncSender<Command>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    writer: Writer<Changes>,
 }
 
 impl Directory {
     /// Opens the directory and starts its thread. Blocks.
     ///
     /// # Errors
-    /// [`DirectoryOpenError`], whose message says what the operator can do. An existing directory is not changed.
-    pub fn open(options: DirectoryOptions) -> Result<Arc<Self>, DirectoryOpenError> {
+    /// [`StoreOpenError`], whose message says what the operator can do. An existing directory is not changed.
+    pub fn open(options: DirectoryOptions) -> Result<Arc<Self>, StoreOpenError> {
         let DirectoryOptions { folder, store: id, master_key, root_access_key, clock } = options;
-        let io = |error| DirectoryOpenError::Io { path: folder.clone(), error };
-        let sealing = SealingKey::derive(&master_key, id).map_err(io)?;
+        let sealing = SecretKey::derive(&master_key, id);
         let store = DirectoryStore::open(&folder, id)?;
-        let mut state = store.load(&folder, &sealing)?;
+        let mut state = store.load(&sealing)?;
         let rights = RightsCache::compile_all(&mut state);
         let shared = Arc::new(Shared::new(store, state, sealing, clock, root_access_key));
-        let (commands, queue) = sync_channel(CHANGES_WAITING_MAX);
         let changes = Changes::new(Arc::clone(&shared), rights);
-        let thread = std::thread::Builder::new().name("identity".to_owned()).spawn(move || {
-            // A panic may leave a change half-done.
-            if catch_unwind(AssertUnwindSafe(|| run(changes, &queue))).is_err() {
-                tracing::error!(target: "service::identity", "the directory's thread panicked: the process ends");
-                std::process::abort();
-            }
-        });
-        let thread = Mutex::new(Some(thread.map_err(io)?));
-        Ok(Arc::new(Self { shared, commands: Mutex::new(Some(commands)), thread }))
+        let writer =
+            Writer::start("identity", &SCHEMA, CHANGES_WAITING_MAX, move |queue| run(changes, &queue))
+                .map_err(|error| StoreOpenError::io(&SCHEMA, &folder, error))?;
+        Ok(Arc::new(Self { shared, writer }))
     }
 
     /// Makes a change on the directory's thread. When the future resolves, the change is durable and in force on every core.
@@ -117,18 +100,7 @@ impl Directory {
         &self,
         change: impl FnOnce(&mut Changes) -> Result<T, DirectoryError> + Send + 'static,
     ) -> Result<T, DirectoryError> {
-        let (reply, answer) = oneshot::channel();
-        // The caller may have dropped its future; the reply is then ignored.
-        let command: Command = Box::new(move |changes| drop(reply.send(change(changes))));
-        let sent = match &*lock(&self.commands) {
-            Some(commands) => commands.try_send(command),
-            None => return Err(DirectoryError::ShuttingDown),
-        };
-        sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => DirectoryError::Overloaded,
-            TrySendError::Disconnected(_) => DirectoryError::ShuttingDown,
-        })?;
-        answer.await.map_err(|_| DirectoryError::ShuttingDown)?
+        self.writer.change(change).await
     }
 
     /// Creates an account with one credential.
@@ -321,7 +293,7 @@ impl Directory {
     /// Returns the directory's environment, for compactions.
     #[must_use]
     pub fn environment(&self) -> Arc<Environment> {
-        Arc::clone(&self.shared.store.environment)
+        Arc::clone(self.shared.store.tables.environment())
     }
 
     /// Returns a number that every change increments after it is durable and in force, and before it is answered.
@@ -356,17 +328,13 @@ impl Directory {
     /// # Errors
     /// The reason, for people.
     pub fn health(&self) -> Result<(), String> {
-        self.shared.stopped.get().map_or(Ok(()), |reason| Err(reason.clone()))
+        self.shared.store.tables.health()
     }
 
     /// Makes the waiting changes, writes last uses to disk and ends the thread. Blocks. Later changes are refused with
-    /// [`DirectoryError::ShuttingDown`].
+    /// [`StoreFailure::Closing`](cairn_tables::StoreFailure::Closing).
     pub fn close(&self) {
-        drop(lock(&self.commands).take());
-        if let Some(thread) = lock(&self.thread).take() {
-            // A panic of the thread has already ended the process.
-            let _ = thread.join();
-        }
+        self.writer.close();
     }
 }
 
@@ -404,17 +372,17 @@ fn page<'s, I: Copy + 's, T: 's>(
 }
 
 /// Runs the directory's thread: one change after the other, and the maintenance, until the directory is closed.
-fn run(mut changes: Changes, queue: &Receiver<Command>) {
+fn run(mut changes: Changes, queue: &ChangeQueue<Changes>) {
     let mut maintenance = Maintenance::new(&changes);
     let mut due = Instant::now() + MAINTENANCE_INTERVAL;
     loop {
-        match queue.recv_timeout(due.saturating_duration_since(Instant::now())) {
-            Ok(command) => {
+        match queue.next(due.saturating_duration_since(Instant::now())) {
+            Next::Change(change) => {
                 changes.shared.follow_clock();
-                command(&mut changes);
+                change(&mut changes);
             }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => break,
+            Next::TimedOut => {}
+            Next::Closed => break,
         }
         if Instant::now() >= due {
             maintenance.run(&mut changes);

@@ -1,38 +1,36 @@
 //! State shared by the directory's thread and its callers.
 
 use super::limits::HIGHEST_TIME_STEP_MILLIS;
-use super::seal::SealingKey;
+use super::seal::SecretKey;
 use super::state::{State, is_expired};
 use super::store::DirectoryStore;
 use cairn_model::{Clock, Timestamp};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 pub(super) struct Shared {
     pub(super) store: DirectoryStore,
     state: RwLock<State>,
     /// Incremented after each change of `state`.
     version: AtomicU64,
-    pub(super) sealing: SealingKey,
+    pub(super) sealing: SecretKey,
     pub(super) clock: Arc<dyn Clock>,
     /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
     highest_time: AtomicU64,
     pub(super) root_access_key: String,
-    /// Why nothing is changed any more. Set once, after a failure.
-    pub(super) stopped: OnceLock<String>,
 }
 
 impl Shared {
     pub(super) fn new(
         store: DirectoryStore,
         state: State,
-        sealing: SealingKey,
+        sealing: SecretKey,
         clock: Arc<dyn Clock>,
         root_access_key: String,
     ) -> Self {
-        let (state, version, stopped) = (RwLock::new(state), AtomicU64::new(0), OnceLock::new());
+        let (state, version) = (RwLock::new(state), AtomicU64::new(0));
         let highest_time = AtomicU64::new(clock.now().0);
-        Self { store, state, version, sealing, clock, highest_time, root_access_key, stopped }
+        Self { store, state, version, sealing, clock, highest_time, root_access_key }
     }
 
     /// Locks the state for reading. Held for one lookup or the building of one list, never across a wait.

@@ -2,7 +2,7 @@
 
 use super::changes::Changes;
 use super::rights_cache::RightsCache;
-use super::seal::SealingKey;
+use super::seal::SecretKey;
 use super::shared::Shared;
 use super::state::State;
 use super::store::DirectoryStore;
@@ -42,7 +42,7 @@ impl Fixture {
         std::fs::write(folder.path().join("unmade"), b"").expect("a file");
         let clock = Arc::new(TestClock(AtomicU64::new(NOW)));
         let store = DirectoryStore::open(folder.path(), [7; 16]).expect("opens");
-        let sealing = SealingKey::derive(b"a master key", [7; 16]).expect("a key");
+        let sealing = SecretKey::derive(b"a master key", [7; 16]);
         let shared = Shared::new(store, State::default(), sealing, clock.clone(), "root".to_owned());
         let mut changes = Changes::new(Arc::new(shared), RightsCache::default());
         let (account, _) = changes.create_account("web", String::new()).expect("an account");

@@ -9,8 +9,8 @@ use super::limits::BATCH_RECORDS_MAX;
 use super::queue::{Command, Queue};
 use super::record::{AuditRecord, AuditResult};
 use super::store::{AuditStore, Entry, Retention};
-use cairn_lmdb::Error;
 use cairn_model::Timestamp;
+use cairn_tables::StoreFailure;
 use futures_channel::oneshot;
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ pub(super) fn complete_leftovers(
     ids: &mut AuditIds,
     now: Timestamp,
     retention: Retention,
-) -> Result<(), Error> {
+) -> Result<(), StoreFailure> {
     loop {
         let left = store.intents(BATCH_RECORDS_MAX)?;
         if left.is_empty() {
@@ -90,10 +90,10 @@ pub(super) fn complete_leftovers(
         let events: Vec<_> =
             left.into_iter().map(|(id, record)| (id, without_outcome(record, SERVICE_ENDED))).collect();
         let entries: Vec<_> = events.iter().map(|(id, event)| Entry::Completed(*id, Some(event))).collect();
-        match store.keep_headroom().and_then(|()| store.append(ids, &entries, now, retention)) {
+        match store.append(ids, &entries, now, retention) {
             Ok(_) => {}
             // The intents stay in the store until there is space. A full disk must not prevent a start.
-            Err(Error::Full) => return Ok(()),
+            Err(StoreFailure::Full) => return Ok(()),
             Err(error) => return Err(error),
         }
     }

@@ -1,5 +1,6 @@
 //! Limits of the audit trail, with the reasons.
 
+use cairn_tables::Headroom;
 use std::time::Duration;
 
 /// Longest principal, role or operation in bytes. Names of service accounts and routes are shorter.
@@ -24,13 +25,12 @@ pub(crate) const INCOMPLETE_MAX: usize = 1024;
 
 /// Address space of the LMDB map, in bytes.
 pub(crate) const MAP_BYTES: usize = 1 << 36;
-/// Written space that the writer keeps after the last page of the data file, in bytes.
-pub(crate) const HEADROOM: u64 = 12 << 20;
-/// Headroom below which the writer extends the file to [`HEADROOM`] again.
-pub(crate) const HEADROOM_LOW: u64 = 9 << 20;
-/// Headroom below which records are refused: more than a batch and as many waiting outcomes can dirty, with every record at its
-/// longest in its own page and every page of the trees copied.
-pub(crate) const HEADROOM_MIN: u64 = 6 << 20;
+/// Written space that the writer keeps after the last page of the data file.
+///
+/// A record needs more than a batch and as many waiting outcomes can dirty, with every record at its longest in its own page
+/// and every page of the trees copied.
+pub(crate) const HEADROOM: Headroom =
+    Headroom { target: 12 << 20, low: 9 << 20, additions: 6 << 20, changes: 6 << 20, removals: 6 << 20 };
 
 /// Old records that one transaction removes in addition to as many as it adds. The trail shrinks to a lower limit in steps.
 pub(crate) const EXTRA_REMOVALS_MAX: usize = 256;

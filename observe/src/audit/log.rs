@@ -2,7 +2,6 @@
 //!
 //! Executors hand records and queries to two threads (`threads.rs`) and never wait for the disk themselves.
 
-use super::error::{AuditError, AuditOpenError};
 use super::id::{AuditId, AuditIds};
 use super::intent::{self, Intent};
 use super::limiter::{Admission, Limiter};
@@ -10,20 +9,18 @@ use super::limits::{FINDINGS, QUERIES_WAITING_MAX, QUEUE_RECORDS_UNWAITED_MAX, R
 use super::query::{AuditPage, AuditQuery};
 use super::queue::Command;
 use super::record::AuditRecord;
-use super::store::{AuditStore, Retention};
-use super::threads::{PageRequest, Shared, Writer, read_pages};
+use super::store::{AuditStore, Retention, SCHEMA};
+use super::threads::{Shared, Writer};
 use crate::metrics;
 use cairn_lmdb::Environment;
 use cairn_model::{Clock, client_network};
+use cairn_tables::{ReaderThread, StoreFailure, StoreOpenError, WriterThread};
 use futures_channel::oneshot;
 use std::fmt::Write as _;
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::net::IpAddr;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Options for opening the trail.
@@ -84,8 +81,8 @@ pub struct AuditLog {
     data_events: DataEvents,
     refusals: Mutex<Limiter>,
     findings: Mutex<Limiter>,
-    queries: Mutex<Option<SyncSender<PageRequest>>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    writer: WriterThread,
+    reader: ReaderThread<Shared>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -96,38 +93,29 @@ impl AuditLog {
     /// Opens the trail and starts its threads. Blocks.
     ///
     /// # Errors
-    /// [`AuditOpenError`], whose message says what the operator can do. An existing trail is not changed.
-    pub fn open(options: AuditOptions) -> Result<Arc<Self>, AuditOpenError> {
+    /// [`StoreOpenError`], whose message says what the operator can do. An existing trail is not changed.
+    pub fn open(options: AuditOptions) -> Result<Arc<Self>, StoreOpenError> {
         let AuditOptions { folder, store: store_id, age_max, records_max, data_events, clock } = options;
-        let damaged = |error: cairn_lmdb::Error| AuditOpenError::Damaged {
-            path: folder.clone(),
-            what: error.to_string(),
-        };
         let store = AuditStore::open(&folder, store_id)?;
-        let mut ids = AuditIds::after(store.last_id().map_err(damaged)?);
+        let mut ids = AuditIds::after(store.load()?);
         let retention = Retention { age_max, records_max };
+        let damaged =
+            |failure: StoreFailure| StoreOpenError::damaged(&SCHEMA, &folder, failure.message(&SCHEMA));
         intent::complete_leftovers(&store, &mut ids, clock.now(), retention).map_err(damaged)?;
         let shared = Arc::new(Shared::new(store, retention, clock));
-        let (queries, requests) = sync_channel(QUERIES_WAITING_MAX);
         let now = Instant::now();
-        let log = Arc::new(Self {
-            shared: Arc::clone(&shared),
+        let io = |error| StoreOpenError::io(&SCHEMA, &folder, error);
+        let own = Arc::clone(&shared);
+        let writer = WriterThread::start("audit-writer", &SCHEMA, move || Writer::new(own, ids).run());
+        let reader = ReaderThread::start("audit-reader", QUERIES_WAITING_MAX, &shared);
+        Ok(Arc::new(Self {
+            shared,
             data_events,
             refusals: Mutex::new(Limiter::new(REFUSALS, now)),
             findings: Mutex::new(Limiter::new(FINDINGS, now)),
-            queries: Mutex::new(Some(queries)),
-            threads: Mutex::default(),
-        });
-        let writer = Arc::clone(&shared);
-        let started = [
-            spawn("audit-writer", move || Writer::new(writer, ids).run()),
-            spawn("audit-reader", move || read_pages(&shared, &requests)),
-        ];
-        for thread in started {
-            let thread = thread.map_err(|error| AuditOpenError::Io { path: folder.clone(), error })?;
-            lock(&log.threads).push(thread);
-        }
-        Ok(log)
+            writer: writer.map_err(io)?,
+            reader: reader.map_err(io)?,
+        }))
     }
 
     /// Returns which requests for objects are recorded in addition.
@@ -141,8 +129,8 @@ impl AuditLog {
     /// or a failed device is counted, and the read goes on: a full disk must stay readable.
     ///
     /// # Errors
-    /// [`AuditError::Overloaded`] and [`AuditError::ShuttingDown`]. The caller must not send what was read then.
-    pub async fn record_read(&self, record: AuditRecord) -> Result<(), AuditError> {
+    /// [`StoreFailure::Overloaded`] and [`StoreFailure::Closing`]. The caller must not send what was read then.
+    pub async fn record_read(&self, record: AuditRecord) -> Result<(), StoreFailure> {
         let (reply, answer) = oneshot::channel();
         if self.shared.queue.push(Command::Append(Box::new(record), reply))? > QUEUE_RECORDS_UNWAITED_MAX {
             let _ = answer.await;
@@ -154,11 +142,11 @@ impl AuditLog {
     /// action. Dropping the future does not cancel the record.
     ///
     /// # Errors
-    /// After any error the caller must refuse the action, after [`AuditError::Full`] with 507.
-    pub async fn append(&self, record: AuditRecord) -> Result<AuditId, AuditError> {
+    /// After any error the caller must refuse the action, after [`StoreFailure::Full`] with 507.
+    pub async fn append(&self, record: AuditRecord) -> Result<AuditId, StoreFailure> {
         let (reply, answer) = oneshot::channel();
         self.shared.queue.push(Command::Append(Box::new(record), reply))?;
-        answer.await.map_err(|_| AuditError::ShuttingDown)?
+        answer.await.map_err(|_| StoreFailure::Closing)?
     }
 
     /// Records that a change is about to begin. The intent is durable when the future resolves, and only then may the caller
@@ -166,11 +154,11 @@ impl AuditLog {
     ///
     /// # Errors
     /// As for [`Self::append`]. After any error the caller must not begin the change.
-    pub async fn record_intent(&self, record: AuditRecord) -> Result<Intent, AuditError> {
+    pub async fn record_intent(&self, record: AuditRecord) -> Result<Intent, StoreFailure> {
         let (reply, answer) = oneshot::channel();
         let record = Arc::new(record);
         self.shared.queue.push(Command::Intend(Arc::clone(&record), reply))?;
-        let id = answer.await.map_err(|_| AuditError::ShuttingDown)??;
+        let id = answer.await.map_err(|_| StoreFailure::Closing)??;
         Ok(Intent::new(Arc::clone(&self.shared.queue), id, record))
     }
 
@@ -201,27 +189,18 @@ impl AuditLog {
     /// Returns a page of events, latest first. It includes events that were appended or offered before the call.
     ///
     /// # Errors
-    /// [`AuditError::Overloaded`] if too many queries wait, [`AuditError::Failed`] if the trail cannot be read.
-    pub async fn page(&self, query: AuditQuery) -> Result<AuditPage, AuditError> {
+    /// [`StoreFailure::Overloaded`] if too many queries wait, [`StoreFailure::Failed`] if the trail cannot be read.
+    pub async fn page(&self, query: AuditQuery) -> Result<AuditPage, StoreFailure> {
         let (reply, reached) = oneshot::channel();
         self.shared.queue.push(Command::Barrier(reply))?;
-        reached.await.map_err(|_| AuditError::ShuttingDown)?;
-        let (reply, answer) = oneshot::channel();
-        let sent = match &*lock(&self.queries) {
-            Some(queries) => queries.try_send((query, reply)),
-            None => return Err(AuditError::ShuttingDown),
-        };
-        sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => AuditError::Overloaded,
-            TrySendError::Disconnected(_) => AuditError::ShuttingDown,
-        })?;
-        answer.await.map_err(|_| AuditError::ShuttingDown)?
+        reached.await.map_err(|_| StoreFailure::Closing)?;
+        self.reader.query(move |shared| shared.page(&query)).await?
     }
 
     /// Returns the trail's environment, for compactions.
     #[must_use]
     pub fn environment(&self) -> Arc<Environment> {
-        Arc::clone(&self.shared.store.environment)
+        Arc::clone(self.shared.store.tables.environment())
     }
 
     /// Returns whether events can be recorded, as far as is known.
@@ -229,7 +208,7 @@ impl AuditLog {
     /// # Errors
     /// The reason, for people.
     pub fn health(&self) -> Result<(), String> {
-        self.shared.stopped.get().map_or(Ok(()), |reason| Err(reason.clone()))
+        self.shared.store.tables.health()
     }
 
     /// Returns whether events can be recorded, as far as is known, and whether the trail can be read. Blocks for as long as
@@ -250,14 +229,11 @@ impl AuditLog {
     }
 
     /// Writes the waiting records and ends the threads. Blocks. Later records are refused with
-    /// [`AuditError::ShuttingDown`].
+    /// [`StoreFailure::Closing`].
     pub fn close(&self) {
         self.shared.queue.close();
-        drop(lock(&self.queries).take());
-        for thread in std::mem::take(&mut *lock(&self.threads)) {
-            // A panic of a thread has already ended the process.
-            let _ = thread.join();
-        }
+        self.writer.join();
+        self.reader.close();
     }
 }
 
@@ -265,16 +241,6 @@ impl Drop for AuditLog {
     fn drop(&mut self) {
         self.close();
     }
-}
-
-/// Starts a thread of the trail. A panic in it ends the process, because it may leave a record half-done.
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> std::io::Result<JoinHandle<()>> {
-    std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        if catch_unwind(AssertUnwindSafe(body)).is_err() {
-            tracing::error!(target: "service::audit", "a thread of the audit trail panicked: the process ends");
-            std::process::abort();
-        }
-    })
 }
 
 /// Returns the key of a source for its limiter.

@@ -7,7 +7,6 @@
 //!
 //! Invariants: ids of events increase in the order of recording. Acknowledged events are on disk. No event holds a secret.
 
-mod error;
 mod id;
 mod intent;
 mod limiter;
@@ -19,7 +18,6 @@ mod record;
 mod store;
 mod threads;
 
-pub use error::{AuditError, AuditOpenError};
 pub use id::AuditId;
 pub use intent::Intent;
 pub use limits::{AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX};

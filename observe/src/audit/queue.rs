@@ -2,10 +2,10 @@
 //!
 //! Executors push without waiting, and the writer takes all commands as one batch. Commands without room are refused at once.
 
-use super::error::AuditError;
 use super::id::AuditId;
 use super::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX, QUEUE_RECORDS_MAX};
 use super::record::AuditRecord;
+use cairn_tables::StoreFailure;
 use futures_channel::oneshot;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// A command for the writer. A record is written even if the caller that waits for it has gone.
 pub(crate) enum Command {
     /// Records an event and sends its id.
-    Append(Box<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
+    Append(Box<AuditRecord>, oneshot::Sender<Result<AuditId, StoreFailure>>),
     /// Records an event that no caller waits for.
     Offer(Box<AuditRecord>),
     /// Records an intent and sends its id.
-    Intend(Arc<AuditRecord>, oneshot::Sender<Result<AuditId, AuditError>>),
+    Intend(Arc<AuditRecord>, oneshot::Sender<Result<AuditId, StoreFailure>>),
     /// Replaces the intent with this id by its outcome, if anything was changed. A caller may wait for it.
     Complete(AuditId, Option<Box<AuditRecord>>, Option<oneshot::Sender<()>>),
     /// Replies after all commands before it were processed.
@@ -57,11 +57,11 @@ impl Queue {
     /// Adds a command. Returns how many wait then.
     ///
     /// # Errors
-    /// [`AuditError::ShuttingDown`] if the queue is closed, [`AuditError::Overloaded`] if it has no room.
-    pub(crate) fn push(&self, command: Command) -> Result<usize, AuditError> {
+    /// [`StoreFailure::Closing`] if the queue is closed, [`StoreFailure::Overloaded`] if it has no room.
+    pub(crate) fn push(&self, command: Command) -> Result<usize, StoreFailure> {
         let mut state = self.lock();
         if state.closed {
-            return Err(AuditError::ShuttingDown);
+            return Err(StoreFailure::Closing);
         }
         let is_offered = matches!(command, Command::Offer(_));
         // Completions always have room, because there are no more of them than admitted intents.
@@ -69,7 +69,7 @@ impl Queue {
         if (state.commands.len() >= QUEUE_RECORDS_MAX && !is_completion)
             || (is_offered && state.offered >= QUEUE_OFFERED_MAX)
         {
-            return Err(AuditError::Overloaded);
+            return Err(StoreFailure::Overloaded);
         }
         state.offered += usize::from(is_offered);
         state.commands.push_back(command);
@@ -110,9 +110,9 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::{Command, Queue, Taken};
-    use crate::audit::error::AuditError;
     use crate::audit::limits::{BATCH_RECORDS_MAX, QUEUE_OFFERED_MAX};
     use crate::audit::record::{AuditRecord, AuditResult};
+    use cairn_tables::StoreFailure;
     use futures_channel::oneshot;
     use std::time::Duration;
 
@@ -126,7 +126,7 @@ mod tests {
         for _ in 0..QUEUE_OFFERED_MAX {
             queue.push(Command::Offer(record())).unwrap();
         }
-        assert_eq!(queue.push(Command::Offer(record())), Err(AuditError::Overloaded));
+        assert_eq!(queue.push(Command::Offer(record())), Err(StoreFailure::Overloaded));
         queue.push(Command::Append(record(), oneshot::channel().0)).unwrap();
         let Taken::Batch(batch) = queue.take(Duration::ZERO) else { panic!("a batch") };
         assert_eq!(batch.len(), BATCH_RECORDS_MAX);
@@ -139,7 +139,7 @@ mod tests {
         assert!(matches!(queue.take(Duration::ZERO), Taken::Nothing));
         queue.push(Command::Offer(record())).unwrap();
         queue.close();
-        assert_eq!(queue.push(Command::Offer(record())), Err(AuditError::ShuttingDown));
+        assert_eq!(queue.push(Command::Offer(record())), Err(StoreFailure::Closing));
         assert!(matches!(queue.take(Duration::ZERO), Taken::Batch(_)));
         assert!(matches!(queue.take(Duration::ZERO), Taken::Closed));
     }

@@ -16,22 +16,29 @@
 //! As in the slices, written space is kept after the last page of the data file, so that a record on a full disk is either
 //! durable or refused, and never half-written.
 
-use super::error::AuditOpenError;
 use super::id::{AuditId, AuditIds};
-use super::limits::{
-    EXTRA_REMOVALS_MAX, HEADROOM, HEADROOM_LOW, HEADROOM_MIN, MAP_BYTES, PAGE_RECORDS_READ_MAX,
-    TXN_RECORDS_READ_MAX,
-};
+use super::limits::{EXTRA_REMOVALS_MAX, HEADROOM, MAP_BYTES, PAGE_RECORDS_READ_MAX, TXN_RECORDS_READ_MAX};
 use super::query::{AuditPage, AuditQuery};
 use super::record::{AuditEvent, AuditRecord};
-use cairn_lmdb::{
-    Environment, EnvironmentOpenError, EnvironmentOptions, Error, Record, StoreIdentity, Table, WriteTxn,
-};
+use cairn_lmdb::{Error, Record, Table, WriteTxn};
 use cairn_model::Timestamp;
+use cairn_tables::{COMPARED_BYTES_MAX, Space, StoreFailure, StoreOpenError, StoreSchema, TableStore};
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
+
+/// The audit trail.
+pub(super) static SCHEMA: StoreSchema = StoreSchema {
+    name: "the audit trail",
+    fresh_start: "start a new trail",
+    without_space: "what must be recorded is refused",
+    after_failure: "nothing is recorded",
+    identity_table: "audit",
+    map_bytes: MAP_BYTES,
+    tables_max: 4,
+    compared_bytes_max: COMPARED_BYTES_MAX,
+    headroom: HEADROOM,
+};
 
 /// A key less than every id.
 const BEFORE_ALL: &[u8] = &[0];
@@ -49,7 +56,7 @@ pub(crate) struct Retention {
 
 /// The environment of the audit trail.
 pub(crate) struct AuditStore {
-    pub(super) environment: Arc<Environment>,
+    pub(super) tables: TableStore,
     events: Table,
     intents: Table,
 }
@@ -74,39 +81,26 @@ impl Entry<'_> {
 
 impl AuditStore {
     /// Opens the trail of the store with this id, or creates it if the marker file requests it. Blocks.
-    pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, AuditOpenError> {
-        let options = EnvironmentOptions { map_bytes: MAP_BYTES, tables_max: 4 };
-        let environment =
-            Environment::open_for_store(folder, options, StoreIdentity { table: "audit", store })
-                .map_err(|error| open_error(folder, error))?;
-        let failed = |error: Error| open_error(folder, error.into());
-        let events = environment.table("events").map_err(failed)?;
-        let intents = environment.table("intents").map_err(failed)?;
-        let trail = Self { environment: Arc::new(environment), events, intents };
-        trail.last_id().map_err(failed)?;
-        Ok(trail)
+    pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, StoreOpenError> {
+        let mut tables = TableStore::open(folder, store, &SCHEMA)?;
+        Ok(Self { events: tables.table("events")?, intents: tables.table("intents")?, tables })
+    }
+
+    /// Compares the records with the totals. Returns the id of the latest event. Blocks.
+    pub(crate) fn load(&self) -> Result<Option<AuditId>, StoreOpenError> {
+        self.tables.load(|_| Ok(self.last_id()?))
     }
 
     /// Returns the id of the latest event.
     pub(crate) fn last_id(&self) -> Result<Option<AuditId>, Error> {
-        let txn = self.environment.read()?;
+        let txn = self.tables.environment().read()?;
         let Some(last) = txn.scan_reverse(self.events, AFTER_ALL)?.next() else { return Ok(None) };
         Ok(last?.0.try_into().ok().map(AuditId))
     }
 
-    /// Restores the written space after the last page of the data file. Fails if there is less than a batch may need.
-    pub(crate) fn keep_headroom(&self) -> Result<(), Error> {
-        let before = self.environment.headroom();
-        if before >= HEADROOM_LOW {
-            return Ok(());
-        }
-        let extended = self.environment.extend(HEADROOM);
-        if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
-    }
-
     /// Returns at most `count_max` intents that have no outcome, oldest first.
     pub(crate) fn intents(&self, count_max: usize) -> Result<Vec<(AuditId, AuditRecord)>, Error> {
-        let txn = self.environment.read()?;
+        let txn = self.tables.environment().read()?;
         let mut found = Vec::new();
         for item in txn.scan(self.intents, BEFORE_ALL)?.take(count_max) {
             let (key, record) = item?;
@@ -127,8 +121,18 @@ impl AuditStore {
         entries: &[Entry<'_>],
         now: Timestamp,
         retention: Retention,
+    ) -> Result<Vec<AuditId>, StoreFailure> {
+        self.tables.write(Space::Change, |txn| self.write(txn, ids, entries, now, retention))
+    }
+
+    fn write(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        ids: &mut AuditIds,
+        entries: &[Entry<'_>],
+        now: Timestamp,
+        retention: Retention,
     ) -> Result<Vec<AuditId>, Error> {
-        let mut txn = self.environment.write()?;
         let mut body = Vec::new();
         let mut made = Vec::with_capacity(entries.len());
         for entry in entries {
@@ -150,8 +154,7 @@ impl AuditStore {
             txn.insert(table, &id.0, version, &body, &[])?;
             made.push(id);
         }
-        self.remove_old(&mut txn, entries.len(), now, retention)?;
-        txn.commit()?;
+        self.remove_old(txn, entries.len(), now, retention)?;
         Ok(made)
     }
 
@@ -183,7 +186,7 @@ impl AuditStore {
         let mut page = AuditPage::default();
         let mut records_read = 0;
         loop {
-            let txn = self.environment.read()?;
+            let txn = self.tables.environment().read()?;
             let mut last = None;
             for item in txn.scan_reverse(self.events, &end_key)?.take(TXN_RECORDS_READ_MAX) {
                 let (key, record) = item?;
@@ -216,12 +219,4 @@ fn matching_event(id: AuditId, record: Result<Record<'_>, Error>, query: &AuditQ
         return Some(AuditEvent { id, record: AuditRecord::damaged() });
     };
     query.matches(&record).then_some(AuditEvent { id, record })
-}
-
-fn open_error(folder: &Path, error: EnvironmentOpenError) -> AuditOpenError {
-    let path: PathBuf = folder.to_owned();
-    match error {
-        EnvironmentOpenError::Lmdb(Error::Io(error)) => AuditOpenError::Io { path, error },
-        other => AuditOpenError::Damaged { path, what: other.to_string() },
-    }
 }

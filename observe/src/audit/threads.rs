@@ -1,10 +1,8 @@
-//! The writer thread and the reader thread of the audit trail.
+//! The writer thread of the audit trail.
 //!
-//! The writer takes everything in the queue as one batch and makes it durable with one commit. There is no timer: latency is
-//! low when idle, and batches grow under load. After a device failure the writer stops until the next start, because the
-//! contents of the device are then unknown. A full disk does not stop it: records are refused until there is space again.
+//! It takes everything in the queue as one batch and makes it durable with one commit. There is no timer: latency is
+//! low when idle, and batches grow under load.
 
-use super::error::AuditError;
 use super::id::{AuditId, AuditIds};
 use super::limits::{BATCH_RECORDS_MAX, INCOMPLETE_MAX, RETENTION_CHECK_INTERVAL};
 use super::query::{AuditPage, AuditQuery};
@@ -13,23 +11,30 @@ use super::record::AuditRecord;
 use super::store::{AuditStore, Entry, Retention};
 use crate::metrics;
 use cairn_model::{Clock, u64_of};
-use futures_channel::oneshot;
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, OnceLock};
+use cairn_tables::StoreFailure;
+use std::sync::Arc;
 
-/// State that both threads and the callers share.
+/// State that the threads and the callers share.
 pub(super) struct Shared {
     pub(super) store: AuditStore,
     pub(super) queue: Arc<Queue>,
     retention: Retention,
     clock: Arc<dyn Clock>,
-    /// Why nothing is recorded any more. Set once, after a failure.
-    pub(super) stopped: OnceLock<String>,
 }
 
 impl Shared {
     pub(super) fn new(store: AuditStore, retention: Retention, clock: Arc<dyn Clock>) -> Self {
-        Self { store, queue: Arc::default(), retention, clock, stopped: OnceLock::new() }
+        Self { store, queue: Arc::default(), retention, clock }
+    }
+}
+
+impl Shared {
+    /// Reads a page of events. Blocks.
+    pub(super) fn page(&self, query: &AuditQuery) -> Result<AuditPage, StoreFailure> {
+        self.store.page(query).map_err(|error| {
+            tracing::error!(target: "service::audit", %error, "the audit trail could not be read");
+            error.into()
+        })
     }
 }
 
@@ -50,15 +55,13 @@ fn entry_of(command: &Command) -> Option<Entry<'_>> {
 pub(super) struct Writer {
     shared: Arc<Shared>,
     ids: AuditIds,
-    /// Whether the disk was full at the last attempt. Only changes of this are logged, not every record.
-    lacks_space: bool,
     /// Outcomes that found no space, for the next batch.
     incomplete: Vec<Incomplete>,
 }
 
 impl Writer {
     pub(super) fn new(shared: Arc<Shared>, ids: AuditIds) -> Self {
-        Self { shared, ids, lacks_space: false, incomplete: Vec::new() }
+        Self { shared, ids, incomplete: Vec::new() }
     }
 
     /// Writes batches until the queue is closed and empty.
@@ -72,9 +75,7 @@ impl Writer {
             };
             self.record(batch);
             // Extended now, while no caller waits, so that the next batch finds written space.
-            if self.shared.stopped.get().is_none() {
-                let _ = self.shared.store.keep_headroom();
-            }
+            self.shared.store.tables.restore_headroom();
         }
     }
 
@@ -128,47 +129,8 @@ impl Writer {
         self.incomplete.extend(incomplete.into_iter().take(room));
     }
 
-    fn write(&mut self, entries: &[Entry<'_>]) -> Result<Vec<AuditId>, AuditError> {
-        let Shared { store, retention, clock, stopped, .. } = &*self.shared;
-        if let Some(reason) = stopped.get() {
-            return Err(AuditError::Failed(reason.clone()));
-        }
-        let now = clock.now();
-        let written =
-            store.keep_headroom().and_then(|()| store.append(&mut self.ids, entries, now, *retention));
-        let lacks_space = matches!(written, Err(cairn_lmdb::Error::Full));
-        if std::mem::replace(&mut self.lacks_space, lacks_space) != lacks_space {
-            if lacks_space {
-                tracing::error!(target: "service::audit", "no space is left for the audit trail: what must be recorded is refused");
-            } else if written.is_ok() {
-                tracing::info!(target: "service::audit", "there is space for the audit trail again");
-            }
-        }
-        written.map_err(|error| {
-            // A lack of space, or a record that fails its check, leaves the trail as it was.
-            if !matches!(error, cairn_lmdb::Error::Full | cairn_lmdb::Error::Corrupt { .. }) {
-                tracing::error!(target: "service::audit", %error, "the audit trail failed: nothing is recorded until the service is started again");
-                let _ = stopped.set(format!("nothing is recorded after a failure: {error}; restart the service"));
-            }
-            error.into()
-        })
-    }
-}
-
-/// A query and the channel for its page.
-pub(super) type PageRequest = (AuditQuery, oneshot::Sender<Result<AuditPage, AuditError>>);
-
-/// The reader thread: answers one query after the other until the log is closed.
-pub(super) fn read_pages(shared: &Shared, requests: &Receiver<PageRequest>) {
-    for (query, reply) in requests {
-        // The caller may have gone while its query waited.
-        if reply.is_canceled() {
-            continue;
-        }
-        let page = shared.store.page(&query).map_err(|error| {
-            tracing::error!(target: "service::audit", %error, "the audit trail could not be read");
-            AuditError::from(error)
-        });
-        let _ = reply.send(page);
+    fn write(&mut self, entries: &[Entry<'_>]) -> Result<Vec<AuditId>, StoreFailure> {
+        let Shared { store, retention, clock, .. } = &*self.shared;
+        store.append(&mut self.ids, entries, clock.now(), *retention)
     }
 }

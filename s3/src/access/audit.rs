@@ -10,7 +10,8 @@ use crate::request::query::Query;
 use crate::request::target::Target;
 use cairn_identity::{Authentication, Principal};
 use cairn_net::Request;
-use cairn_observe::{AuditError, AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_observe::{AuditLog, AuditRecord, AuditResult, Intent, Source};
+use cairn_tables::StoreFailure;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -141,15 +142,15 @@ fn copy_source_of(request: &Request) -> String {
 }
 
 /// Returns the answer to a request that cannot be recorded.
-fn unrecorded(error: AuditError) -> S3Error {
+fn unrecorded(error: StoreFailure) -> S3Error {
     match error {
-        AuditError::Full => ErrorCode::InsufficientStorage.into(),
-        AuditError::Overloaded => ErrorCode::SlowDown.into(),
-        AuditError::Failed(_) => S3Error::with_message(
+        StoreFailure::Full => ErrorCode::InsufficientStorage.into(),
+        StoreFailure::Overloaded => ErrorCode::SlowDown.into(),
+        StoreFailure::Failed(_) => S3Error::with_message(
             ErrorCode::ServiceUnavailable,
             "The audit trail cannot be written, so nothing is changed; ask the operator to look at the log.",
         ),
-        AuditError::ShuttingDown => ErrorCode::ServiceUnavailable.into(),
+        StoreFailure::Closing => ErrorCode::ServiceUnavailable.into(),
     }
 }
 

@@ -4,7 +4,8 @@
 
 use crate::types::link::{Link, LinkKind};
 use cairn_net::Request;
-use cairn_observe::{AuditError, AuditLog, AuditRecord, AuditResult, Source};
+use cairn_observe::{AuditLog, AuditRecord, AuditResult, Source};
+use cairn_tables::StoreFailure;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -48,7 +49,7 @@ impl ReadAudit {
     ///
     /// # Errors
     /// It cannot be recorded, so it must not be answered.
-    pub(super) async fn record_read(self) -> Result<(), AuditError> {
+    pub(super) async fn record_read(self) -> Result<(), StoreFailure> {
         let record = self.record(AuditResult::Allowed, self.link.clone());
         self.log.record_read(record).await
     }

@@ -9,11 +9,13 @@ use crate::types::id::LinkId;
 use crate::types::link::{Link, LinkKind, LinkStatus, NewLink};
 use crate::types::share::Share;
 use crate::types::token::CapabilityToken;
+use cairn_tables::{Space, StoreFailure};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Makes changes. Only the writer has one.
-pub(crate) struct Changes<'s> {
-    pub(super) shared: &'s Shared,
+pub(crate) struct Changes {
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What became of a download that had to be counted.
@@ -34,14 +36,14 @@ enum Write {
     Replace,
 }
 
-impl Changes<'_> {
+impl Changes {
     /// Creates a link. `make` makes it of what every link has.
     pub(crate) fn create<T: LinkRecord>(
         &self,
         new: NewLink,
         make: impl FnOnce(Link) -> T,
     ) -> Result<(T, CapabilityToken), SharingError> {
-        let shared = self.shared;
+        let shared = &self.shared;
         let now = shared.now();
         shared.policy.check_expiry(now, new.expires_at, now)?;
         if shared.count(T::KIND) >= LINKS_MAX {
@@ -103,17 +105,15 @@ impl Changes<'_> {
     /// Deletes a link. Returns it.
     pub(crate) fn delete<T: LinkRecord>(&self, id: LinkId) -> Result<T, SharingError> {
         let (link, token) = self.find::<T>(id)?;
-        let (shared, object) = (self.shared, &link.link().object);
-        shared.check_running()?;
+        let (shared, object) = (&self.shared, &link.link().object);
         let (store, tables) = (&shared.store, shared.store.of(T::KIND));
-        store.keep_headroom()?;
-        let mut txn = store.environment.write()?;
-        txn.remove(store.tokens, &token.hash.0)?;
-        txn.remove(tables.links, &id.0)?;
-        txn.remove(tables.usage, &id.0)?;
-        txn.remove(tables.by_object, &record::object_key(object, id))?;
-        txn.remove(tables.by_bucket, &record::bucket_key(object.bucket_id, id))?;
-        shared.judge(txn.commit())?;
+        store.tables.write(Space::Change, |txn| {
+            txn.remove(store.tokens, &token.hash.0)?;
+            txn.remove(tables.links, &id.0)?;
+            txn.remove(tables.usage, &id.0)?;
+            txn.remove(tables.by_object, &record::object_key(object, id))?;
+            txn.remove(tables.by_bucket, &record::bucket_key(object.bucket_id, id))
+        })?;
         shared.usage.forget(T::KIND, id);
         shared.counts[T::KIND.index()].fetch_sub(1, Ordering::Relaxed);
         Ok(link)
@@ -122,16 +122,16 @@ impl Changes<'_> {
     /// Counts a download of a share with a limit, durably. The status is decided here, so that no more downloads begin than
     /// are allowed.
     pub(crate) fn count_download(&self, id: LinkId) -> Result<Counted, SharingError> {
-        let (shared, kind) = (self.shared, LinkKind::Share);
+        let (shared, kind) = (&self.shared, LinkKind::Share);
         let (share, _) = self.find::<Share>(id)?;
         let now = shared.now();
         let status = share.status_at(now);
         if status != LinkStatus::Active {
             return Ok(Counted::Refused(status));
         }
-        shared.check_running()?;
+        shared.store.tables.check()?;
         let stored = || {
-            let txn = shared.store.environment.read()?;
+            let txn = shared.store.read()?;
             shared.stored_usage(&txn, kind, id)
         };
         let is_allowed = |usage: Usage| share.maximum_downloads.is_none_or(|maximum| usage.count < maximum);
@@ -141,7 +141,7 @@ impl Changes<'_> {
             return if cached.is_some() {
                 Ok(Counted::Refused(LinkStatus::Exhausted))
             } else {
-                Err(SharingError::Overloaded)
+                Err(StoreFailure::Overloaded.into())
             };
         }
         let counted = shared.usage.get(kind, id).unwrap_or_default();
@@ -158,51 +158,48 @@ impl Changes<'_> {
         if batch.is_empty() {
             return Ok(false);
         }
-        self.shared.check_running()?;
         self.write_usage(&batch)?;
         Ok(batch.len() == crate::limits::USAGE_BATCH_MAX)
     }
 
     fn write_usage(&self, batch: &[(super::usage::CacheKey, Usage)]) -> Result<(), SharingError> {
-        let (shared, store) = (self.shared, &self.shared.store);
-        store.keep_headroom()?;
-        let mut txn = store.environment.write()?;
-        for ((kind, id), usage) in batch {
-            let tables = store.of(*kind);
-            // A link that was deleted in the meantime has no downloads.
-            if txn.get(tables.links, &id.0)?.is_some() {
-                LinkStore::put(&mut txn, tables.usage, &id.0, &usage.encode())?;
+        let (shared, store) = (&self.shared, &self.shared.store);
+        store.tables.write(Space::Change, |txn| {
+            for ((kind, id), usage) in batch {
+                let tables = store.of(*kind);
+                // A link that was deleted in the meantime has no downloads.
+                if txn.get(tables.links, &id.0)?.is_some() {
+                    LinkStore::put(txn, tables.usage, &id.0, &usage.encode())?;
+                }
             }
-        }
-        shared.judge(txn.commit())?;
+            Ok(())
+        })?;
         shared.usage.written(batch);
         Ok(())
     }
 
     fn find<T: LinkRecord>(&self, id: LinkId) -> Result<(T, StoredToken), SharingError> {
-        let shared = self.shared;
+        let shared = &self.shared;
         let cached = shared.usage.get(T::KIND, id);
-        let txn = shared.store.environment.read()?;
+        let txn = shared.store.read()?;
         let (mut link, token) = shared.read::<T>(&txn, id)?.ok_or(SharingError::NotFound(T::KIND))?;
         shared.fill_usage(&txn, cached, &mut link)?;
         Ok((link, token))
     }
 
     fn write<T: LinkRecord>(&self, link: &T, token: &StoredToken, write: Write) -> Result<(), SharingError> {
-        let (shared, store, tables) = (self.shared, &self.shared.store, self.shared.store.of(T::KIND));
+        let (store, tables) = (&self.shared.store, self.shared.store.of(T::KIND));
         let Link { id, object, .. } = link.link();
-        shared.check_running()?;
-        match write {
-            Write::Insert => store.keep_headroom_for_new()?,
-            Write::Replace => store.keep_headroom()?,
-        }
-        let mut txn = store.environment.write()?;
-        LinkStore::put(&mut txn, tables.links, &id.0, &record::encode(link, token))?;
-        if write == Write::Insert {
-            LinkStore::put(&mut txn, store.tokens, &token.hash.0, &record::token_body(T::KIND, *id))?;
-            LinkStore::put(&mut txn, tables.by_object, &record::object_key(object, *id), &[])?;
-            LinkStore::put(&mut txn, tables.by_bucket, &record::bucket_key(object.bucket_id, *id), &[])?;
-        }
-        shared.judge(txn.commit())
+        let space = if write == Write::Insert { Space::Addition } else { Space::Change };
+        store.tables.write(space, |txn| {
+            LinkStore::put(txn, tables.links, &id.0, &record::encode(link, token))?;
+            if write == Write::Insert {
+                LinkStore::put(txn, store.tokens, &token.hash.0, &record::token_body(T::KIND, *id))?;
+                LinkStore::put(txn, tables.by_object, &record::object_key(object, *id), &[])?;
+                LinkStore::put(txn, tables.by_bucket, &record::bucket_key(object.bucket_id, *id), &[])?;
+            }
+            Ok(())
+        })?;
+        Ok(())
     }
 }

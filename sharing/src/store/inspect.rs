@@ -8,6 +8,7 @@ use crate::types::embed::Embed;
 use crate::types::link::{Link, LinkKind};
 use crate::types::share::Share;
 use cairn_lmdb::{ReadTxn, Table};
+use cairn_tables::StoreFailure;
 
 /// How often an inspection looks whether somebody still waits for it.
 const RECORDS_BETWEEN_CHECKS: u64 = 1024;
@@ -35,7 +36,7 @@ impl Report<'_> {
     fn examined(&mut self) -> Result<(), SharingError> {
         self.records += 1;
         let is_wanted = !self.records.is_multiple_of(RECORDS_BETWEEN_CHECKS) || (self.is_wanted)();
-        if is_wanted { Ok(()) } else { Err(SharingError::ShuttingDown) }
+        if is_wanted { Ok(()) } else { Err(StoreFailure::Closing.into()) }
     }
 
     fn found(&mut self, link: Option<&Link>, detail: String) {
@@ -52,12 +53,12 @@ impl Shared {
     /// Blocks.
     ///
     /// # Errors
-    /// Those of LMDB, and [`SharingError::ShuttingDown`] when it is no longer wanted.
+    /// Those of LMDB, and [`StoreFailure::Closing`] when it is no longer wanted.
     pub(crate) fn inspect(
         &self,
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<(u64, Vec<LinkFinding>), SharingError> {
-        let snapshot = Snapshot { shared: self, txn: self.store.environment.read()? };
+        let snapshot = Snapshot { shared: self, txn: self.store.read()? };
         let mut report = Report { is_wanted, records: 0, findings: Vec::new() };
         snapshot.links::<Share>(&mut report)?;
         snapshot.links::<Embed>(&mut report)?;
@@ -183,7 +184,6 @@ impl Snapshot<'_> {
 mod tests {
     use super::*;
     use crate::policy::SharingPolicy;
-    use crate::store::Writer;
     use crate::types::link::{Disposition, LinkObject, NewLink};
     use cairn_model::{BucketName, ObjectKey, SystemClock};
     use futures_lite::future::block_on;
@@ -202,11 +202,10 @@ mod tests {
     /// Each record of a link is removed in turn.
     #[test]
     fn a_missing_record_is_found() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("unmade"), b"").expect("written");
+        let folder = cairn_tables::testing::unmade_store();
         let policy = SharingPolicy::default();
-        let writer =
-            Writer::open(folder.path(), [7; 16], b"master", policy, Arc::new(SystemClock)).expect("opens");
+        let opened = crate::store::open(folder.path(), [7; 16], b"master", policy, Arc::new(SystemClock));
+        let (shared, writer) = opened.expect("opens");
         let create = || {
             let make = |link| Share {
                 link,
@@ -216,13 +215,12 @@ mod tests {
             };
             block_on(writer.change(move |changes| changes.create(new_link(), make))).expect("created")
         };
-        let shared = &writer.shared;
         let findings = || {
             let (_, findings) = shared.inspect(&|| true).expect("inspected");
             findings.into_iter().map(|finding| finding.detail).collect::<Vec<_>>()
         };
         let remove = |table: Table, key: &[u8]| {
-            let mut txn = shared.store.environment.write().expect("begins");
+            let mut txn = shared.store.tables.environment().write().expect("begins");
             assert!(txn.remove(table, key).expect("removed"));
             txn.commit().expect("commits");
         };

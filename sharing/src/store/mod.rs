@@ -13,11 +13,11 @@ mod state;
 mod usage;
 mod writer;
 
-pub(crate) use changes::Counted;
+pub(crate) use changes::{Changes, Counted};
 pub use inspect::LinkFinding;
 pub use pages::{LinkPage, LinkQuery};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::check_fuzzed as check_fuzzed_record;
 pub(crate) use seal::derive_unlock_key;
 pub(crate) use state::Shared;
-pub(crate) use writer::Writer;
+pub(crate) use writer::open;

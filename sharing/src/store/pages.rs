@@ -39,7 +39,7 @@ impl Shared {
         object: &LinkObject,
     ) -> Result<Vec<LinkId>, SharingError> {
         let prefix = record::object_prefix(object);
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let mut ids = Vec::new();
         for key in txn.keys(self.store.of(kind).by_object, &prefix)? {
             let key = key?;
@@ -72,7 +72,7 @@ impl Shared {
                 examined += 1;
                 if let Some(link) = self.get::<T>(id)?.filter(|link| self.matches(query, link)) {
                     if page.links.len() >= query.limit {
-                        // It is the first one of the next page. Without it, there would be none.
+                        // The page is full and another link matches, so there is a next page.
                         return Ok(page);
                     }
                     page.links.push(link);
@@ -106,7 +106,7 @@ impl Shared {
         };
         // No id is as great as this one: it would have another version.
         let end = [&prefix[..], &before.map_or([0xFF; ID_BYTES], |id| id.0)].concat();
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let mut ids = Vec::new();
         for item in txn.scan_reverse(table, &end)? {
             let (key, _) = item?;

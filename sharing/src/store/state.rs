@@ -2,7 +2,7 @@
 
 use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
-use super::seal::SealingKey;
+use super::seal::TokenKey;
 use super::usage::UsageCache;
 use crate::error::SharingError;
 use crate::policy::SharingPolicy;
@@ -11,8 +11,8 @@ use crate::types::link::LinkKind;
 use crate::types::token::{CapabilityToken, TokenHash};
 use cairn_lmdb::{Environment, ReadTxn};
 use cairn_model::{Clock, Timestamp};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 
 /// Resolution of the highest time that the clock has shown.
 const HIGHEST_TIME_STEP_MILLIS: u64 = 1000;
@@ -21,7 +21,7 @@ const HIGHEST_TIME_STEP_MILLIS: u64 = 1000;
 pub(crate) struct Shared {
     pub(crate) store: LinkStore,
     pub(crate) policy: SharingPolicy,
-    pub(super) sealing: SealingKey,
+    pub(super) sealing: TokenKey,
     clock: Arc<dyn Clock>,
     /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
     highest_time: AtomicU64,
@@ -30,26 +30,24 @@ pub(crate) struct Shared {
     pub(super) counts: [AtomicU64; LinkKind::ALL.len()],
     /// The service is ending: inspections end early.
     closing: AtomicBool,
-    /// Why nothing is written any more. Set once, after a failure.
-    pub(super) stopped: OnceLock<String>,
 }
 
 fn damaged(kind: LinkKind, id: LinkId) -> SharingError {
-    SharingError::Failed(format!("the record of {} {id} has an unknown form", kind.name()))
+    SharingError::failed(format!("the record of {} {id} has an unknown form", kind.name()))
 }
 
 impl Shared {
     pub(super) fn new(
         store: LinkStore,
         policy: SharingPolicy,
-        sealing: SealingKey,
+        sealing: TokenKey,
         clock: Arc<dyn Clock>,
         counts: [u64; LinkKind::ALL.len()],
     ) -> Self {
         let highest_time = AtomicU64::new(clock.now().0);
-        let (usage, counts, stopped) = (UsageCache::default(), counts.map(AtomicU64::new), OnceLock::new());
+        let (usage, counts) = (UsageCache::default(), counts.map(AtomicU64::new));
         let closing = AtomicBool::new(false);
-        Self { store, policy, sealing, clock, highest_time, usage, counts, closing, stopped }
+        Self { store, policy, sealing, clock, highest_time, usage, counts, closing }
     }
 
     /// Returns the time by which links expire. A clock that is set back makes no link valid again.
@@ -61,14 +59,6 @@ impl Shared {
             self.highest_time.fetch_max(now, Ordering::AcqRel);
         }
         Timestamp(now.max(highest))
-    }
-
-    /// Returns whether anything can be written.
-    ///
-    /// # Errors
-    /// [`SharingError::Failed`] with the reason.
-    pub(crate) fn check_running(&self) -> Result<(), SharingError> {
-        self.stopped.get().map_or(Ok(()), |reason| Err(SharingError::Failed(reason.clone())))
     }
 
     /// Asks inspections to end.
@@ -90,7 +80,7 @@ impl Shared {
     pub(crate) fn get<T: LinkRecord>(&self, id: LinkId) -> Result<Option<T>, SharingError> {
         // Before the transaction: a count leaves the cache after it became durable.
         let cached = self.usage.get(T::KIND, id);
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let Some((mut link, _)) = self.read::<T>(&txn, id)? else { return Ok(None) };
         self.fill_usage(&txn, cached, &mut link)?;
         Ok(Some(link))
@@ -98,28 +88,28 @@ impl Shared {
 
     /// Finds the link of a token, with its counted downloads.
     pub(crate) fn find<T: LinkRecord>(&self, hash: &TokenHash) -> Result<Option<T>, SharingError> {
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let Some(found) = txn.get(self.store.tokens, &hash.0)? else { return Ok(None) };
         let (kind, id) = record::decode_token_body(found.version, found.body)
-            .ok_or_else(|| SharingError::Failed("the record of a token has an unknown form".to_owned()))?;
+            .ok_or_else(|| SharingError::failed("the record of a token has an unknown form"))?;
         if kind != T::KIND {
             return Ok(None);
         }
         let Some(mut link) = self.read_link::<T>(&txn, id)? else {
-            return Err(SharingError::Failed(format!("the {} {id} of a token is missing", kind.name())));
+            return Err(SharingError::failed(format!("the {} {id} of a token is missing", kind.name())));
         };
-        // A count that leaves the cache now is missed. Whoever must not miss it decides in the writer's thread.
+        // The count may be flushed between the two reads and then is too low. Limits are enforced on the writer thread.
         self.fill_usage(&txn, self.usage.get(kind, id), &mut link)?;
         Ok(Some(link))
     }
 
     /// Returns the token of a link.
     pub(crate) fn token<T: LinkRecord>(&self, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let Some((_, stored)) = self.read::<T>(&txn, id)? else { return Ok(None) };
         let opened = self.sealing.open(T::KIND, id, &stored.sealed);
         opened.map(Some).ok_or_else(|| {
-            SharingError::Failed(format!("the sealed token of {} {id} cannot be opened", T::KIND.name()))
+            SharingError::failed(format!("the sealed token of {} {id} cannot be opened", T::KIND.name()))
         })
     }
 
@@ -173,14 +163,19 @@ impl Shared {
     /// Counts a download, to be written later. Returns whether it was counted: not if too many counts wait.
     pub(crate) fn count_in_memory(&self, kind: LinkKind, id: LinkId) -> Result<bool, SharingError> {
         let stored = || {
-            let txn = self.store.environment.read()?;
+            let txn = self.store.read()?;
             self.stored_usage(&txn, kind, id)
         };
         self.usage.count(kind, id, self.clock.now(), stored, |_| true)
     }
 
+    /// Returns whether links can be changed.
+    pub(crate) fn health(&self) -> Result<(), String> {
+        self.store.tables.health()
+    }
+
     /// Returns the environment, for compactions.
     pub(crate) fn environment(&self) -> Arc<Environment> {
-        Arc::clone(&self.store.environment)
+        Arc::clone(self.store.tables.environment())
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn run(context: &Arc<Context>) {
     let mut position = context.shared().state().position;
     // When the position was last made durable without deliveries, and the generation of events then.
     let mut saved = (Instant::now(), context.source.generation());
-    while !context.is_closing() && context.shared().check_running().is_ok() {
+    while !context.is_closing() && context.shared().store.tables.check().is_ok() {
         // Before everything else, so that an event that comes meanwhile ends the wait below.
         let seen = context.source.generation();
         let changes = context.changes();

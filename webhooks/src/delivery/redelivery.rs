@@ -11,6 +11,7 @@ use crate::limits::{BATCH_DELIVERIES_MAX, FAN_OUT_EVENTS_MAX};
 use crate::store::{NewDeliveries, NewDelivery, Waiting, WebhookRecord};
 use cairn_engine::{EngineError, EventQuery, Tick};
 use cairn_model::Timestamp;
+use cairn_tables::StoreFailure;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -38,8 +39,8 @@ impl Redeliver {
 
 fn engine_error(error: EngineError) -> WebhookError {
     match error {
-        EngineError::ShuttingDown => WebhookError::ShuttingDown,
-        other => WebhookError::Failed(format!("events could not be read: {other}")),
+        EngineError::ShuttingDown => StoreFailure::Closing.into(),
+        other => WebhookError::failed(format!("events could not be read: {other}")),
     }
 }
 

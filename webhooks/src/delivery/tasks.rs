@@ -10,6 +10,7 @@ use crate::limits::TASKS_MAX;
 use crate::store::Waiting;
 use cairn_engine::StorageEvent;
 use cairn_model::Timestamp;
+use cairn_tables::StoreFailure;
 use futures_channel::oneshot;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -22,18 +23,18 @@ impl Context {
         task: impl FnOnce(&Arc<Self>) -> Result<T, WebhookError> + Send + 'static,
     ) -> Result<T, WebhookError> {
         if self.is_closing() {
-            return Err(WebhookError::ShuttingDown);
+            return Err(StoreFailure::Closing.into());
         }
         if self.tasks.fetch_add(1, Ordering::AcqRel) >= TASKS_MAX {
             self.tasks.fetch_sub(1, Ordering::AcqRel);
-            return Err(WebhookError::Overloaded);
+            return Err(StoreFailure::Overloaded.into());
         }
         let (reply, answer) = oneshot::channel();
         let context = Arc::clone(self);
         let run = move || {
             let done = catch_unwind(AssertUnwindSafe(|| task(&context)));
             context.tasks.fetch_sub(1, Ordering::AcqRel);
-            let failed = || Err(WebhookError::Failed("a task panicked".to_owned()));
+            let failed = || Err(WebhookError::failed("a task panicked"));
             // The caller may have gone.
             let _ = reply.send(done.unwrap_or_else(|_| failed()));
         };
@@ -41,7 +42,7 @@ impl Context {
             self.tasks.fetch_sub(1, Ordering::AcqRel);
             return Err(error.into());
         }
-        answer.await.map_err(|_| WebhookError::ShuttingDown)?
+        answer.await.map_err(|_| StoreFailure::Closing)?
     }
 
     /// Sends an event that only tests a webhook, outside the queue.

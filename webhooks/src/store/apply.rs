@@ -78,7 +78,7 @@ pub(super) struct Batch<'s> {
 
 impl<'s> Batch<'s> {
     pub(super) fn begin(shared: &'s Shared) -> Result<Self, Error> {
-        let txn = shared.store.environment.write()?;
+        let txn = shared.store.tables.environment().write()?;
         Ok(Self { shared, txn, health: BTreeMap::new(), position: None, results: Results::default() })
     }
 

@@ -11,6 +11,7 @@ use crate::signature::SigningSecret;
 use crate::target::TargetUrl;
 use cairn_engine::Tick;
 use cairn_model::Timestamp;
+use cairn_tables::Space;
 use std::sync::Arc;
 
 /// Makes changes. Only the writer has one.
@@ -110,13 +111,13 @@ impl Changes<'_> {
             });
         }
         let store = &self.shared.store;
-        self.shared.check_running()?;
-        store.keep_headroom()?;
-        let mut txn = store.environment.write()?;
-        txn.remove(store.webhooks, &id.0)?;
-        txn.remove(store.health, &id.0)?;
-        WebhookStore::put(&mut txn, store.removals, &id.0, &[])?;
-        txn.commit()?;
+        self.shared.attempt(Space::Change, || {
+            let mut txn = store.tables.environment().write()?;
+            txn.remove(store.webhooks, &id.0)?;
+            txn.remove(store.health, &id.0)?;
+            WebhookStore::put(&mut txn, store.removals, &id.0, &[])?;
+            txn.commit()
+        })?;
         let mut state = self.shared.state_mut();
         state.webhooks.remove(&id);
         state.removals.insert(id);
@@ -138,15 +139,15 @@ impl Changes<'_> {
         change: impl FnOnce(&mut super::webhook_record::Health),
     ) -> Result<WebhookState, WebhookError> {
         let (shared, id) = (self.shared, record.id);
-        shared.check_running()?;
-        shared.store.keep_headroom()?;
         let mut health = shared.webhook(id).map(|found| found.health).unwrap_or_default();
         change(&mut health);
         let body = record.encode(&shared.sealing)?;
-        let mut batch = Batch::begin(shared)?;
-        WebhookStore::put(&mut batch.txn, shared.store.webhooks, &id.0, &body)?;
-        WebhookStore::put(&mut batch.txn, shared.store.health, &id.0, &health.encode())?;
-        batch.commit()?;
+        shared.attempt(Space::Change, || {
+            let mut batch = Batch::begin(shared)?;
+            WebhookStore::put(&mut batch.txn, shared.store.webhooks, &id.0, &body)?;
+            WebhookStore::put(&mut batch.txn, shared.store.health, &id.0, &health.encode())?;
+            batch.commit()
+        })?;
         let mut state = shared.state_mut();
         let oldest_pending = state.webhooks.get(&id).and_then(|found| found.oldest_pending);
         let webhook = WebhookState { record: Arc::new(record), health, oldest_pending };

@@ -103,7 +103,7 @@ fn first_key(txn: &WriteTxn<'_>, table: Table, prefix: &[u8]) -> Result<Option<V
 /// Removes a batch of what a deleted webhook left. When nothing is left, removes the note that something is.
 fn remove_webhook(shared: &Shared, webhook: WebhookId) -> Result<(), Error> {
     let store = &shared.store;
-    let mut txn = store.environment.write()?;
+    let mut txn = store.tables.environment().write()?;
     let mut removed = 0;
     for table in [store.waiting, store.succeeded, store.unsuccessful, store.pending] {
         while removed < BATCH_REMOVALS_MAX
@@ -131,7 +131,7 @@ fn remove_webhook(shared: &Shared, webhook: WebhookId) -> Result<(), Error> {
 fn remove_old(shared: &Shared, oldest_kept: Timestamp) -> Result<Step, Error> {
     let store = &shared.store;
     let webhooks: Vec<_> = shared.state().webhooks.keys().copied().collect();
-    let mut txn = store.environment.write()?;
+    let mut txn = store.tables.environment().write()?;
     let mut removed = 0;
     for webhook in webhooks {
         for table in [store.succeeded, store.unsuccessful] {

@@ -2,23 +2,19 @@
 
 use super::delivery_record::{Waiting, pending_prefix, time_key};
 use super::webhook_record::RECORD_VERSION;
-use crate::error::WebhookOpenError;
 use crate::id::{DeliveryId, ID_BYTES, WebhookId};
-use crate::limits::{HEADROOM, HEADROOM_LOW, HEADROOM_MIN, HEADROOM_REMOVAL_MIN, MAP_BYTES};
-use cairn_lmdb::{
-    Environment, EnvironmentOpenError, EnvironmentOptions, Error, StoreIdentity, Table, WriteTxn,
-};
+use crate::schema::SCHEMA;
+use cairn_lmdb::{Error, ReadTxn, Table, WriteTxn};
 use cairn_model::Timestamp;
+use cairn_tables::{StoreOpenError, TableStore};
 use std::path::Path;
-use std::sync::Arc;
 
-const IDENTITY_TABLE: &str = "store";
 /// The only key of the table `position`.
 pub(super) const POSITION_KEY: &[u8] = b"fanout";
 
 /// The environment and its tables.
 pub(crate) struct WebhookStore {
-    pub(crate) environment: Arc<Environment>,
+    pub(crate) tables: TableStore,
     pub(super) webhooks: Table,
     pub(super) health: Table,
     pub(super) removals: Table,
@@ -34,43 +30,26 @@ impl WebhookStore {
     /// Opens the environment of a store, or creates it if the marker file requests it. Blocks.
     ///
     /// # Errors
-    /// [`WebhookOpenError`]; nothing was changed.
-    pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, WebhookOpenError> {
-        let options = EnvironmentOptions { map_bytes: MAP_BYTES, tables_max: 16 };
-        let environment =
-            Environment::open_for_store(folder, options, StoreIdentity { table: IDENTITY_TABLE, store })
-                .map_err(|error| open_error(folder, error))?;
-        Self::with_tables(environment).map_err(|error| open_error(folder, error.into()))
-    }
-
-    fn with_tables(environment: Environment) -> Result<Self, Error> {
+    /// [`StoreOpenError`]; nothing was changed.
+    pub(crate) fn open(folder: &Path, store: [u8; 16]) -> Result<Self, StoreOpenError> {
+        let mut tables = TableStore::open(folder, store, &SCHEMA)?;
         Ok(Self {
-            webhooks: environment.table("webhooks")?,
-            health: environment.table("health")?,
-            removals: environment.table("removals")?,
-            position: environment.table("position")?,
-            pending: environment.table("pending")?,
-            waiting: environment.table("waiting")?,
-            deliveries: environment.table("deliveries")?,
-            succeeded: environment.table("succeeded")?,
-            unsuccessful: environment.table("unsuccessful")?,
-            environment: Arc::new(environment),
+            webhooks: tables.table("webhooks")?,
+            health: tables.table("health")?,
+            removals: tables.table("removals")?,
+            position: tables.table("position")?,
+            pending: tables.table("pending")?,
+            waiting: tables.table("waiting")?,
+            deliveries: tables.table("deliveries")?,
+            succeeded: tables.table("succeeded")?,
+            unsuccessful: tables.table("unsuccessful")?,
+            tables,
         })
     }
 
-    /// Restores the written space after the last page of the data file. Fails if there is less than a batch may need.
-    pub(super) fn keep_headroom(&self) -> Result<(), Error> {
-        if self.environment.headroom() >= HEADROOM_LOW {
-            return Ok(());
-        }
-        let extended = self.environment.extend(HEADROOM);
-        if self.environment.headroom() >= HEADROOM_MIN { Ok(()) } else { extended }
-    }
-
-    /// As [`Self::keep_headroom`], for a transaction that removes: it may use what is kept for others.
-    pub(super) fn keep_headroom_for_removal(&self) -> Result<(), Error> {
-        let kept = self.keep_headroom();
-        if self.environment.headroom() >= HEADROOM_REMOVAL_MIN { Ok(()) } else { kept }
+    /// Begins to read.
+    pub(crate) fn read(&self) -> Result<ReadTxn<'_>, Error> {
+        self.tables.environment().read()
     }
 
     /// Returns the oldest waiting delivery of a webhook, as of a transaction.
@@ -95,7 +74,7 @@ impl WebhookStore {
         mut visit: impl FnMut(Waiting) -> bool,
     ) -> Result<(), Error> {
         let prefix = pending_prefix(webhook, begun);
-        let txn = self.environment.read()?;
+        let txn = self.read()?;
         for item in txn.scan(self.pending, &prefix)? {
             let Some((key, record)) = readable(item.map(Some))? else { continue };
             if !key.starts_with(&prefix) {
@@ -123,13 +102,5 @@ pub(super) fn readable<T>(read: Result<Option<T>, Error>) -> Result<Option<T>, E
             Ok(None)
         }
         read => read,
-    }
-}
-
-pub(super) fn open_error(folder: &Path, error: EnvironmentOpenError) -> WebhookOpenError {
-    let path = folder.to_owned();
-    match error {
-        EnvironmentOpenError::Lmdb(Error::Io(error)) => WebhookOpenError::Io { path, error },
-        other => WebhookOpenError::Damaged { path, what: other.to_string() },
     }
 }

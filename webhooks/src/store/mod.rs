@@ -33,4 +33,4 @@ pub(crate) use observer::{Observer, Recorded};
 pub use query::{DeliveryEntry, DeliveryPage, DeliveryQuery};
 pub(crate) use state::{Shared, WebhookState};
 pub(crate) use webhook_record::{Settings, WebhookRecord};
-pub(crate) use writer::{Writer, WriterThread};
+pub(crate) use writer::Writer;

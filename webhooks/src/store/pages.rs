@@ -39,7 +39,7 @@ impl Shared {
         let mut page = DeliveryPage::default();
         let (mut after, mut read) = (query.after.unwrap_or(START), 0);
         loop {
-            let txn = self.store.environment.read()?;
+            let txn = self.store.read()?;
             let tables = self.tables(query.status);
             let mut merge = Merge::new(&txn, &tables, &webhooks, after, &self.store_id)?;
             for _ in 0..TXN_RECORDS_READ_MAX {
@@ -79,7 +79,7 @@ impl Shared {
         if event != EventId::new(event.tick(), &self.store_id) {
             return Ok(page);
         }
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         for (id, summary) in self.deliveries_of(&txn, event.tick())? {
             let is_visible = self.state().webhooks.contains_key(&summary.webhook);
             if is_visible && query.webhook.is_none_or(|webhook| webhook == summary.webhook) {
@@ -139,7 +139,7 @@ impl Shared {
 
     /// Returns a delivery: its webhook and the type of its event.
     pub(crate) fn delivery(&self, id: DeliveryId) -> Result<Option<(WebhookId, EventType)>, Error> {
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let Some(record) = txn.get(self.store.deliveries, &id.0)? else { return Ok(None) };
         let Some(summary) = Summary::decode(&record) else { return Ok(None) };
         let mut entries = Vec::new();
@@ -167,7 +167,7 @@ impl Shared {
         after: Place,
         max: usize,
     ) -> Result<FailedEvents, Error> {
-        let txn = self.store.environment.read()?;
+        let txn = self.store.read()?;
         let start = time_key(webhook, after.0, after.1);
         let (mut found, mut last) = (Vec::new(), None);
         for item in txn.scan(self.store.unsuccessful, &start)?.take(TXN_RECORDS_READ_MAX) {

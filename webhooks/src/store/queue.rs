@@ -3,8 +3,8 @@
 use super::apply::{NewDeliveries, Outcome};
 use super::changes::Changes;
 use super::delivery_record::Waiting;
-use crate::error::WebhookError;
 use crate::limits::{BATCH_OUTCOMES_MAX, CHANGES_WAITING_MAX, OUTCOMES_WAITING_MAX};
+use cairn_tables::StoreFailure;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use std::time::Duration;
 /// A change by an administrator.
 pub(super) type Change = Box<dyn FnOnce(&Changes<'_>) + Send>;
 /// New deliveries, and who waits for them to be durable.
-pub(super) type NewWork = (NewDeliveries, SyncSender<Result<Vec<Waiting>, WebhookError>>);
+pub(super) type NewWork = (NewDeliveries, SyncSender<Result<Vec<Waiting>, StoreFailure>>);
 
 /// What the writer does next.
 #[derive(Default)]
@@ -53,13 +53,13 @@ impl Queue {
     }
 
     /// Adds a change. Never waits.
-    pub(super) fn push_change(&self, change: Change) -> Result<(), WebhookError> {
+    pub(super) fn push_change(&self, change: Change) -> Result<(), StoreFailure> {
         let mut state = self.lock();
         if state.is_closed {
-            return Err(WebhookError::ShuttingDown);
+            return Err(StoreFailure::Closing);
         }
         if state.changes.len() >= CHANGES_WAITING_MAX {
-            return Err(WebhookError::Overloaded);
+            return Err(StoreFailure::Overloaded);
         }
         state.changes.push_back(change);
         self.not_empty.notify_one();
@@ -67,10 +67,10 @@ impl Queue {
     }
 
     /// Adds new deliveries. Only threads that wait for each of their batches do this, so there are few.
-    pub(super) fn push_new(&self, new: NewWork) -> Result<(), WebhookError> {
+    pub(super) fn push_new(&self, new: NewWork) -> Result<(), StoreFailure> {
         let mut state = self.lock();
         if state.is_closed {
-            return Err(WebhookError::ShuttingDown);
+            return Err(StoreFailure::Closing);
         }
         state.new.push_back(new);
         self.not_empty.notify_one();

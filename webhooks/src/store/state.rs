@@ -2,12 +2,13 @@
 
 use super::environment::WebhookStore;
 use super::observer::Observer;
-use super::seal::SealingKey;
+use super::seal::SecretKey;
 use super::webhook_record::{Health, WebhookRecord};
-use crate::error::WebhookError;
 use crate::id::WebhookId;
 use cairn_engine::Tick;
+use cairn_lmdb::Error;
 use cairn_model::{Clock, Counter, Timestamp};
+use cairn_tables::{Space, StoreFailure};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -55,14 +56,12 @@ pub(crate) struct Shared {
     /// The id of the object store, for the ids of its events.
     pub(crate) store_id: [u8; 16],
     state: RwLock<State>,
-    pub(super) sealing: SealingKey,
+    pub(super) sealing: SecretKey,
     pub(crate) clock: Arc<dyn Clock>,
     /// How long log entries are kept. Older waiting deliveries are dropped: their events are gone.
     pub(super) retention: Duration,
     pub(crate) counters: ResultCounters,
     observer: OnceLock<Arc<dyn Observer>>,
-    /// Why nothing is written any more. Set once, after a failure.
-    pub(super) stopped: OnceLock<String>,
 }
 
 impl Shared {
@@ -70,7 +69,7 @@ impl Shared {
         store: WebhookStore,
         store_id: [u8; 16],
         state: State,
-        sealing: SealingKey,
+        sealing: SecretKey,
         clock: Arc<dyn Clock>,
         retention: Duration,
     ) -> Self {
@@ -83,7 +82,6 @@ impl Shared {
             retention,
             counters: ResultCounters::default(),
             observer: OnceLock::new(),
-            stopped: OnceLock::new(),
         }
     }
 
@@ -111,12 +109,21 @@ impl Shared {
         self.observer.get()
     }
 
-    /// Returns whether anything can be written.
-    ///
-    /// # Errors
-    /// [`WebhookError::Failed`] with the reason.
-    pub(crate) fn check_running(&self) -> Result<(), WebhookError> {
-        self.stopped.get().map_or(Ok(()), |reason| Err(WebhookError::Failed(reason.clone())))
+    /// As [`TableStore::attempt`](cairn_tables::TableStore::attempt). Nothing is delivered after a failure of the device.
+    pub(super) fn attempt<T>(
+        &self,
+        space: Space,
+        body: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, StoreFailure> {
+        let tables = &self.store.tables;
+        let attempted = tables.attempt(space, body);
+        if attempted.is_err()
+            && tables.check().is_err()
+            && let Some(observer) = self.observer()
+        {
+            observer.failed();
+        }
+        attempted
     }
 
     /// Returns the time before which log entries are removed.

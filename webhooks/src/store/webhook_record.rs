@@ -19,7 +19,7 @@
 //! 32      n     the error of the last failed attempt (UTF-8)
 //! ```
 
-use super::seal::SealingKey;
+use super::seal::SecretKey;
 use crate::id::WebhookId;
 use crate::signature::{SigningSecret, SigningSecrets};
 use crate::target::TargetUrl;
@@ -94,7 +94,7 @@ impl WebhookRecord {
     ///
     /// # Errors
     /// If the system's random number generator fails.
-    pub(crate) fn encode(&self, key: &SealingKey) -> io::Result<Vec<u8>> {
+    pub(crate) fn encode(&self, key: &SecretKey) -> io::Result<Vec<u8>> {
         let seal = |secret| key.seal(self.id, secret).map(hex::encode);
         let settings = &self.settings;
         let stored = Stored {
@@ -113,7 +113,7 @@ impl WebhookRecord {
     }
 
     /// Reads a record. Returns `None` if it has an unknown form or its secret cannot be opened.
-    pub(crate) fn decode(id: WebhookId, version: u8, body: &[u8], key: &SealingKey) -> Option<Self> {
+    pub(crate) fn decode(id: WebhookId, version: u8, body: &[u8], key: &SecretKey) -> Option<Self> {
         if version != RECORD_VERSION {
             return None;
         }
@@ -199,8 +199,8 @@ mod tests {
 
     const ID: WebhookId = WebhookId([1; 16]);
 
-    fn key() -> SealingKey {
-        SealingKey::derive(b"master", [7; 16]).expect("derives")
+    fn key() -> SecretKey {
+        SecretKey::derive(b"master", [7; 16])
     }
 
     /// Golden bytes: a change here is a change of the on-disk format.

@@ -1,8 +1,7 @@
 //! The writer thread: makes everything that waits durable with one commit.
 //!
-//! There is no timer: latency is low when idle, and batches grow under load. A full disk does not stop the writer: outcomes wait
-//! until there is space, and new deliveries and changes are refused. After a device failure nothing is written until the next
-//! start, because the contents of the device are then unknown; deliveries whose outcomes are lost are made again.
+//! There is no timer: latency is low when idle, and batches grow under load. On a full disk outcomes wait until there is space.
+//! Deliveries whose outcomes are lost in a failure are made again.
 
 use super::apply::{Batch, NewDeliveries, Outcome};
 use super::changes::Changes;
@@ -11,17 +10,17 @@ use super::delivery_record::Waiting;
 use super::environment::WebhookStore;
 use super::observer::Recorded;
 use super::queue::{NewWork, Queue};
-use super::seal::SealingKey;
+use super::seal::SecretKey;
 use super::state::Shared;
-use crate::error::{WebhookError, WebhookOpenError};
+use crate::error::WebhookError;
 use crate::limits::RETENTION_CHECK_INTERVAL;
+use crate::schema::SCHEMA;
 use cairn_model::Clock;
+use cairn_tables::{Space, StoreFailure, StoreOpenError, WriterThread};
 use futures_channel::oneshot;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long the writer waits before it tries again to write to a full disk.
@@ -33,25 +32,21 @@ pub(crate) struct Writer {
     queue: Arc<Queue>,
 }
 
-/// The writer thread, to be waited for.
-pub(crate) struct WriterThread(Mutex<Option<JoinHandle<()>>>);
-
 impl Writer {
     /// Opens the store. Nothing is written before [`Self::start`]. Blocks.
     ///
     /// # Errors
-    /// [`WebhookOpenError`]; nothing was changed.
+    /// [`StoreOpenError`]; nothing was changed.
     pub(crate) fn open(
         folder: &Path,
         store: [u8; 16],
         master_key: &[u8],
         clock: Arc<dyn Clock>,
         retention: Duration,
-    ) -> Result<Self, WebhookOpenError> {
-        let io = |error| WebhookOpenError::Io { path: folder.to_owned(), error };
-        let sealing = SealingKey::derive(master_key, store).map_err(io)?;
+    ) -> Result<Self, StoreOpenError> {
+        let sealing = SecretKey::derive(master_key, store);
         let opened = WebhookStore::open(folder, store)?;
-        let state = opened.load(folder, &sealing)?;
+        let state = opened.load(&sealing)?;
         let shared = Arc::new(Shared::new(opened, store, state, sealing, clock, retention));
         Ok(Self { shared, queue: Arc::default() })
     }
@@ -62,15 +57,7 @@ impl Writer {
     /// The operating system has no thread.
     pub(crate) fn start(&self) -> std::io::Result<WriterThread> {
         let (shared, queue) = (Arc::clone(&self.shared), Arc::clone(&self.queue));
-        let run = move || {
-            // A panic may leave a change half-done in memory.
-            if catch_unwind(AssertUnwindSafe(|| Loop::new(&shared, &queue).run())).is_err() {
-                tracing::error!(target: "service::webhooks", "the writer of webhooks panicked: the process ends");
-                std::process::abort();
-            }
-        };
-        let thread = std::thread::Builder::new().name("webhook-writer".to_owned()).spawn(run)?;
-        Ok(WriterThread(Mutex::new(Some(thread))))
+        WriterThread::start("webhook-writer", &SCHEMA, move || Loop::new(&shared, &queue).run())
     }
 
     /// Makes a change on the writer's thread. When the future resolves, the change is durable and in force. Dropping the future
@@ -82,31 +69,25 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         // The caller may have dropped its future; the reply is then ignored.
         self.queue.push_change(Box::new(move |changes| drop(reply.send(change(changes)))))?;
-        answer.await.map_err(|_| WebhookError::ShuttingDown)?
+        answer.await.map_err(|_| StoreFailure::Closing)?
     }
 
     /// Queues deliveries. Returns those that are durable. Blocks.
-    pub(crate) fn queue(&self, new: NewDeliveries) -> Result<Vec<Waiting>, WebhookError> {
+    pub(crate) fn queue(&self, new: NewDeliveries) -> Result<Vec<Waiting>, StoreFailure> {
         let (reply, answer) = sync_channel(1);
         self.queue.push_new((new, reply))?;
-        answer.recv().map_err(|_| WebhookError::ShuttingDown)?
+        answer.recv().map_err(|_| StoreFailure::Closing)?
     }
 
     /// Records an outcome later. Blocks while too many wait.
     pub(crate) fn record(&self, outcome: Outcome) {
         self.queue.push_outcome(outcome);
     }
-}
 
-impl WriterThread {
-    /// Lets the writer do what waits, and waits for its end. Blocks.
-    pub(crate) fn close(&self, writer: &Writer) {
-        writer.queue.close();
-        let thread = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(thread) = thread {
-            // A panic of the thread has already ended the process.
-            let _ = thread.join();
-        }
+    /// Makes what waits durable, and joins the thread. Blocks.
+    pub(crate) fn close(&self, thread: &WriterThread) {
+        self.queue.close();
+        thread.join();
     }
 }
 
@@ -116,15 +97,13 @@ struct Loop<'w> {
     queue: &'w Queue,
     /// Whether outcomes wait for space.
     is_waiting: bool,
-    /// Whether the disk was full at the last attempt. Only changes of this are logged.
-    lacks_space: bool,
     /// When log entries were last looked for that are too old, and none was found.
     retention_checked: Option<Instant>,
 }
 
 impl<'w> Loop<'w> {
     fn new(shared: &'w Shared, queue: &'w Queue) -> Self {
-        Self { shared, queue, is_waiting: false, lacks_space: false, retention_checked: None }
+        Self { shared, queue, is_waiting: false, retention_checked: None }
     }
 
     fn run(mut self) {
@@ -146,8 +125,8 @@ impl<'w> Loop<'w> {
                 Step::Idle => RETENTION_CHECK_INTERVAL,
             };
             // Extended now, while nobody waits, so that the next batch finds written space.
-            if self.shared.stopped.get().is_none() && !self.shared.state().webhooks.is_empty() {
-                let _ = self.shared.store.keep_headroom();
+            if !self.shared.state().webhooks.is_empty() {
+                self.shared.store.tables.restore_headroom();
             }
         }
     }
@@ -158,16 +137,13 @@ impl<'w> Loop<'w> {
         if new.is_none() && outcomes.is_empty() {
             return;
         }
-        let written = self.shared.check_running().and_then(|()| {
-            let nothing = NewDeliveries::default();
-            let new = new.as_ref().map_or(&nothing, |(new, _)| new);
-            let written = write_batch(self.shared, new, &outcomes);
-            self.judge(written)
-        });
+        let nothing = NewDeliveries::default();
+        let wanted = new.as_ref().map_or(&nothing, |(new, _)| new);
+        let written = self.shared.attempt(Space::Change, || write_batch(self.shared, wanted, &outcomes));
         let (queued, recorded) = match written {
             Ok((queued, recorded)) => (Ok(queued), recorded),
             Err(error) => {
-                if error == WebhookError::Full && !outcomes.is_empty() {
+                if error == StoreFailure::Full && !outcomes.is_empty() {
                     self.is_waiting = true;
                     self.queue.put_back(outcomes);
                 }
@@ -185,46 +161,17 @@ impl<'w> Loop<'w> {
 
     fn clean_up(&mut self) -> Step {
         let is_due = self.retention_checked.is_none_or(|time| time.elapsed() >= RETENTION_CHECK_INTERVAL);
-        if self.shared.check_running().is_err() || self.shared.state().is_unused() {
+        if self.shared.store.tables.check().is_err() || self.shared.state().is_unused() {
             return Step::Idle;
         }
         let retention = if is_due { Retention::Due } else { Retention::NotDue };
         let now = self.shared.clock.now();
-        let done = self
-            .shared
-            .store
-            .keep_headroom_for_removal()
-            .and_then(|()| cleanup::step(self.shared, now, retention));
-        let step = self.judge(done).unwrap_or(Step::Idle);
+        let done = self.shared.attempt(Space::Removal, || cleanup::step(self.shared, now, retention));
+        let step = done.unwrap_or(Step::Idle);
         if step == Step::Idle && is_due {
             self.retention_checked = Some(Instant::now());
         }
         step
-    }
-
-    /// Logs a failure, and stops the writer after one that leaves the device's contents unknown.
-    fn judge<T>(&mut self, written: Result<T, cairn_lmdb::Error>) -> Result<T, WebhookError> {
-        let lacks_space = matches!(written, Err(cairn_lmdb::Error::Full));
-        if std::mem::replace(&mut self.lacks_space, lacks_space) != lacks_space {
-            if lacks_space {
-                tracing::error!(target: "service::webhooks", "no space is left for webhooks: deliveries wait until there is");
-            } else if written.is_ok() {
-                tracing::info!(target: "service::webhooks", "there is space for webhooks again");
-            }
-        }
-        written.map_err(|error| {
-            if !matches!(error, cairn_lmdb::Error::Full | cairn_lmdb::Error::Corrupt { .. }) {
-                tracing::error!(target: "service::webhooks", %error, "the store of webhooks failed: nothing is delivered until the service is started again");
-                let _ = self
-                    .shared
-                    .stopped
-                    .set(format!("nothing is delivered after a failure: {error}; restart the service"));
-                if let Some(observer) = self.shared.observer() {
-                    observer.failed();
-                }
-            }
-            error.into()
-        })
     }
 }
 
@@ -233,7 +180,6 @@ fn write_batch(
     new: &NewDeliveries,
     outcomes: &[Outcome],
 ) -> Result<(Vec<Waiting>, Vec<Recorded>), cairn_lmdb::Error> {
-    shared.store.keep_headroom()?;
     let mut batch = Batch::begin(shared)?;
     let queued = batch.queue(new, shared.clock.now())?;
     let recorded = outcomes.iter().map(|outcome| batch.record(outcome)).collect::<Result<_, _>>()?;
@@ -264,17 +210,16 @@ mod tests {
     /// After a failure of the device, attempts went on whose outcomes were lost. All of them were made again after the restart.
     #[test]
     fn delivery_ends_with_a_failure_of_the_device() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::write(folder.path().join("unmade"), "").expect("writes");
+        let folder = cairn_tables::testing::unmade_store();
         let clock = Arc::new(SystemClock);
         let writer =
             Writer::open(folder.path(), [7; 16], b"key", clock, Duration::from_secs(60)).expect("opens");
         let observer = Arc::<Failed>::default();
         writer.shared.observe(Arc::clone(&observer) as Arc<_>);
-        let mut thread = Loop::new(&writer.shared, &writer.queue);
-        let _ = thread.judge::<()>(Err(cairn_lmdb::Error::Full));
+        let fail = |error| writer.shared.attempt::<()>(Space::Change, || Err(error)).expect_err("fails");
+        fail(cairn_lmdb::Error::Full);
         assert!(!observer.0.load(Ordering::SeqCst), "a full disk is no failure");
-        let _ = thread.judge::<()>(Err(cairn_lmdb::Error::Lmdb("a test".to_owned())));
-        assert!(observer.0.load(Ordering::SeqCst) && writer.shared.check_running().is_err());
+        fail(cairn_lmdb::Error::Lmdb("a test".to_owned()));
+        assert!(observer.0.load(Ordering::SeqCst) && writer.shared.store.tables.check().is_err());
     }
 }

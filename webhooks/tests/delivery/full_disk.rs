@@ -1,19 +1,13 @@
 //! Webhooks on a full disk: deliveries wait, none is lost, and everything recovers by itself.
-//!
-//! The process's limit on file sizes simulates the full disk. The limit raises a signal that ends a process unless it is ignored,
-//! and it applies to the whole process. The test therefore runs itself again in a process of its own, started by a shell that
-//! ignores the signal.
 
 use super::support::{Setup, no_answer, status};
+use cairn_tables::StoreFailure;
+use cairn_tables::testing::{fill_disk, limit_files, with_limited_files};
 use cairn_webhooks::client::{Attempt, Failure, FailureKind};
-use cairn_webhooks::{DeliveryQuery, WebhookChange, WebhookError, WebhookId};
+use cairn_webhooks::{DeliveryQuery, WebhookChange, WebhookId};
 use futures_lite::future::block_on;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::cell::Cell;
-use std::process::Command;
 
-/// Set in the process that runs the test.
-const INNER: &str = "CAIRN_TEST_SIGNAL_IGNORED";
 /// Events between two looks at whether the disk is full.
 const ROUND: usize = 2000;
 const ROUNDS_MAX: usize = 100;
@@ -22,39 +16,21 @@ const WEBHOOKS: usize = 20;
 /// Outcomes that may wait for the writer.
 const OUTCOMES_WAITING_MAX: usize = 1024;
 
-fn limit_files(bytes: Option<u64>) {
-    let maximum = getrlimit(Resource::Fsize).maximum;
-    setrlimit(Resource::Fsize, Rlimit { current: bytes.or(maximum), maximum }).unwrap();
-}
-
-/// Lets the data file not grow any more.
-fn fill_disk(setup: &Setup) {
-    limit_files(Some(std::fs::metadata(setup.folder.path().join("data.mdb")).unwrap().len()));
-}
-
 fn is_full(setup: &Setup, webhook: WebhookId) -> bool {
-    block_on(setup.webhooks.patch(webhook, WebhookChange::default())) == Err(WebhookError::Full)
+    block_on(setup.webhooks.patch(webhook, WebhookChange::default())) == Err(StoreFailure::Full.into())
 }
 
-/// Returns whether this is the process that runs a test. If not, runs the test in one.
-fn is_inner(test: &str) -> bool {
-    if std::env::var_os(INNER).is_some() {
-        return true;
-    }
-    let program = std::env::current_exe().unwrap();
-    let name = format!("delivery::full_disk::{test}");
-    let command = format!("trap '' XFSZ; exec '{}' --exact {name} --nocapture", program.display());
-    let done = Command::new("sh").args(["-c", &command]).env(INNER, "1").output().unwrap();
-    let output = [done.stdout, done.stderr].concat();
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&output));
-    false
+/// Runs a test in a process whose files can be limited.
+fn limited(name: &str, body: impl FnOnce()) {
+    with_limited_files(&format!("delivery::full_disk::{name}"), body);
 }
 
 #[test]
 fn deliveries_wait_for_space_and_none_is_lost() {
-    if !is_inner("deliveries_wait_for_space_and_none_is_lost") {
-        return;
-    }
+    limited("deliveries_wait_for_space_and_none_is_lost", wait_for_space);
+}
+
+fn wait_for_space() {
     // The entries of failed attempts are long.
     let long = Failure::new(FailureKind::Response, "x".repeat(250));
     let setup = Setup::new(move |_| Attempt { error: Some(long.clone()), ..status(404) });
@@ -62,7 +38,7 @@ fn deliveries_wait_for_space_and_none_is_lost() {
     setup.events.push("b", "0");
     setup.client.wait_for("a.example", 1);
     setup.until("it is recorded", |setup| setup.webhooks.metrics().retried == 1);
-    fill_disk(&setup);
+    fill_disk(setup.folder.path());
     let is_full = || is_full(&setup, webhook);
     let mut events = 1;
     let mut push_round = || {
@@ -99,7 +75,7 @@ fn queue_until_full(setup: &Setup) -> (WebhookId, usize) {
     let webhooks: Vec<_> = (0..WEBHOOKS).map(|n| setup.webhook(&format!("{n}.example")).id).collect();
     setup.events.push("b", "0");
     setup.until("it is queued", |setup| pending(setup) == WEBHOOKS);
-    fill_disk(setup);
+    fill_disk(setup.folder.path());
     let mut events = 1;
     for _ in 0..ROUNDS_MAX {
         for n in events..events + ROUND {
@@ -124,9 +100,10 @@ fn queue_until_full(setup: &Setup) -> (WebhookId, usize) {
 /// again, and what the earlier ones had queued was queued twice.
 #[test]
 fn no_delivery_is_queued_twice() {
-    if !is_inner("no_delivery_is_queued_twice") {
-        return;
-    }
+    limited("no_delivery_is_queued_twice", queue_once);
+}
+
+fn queue_once() {
     let setup = Setup::new(|_| no_answer());
     let (_, events) = queue_until_full(&setup);
     let last = setup.events.push("b", "last");
@@ -140,9 +117,10 @@ fn no_delivery_is_queued_twice() {
 /// been made again after a crash.
 #[test]
 fn few_deliveries_are_made_whose_outcomes_find_no_space() {
-    if !is_inner("few_deliveries_are_made_whose_outcomes_find_no_space") {
-        return;
-    }
+    limited("few_deliveries_are_made_whose_outcomes_find_no_space", send_few);
+}
+
+fn send_few() {
     let (gate, setup) = Setup::behind_gate();
     let (webhook, events) = queue_until_full(&setup);
     gate.open();

@@ -5,6 +5,7 @@ use crate::error::{SharingError, UnlockError};
 use crate::types::link::LinkStatus;
 use cairn_engine::EngineError;
 use cairn_http1::StatusCode;
+use cairn_tables::StoreFailure;
 use std::time::Duration;
 
 /// How long a visitor waits after the service had no capacity.
@@ -177,9 +178,11 @@ impl From<UnlockError> for Refusal {
 impl From<SharingError> for Refusal {
     fn from(error: SharingError) -> Self {
         match error {
-            SharingError::Full => Self::Full,
-            SharingError::Overloaded => Self::NotReady("too many downloads wait to be counted"),
-            SharingError::ShuttingDown => Self::NotReady("the service is shutting down"),
+            SharingError::Store(StoreFailure::Full) => Self::Full,
+            SharingError::Store(StoreFailure::Overloaded) => {
+                Self::NotReady("too many downloads wait to be counted")
+            }
+            SharingError::Store(StoreFailure::Closing) => Self::NotReady("the service is shutting down"),
             SharingError::NotFound(_) => Self::NotFound,
             error => {
                 tracing::error!(target: "service::sharing", %error, "a share could not be read");

@@ -1,7 +1,8 @@
-//! A thread that answers queries, one after the other.
+//! Thread that answers the queries to a small store in order.
 //!
-//! It is for reads that take too long for an executor.
+//! Reads that take too long for an executor run there.
 
+use crate::error::StoreFailure;
 use futures_channel::oneshot;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -15,17 +16,6 @@ type Query<S> = Box<dyn FnOnce(&S) + Send>;
 pub struct ReaderThread<S> {
     queries: Mutex<Option<SyncSender<Query<S>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// Why a query has no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unanswered {
-    /// Too many queries wait.
-    Overloaded,
-    /// The thread was closed.
-    Closed,
-    /// The query has panicked. The panic is in the log.
-    Panicked,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -48,27 +38,28 @@ impl<S: Send + Sync + 'static> ReaderThread<S> {
     /// Answers a query on the thread. It is skipped if the caller has dropped the future before its turn.
     ///
     /// # Errors
-    /// [`Unanswered`]. A panic ends only its query.
+    /// [`StoreFailure`]. A panic ends only its query, because it changes nothing; it is in the log.
     pub async fn query<T: Send + 'static>(
         &self,
         query: impl FnOnce(&S) -> T + Send + 'static,
-    ) -> Result<T, Unanswered> {
+    ) -> Result<T, StoreFailure> {
         let (reply, answer) = oneshot::channel();
         let query: Query<S> = Box::new(move |shared| {
             if !reply.is_canceled() {
                 let answered = catch_unwind(AssertUnwindSafe(|| query(shared)));
-                drop(reply.send(answered.map_err(|_| Unanswered::Panicked)));
+                let panicked = |_| StoreFailure::Failed("a query panicked".to_owned());
+                drop(reply.send(answered.map_err(panicked)));
             }
         });
-        let sent = lock(&self.queries).as_ref().ok_or(Unanswered::Closed)?.try_send(query);
+        let sent = lock(&self.queries).as_ref().ok_or(StoreFailure::Closing)?.try_send(query);
         sent.map_err(|refused| match refused {
-            TrySendError::Full(_) => Unanswered::Overloaded,
-            TrySendError::Disconnected(_) => Unanswered::Closed,
+            TrySendError::Full(_) => StoreFailure::Overloaded,
+            TrySendError::Disconnected(_) => StoreFailure::Closing,
         })?;
-        answer.await.unwrap_or(Err(Unanswered::Closed))
+        answer.await.unwrap_or(Err(StoreFailure::Closing))
     }
 
-    /// Lets the thread answer what waits, and waits for its end. Blocks.
+    /// Answers the queries that wait, and joins the thread. Blocks.
     pub fn close(&self) {
         drop(lock(&self.queries).take());
         if let Some(thread) = lock(&self.thread).take() {
@@ -80,7 +71,7 @@ impl<S: Send + Sync + 'static> ReaderThread<S> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReaderThread, Unanswered};
+    use super::{ReaderThread, StoreFailure};
     use futures_lite::future::{block_on, poll_once};
     use std::sync::Arc;
     use std::sync::mpsc::channel;
@@ -89,10 +80,11 @@ mod tests {
     #[test]
     fn a_panic_ends_only_its_query() {
         let reader = ReaderThread::start("reader", 2, &Arc::new(7)).expect("starts");
-        assert_eq!(block_on(reader.query(|_| -> u8 { panic!("a test") })), Err(Unanswered::Panicked));
+        let panicked = block_on(reader.query(|_| -> u8 { panic!("a test") }));
+        assert_eq!(panicked, Err(StoreFailure::Failed("a query panicked".to_owned())));
         assert_eq!(block_on(reader.query(|seven| *seven)), Ok(7));
         reader.close();
-        assert_eq!(block_on(reader.query(|seven| *seven)), Err(Unanswered::Closed));
+        assert_eq!(block_on(reader.query(|seven| *seven)), Err(StoreFailure::Closing));
     }
 
     #[test]
@@ -108,7 +100,7 @@ mod tests {
         begins.recv().expect("the first query is being answered");
         let mut second = Box::pin(reader.query(|()| true));
         assert!(block_on(poll_once(&mut second)).is_none());
-        assert_eq!(block_on(reader.query(|()| true)), Err(Unanswered::Overloaded));
+        assert_eq!(block_on(reader.query(|()| true)), Err(StoreFailure::Overloaded));
         drop(end);
         assert_eq!((block_on(first), block_on(second)), (Ok(true), Ok(true)));
     }

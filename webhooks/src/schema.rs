@@ -1,0 +1,17 @@
+//! Description of the store of webhooks and their deliveries.
+
+use crate::limits::{HEADROOM, MAP_BYTES};
+use cairn_tables::{COMPARED_BYTES_MAX, StoreSchema};
+
+/// The store of webhooks and their deliveries.
+pub(crate) static SCHEMA: StoreSchema = StoreSchema {
+    name: "webhooks",
+    fresh_start: "start without webhooks and their deliveries",
+    without_space: "changes are refused, and deliveries wait",
+    after_failure: "nothing is delivered",
+    identity_table: "store",
+    map_bytes: MAP_BYTES,
+    tables_max: 16,
+    compared_bytes_max: COMPARED_BYTES_MAX,
+    headroom: HEADROOM,
+};
