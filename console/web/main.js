@@ -1,19 +1,11 @@
-// The console: session, navigation and views.
+// The program: login, rail, and the view of the URL.
 
 import { h, fill } from "./lib/dom.js";
 import { api, ApiError, whenSignedOut } from "./lib/api.js";
+import { counts, draw, drawWith, place, setCount } from "./lib/navigation.js";
+import { mayAdminister, mayOversee, session, setSession } from "./lib/session.js";
 import { LANGUAGES, count, currentLanguage, loadWords, size, t } from "./lib/text.js";
 import { ask, errorBox, field, link, notices, select, skeleton, SKELETON_AFTER } from "./lib/ui.js";
-
-/** The session: role and principal; null before the login. */
-export let session = null;
-
-/** Returns whether the role may change stored data. */
-export const mayStore = () => session?.role === "system_admin" || session?.role === "storage_admin";
-/** Returns whether the role may change accounts, policies, tokens and webhooks. */
-export const mayAdminister = () => session?.role === "system_admin";
-/** Returns whether the role may see accounts, policies and the audit trail. */
-export const mayOversee = () => session?.role === "system_admin" || session?.role === "auditor";
 
 const always = () => true;
 // Name in the URL, module, text, condition. The groups are those of the rail.
@@ -23,17 +15,6 @@ const RAIL = [
   [["events", "Events", always], ["audit", "Audit", mayOversee], ["refused", "Refused requests", mayOversee], ["storage", "Storage", always]],
 ];
 const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account", "sessions"]);
-
-/** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
-export function place(view, parts = [], parameters = {}) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "")).toString();
-  return `#/${[view, ...parts.map(encodeURIComponent)].join("/")}${query ? `?${query}` : ""}`;
-}
-
-/** Goes to a view. */
-export function go(...where) {
-  location.hash = place(...where);
-}
 
 // A URL that somebody has changed may not be decodable.
 function decoded(part) {
@@ -80,16 +61,6 @@ let drawn = 0;
 function currentGroup(name) {
   if (name === "bucket" || name === "object" || name === "settings") return "buckets";
   return name === "account" ? "accounts" : name;
-}
-
-// Numbers beside the entries, as the views have seen them last.
-const counts = new Map();
-
-/** Sets the number beside an entry of the rail. */
-export function setCount(name, number) {
-  counts.set(name, number);
-  const entry = rail.querySelector(`[data-view="${name}"]`);
-  if (entry) entry.dataset.count = number;
 }
 
 async function readCounts() {
@@ -158,8 +129,7 @@ function loadViews() {
   for (const name of VIEWS) import(`./views/${name}.js`).catch(() => {});
 }
 
-/** Draws the view of the URL. */
-export async function draw() {
+async function drawView() {
   const { name, parts, parameters } = route();
   leave?.();
   leave = null;
@@ -209,7 +179,7 @@ function loginForm(isAgain) {
   ];
   const login = async () => {
     const body = token.value ? { token: token.value } : { access_key: key.value, secret_key: secret.value };
-    session = await api.post("/session", body, { isLogin: true });
+    setSession(await api.post("/session", body, { isLogin: true }));
   };
   return { content, login };
 }
@@ -257,7 +227,7 @@ function drawLogin() {
 
 async function signOut() {
   await api.remove("/session");
-  session = null;
+  setSession(null);
   drawLogin();
 }
 
@@ -273,7 +243,7 @@ async function start() {
 async function boot() {
   await loadWords();
   try {
-    session = await api.get("/session", {}, { isLogin: true });
+    setSession(await api.get("/session", {}, { isLogin: true }));
   } catch (error) {
     if (error.status === 401) return drawLogin();
     return fill(document.body, h("main", { class: "login" }, errorBox(error, () => location.reload())));
@@ -281,6 +251,7 @@ async function boot() {
   return session ? start() : drawLogin();
 }
 
+drawWith(drawView);
 addEventListener("hashchange", () => {
   if (!session) return;
   scrollTo(0, 0);

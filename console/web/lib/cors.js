@@ -4,7 +4,8 @@ import { h } from "./dom.js";
 import { api, bucketPath } from "./api.js";
 import { t } from "./text.js";
 import { acting, ask, button, confirmed, emptyBox, field, quoted, table } from "./ui.js";
-import { draw, mayStore } from "../main.js";
+import { draw } from "./navigation.js";
+import { mayStore } from "./session.js";
 
 const METHODS = ["GET", "HEAD", "PUT", "POST", "DELETE"];
 // A longer configuration would not fit on the screen.

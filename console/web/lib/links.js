@@ -4,7 +4,8 @@ import { h } from "./dom.js";
 import { api, bucketPath, encodeKey } from "./api.js";
 import { count, plural, t } from "./text.js";
 import { acting, ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, tell, timeCell } from "./ui.js";
-import { mayStore, place } from "../main.js";
+import { place } from "./navigation.js";
+import { mayStore } from "./session.js";
 
 const DAY = 86_400_000;
 

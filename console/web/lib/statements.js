@@ -3,7 +3,7 @@
 import { h } from "./dom.js";
 import { t } from "./text.js";
 import { link, table, tag } from "./ui.js";
-import { place } from "../main.js";
+import { place } from "./navigation.js";
 
 // More would make a page that nobody reads.
 const SHOWN_MAX = 500;

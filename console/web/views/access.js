@@ -5,7 +5,7 @@ import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
 import { button, commands, copyText, emptyBox, errorBox, facts, field, link, loadInto, quoted, select, tag, viewHead } from "../lib/ui.js";
 import { effectTag, statementTable } from "../lib/statements.js";
-import { go, place } from "../main.js";
+import { go, place } from "../lib/navigation.js";
 
 const OF_BUCKETS = ["s3:ListBucket", "s3:ManageBucket"];
 // More names do not help anyone who types one.

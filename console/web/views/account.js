@@ -6,7 +6,8 @@ import { t } from "../lib/text.js";
 import { acting, ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, select, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { statementTable } from "../lib/statements.js";
 import { secretDialog } from "../lib/secrets.js";
-import { draw, go, mayAdminister, place } from "../main.js";
+import { draw, go, place } from "../lib/navigation.js";
+import { mayAdminister } from "../lib/session.js";
 
 export async function show(view, { parts: [id] }) {
   const path = `/api/v1/service-accounts/${id}`;

@@ -5,7 +5,8 @@ import { api } from "../lib/api.js";
 import { plural, t } from "../lib/text.js";
 import { ask, button, commands, emptyBox, field, link, loadInto, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { secretDialog } from "../lib/secrets.js";
-import { go, mayAdminister, place } from "../main.js";
+import { go, place } from "../lib/navigation.js";
+import { mayAdminister } from "../lib/session.js";
 
 async function create() {
   const name = h("input", { type: "text", required: true, maxlength: 128, autocomplete: "off" });

@@ -1,37 +1,22 @@
 // The objects of a bucket: prefixes, pages, selection, upload, deletion with undo.
 
 import { h, fill } from "../lib/dom.js";
-import { api, bucketPath, encodeKey, withQuery } from "../lib/api.js";
+import { api, bucketPath, encodeKey, } from "../lib/api.js";
 import { count, date, day, plural, size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, field, link, mark, notice, noticeError, onSlash, quoted, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
 import { createShares } from "../lib/links.js";
+import { contentPath, crumbs, undelete } from "../lib/objects.js";
 import { pages } from "../lib/pages.js";
 import { section } from "../lib/sections.js";
 import { add, chosen, discard, dropped, ofBatch, unfinished, whenUploaded } from "../lib/uploads.js";
-import { draw, go, mayStore, place } from "../main.js";
+import { draw, go, place } from "../lib/navigation.js";
+import { mayStore } from "../lib/session.js";
 
 const PAGE = 500;
 const SECTION = 100;
 // Browsers ask before they save many files.
 const AT_ONCE_MAX = 50;
 const BETWEEN_DOWNLOADS = 300;
-
-/** Returns the path of a prefix as links. */
-export function crumbs(bucket, prefix, last) {
-  const parts = prefix.split("/").slice(0, -1);
-  const made = [link(bucket, place("bucket", [bucket]))];
-  parts.forEach((part, index) => {
-    made.push(" / ", link(part || "∅", place("bucket", [bucket], { prefix: `${parts.slice(0, index + 1).join("/")}/` })));
-  });
-  if (last === undefined) made.push(h("b", null, made.pop()));
-  if (last !== undefined) made.push(" / ", h("b", null, last || "∅"));
-  return made;
-}
-
-/** Returns the URL of an object's content, which the browser saves. */
-export function contentPath(bucket, key, version) {
-  return withQuery(bucketPath(bucket, "object-content", encodeKey(key)), { version_id: version });
-}
 
 async function removeAll(bucket, keys, isVersioned) {
   const text = isVersioned
@@ -59,13 +44,6 @@ async function removeAll(bucket, keys, isVersioned) {
   };
   notice(plural(removed.length, "{n} object deleted.", "{n} objects deleted."), isVersioned && removed.length > 0 ? [t("Undo"), undo] : undefined);
   draw();
-}
-
-/** Removes the delete marker that hides an object. */
-export async function undelete(bucket, key) {
-  const { versions } = await api.get(bucketPath(bucket, "object-versions"), { prefix: key, limit: 10 });
-  const marker = versions.find((version) => version.key === key && version.is_latest && version.is_delete_marker);
-  if (marker) await api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: marker.version_id }));
 }
 
 async function downloadAll(bucket, keys) {

@@ -3,9 +3,11 @@
 import { debounce, h } from "../lib/dom.js";
 import { api, bucketPath } from "../lib/api.js";
 import { count, plural, size, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, mark, notice, onSlash, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
+import { ask, button, commands, emptyBox, field, link, loadInto, mark, onSlash, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
+import { removeBucket } from "../lib/buckets.js";
 import { section } from "../lib/sections.js";
-import { draw, go, mayStore, place, setCount } from "../main.js";
+import { draw, go, place, setCount } from "../lib/navigation.js";
+import { mayStore } from "../lib/session.js";
 
 async function create() {
   const name = h("input", { type: "text", required: true, minlength: 3, maxlength: 63, autocomplete: "off", spellcheck: "false" });
@@ -28,19 +30,6 @@ async function create() {
 }
 
 const SECTION = 100;
-
-/** Deletes an empty bucket. */
-export async function removeBucket(name) {
-  const contents = await api.get(bucketPath(name, "contents"));
-  const holds = contents.versions + contents.delete_markers + contents.multipart_uploads;
-  const text = holds === 0
-    ? t("The bucket is empty. It will be deleted permanently.")
-    : t("The bucket is not empty: {objects} objects, {versions} versions, {markers} delete markers, {uploads} unfinished uploads. Only an empty bucket can be deleted.", { objects: count(contents.objects), versions: count(contents.versions), markers: count(contents.delete_markers), uploads: count(contents.multipart_uploads) });
-  if (!(await confirmed({ title: t("Delete bucket {name}", { name }), text, action: t("Delete bucket"), name }))) return false;
-  await api.remove(bucketPath(name));
-  notice(t("Bucket {name} is deleted.", { name }));
-  return true;
-}
 
 export async function show(view) {
   await loadInto(view, async () => {

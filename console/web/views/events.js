@@ -4,7 +4,7 @@ import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
 import { commands, emptyBox, errorBox, link, sizeCell, table, timeCell, viewHead } from "../lib/ui.js";
-import { place } from "../main.js";
+import { place } from "../lib/navigation.js";
 
 const SHOWN_MAX = 500;
 const HOUR = 3_600_000;

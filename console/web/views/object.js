@@ -6,8 +6,9 @@ import { size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, errorBox, facts, field, link, loadInto, notice, noticeError, quoted, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
-import { contentPath, crumbs, undelete } from "./bucket.js";
-import { draw, go, mayStore, place } from "../main.js";
+import { contentPath, crumbs, undelete } from "../lib/objects.js";
+import { draw, go, } from "../lib/navigation.js";
+import { mayStore } from "../lib/session.js";
 
 const IMAGES = /^image\/(avif|bmp|gif|jpeg|png|vnd\.microsoft\.icon|webp|x-icon)\b/;
 const TEXTS = /^(text\/|application\/(json|xml|yaml|toml|javascript|sql|x-sh)|.*\+(json|xml|yaml)\b)/;

@@ -5,7 +5,8 @@ import { api } from "../lib/api.js";
 import { count, plural, size, t } from "../lib/text.js";
 import { showHistory } from "../lib/history.js";
 import { commands, emptyBox, link, loadInto, sizeCell, table, tag, viewHead } from "../lib/ui.js";
-import { go, mayStore, place } from "../main.js";
+import { go, place } from "../lib/navigation.js";
+import { mayStore } from "../lib/session.js";
 
 const WIDTH = 1000;
 const HEIGHT = 260;

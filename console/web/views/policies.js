@@ -4,7 +4,8 @@ import { h } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { plural, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, noticeError, table, viewHead } from "../lib/ui.js";
-import { draw, mayAdminister, place } from "../main.js";
+import { draw, place } from "../lib/navigation.js";
+import { mayAdminister } from "../lib/session.js";
 
 const ACTIONS = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"];
 

@@ -4,7 +4,7 @@ import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { count, exactDate, plural, size, t } from "../lib/text.js";
 import { commands, emptyBox, facts, link, loadInto, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
-import { go, place } from "../main.js";
+import { go, place } from "../lib/navigation.js";
 
 // The most that the server keeps.
 const LIMIT = 1000;

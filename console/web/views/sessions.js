@@ -3,8 +3,9 @@
 import { h } from "../lib/dom.js";
 import { t } from "../lib/text.js";
 import { commands, loadInto, viewHead } from "../lib/ui.js";
-import { SESSION_COMMANDS, sessionTable } from "../lib/sessions.js";
-import { draw, mayAdminister } from "../main.js";
+import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
+import { draw } from "../lib/navigation.js";
+import { mayAdminister } from "../lib/session.js";
 
 export async function show(view) {
   await loadInto(view, async () => [

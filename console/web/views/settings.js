@@ -6,8 +6,9 @@ import { count, plural, size, t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, facts, field, link, noticeError, quoted, table, tag, timeCell, viewHead } from "../lib/ui.js";
 import { corsCommands, corsSection } from "../lib/cors.js";
 import { defaultRetentionText, editDefaultRetention } from "../lib/locks.js";
-import { removeBucket } from "./buckets.js";
-import { draw, go, mayStore, place } from "../main.js";
+import { removeBucket } from "../lib/buckets.js";
+import { draw, go, place } from "../lib/navigation.js";
+import { mayStore } from "../lib/session.js";
 
 const GB = 1_000_000_000;
 

@@ -4,7 +4,7 @@ import { h, fill } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { count, size, t } from "../lib/text.js";
 import { button, commands, confirmed, emptyBox, facts, loadInto, notice, noticeError, table, tag, viewHead } from "../lib/ui.js";
-import { mayStore } from "../main.js";
+import { mayStore } from "../lib/session.js";
 
 function findings(found) {
   if (found.findings.length === 0) return emptyBox(t("Nothing is wrong."));

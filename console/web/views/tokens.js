@@ -4,9 +4,9 @@ import { h } from "../lib/dom.js";
 import { api } from "../lib/api.js";
 import { t } from "../lib/text.js";
 import { ask, button, commands, confirmed, emptyBox, field, loadInto, noticeError, select, table, timeCell, viewHead } from "../lib/ui.js";
-import { SESSION_COMMANDS, sessionTable } from "../lib/sessions.js";
+import { SESSION_COMMANDS, sessionTable } from "../lib/session-table.js";
 import { showSecret } from "../lib/secrets.js";
-import { draw } from "../main.js";
+import { draw } from "../lib/navigation.js";
 
 async function create() {
   const name = h("input", { type: "text", required: true, autocomplete: "off" });

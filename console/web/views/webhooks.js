@@ -6,7 +6,8 @@ import { count, t } from "../lib/text.js";
 import { acting, ask, button, commands, confirmed, emptyBox, field, loadInto, notice, noticeError, table, tell, tag, timeCell, viewHead } from "../lib/ui.js";
 import { pages } from "../lib/pages.js";
 import { showSecret } from "../lib/secrets.js";
-import { draw, go, mayAdminister } from "../main.js";
+import { draw, go } from "../lib/navigation.js";
+import { mayAdminister } from "../lib/session.js";
 
 const TYPES = ["object.created", "object.updated", "object.deleted", "object.restored", "multipart.completed", "multipart.aborted", "bucket.created", "bucket.deleted"];
 

@@ -1,0 +1,34 @@
+// Navigation: URLs of views, drawing the current one again, and counts beside the entries of the rail.
+
+/** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
+export function place(view, parts = [], parameters = {}) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "")).toString();
+  return `#/${[view, ...parts.map(encodeURIComponent)].join("/")}${query ? `?${query}` : ""}`;
+}
+
+/** Goes to a view. */
+export function go(...where) {
+  location.hash = place(...where);
+}
+
+let drawView = async () => {};
+
+/** Sets what draws the view of the URL. */
+export function drawWith(task) {
+  drawView = task;
+}
+
+/** Draws the view of the URL. */
+export function draw() {
+  return drawView();
+}
+
+/** Counts by entry of the rail, as the views have seen them last. */
+export const counts = new Map();
+
+/** Sets the count beside an entry of the rail. */
+export function setCount(name, number) {
+  counts.set(name, number);
+  const entry = document.querySelector(`.rail [data-view="${name}"]`);
+  if (entry) entry.dataset.count = number;
+}
