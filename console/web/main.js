@@ -1,18 +1,33 @@
 // The program: login, rail, and the view of the URL.
 
-import { h, fill } from "./lib/dom.js";
-import { api, ApiError, whenSignedOut } from "./lib/api.js";
+import { ApiError, api, whenSignedOut } from "./lib/api.js";
+import { fill, h } from "./lib/dom.js";
 import { counts, draw, drawWith, place, setCount } from "./lib/navigation.js";
 import { mayAdminister, mayOversee, session, setSession } from "./lib/session.js";
-import { LANGUAGES, count, currentLanguage, loadWords, size, t } from "./lib/text.js";
-import { ask, errorBox, field, link, notices, select, skeleton, SKELETON_AFTER } from "./lib/ui.js";
+import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./lib/text.js";
+import { ask, errorBox, field, link, notices, SKELETON_AFTER, select, skeleton } from "./lib/ui.js";
 
 const always = () => true;
 // Name in the URL, module, text, condition. The groups are those of the rail.
 const RAIL = [
-  [["overview", "Overview", always], ["buckets", "Buckets", always], ["sharing", "Sharing", always]],
-  [["accounts", "Accounts", mayOversee], ["policies", "Policies", mayOversee], ["access", "Access", mayOversee], ["tokens", "Tokens", mayAdminister], ["webhooks", "Webhooks", always]],
-  [["events", "Events", always], ["audit", "Audit", mayOversee], ["refused", "Refused requests", mayOversee], ["storage", "Storage", always]],
+  [
+    ["overview", "Overview", always],
+    ["buckets", "Buckets", always],
+    ["sharing", "Sharing", always],
+  ],
+  [
+    ["accounts", "Accounts", mayOversee],
+    ["policies", "Policies", mayOversee],
+    ["access", "Access", mayOversee],
+    ["tokens", "Tokens", mayAdminister],
+    ["webhooks", "Webhooks", always],
+  ],
+  [
+    ["events", "Events", always],
+    ["audit", "Audit", mayOversee],
+    ["refused", "Refused requests", mayOversee],
+    ["storage", "Storage", always],
+  ],
 ];
 const VIEWS = new Set([...RAIL.flat().map(([name]) => name), "bucket", "object", "settings", "account", "sessions"]);
 
@@ -65,9 +80,14 @@ function currentGroup(name) {
 
 async function readCounts() {
   try {
-    const { shares, next_continuation_token: more } = await api.get("/api/v1/shares", { status: "active", limit: 100 }, { isLogin: true });
+    const { shares, next_continuation_token: more } = await api.get(
+      "/api/v1/shares",
+      { status: "active", limit: 100 },
+      { isLogin: true },
+    );
     setCount("sharing", more ? `${shares.length}+` : count(shares.length));
-    if (!counts.has("buckets")) setCount("buckets", count((await api.get("/api/v1/buckets", {}, { isLogin: true })).buckets.length));
+    if (!counts.has("buckets"))
+      setCount("buckets", count((await api.get("/api/v1/buckets", {}, { isLogin: true })).buckets.length));
   } catch {
     // The views say what is wrong.
   }
@@ -77,7 +97,11 @@ function drawRail() {
   const entry = ([name, text, condition]) =>
     condition() && h("li", null, link(t(text), place(name), { "data-view": name, "data-count": counts.get(name) }));
   rail.setAttribute("aria-label", t("Console"));
-  fill(rail, h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"), RAIL.map((group) => h("ul", null, group.map(entry))));
+  fill(
+    rail,
+    h("div", { class: "brand" }, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
+    RAIL.map((group) => h("ul", null, group.map(entry))),
+  );
   const languages = select(Object.entries(LANGUAGES), currentLanguage());
   languages.setAttribute("aria-label", t("Language"));
   languages.addEventListener("change", async () => {
@@ -85,12 +109,25 @@ function drawRail() {
     drawRail();
     draw();
   });
-  const colours = select([["", t("System")], ["light", t("Light")], ["dark", t("Dark")]], document.documentElement.dataset.colours);
+  const colours = select(
+    [
+      ["", t("System")],
+      ["light", t("Light")],
+      ["dark", t("Dark")],
+    ],
+    document.documentElement.dataset.colours,
+  );
   colours.setAttribute("aria-label", t("Colours"));
   colours.addEventListener("change", () => useColours(colours.value));
   fill(
     foot,
-    h("div", null, link(session.principal, place("sessions"), { title: t("Sessions") }), " · ", h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out"))),
+    h(
+      "div",
+      null,
+      link(session.principal, place("sessions"), { title: t("Sessions") }),
+      " · ",
+      h("button", { type: "button", class: "link", onclick: signOut }, t("Sign out")),
+    ),
     h("div", { id: "capacity" }),
     h("div", { class: "choices" }, languages, colours),
   );
@@ -102,7 +139,8 @@ function markPlace(name) {
     if (entry.dataset.view === currentGroup(name)) {
       entry.setAttribute("aria-current", "page");
       // On a phone the rail is a row that scrolls.
-      if (rail.scrollWidth > rail.clientWidth) rail.scrollLeft = entry.offsetLeft - rail.clientWidth / 2 + entry.offsetWidth / 2;
+      if (rail.scrollWidth > rail.clientWidth)
+        rail.scrollLeft = entry.offsetLeft - rail.clientWidth / 2 + entry.offsetWidth / 2;
     } else {
       entry.removeAttribute("aria-current");
     }
@@ -111,22 +149,46 @@ function markPlace(name) {
 
 async function drawCapacity() {
   try {
-    const { capacity_bytes: capacity, available_bytes: available } = await api.get("/api/v1/storage/status", {}, { isLogin: true });
-    const place = document.getElementById("capacity");
+    const { capacity_bytes: capacity, available_bytes: available } = await api.get(
+      "/api/v1/storage/status",
+      {},
+      { isLogin: true },
+    );
+    const bar = document.getElementById("capacity");
     const text = t("{used} of {capacity} used", { used: size(capacity - available), capacity: size(capacity) });
-    if (place) fill(place, h("span", null, text), h("progress", { max: capacity, value: capacity - available, "aria-label": text }));
+    if (bar)
+      fill(
+        bar,
+        h("span", null, text),
+        h("progress", { max: capacity, value: capacity - available, "aria-label": text }),
+      );
   } catch {
     // The views say what is wrong.
   }
 }
 
 async function isReachable() {
-  return fetch("/", { method: "HEAD", cache: "no-store" }).then((response) => response.ok, () => false);
+  return fetch("/", { method: "HEAD", cache: "no-store" }).then(
+    (response) => response.ok,
+    () => false,
+  );
 }
+
+const isFocusFree = () => document.activeElement === document.body || rail.contains(document.activeElement);
 
 // Views are there before they are needed: also when the server is restarted, and in a tab that outlives an upgrade.
 function loadViews() {
   for (const name of VIEWS) import(`./views/${name}.js`).catch(() => {});
+}
+
+// Says why a view is not shown, with a button that helps.
+async function problemBox(error) {
+  const isMissing = !(error instanceof ApiError) && String(error.message).includes("import");
+  if (!isMissing) return errorBox(error, draw);
+  if (await isReachable()) return errorBox(new Error(t("The server has a new version.")), () => location.reload());
+  // Browsers do not ask again for a module that they did not get.
+  const again = async () => ((await isReachable()) ? location.reload() : draw());
+  return errorBox(new ApiError(0, "UNREACHABLE", "", ""), again);
 }
 
 async function drawView() {
@@ -138,7 +200,7 @@ async function drawView() {
   markPlace(name);
   if (number > 1) drawCapacity();
   const body = h("div", { class: "view" });
-  const wasHere = document.activeElement === document.body || rail.contains(document.activeElement) || main.contains(document.activeElement);
+  const wasHere = isFocusFree() || main.contains(document.activeElement);
   fill(main, body);
   const timer = setTimeout(() => body.childElementCount === 0 && fill(body, skeleton()), SKELETON_AFTER);
   try {
@@ -148,13 +210,9 @@ async function drawView() {
     if (number !== drawn) leave?.();
   } catch (error) {
     if (error.name === "AbortError" || number !== drawn) return;
-    const isMissing = !(error instanceof ApiError) && String(error.message).includes("import");
-    const isOld = isMissing && await isReachable();
+    const box = await problemBox(error);
     if (number !== drawn) return;
-    fill(body, h("h1", { class: "hidden", tabindex: "-1" }, t("Error")), isOld
-      ? errorBox(new Error(t("The server has a new version.")), () => location.reload())
-      // Browsers do not ask again for a module that they did not get.
-      : isMissing ? errorBox(new ApiError(0, "UNREACHABLE", "", ""), async () => ((await isReachable()) ? location.reload() : draw())) : errorBox(error, draw));
+    fill(body, h("h1", { class: "hidden", tabindex: "-1" }, t("Error")), box);
   } finally {
     clearTimeout(timer);
   }
@@ -164,14 +222,20 @@ async function drawView() {
   const title = body.querySelector("h1");
   document.title = title ? `${title.textContent} · Cairn` : "Cairn";
   // What had the focus is gone. Keyboards and screen readers go on at the title.
-  if (number > 1 && wasHere && (document.activeElement === document.body || rail.contains(document.activeElement))) title?.focus({ preventScroll: true });
+  if (number > 1 && wasHere && isFocusFree()) title?.focus({ preventScroll: true });
 }
 
 function loginForm(isAgain) {
   const token = h("input", { type: "password", name: "token", autocomplete: "current-password", spellcheck: "false" });
   const key = h("input", { type: "text", name: "username", autocomplete: "username", spellcheck: "false" });
   const secret = h("input", { type: "password", name: "password", autocomplete: "current-password" });
-  const rootPart = h("details", null, h("summary", null, t("Sign in with the root credential")), field(t("Access key"), key), field(t("Secret key"), secret));
+  const rootPart = h(
+    "details",
+    null,
+    h("summary", null, t("Sign in with the root credential")),
+    field(t("Access key"), key),
+    field(t("Secret key"), secret),
+  );
   const content = [
     isAgain && h("p", null, t("Your session has ended. Sign in to continue where you were.")),
     field(t("Token"), token, t("The system token, or a management token. serve --dev prints one.")),
@@ -205,20 +269,27 @@ function drawLogin() {
   const { content, login } = loginForm(false);
   const problem = h("div", { role: "alert" });
   const submit = h("button", { type: "submit", class: "main" }, t("Sign in"));
-  const form = h("form", {
-    onsubmit: async (event) => {
-      event.preventDefault();
-      submit.disabled = true;
-      try {
-        await login();
-        await start();
-      } catch (error) {
-        fill(problem, h("p", { class: "bad" }, error.message));
-      } finally {
-        submit.disabled = false;
-      }
+  const form = h(
+    "form",
+    {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        submit.disabled = true;
+        try {
+          await login();
+          await start();
+        } catch (error) {
+          fill(problem, h("p", { class: "bad" }, error.message));
+        } finally {
+          submit.disabled = false;
+        }
+      },
     },
-  }, h("h1", null, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"), content, problem, submit);
+    h("h1", null, h("span", { class: "logo", "aria-hidden": "true" }), "Cairn"),
+    content,
+    problem,
+    submit,
+  );
   fill(document.body, h("main", { class: "login", id: "main" }, form), notices());
   performance.mark("shown");
   document.title = `${t("Sign in")} · Cairn`;
@@ -233,11 +304,26 @@ async function signOut() {
 
 async function start() {
   whenSignedOut(signInAgain);
-  const skip = h("a", { class: "skip", href: "#main", onclick: (event) => { event.preventDefault(); main.querySelector("h1")?.focus(); } }, t("Skip to content"));
+  const skip = h(
+    "a",
+    {
+      class: "skip",
+      href: "#main",
+      onclick: (event) => {
+        event.preventDefault();
+        main.querySelector("h1")?.focus();
+      },
+    },
+    t("Skip to content"),
+  );
   drawRail();
   fill(document.body, skip, h("div", { class: "shell" }, h("div", { class: "side" }, rail, foot), main), notices());
   await draw();
-  setTimeout(() => { loadViews(); drawCapacity(); readCounts(); }, 500);
+  setTimeout(() => {
+    loadViews();
+    drawCapacity();
+    readCounts();
+  }, 500);
 }
 
 async function boot() {
@@ -246,7 +332,14 @@ async function boot() {
     setSession(await api.get("/session", {}, { isLogin: true }));
   } catch (error) {
     if (error.status === 401) return drawLogin();
-    return fill(document.body, h("main", { class: "login" }, errorBox(error, () => location.reload())));
+    return fill(
+      document.body,
+      h(
+        "main",
+        { class: "login" },
+        errorBox(error, () => location.reload()),
+      ),
+    );
   }
   return session ? start() : drawLogin();
 }

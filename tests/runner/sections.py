@@ -12,6 +12,7 @@ from runner.schedule import Step
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / "tests/.venv"
+BIOME = ROOT / "tests/clients/javascript/node_modules/.bin/biome"
 # One lane for what waits for disks and clocks. The machines of section packages have copies of the host's mounts, which would keep
 # the loop devices of section power busy: these two must not run side by side.
 CLOCKS = "clocks"
@@ -72,8 +73,9 @@ def tools(chosen: list[str]) -> list[Step]:
     wanted = [tool for section in chosen if section != "power" or os.geteuid() == 0 for tool in DEBIAN.get(section, ())]
     if wanted:
         steps.append(Step("tools", "debian packages", (*TOOLS, "debian", *wanted), lane="debian"))
-    if {"e2e", "clients"} & set(chosen):
+    if {"lint", "e2e", "clients"} & set(chosen):
         steps.append(Step("tools", "javascript packages", (*TOOLS, "javascript"), lane="javascript"))
+    if {"e2e", "clients"} & set(chosen):
         steps.append(Step("tools", "go programs", (*TOOLS, "go"), lane="go"))
     if "clients" in chosen:
         steps.append(Step("tools", CLIENT_TOOLS, (*TOOLS, "clients"), lane="go", after=("rust", "debian packages")))
@@ -89,13 +91,14 @@ def builds(chosen: list[str]) -> list[Step]:
 
 
 def lint(_ready: tuple[str, ...]) -> list[Step]:
-    """Format, clippy, the rules of tests/tidy.
+    """Format and lints of Rust and of the console's files, the rules of tests/tidy.
 
     Clippy sees all features at once; without them the sources are compiled by section unit, where a warning is a failure too.
     """
     clippy = ("clippy", "--profile", PROFILE, "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings")
     return [
         Step("lint", "format", ("cargo", "fmt", "--all", "--check"), lane="suite", after=("rust",)),
+        Step("lint", "console", (str(BIOME), "ci", "--error-on-warnings", "--colors=off"), lane="suite", after=("javascript packages",)),
         pytest("lint", "rules on the sources", "suite", "tests/tidy", after=("rust", "python packages")),
         cargo("lint", "clippy", *clippy),
     ]

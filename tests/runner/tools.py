@@ -60,8 +60,8 @@ def virtual_environment(name: str, link: Path, *requirements: Path) -> None:
 
 
 def javascript() -> None:
-    """The AWS SDK for JavaScript and axe-core (accessibility), as the lock file says."""
-    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript and axe-core")
+    """The AWS SDK for JavaScript, axe-core (accessibility) and Biome (format and lint), as the lock file says."""
+    need("npm", "Node.js 20 or later with npm, for the AWS SDK for JavaScript, axe-core and Biome")
     version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
     if int(version.lstrip("v").split(".")[0]) < 20:
         raise Missing(f"Node.js 20 or later is needed, this is {version}")

@@ -20,8 +20,11 @@ export function whenSignedOut(task) {
 /** Encodes a key for a path. */
 export function encodeKey(key) {
   const segments = key.split("/");
-  // Browsers resolve the segments `.` and `..`, also when they are encoded. Between encoded slashes they are no segments.
-  return segments.map(encodeSegment).join(segments.some((segment) => segment === "." || segment === "..") ? "%2F" : "/");
+  // Browsers resolve the segments `.` and `..`, also when they are encoded. Between encoded slashes they are no
+  // segments.
+  return segments
+    .map(encodeSegment)
+    .join(segments.some((segment) => segment === "." || segment === "..") ? "%2F" : "/");
 }
 
 /** Encodes one segment of a path. */

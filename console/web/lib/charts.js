@@ -1,4 +1,4 @@
-// Small line charts of figures over time. Steps, because each figure is that of an interval; missing intervals are gaps.
+// Line charts of figures over time: steps, because each figure is that of an interval. Missing intervals are gaps.
 
 import { h, svg } from "./dom.js";
 import { currentLanguage, t } from "./text.js";
@@ -8,7 +8,8 @@ const HEIGHT = 120;
 // An interval that begins later than this after the one before, in milliseconds, leaves a gap.
 const GAP = 2000;
 
-const format = (number, digits) => new Intl.NumberFormat(currentLanguage(), { maximumSignificantDigits: digits }).format(number);
+const format = (number, digits) =>
+  new Intl.NumberFormat(currentLanguage(), { maximumSignificantDigits: digits }).format(number);
 
 /** A number per second. */
 export const perSecond = (number) => t("{n}/s", { n: format(number, 3) });
@@ -44,22 +45,47 @@ function path(times, seconds, values, begin, end, top) {
   return drawn;
 }
 
-const swatch = (kind) => svg("svg", { class: "swatch", viewBox: "0 0 20 4", "aria-hidden": "true" }, svg("path", { class: `line ${kind}`, d: "M0 2H20" }));
+const swatch = (kind) =>
+  svg(
+    "svg",
+    { class: "swatch", viewBox: "0 0 20 4", "aria-hidden": "true" },
+    svg("path", { class: `line ${kind}`, d: "M0 2H20" }),
+  );
 
 /**
- * Makes a chart. `lines` are `{name, kind, values}` with one value or null per interval; `kind` is `first`, `second` or `third`.
- * `text` formats a value.
+ * Makes a chart. `lines` are `{name, kind, values}` with one value or null per interval; `kind` is `first`, `second` or
+ * `third`. `text` formats a value.
  */
 export function chart({ title, lines, text, times, seconds, begin, end }) {
   const known = lines.map((line) => line.values.filter((value) => value !== null));
   const top = scale(Math.max(0, ...known.map((values) => values.reduce((most, value) => Math.max(most, value), 0))));
-  const latest = lines.map((line, index) => `${line.name} ${known[index].length > 0 ? text(known[index].at(-1)) : "–"}`);
+  const latest = lines.map(
+    (line, index) => `${line.name} ${known[index].length > 0 ? text(known[index].at(-1)) : "–"}`,
+  );
   const clock = new Intl.DateTimeFormat(currentLanguage(), { hour: "2-digit", minute: "2-digit" });
-  return h("figure", { class: "chart" },
-    h("figcaption", null, h("b", null, title), lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), latest[index]))),
+  return h(
+    "figure",
+    { class: "chart" },
+    h(
+      "figcaption",
+      null,
+      h("b", null, title),
+      lines.map((line, index) => h("span", { class: "legend" }, swatch(line.kind), latest[index])),
+    ),
     h("div", { class: "muted small" }, text(top)),
-    svg("svg", { viewBox: `0 -2 ${WIDTH} ${HEIGHT + 4}`, preserveAspectRatio: "none", role: "img", "aria-label": `${title}: ${latest.join(", ")}` },
+    svg(
+      "svg",
+      {
+        viewBox: `0 -2 ${WIDTH} ${HEIGHT + 4}`,
+        preserveAspectRatio: "none",
+        role: "img",
+        "aria-label": `${title}: ${latest.join(", ")}`,
+      },
       [0, 0.5, 1].map((part) => svg("path", { class: "grid", d: `M0 ${HEIGHT * part}H${WIDTH}` })),
-      lines.map((line) => svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }))),
-    h("div", { class: "muted small scale" }, h("span", null, clock.format(begin)), h("span", null, clock.format(end))));
+      lines.map((line) =>
+        svg("path", { class: `line ${line.kind}`, d: path(times, seconds, line.values, begin, end, top) }),
+      ),
+    ),
+    h("div", { class: "muted small scale" }, h("span", null, clock.format(begin)), h("span", null, clock.format(end))),
+  );
 }

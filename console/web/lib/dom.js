@@ -6,7 +6,8 @@ export function h(tag, properties, ...children) {
   for (const [name, value] of Object.entries(properties ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (name === "value" || name === "checked" || name === "indeterminate" || name === "selected") element[name] = value;
+    else if (name === "value" || name === "checked" || name === "indeterminate" || name === "selected")
+      element[name] = value;
     else element.setAttribute(name, value === true ? "" : String(value));
   }
   append(element, children);

@@ -1,23 +1,35 @@
 // Requests, latency and space over the last hour or day: charts, and the same figures as a table.
 
-import { h, fill } from "./dom.js";
 import { api } from "./api.js";
+import { chart, duration, perSecond } from "./charts.js";
+import { fill, h } from "./dom.js";
 import { exactDate, size, t } from "./text.js";
 import { errorBox, select, table } from "./ui.js";
-import { chart, duration, perSecond } from "./charts.js";
 
 const REFRESH = { hour: 10_000, day: 60_000 };
 
 // Sums lists, and divides by the lengths of the intervals.
-const rates = (seconds, ...lists) => seconds.map((length, index) => lists.reduce((sum, list) => sum + list[index], 0) / length);
+const rates = (seconds, ...lists) =>
+  seconds.map((length, index) => lists.reduce((sum, list) => sum + list[index], 0) / length);
 
 function figures(found) {
-  const { seconds, storage, planes: { data } } = found;
+  const {
+    seconds,
+    storage,
+    planes: { data },
+  } = found;
   return {
-    times: found.time.map((time) => Date.parse(time)), seconds,
-    reads: rates(seconds, data.reads, data.lists), writes: rates(seconds, data.writes), errors: rates(seconds, data.client_errors, data.server_errors),
-    received: rates(seconds, data.bytes_in), sent: rates(seconds, data.bytes_out),
-    p50: data.latency_p50, p99: data.latency_p99, stored: storage.physical_bytes, current: storage.logical_bytes,
+    times: found.time.map((time) => Date.parse(time)),
+    seconds,
+    reads: rates(seconds, data.reads, data.lists),
+    writes: rates(seconds, data.writes),
+    errors: rates(seconds, data.client_errors, data.server_errors),
+    received: rates(seconds, data.bytes_in),
+    sent: rates(seconds, data.bytes_out),
+    p50: data.latency_p50,
+    p99: data.latency_p99,
+    stored: storage.physical_bytes,
+    current: storage.logical_bytes,
   };
 }
 
@@ -27,35 +39,79 @@ function charts(found) {
   const shared = { times, seconds, begin: end - found.period_seconds * 1000, end };
   const line = (name, kind, values) => ({ name, kind, values });
   return [
-    chart({ ...shared, title: t("S3 requests"), text: perSecond, lines: [line(t("Reads"), "first", of.reads), line(t("Writes"), "second", of.writes), line(t("Errors"), "third", of.errors)] }),
-    chart({ ...shared, title: t("Latency of S3 requests"), text: duration, lines: [line("p50", "first", of.p50), line("p99", "second", of.p99)] }),
-    chart({ ...shared, title: t("Space in use"), text: size, lines: [line(t("Stored"), "first", of.stored), line(t("Current"), "second", of.current)] }),
+    chart({
+      ...shared,
+      title: t("S3 requests"),
+      text: perSecond,
+      lines: [
+        line(t("Reads"), "first", of.reads),
+        line(t("Writes"), "second", of.writes),
+        line(t("Errors"), "third", of.errors),
+      ],
+    }),
+    chart({
+      ...shared,
+      title: t("Latency of S3 requests"),
+      text: duration,
+      lines: [line("p50", "first", of.p50), line("p99", "second", of.p99)],
+    }),
+    chart({
+      ...shared,
+      title: t("Space in use"),
+      text: size,
+      lines: [line(t("Stored"), "first", of.stored), line(t("Current"), "second", of.current)],
+    }),
   ];
 }
 
 function rowsOf(found) {
   const { times, ...of } = figures(found);
-  return times.map((_, index) => ({ time: found.time[index], ...Object.fromEntries(Object.entries(of).map(([name, list]) => [name, list[index]])) })).reverse();
+  return times
+    .map((_, index) => ({
+      time: found.time[index],
+      ...Object.fromEntries(Object.entries(of).map(([name, list]) => [name, list[index]])),
+    }))
+    .reverse();
 }
 
 function figureTable(found) {
-  return table(t("Figures over time"), [
-    { name: t("Until"), cell: (row) => h("time", { datetime: row.time }, exactDate(row.time)) },
-    { name: t("Reads"), align: "end", cell: (row) => perSecond(row.reads) }, { name: t("Writes"), align: "end", cell: (row) => perSecond(row.writes) },
-    { name: t("Errors"), align: "end", cell: (row) => perSecond(row.errors) }, { name: "p50", align: "end", cell: (row) => duration(row.p50) }, { name: "p99", align: "end", cell: (row) => duration(row.p99) },
-    { name: t("Received"), align: "end", cell: (row) => `${size(row.received)}/s` }, { name: t("Sent"), align: "end", cell: (row) => `${size(row.sent)}/s` },
-    { name: t("Stored"), align: "end", cell: (row) => size(row.stored) }, { name: t("Current"), align: "end", cell: (row) => size(row.current) },
-  ], rowsOf(found));
+  return table(
+    t("Figures over time"),
+    [
+      { name: t("Until"), cell: (row) => h("time", { datetime: row.time }, exactDate(row.time)) },
+      { name: t("Reads"), align: "end", cell: (row) => perSecond(row.reads) },
+      { name: t("Writes"), align: "end", cell: (row) => perSecond(row.writes) },
+      { name: t("Errors"), align: "end", cell: (row) => perSecond(row.errors) },
+      { name: "p50", align: "end", cell: (row) => duration(row.p50) },
+      { name: "p99", align: "end", cell: (row) => duration(row.p99) },
+      { name: t("Received"), align: "end", cell: (row) => `${size(row.received)}/s` },
+      { name: t("Sent"), align: "end", cell: (row) => `${size(row.sent)}/s` },
+      { name: t("Stored"), align: "end", cell: (row) => size(row.stored) },
+      { name: t("Current"), align: "end", cell: (row) => size(row.current) },
+    ],
+    rowsOf(found),
+  );
 }
 
 /** Shows the history in `place` and keeps it up to date. Returns a function that ends that. */
 export function showHistory(place) {
-  const period = select([["hour", t("Last hour")], ["day", t("Last day")]], "hour");
+  const period = select(
+    [
+      ["hour", t("Last hour")],
+      ["day", t("Last day")],
+    ],
+    "hour",
+  );
   period.setAttribute("aria-label", t("Period"));
   const drawn = h("div", { class: "charts" });
   const rows = h("div");
   let found = null;
-  const details = h("details", { ontoggle: () => fill(rows, details.open && found && figureTable(found)) }, h("summary", null, t("Figures as a table")), rows);
+  const details = h(
+    "details",
+    { ontoggle: () => fill(rows, details.open && found && figureTable(found)) },
+    h("summary", null, t("Figures as a table")),
+    rows,
+  );
   fill(place, h("div", { class: "row" }, h("h2", null, t("Over time")), period), drawn, details);
   let timer;
   let isOver = false;
@@ -63,7 +119,8 @@ export function showHistory(place) {
     clearTimeout(timer);
     const wanted = period.value;
     try {
-      const answer = document.hidden && found ? found : await api.get("/api/v1/system/metrics/history", { period: wanted });
+      const answer =
+        document.hidden && found ? found : await api.get("/api/v1/system/metrics/history", { period: wanted });
       if (isOver || wanted !== period.value) return;
       const isOther = found?.period !== answer.period;
       found = answer;

@@ -1,16 +1,40 @@
 // Shares and embeds: forms that create them, and the table that lists them.
 
-import { h } from "./dom.js";
 import { api, bucketPath, encodeKey } from "./api.js";
-import { count, plural, t } from "./text.js";
-import { acting, ask, button, confirmed, copyField, copyText, field, link, noticeError, select, table, tag, tell, timeCell } from "./ui.js";
+import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { mayStore } from "./session.js";
+import { count, plural, t } from "./text.js";
+import {
+  acting,
+  ask,
+  button,
+  confirmed,
+  copyField,
+  copyText,
+  field,
+  link,
+  noticeError,
+  select,
+  table,
+  tag,
+  tell,
+  timeCell,
+} from "./ui.js";
 
 const DAY = 86_400_000;
 
 function expiry() {
-  return select([["", t("never")], ["1", t("in a day")], ["7", t("in a week")], ["30", t("in 30 days")], ["365", t("in a year")]], "30");
+  return select(
+    [
+      ["", t("never")],
+      ["1", t("in a day")],
+      ["7", t("in a week")],
+      ["30", t("in 30 days")],
+      ["365", t("in a year")],
+    ],
+    "30",
+  );
 }
 
 const inDays = (days) => (days ? new Date(Date.now() + Number(days) * DAY).toISOString() : null);
@@ -18,7 +42,12 @@ const inDays = (days) => (days ? new Date(Date.now() + Number(days) * DAY).toISO
 // What a phone can read from the screen.
 async function codeOf(url) {
   const { drawing } = await import("./qr.js");
-  return h("figure", { class: "qr" }, drawing(url, t("QR code of the link")), h("figcaption", { class: "muted small" }, t("Scan to open the link on a phone.")));
+  return h(
+    "figure",
+    { class: "qr" },
+    drawing(url, t("QR code of the link")),
+    h("figcaption", { class: "muted small" }, t("Scan to open the link on a phone.")),
+  );
 }
 
 /** Shows the URL of a link, with a QR code. */
@@ -33,14 +62,28 @@ export async function createShares(bucket, keys) {
   const expires = expiry();
   const maximum = h("input", { type: "number", min: 1 });
   const made = [];
-  const settings = () => ({ label: label.value || null, password: password.value || null, expires_at: inDays(expires.value), maximum_downloads: maximum.value ? Number(maximum.value) : null });
+  const settings = () => ({
+    label: label.value || null,
+    password: password.value || null,
+    expires_at: inDays(expires.value),
+    maximum_downloads: maximum.value ? Number(maximum.value) : null,
+  });
   await ask({
-    title: keys.length === 1 ? t("Share {name}", { name: keys[0] }) : plural(keys.length, "Share {n} object", "Share {n} objects"),
+    title:
+      keys.length === 1
+        ? t("Share {name}", { name: keys[0] })
+        : plural(keys.length, "Share {n} object", "Share {n} objects"),
     action: keys.length === 1 ? t("Create link") : plural(keys.length, "Create {n} link", "Create {n} links"),
-    content: [field(t("Label"), label, t("For you: who got this link.")), field(t("Password"), password, t("Optional. Send it another way than the link.")), field(t("Expires"), expires), field(t("Downloads allowed"), maximum, t("Optional. The link stops working afterwards."))],
+    content: [
+      field(t("Label"), label, t("For you: who got this link.")),
+      field(t("Password"), password, t("Optional. Send it another way than the link.")),
+      field(t("Expires"), expires),
+      field(t("Downloads allowed"), maximum, t("Optional. The link stops working afterwards.")),
+    ],
     submit: async () => {
       // After a failure, those that were made are not made again.
-      for (const key of keys.slice(made.length)) made.push(await api.post(bucketPath(bucket, "object-shares", encodeKey(key)), settings()));
+      for (const key of keys.slice(made.length))
+        made.push(await api.post(bucketPath(bucket, "object-shares", encodeKey(key)), settings()));
     },
   });
   if (made.length === 0) return undefined;
@@ -50,7 +93,10 @@ export async function createShares(bucket, keys) {
     const text = made.map(({ share, url }) => `${share.key}\n${url}`).join("\n\n");
     const area = h("textarea", { rows: 10, readonly: true });
     area.value = text;
-    await tell(plural(made.length, "{n} link is ready", "{n} links are ready"), [field(t("Links"), area), button(t("Copy all"), () => copyText(text))]);
+    await tell(plural(made.length, "{n} link is ready", "{n} links are ready"), [
+      field(t("Links"), area),
+      button(t("Copy all"), () => copyText(text)),
+    ]);
   }
   return made;
 }
@@ -60,19 +106,47 @@ export const createShare = (bucket, key) => createShares(bucket, [key]);
 
 /** Asks for the settings of an embed, creates it, and shows its snippet. */
 export async function createEmbed(bucket, key, contentType) {
-  const origins = h("textarea", { rows: 3, required: true, placeholder: "https://www.example.com", spellcheck: "false" });
+  const origins = h("textarea", {
+    rows: 3,
+    required: true,
+    placeholder: "https://www.example.com",
+    spellcheck: "false",
+  });
   const label = h("input", { type: "text", maxlength: 200 });
   const inline = /^(image|video|audio)\//.test(contentType) && !contentType.includes("svg");
-  const disposition = select([["inline", t("show in the page")], ["attachment", t("download")]], inline ? "inline" : "attachment");
+  const disposition = select(
+    [
+      ["inline", t("show in the page")],
+      ["attachment", t("download")],
+    ],
+    inline ? "inline" : "attachment",
+  );
   const expires = expiry();
   const made = await ask({
-    title: t("Embed {name}", { name: key }), action: t("Create embed"),
-    content: [field(t("Allowed origins"), origins, t("One per line: scheme, host and port of each site that may show it.")), field(t("Label"), label), field(t("In a page"), disposition), field(t("Expires"), expires)],
-    submit: () => api.post(bucketPath(bucket, "object-embeds", encodeKey(key)), {
-      label: label.value, allowed_origins: origins.value.split("\n").map((line) => line.trim()).filter(Boolean), disposition: disposition.value, expires_at: inDays(expires.value),
-    }),
+    title: t("Embed {name}", { name: key }),
+    action: t("Create embed"),
+    content: [
+      field(t("Allowed origins"), origins, t("One per line: scheme, host and port of each site that may show it.")),
+      field(t("Label"), label),
+      field(t("In a page"), disposition),
+      field(t("Expires"), expires),
+    ],
+    submit: () =>
+      api.post(bucketPath(bucket, "object-embeds", encodeKey(key)), {
+        label: label.value,
+        allowed_origins: origins.value
+          .split("\n")
+          .map((line) => line.trim())
+          .filter(Boolean),
+        disposition: disposition.value,
+        expires_at: inDays(expires.value),
+      }),
   });
-  if (made) await tell(t("The embed is ready"), [copyField(t("Address"), made.url), made.snippet && copyField(t("For the page"), made.snippet)]);
+  if (made)
+    await tell(t("The embed is ready"), [
+      copyField(t("Address"), made.url),
+      made.snippet && copyField(t("For the page"), made.snippet),
+    ]);
   return made;
 }
 
@@ -89,21 +163,79 @@ export function linkTable(rows, changed, withObject = true) {
       noticeError(error);
     }
   };
-  const revoke = (row) => act(async () => {
-    if (await confirmed({ title: t("Revoke link"), text: t("It stops working at once, and cannot be used again."), action: t("Revoke link") })) await api.post(path(row, "revoke"));
-  });
-  const remove = (row) => act(async () => {
-    if (await confirmed({ title: t("Delete link"), text: t("The link and its counts will be removed."), action: t("Delete link") })) await api.remove(path(row));
-  });
-  return table(t("Links"), [
-    { name: t("Link"), kind: "wide", cell: (row) => [row.label ? h("b", null, row.label) : h("span", { class: "muted" }, row.kind === "share" ? t("share") : t("embed")), " ", tag(t(row.status), row.status === "active" ? "good" : "warn"), " ", row.password_protected && tag(t("password"))] },
-    withObject && { name: t("Object"), kind: "wide", cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])) },
-    { name: t("Created"), from: "medium", cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)] },
-    { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
-    { name: t("Downloads"), align: "end", from: "medium", cell: (row) => (row.maximum_downloads ? t("{n} of {maximum}", { n: count(row.access_count), maximum: count(row.maximum_downloads) }) : count(row.access_count)) },
-    { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => mayStore() && h("div", { class: "row-actions" },
-      row.status === "active" && button(t("Copy link"), () => copyUrl(row), "link"),
-      row.status === "active" && button(t("Revoke"), revoke(row), "link"),
-      button(t("Delete"), remove(row), "link danger")) },
-  ].filter(Boolean), rows);
+  const revoke = (row) =>
+    act(async () => {
+      if (
+        await confirmed({
+          title: t("Revoke link"),
+          text: t("It stops working at once, and cannot be used again."),
+          action: t("Revoke link"),
+        })
+      )
+        await api.post(path(row, "revoke"));
+    });
+  const remove = (row) =>
+    act(async () => {
+      if (
+        await confirmed({
+          title: t("Delete link"),
+          text: t("The link and its counts will be removed."),
+          action: t("Delete link"),
+        })
+      )
+        await api.remove(path(row));
+    });
+  return table(
+    t("Links"),
+    [
+      {
+        name: t("Link"),
+        kind: "wide",
+        cell: (row) => [
+          row.label
+            ? h("b", null, row.label)
+            : h("span", { class: "muted" }, row.kind === "share" ? t("share") : t("embed")),
+          " ",
+          tag(t(row.status), row.status === "active" ? "good" : "warn"),
+          " ",
+          row.password_protected && tag(t("password")),
+        ],
+      },
+      withObject && {
+        name: t("Object"),
+        kind: "wide",
+        cell: (row) => link(`${row.bucket}/${row.key}`, place("object", [row.bucket, row.key])),
+      },
+      {
+        name: t("Created"),
+        from: "medium",
+        cell: (row) => [timeCell(row.created_at), h("div", { class: "muted small" }, row.created_by)],
+      },
+      { name: t("Expires"), from: "medium", cell: (row) => timeCell(row.expires_at) },
+      {
+        name: t("Downloads"),
+        align: "end",
+        from: "medium",
+        cell: (row) =>
+          row.maximum_downloads
+            ? t("{n} of {maximum}", { n: count(row.access_count), maximum: count(row.maximum_downloads) })
+            : count(row.access_count),
+      },
+      {
+        name: t("Actions"),
+        head: h("span", { class: "hidden" }, t("Actions")),
+        align: "end",
+        cell: (row) =>
+          mayStore() &&
+          h(
+            "div",
+            { class: "row-actions" },
+            row.status === "active" && button(t("Copy link"), () => copyUrl(row), "link"),
+            row.status === "active" && button(t("Revoke"), revoke(row), "link"),
+            button(t("Delete"), remove(row), "link danger"),
+          ),
+      },
+    ].filter(Boolean),
+    rows,
+  );
 }

@@ -2,7 +2,9 @@
 
 /** Returns the URL of a view. Parts are encoded, so that any key can be in it. */
 export function place(view, parts = [], parameters = {}) {
-  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "")).toString();
+  const query = new URLSearchParams(
+    Object.entries(parameters).filter(([, value]) => value !== undefined && value !== ""),
+  ).toString();
   return `#/${[view, ...parts.map(encodeURIComponent)].join("/")}${query ? `?${query}` : ""}`;
 }
 

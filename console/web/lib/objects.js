@@ -1,7 +1,7 @@
 // Objects: their path as links, the URL of their content, and how a deletion is undone.
 
-import { h } from "./dom.js";
 import { api, bucketPath, encodeKey, withQuery } from "./api.js";
+import { h } from "./dom.js";
 import { place } from "./navigation.js";
 import { link } from "./ui.js";
 
@@ -10,7 +10,10 @@ export function crumbs(bucket, prefix, last) {
   const parts = prefix.split("/").slice(0, -1);
   const made = [link(bucket, place("bucket", [bucket]))];
   parts.forEach((part, index) => {
-    made.push(" / ", link(part || "∅", place("bucket", [bucket], { prefix: `${parts.slice(0, index + 1).join("/")}/` })));
+    made.push(
+      " / ",
+      link(part || "∅", place("bucket", [bucket], { prefix: `${parts.slice(0, index + 1).join("/")}/` })),
+    );
   });
   if (last === undefined) made.push(h("b", null, made.pop()));
   if (last !== undefined) made.push(" / ", h("b", null, last || "∅"));
@@ -26,5 +29,8 @@ export function contentPath(bucket, key, version) {
 export async function undelete(bucket, key) {
   const { versions } = await api.get(bucketPath(bucket, "object-versions"), { prefix: key, limit: 10 });
   const marker = versions.find((version) => version.key === key && version.is_latest && version.is_delete_marker);
-  if (marker) await api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: marker.version_id }));
+  if (marker)
+    await api.remove(
+      withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: marker.version_id }),
+    );
 }

@@ -1,12 +1,12 @@
 // Lists that come page by page: the next one is read when the user asks for it, or scrolls to the end.
 
-import { h, fill } from "./dom.js";
+import { fill, h } from "./dom.js";
 import { t } from "./text.js";
-import { button, errorBox, skeleton, SKELETON_AFTER } from "./ui.js";
+import { button, errorBox, SKELETON_AFTER, skeleton } from "./ui.js";
 
 /**
- * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so far,
- * and `grow(element, rows)` adds the rows of a further page to it. Without `grow`, everything is drawn again.
+ * Shows pages below each other. `load(cursor)` returns `{rows, next}`; `draw(rows)` returns the element for all rows so
+ * far, and `grow(element, rows)` adds the rows of a further page to it. Without `grow`, everything is drawn again.
  * Returns an object with `reload()` and `rows`.
  */
 export function pages(place, { load, draw, grow, empty, automatic = false }) {
@@ -25,7 +25,10 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
   async function more() {
     const own = serial;
     fill(foot, h("span", { class: "muted" }, t("Loading…")));
-    const timer = setTimeout(() => own === serial && list.childElementCount === 0 && fill(list, skeleton()), SKELETON_AFTER);
+    const timer = setTimeout(
+      () => own === serial && list.childElementCount === 0 && fill(list, skeleton()),
+      SKELETON_AFTER,
+    );
     try {
       const page = await load(next);
       if (own !== serial) return;
@@ -37,7 +40,12 @@ export function pages(place, { load, draw, grow, empty, automatic = false }) {
       fill(foot, next !== null && button(t("Show more"), more));
       watch?.disconnect();
       if (next !== null && automatic) {
-        watch = new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && (watch.disconnect(), more()), { rootMargin: "600px" });
+        const reached = (entries) => {
+          if (!entries.some((entry) => entry.isIntersecting)) return;
+          watch.disconnect();
+          more();
+        };
+        watch = new IntersectionObserver(reached, { rootMargin: "600px" });
         watch.observe(foot);
       }
     } catch (error) {

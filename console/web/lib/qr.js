@@ -3,12 +3,44 @@
 import { svg } from "./dom.js";
 
 // Bytes of error correction in each block, and the number of blocks, by version.
-const CORRECTION = [10, 16, 26, 18, 24, 16, 18, 22, 22, 26, 30, 22, 22, 24, 24, 28, 28, 26, 26, 26, 26, ...Array(19).fill(28)];
-const BLOCKS = [1, 1, 1, 2, 2, 4, 4, 4, 5, 5, 5, 8, 9, 9, 10, 10, 11, 13, 14, 16, 17, 17, 18, 20, 21, 23, 25, 26, 28, 29, 31, 33, 35, 37, 38, 40, 43, 45, 47, 49];
+const CORRECTION = [
+  10,
+  16,
+  26,
+  18,
+  24,
+  16,
+  18,
+  22,
+  22,
+  26,
+  30,
+  22,
+  22,
+  24,
+  24,
+  28,
+  28,
+  26,
+  26,
+  26,
+  26,
+  ...Array(19).fill(28),
+];
+const BLOCKS = [
+  1, 1, 1, 2, 2, 4, 4, 4, 5, 5, 5, 8, 9, 9, 10, 10, 11, 13, 14, 16, 17, 17, 18, 20, 21, 23, 25, 26, 28, 29, 31, 33, 35,
+  37, 38, 40, 43, 45, 47, 49,
+];
 const QUIET = 4;
 const MASKS = [
-  (x, y) => (x + y) % 2, (x, y) => y % 2, (x) => x % 3, (x, y) => (x + y) % 3, (x, y) => (Math.floor(x / 3) + Math.floor(y / 2)) % 2,
-  (x, y) => ((x * y) % 2) + ((x * y) % 3), (x, y) => (((x * y) % 2) + ((x * y) % 3)) % 2, (x, y) => (((x + y) % 2) + ((x * y) % 3)) % 2,
+  (x, y) => (x + y) % 2,
+  (_x, y) => y % 2,
+  (x) => x % 3,
+  (x, y) => (x + y) % 3,
+  (x, y) => (Math.floor(x / 3) + Math.floor(y / 2)) % 2,
+  (x, y) => ((x * y) % 2) + ((x * y) % 3),
+  (x, y) => (((x * y) % 2) + ((x * y) % 3)) % 2,
+  (x, y) => (((x + y) % 2) + ((x * y) % 3)) % 2,
 ];
 
 // Powers and logarithms in the field of 256 elements, with the polynomial 0x11d.
@@ -25,7 +57,9 @@ function correctionOf(data, length) {
   let generator = [1];
   for (let root = 0; root < length; root += 1) {
     const longer = [...generator, 0];
-    generator.forEach((factor, index) => { longer[index + 1] ^= times(factor, EXP[root]); });
+    generator.forEach((factor, index) => {
+      longer[index + 1] ^= times(factor, EXP[root]);
+    });
     generator = longer;
   }
   const rest = new Uint8Array(length);
@@ -60,14 +94,18 @@ const dataCapacity = (version) => capacity(version) - CORRECTION[version - 1] * 
 // Mode, length, data, terminator and padding.
 function dataBytes(bytes, version) {
   const bits = [];
-  const put = (value, length) => { for (let bit = length - 1; bit >= 0; bit -= 1) bits.push((value >> bit) & 1); };
+  const put = (value, length) => {
+    for (let bit = length - 1; bit >= 0; bit -= 1) bits.push((value >> bit) & 1);
+  };
   put(4, 4);
   put(bytes.length, version < 10 ? 8 : 16);
   for (const byte of bytes) put(byte, 8);
   const length = dataCapacity(version);
   put(0, Math.min(4, length * 8 - bits.length));
   while (bits.length % 8 > 0) bits.push(0);
-  const made = Array.from({ length: bits.length / 8 }, (_, index) => bits.slice(index * 8, index * 8 + 8).reduce((sum, bit) => sum * 2 + bit, 0));
+  const made = Array.from({ length: bits.length / 8 }, (_, index) =>
+    bits.slice(index * 8, index * 8 + 8).reduce((sum, bit) => sum * 2 + bit, 0),
+  );
   for (let pad = 0xec; made.length < length; pad ^= 0xec ^ 0x11) made.push(pad);
   return made;
 }
@@ -85,7 +123,8 @@ function interleaved(data, version) {
     begin = end;
   }
   const made = [];
-  for (let index = 0; index <= short; index += 1) for (const { block } of blocks) if (index < block.length) made.push(block[index]);
+  for (let index = 0; index <= short; index += 1)
+    for (const { block } of blocks) if (index < block.length) made.push(block[index]);
   for (let index = 0; index < length; index += 1) for (const { correction } of blocks) made.push(correction[index]);
   return made;
 }
@@ -93,7 +132,8 @@ function interleaved(data, version) {
 // A number with its check bits (BCH).
 function checked(value, polynomial, bits) {
   let rest = value << bits;
-  for (let bit = 31 - Math.clz32(rest); rest >= 1 << bits; bit = 31 - Math.clz32(rest)) rest ^= polynomial << (bit - bits);
+  for (let bit = 31 - Math.clz32(rest); rest >= 1 << bits; bit = 31 - Math.clz32(rest))
+    rest ^= polynomial << (bit - bits);
   return (value << bits) | rest;
 }
 
@@ -111,14 +151,21 @@ function frame(version) {
     set(6, index, 1 - (index % 2));
     set(index, 6, 1 - (index % 2));
   }
-  for (const [cx, cy] of [[3, 3], [size - 4, 3], [3, size - 4]]) {
-    for (let y = -4; y <= 4; y += 1) for (let x = -4; x <= 4; x += 1) set(cx + x, cy + y, Number(![2, 4].includes(Math.max(Math.abs(x), Math.abs(y)))));
+  for (const [cx, cy] of [
+    [3, 3],
+    [size - 4, 3],
+    [3, size - 4],
+  ]) {
+    for (let y = -4; y <= 4; y += 1)
+      for (let x = -4; x <= 4; x += 1)
+        set(cx + x, cy + y, Number(![2, 4].includes(Math.max(Math.abs(x), Math.abs(y)))));
   }
   const centres = alignments(version);
   for (const cy of centres) {
     for (const cx of centres) {
       if ((cx === 6 && cy === 6) || (cx === 6 && cy === size - 7) || (cx === size - 7 && cy === 6)) continue;
-      for (let y = -2; y <= 2; y += 1) for (let x = -2; x <= 2; x += 1) set(cx + x, cy + y, Number(Math.max(Math.abs(x), Math.abs(y)) !== 1));
+      for (let y = -2; y <= 2; y += 1)
+        for (let x = -2; x <= 2; x += 1) set(cx + x, cy + y, Number(Math.max(Math.abs(x), Math.abs(y)) !== 1));
     }
   }
   if (version >= 7) {
@@ -174,19 +221,30 @@ function penalty(dark) {
       let line = "";
       for (let b = 0; b < size; b += 1) line += isAcross ? dark[a][b] : dark[b][a];
       for (const [run] of line.matchAll(/0{5,}|1{5,}/g)) sum += run.length - 2;
-      for (const pattern of ["10111010000", "00001011101"]) for (let at = line.indexOf(pattern); at >= 0; at = line.indexOf(pattern, at + 1)) sum += 40;
+      for (const pattern of ["10111010000", "00001011101"])
+        for (let at = line.indexOf(pattern); at >= 0; at = line.indexOf(pattern, at + 1)) sum += 40;
     }
   }
   for (let y = 0; y < size; y += 1) {
     for (let x = 0; x < size; x += 1) {
       total += dark[y][x];
-      if (x > 0 && y > 0 && dark[y][x] === dark[y][x - 1] && dark[y][x] === dark[y - 1][x] && dark[y][x] === dark[y - 1][x - 1]) sum += 3;
+      if (
+        x > 0 &&
+        y > 0 &&
+        dark[y][x] === dark[y][x - 1] &&
+        dark[y][x] === dark[y - 1][x] &&
+        dark[y][x] === dark[y - 1][x - 1]
+      )
+        sum += 3;
     }
   }
   return sum + Math.floor(Math.abs(total * 20 - size * size * 10) / (size * size)) * 10;
 }
 
-/** Returns the modules of a code as rows of 0 and 1, or null if the text is too long (2331 bytes). `mask` is chosen by default. */
+/**
+ * Returns the modules of a code as rows of 0 and 1, or null if the text is too long (2331 bytes). `mask` is chosen by
+ * default.
+ */
 export function modules(text, mask) {
   const bytes = new TextEncoder().encode(text);
   let version = 1;
@@ -195,8 +253,16 @@ export function modules(text, mask) {
   const made = frame(version);
   putData(made, interleaved(dataBytes(bytes, version), version));
   const attempts = (mask === undefined ? MASKS.map((_, index) => index) : [mask]).map((number) => {
-    const dark = made.dark.map((row, y) => row.map((value, x) => (made.isFixed[y][x] ? value : value ^ Number(MASKS[number](x, y) === 0))));
-    putFormat((x, y, value) => { dark[y][x] = value; }, made.size, number);
+    const dark = made.dark.map((row, y) =>
+      row.map((value, x) => (made.isFixed[y][x] ? value : value ^ Number(MASKS[number](x, y) === 0))),
+    );
+    putFormat(
+      (x, y, value) => {
+        dark[y][x] = value;
+      },
+      made.size,
+      number,
+    );
     return dark;
   });
   return attempts.map((dark) => ({ dark, cost: penalty(dark) })).sort((a, b) => a.cost - b.cost)[0].dark;
@@ -207,7 +273,17 @@ export function drawing(text, label) {
   const dark = modules(text);
   if (!dark) return null;
   const size = dark.length + 2 * QUIET;
-  const path = dark.map((row, y) => [...row.join("").matchAll(/1+/g)].map((run) => `M${run.index + QUIET} ${y + QUIET}h${run[0].length}v1h-${run[0].length}z`).join("")).join("");
-  return svg("svg", { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label, "shape-rendering": "crispEdges" },
-    svg("rect", { width: size, height: size, fill: "#fff" }), svg("path", { d: path, fill: "#000" }));
+  const path = dark
+    .map((row, y) =>
+      [...row.join("").matchAll(/1+/g)]
+        .map((run) => `M${run.index + QUIET} ${y + QUIET}h${run[0].length}v1h-${run[0].length}z`)
+        .join(""),
+    )
+    .join("");
+  return svg(
+    "svg",
+    { viewBox: `0 0 ${size} ${size}`, role: "img", "aria-label": label, "shape-rendering": "crispEdges" },
+    svg("rect", { width: size, height: size, fill: "#fff" }),
+    svg("path", { d: path, fill: "#000" }),
+  );
 }

@@ -7,8 +7,16 @@ import { copyField, tell } from "./ui.js";
 /** Shows a new credential once. */
 export function secretDialog(credential) {
   const note = h("p", null, t("The secret key is shown only now. Store it where the application finds it."));
-  const environment = `export AWS_ACCESS_KEY_ID=${credential.access_key}\nexport AWS_SECRET_ACCESS_KEY=${credential.secret_key}`;
-  const content = [note, copyField(t("Access key"), credential.access_key), copyField(t("Secret key"), credential.secret_key), h("pre", { class: "mono", tabindex: "0" }, environment)];
+  const environment = [
+    `export AWS_ACCESS_KEY_ID=${credential.access_key}`,
+    `export AWS_SECRET_ACCESS_KEY=${credential.secret_key}`,
+  ].join("\n");
+  const content = [
+    note,
+    copyField(t("Access key"), credential.access_key),
+    copyField(t("Secret key"), credential.secret_key),
+    h("pre", { class: "mono", tabindex: "0" }, environment),
+  ];
   return tell(t("New credential"), content);
 }
 

@@ -1,6 +1,6 @@
-// Long tables: rows far from the screen are replaced by space of the same height, so that a list of any length stays quick.
+// Long tables: space of the same height replaces rows far from the screen, so that any list stays quick.
 
-import { h, fill } from "./dom.js";
+import { fill, h } from "./dom.js";
 
 const MARGIN = "1500px";
 const sections = new WeakMap();
@@ -14,24 +14,27 @@ function space(pixels) {
   return h("tr", { "aria-hidden": "true" }, cell);
 }
 
-const watch = new IntersectionObserver((entries) => {
-  for (const { target, isIntersecting } of entries) {
-    const own = sections.get(target);
-    if (isIntersecting === own.isDrawn || !target.isConnected) continue;
-    if (isIntersecting) {
-      fill(target, own.draw());
-    } else {
-      // The focus must not get lost.
-      if (target.contains(document.activeElement)) continue;
-      fill(target, space(target.offsetHeight));
+const watch = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) {
+      const own = sections.get(target);
+      if (isIntersecting === own.isDrawn || !target.isConnected) continue;
+      if (isIntersecting) {
+        fill(target, own.draw());
+      } else {
+        // The focus must not get lost.
+        if (target.contains(document.activeElement)) continue;
+        fill(target, space(target.offsetHeight));
+      }
+      own.isDrawn = isIntersecting;
     }
-    own.isDrawn = isIntersecting;
-  }
-}, { rootMargin: MARGIN });
+  },
+  { rootMargin: MARGIN },
+);
 
 /**
- * Makes a section of a table. `draw()` returns its rows, each time that they come near the screen. With the number of `rows`, it
- * begins as space, of which the height is estimated.
+ * Makes a section of a table. `draw()` returns its rows, each time that they come near the screen. With the number of
+ * `rows`, it begins as space, of which the height is estimated.
  */
 export function section(draw, rows) {
   const made = h("tbody", null, rows === undefined ? draw() : space(rows * ROW_PIXELS));

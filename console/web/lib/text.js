@@ -19,7 +19,8 @@ function stored() {
 
 /** Loads the catalogue of the chosen or the browser's language. */
 export async function loadWords(chosen) {
-  const wanted = chosen ?? stored() ?? navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag in LANGUAGES);
+  const wanted =
+    chosen ?? stored() ?? navigator.languages.map((tag) => tag.slice(0, 2)).find((tag) => tag in LANGUAGES);
   language = wanted in LANGUAGES ? wanted : "en";
   words = language === "en" ? {} : (await import(`../words/${language}.js`)).words;
   if (chosen) {
@@ -72,7 +73,8 @@ export function size(bytes) {
     unit += 1;
   }
   const digits = unit === 0 || value >= 99.95 ? 0 : 1;
-  return `${format("NumberFormat", { minimumFractionDigits: digits, maximumFractionDigits: digits }).format(value)} ${UNITS[unit]}`;
+  const rounding = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return `${format("NumberFormat", rounding).format(value)} ${UNITS[unit]}`;
 }
 
 /** Returns the exact number of bytes. */
@@ -99,7 +101,11 @@ export function when(text) {
   if (!text) return "–";
   const seconds = (new Date(text) - Date.now()) / 1000;
   const relative = format("RelativeTimeFormat", { numeric: "auto" });
-  for (const [limit, divisor, unit] of [[60, 1, "second"], [3600, 60, "minute"], [86400, 3600, "hour"]]) {
+  for (const [limit, divisor, unit] of [
+    [60, 1, "second"],
+    [3600, 60, "minute"],
+    [86400, 3600, "hour"],
+  ]) {
     if (Math.abs(seconds) < limit) return relative.format(Math.round(seconds / divisor), unit);
   }
   return date(text);

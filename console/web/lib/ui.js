@@ -1,8 +1,8 @@
 // Parts that all views use: tables, dialogs, forms, notices, errors, copied texts.
 
-import { h, fill, svg } from "./dom.js";
-import { t, date, exactDate, exactSize, size, when } from "./text.js";
 import { ApiError } from "./api.js";
+import { fill, h, svg } from "./dom.js";
+import { date, exactDate, exactSize, size, t, when } from "./text.js";
 
 /** A size with the exact number of bytes on hover. */
 export function sizeCell(bytes) {
@@ -25,12 +25,22 @@ const MARKS = {
   audio: "M5.5 12V3.5l7-1.5v8.5M5.5 12a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0M12.5 10.5a2 1.6 0 1 1-4 0a2 1.6 0 1 1 4 0",
   archive: "M2.5 4.5h11v9.5h-11zM1.5 2h13v2.5h-13zM6 7.5h4",
 };
-const KINDS = [[/^image\//, "image"], [/^video\//, "video"], [/^audio\//, "audio"], [/^text\/|json|xml|javascript|pdf/, "text"], [/zip|tar|compressed|zstd/, "archive"]];
+const KINDS = [
+  [/^image\//, "image"],
+  [/^video\//, "video"],
+  [/^audio\//, "audio"],
+  [/^text\/|json|xml|javascript|pdf/, "text"],
+  [/zip|tar|compressed|zstd/, "archive"],
+];
 
 /** A small picture of a kind: `folder`, or a content type. */
 export function mark(kind) {
-  const name = kind in MARKS ? kind : KINDS.find(([type]) => type.test(kind))?.[1] ?? "file";
-  return svg("svg", { class: `mark ${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg("path", { d: MARKS[name] }));
+  const name = kind in MARKS ? kind : (KINDS.find(([type]) => type.test(kind))?.[1] ?? "file");
+  return svg(
+    "svg",
+    { class: `mark ${name}`, viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" },
+    svg("path", { d: MARKS[name] }),
+  );
 }
 
 export function tag(text, kind = "") {
@@ -51,12 +61,20 @@ const status = h("div", { class: "toasts", role: "status", "aria-live": "polite"
 export function notice(text, action, kind = "") {
   const box = h("div", { class: `toast ${kind}` }, h("span", null, text));
   if (action) {
-    box.append(button(action[0], () => {
-      box.remove();
-      action[1]();
-    }, "link"));
+    box.append(
+      button(
+        action[0],
+        () => {
+          box.remove();
+          action[1]();
+        },
+        "link",
+      ),
+    );
   }
-  box.append(h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, "×"));
+  box.append(
+    h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => box.remove() }, "×"),
+  );
   status.append(box);
   setTimeout(() => box.remove(), action ? 15000 : 6000);
 }
@@ -88,7 +106,13 @@ export function acting(task, done) {
 /** An error in place of a part of the page. `retry` tries again. */
 export function errorBox(error, retry) {
   const id = error.requestId && h("p", { class: "muted small" }, t("Request"), " ", h("code", null, error.requestId));
-  return h("div", { class: "problem", role: "alert" }, h("p", null, describe(error)), id, retry && button(t("Try again"), retry));
+  return h(
+    "div",
+    { class: "problem", role: "alert" },
+    h("p", null, describe(error)),
+    id,
+    retry && button(t("Try again"), retry),
+  );
 }
 
 export function emptyBox(text, ...actions) {
@@ -97,7 +121,11 @@ export function emptyBox(text, ...actions) {
 
 /** Rows in place of what is being loaded. */
 export function skeleton() {
-  return h("div", { class: "skeleton", "aria-hidden": "true" }, [1, 2, 3, 4, 5, 6].map(() => h("div")));
+  return h(
+    "div",
+    { class: "skeleton", "aria-hidden": "true" },
+    [1, 2, 3, 4, 5, 6].map(() => h("div")),
+  );
 }
 
 /** How long nothing is shown before a skeleton is, in milliseconds. */
@@ -114,35 +142,60 @@ export async function loadInto(place, load) {
   } catch (error) {
     clearTimeout(timer);
     if (error?.name === "AbortError") return;
-    fill(place, errorBox(error, () => loadInto(place, load)));
+    fill(
+      place,
+      errorBox(error, () => loadInto(place, load)),
+    );
   } finally {
     place.removeAttribute("aria-busy");
   }
 }
 
 function styleOf(column) {
-  return [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : "", column.kind ?? ""].join(" ").trim() || undefined;
+  return (
+    [column.align === "end" ? "end" : "", column.from ? `from-${column.from}` : "", column.kind ?? ""]
+      .join(" ")
+      .trim() || undefined
+  );
 }
 
 /** Makes a row of a table. */
 export function tableRow(columns, row, rowProperties) {
-  return h("tr", rowProperties?.(row), columns.map((column) => h("td", { class: styleOf(column) }, column.cell(row))));
+  return h(
+    "tr",
+    rowProperties?.(row),
+    columns.map((column) => h("td", { class: styleOf(column) }, column.cell(row))),
+  );
 }
 
 /**
- * Makes a table. Columns are `{name, cell(row), align?, from?, kind?}`; `from` is the width of the screen from which the column is
- * shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`).
+ * Makes a table. Columns are `{name, cell(row), align?, from?, kind?}`; `from` is the width of the screen from which
+ * the column is shown (`medium`, `wide`), `kind` a class of its cells (`quiet`, `box`).
  */
 export function table(caption, columns, rows, rowProperties) {
   const heads = columns.map((column) => h("th", { scope: "col", class: styleOf(column) }, column.head ?? column.name));
   const body = rows.map((row) => tableRow(columns, row, rowProperties));
-  return h("div", { class: "table" }, h("table", null, h("caption", { class: "hidden" }, caption), h("thead", null, h("tr", null, heads)), h("tbody", null, body)));
+  return h(
+    "div",
+    { class: "table" },
+    h(
+      "table",
+      null,
+      h("caption", { class: "hidden" }, caption),
+      h("thead", null, h("tr", null, heads)),
+      h("tbody", null, body),
+    ),
+  );
 }
 
 /** A list of names and values. */
 export function facts(entries) {
   const shown = entries.filter((entry) => entry && entry[1] !== undefined && entry[1] !== null && entry[1] !== "");
-  return h("dl", { class: "facts" }, shown.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]));
+  return h(
+    "dl",
+    { class: "facts" },
+    shown.map(([name, value]) => [h("dt", null, name), h("dd", null, value)]),
+  );
 }
 
 let fields = 0;
@@ -158,12 +211,16 @@ export function field(label, input, hint) {
 }
 
 export function select(options, value) {
-  return h("select", null, options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+  return h(
+    "select",
+    null,
+    options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)),
+  );
 }
 
 /**
- * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a promise of
- * what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`: there is nothing to cancel.
+ * Opens a dialog with a form. `submit` is called with the form; the dialog closes when it has succeeded. Returns a
+ * promise of what `submit` returned, or `undefined` if the dialog was cancelled. `isNote`: there is nothing to cancel.
  */
 export function ask({ title, content, action, danger = false, isNote = false, submit }) {
   const before = document.activeElement;
@@ -172,30 +229,41 @@ export function ask({ title, content, action, danger = false, isNote = false, su
     const main = h("button", { type: "submit", class: danger ? "danger" : "main" }, action);
     const cancel = !isNote && button(t("Cancel"), () => dialog.close());
     let result;
-    const form = h("form", {
-      method: "dialog",
-      onsubmit: async (event) => {
-        event.preventDefault();
-        main.disabled = true;
-        try {
-          // An answer without a body is a success, too.
-          result = (await submit(form)) ?? true;
-          dialog.close();
-        } catch (error) {
-          fill(problem, h("p", { class: "bad" }, describe(error)));
-        } finally {
-          main.disabled = false;
-        }
+    const form = h(
+      "form",
+      {
+        method: "dialog",
+        onsubmit: async (event) => {
+          event.preventDefault();
+          main.disabled = true;
+          try {
+            // An answer without a body is a success, too.
+            result = (await submit(form)) ?? true;
+            dialog.close();
+          } catch (error) {
+            fill(problem, h("p", { class: "bad" }, describe(error)));
+          } finally {
+            main.disabled = false;
+          }
+        },
       },
-    }, h("h2", { id: "dialog-title" }, title), content, problem, h("div", { class: "actions" }, cancel, main));
-    const dialog = h("dialog", {
-      "aria-labelledby": "dialog-title",
-      onclose: () => {
-        dialog.remove();
-        (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
-        resolve(result);
+      h("h2", { id: "dialog-title" }, title),
+      content,
+      problem,
+      h("div", { class: "actions" }, cancel, main),
+    );
+    const dialog = h(
+      "dialog",
+      {
+        "aria-labelledby": "dialog-title",
+        onclose: () => {
+          dialog.remove();
+          (before?.isConnected ? before : document.querySelector("main h1"))?.focus?.();
+          resolve(result);
+        },
       },
-    }, form);
+      form,
+    );
     document.body.append(dialog);
     dialog.showModal();
     (form.querySelector("input:not([readonly]), select, textarea") ?? main).focus();
@@ -212,7 +280,10 @@ export function confirmed({ title, text, action, name }) {
   const input = name && h("input", { type: "text", autocomplete: "off", spellcheck: "false", required: true });
   const content = [h("p", null, text), name && field(t("Type {name} to confirm", { name }), input)];
   return ask({
-    title, content, action, danger: true,
+    title,
+    content,
+    action,
+    danger: true,
     submit: async () => {
       if (name && input.value !== name) throw new Error(t("The name does not match."));
       return true;
@@ -237,19 +308,57 @@ export async function copyText(text) {
 
 /** A text in a field, with a button that copies it. */
 export function copyField(label, text) {
-  const input = h("input", { type: "text", readonly: true, value: text, class: "mono", onfocus: (event) => event.target.select() });
-  return h("div", { class: "copy" }, field(label, input), button(t("Copy"), () => copyText(text)));
+  const input = h("input", {
+    type: "text",
+    readonly: true,
+    value: text,
+    class: "mono",
+    onfocus: (event) => event.target.select(),
+  });
+  return h(
+    "div",
+    { class: "copy" },
+    field(label, input),
+    button(t("Copy"), () => copyText(text)),
+  );
 }
 
 /** The commands that do the same as this view. */
 export function commands(...lines) {
-  return h("aside", { class: "commands", "aria-label": t("The same on the command line") }, lines.map((line) => h("div", null, h("code", null, line), h("button", { type: "button", class: "link small", "aria-label": t("Copy command"), title: line, onclick: () => copyText(line) }, t("Copy")))));
+  return h(
+    "aside",
+    { class: "commands", "aria-label": t("The same on the command line") },
+    lines.map((line) =>
+      h(
+        "div",
+        null,
+        h("code", null, line),
+        h(
+          "button",
+          {
+            type: "button",
+            class: "link small",
+            "aria-label": t("Copy command"),
+            title: line,
+            onclick: () => copyText(line),
+          },
+          t("Copy"),
+        ),
+      ),
+    ),
+  );
 }
 
 /** The head of a view: its title, small facts beside it, and its actions. */
 export function viewHead(title, tags = [], total = "", actions = []) {
   return [
-    h("header", { class: "title" }, h("h1", { tabindex: "-1" }, title), h("div", { class: "tags" }, tags), h("div", { class: "total" }, total)),
+    h(
+      "header",
+      { class: "title" },
+      h("h1", { tabindex: "-1" }, title),
+      h("div", { class: "tags" }, tags),
+      h("div", { class: "total" }, total),
+    ),
     actions.length > 0 && h("div", { class: "bar" }, actions),
   ];
 }

@@ -1,4 +1,4 @@
-// What is known about uploads after the page was closed, in IndexedDB: unfinished uploads, batches, and which files of them arrived.
+// Uploads that outlive the page, in IndexedDB: unfinished ones, batches, and which files of them arrived.
 //
 // Without storage (a private window), nothing can be continued after a reload; all functions still work.
 
@@ -11,7 +11,13 @@ let opened;
 let release = () => {};
 
 function hold() {
-  navigator.locks?.request(page, () => new Promise((resolve) => { release = resolve; }));
+  navigator.locks?.request(
+    page,
+    () =>
+      new Promise((resolve) => {
+        release = resolve;
+      }),
+  );
 }
 
 // Also a page that the browser keeps for the way back works on nothing.
@@ -26,7 +32,11 @@ function database() {
     hold();
     const request = indexedDB.open(DATABASE, 2);
     request.onupgradeneeded = () => {
-      for (const [name, options] of [["uploads", { keyPath: "id" }], ["batches", { keyPath: "id" }], ["done", undefined]]) {
+      for (const [name, options] of [
+        ["uploads", { keyPath: "id" }],
+        ["batches", { keyPath: "id" }],
+        ["done", undefined],
+      ]) {
         if (!request.result.objectStoreNames.contains(name)) request.result.createObjectStore(name, options);
       }
     };
@@ -83,7 +93,9 @@ function flush() {
   return written.length > 0 && stored("done", "readwrite", (done) => written.map((mark) => done.put(1, mark)).pop());
 }
 
-/** Notes that a file of a batch arrived. Written a moment later, many at once; a file whose note is lost is sent again. */
+/**
+ * Notes that a file of a batch arrived. Written a moment later, many at once; a file whose note is lost is sent again.
+ */
 export function markDone(id, key) {
   marks.push([id, key]);
   timer ??= setTimeout(flush, FLUSH_MILLIS);
@@ -92,15 +104,21 @@ export function markDone(id, key) {
 /** Returns the keys of a batch that arrived. */
 export async function doneIn(id) {
   await flush();
-  return new Set(((await stored("done", "readonly", (done) => done.getAllKeys(keysOf(id)))) ?? []).map(([, key]) => key));
+  return new Set(
+    ((await stored("done", "readonly", (done) => done.getAllKeys(keysOf(id)))) ?? []).map(([, key]) => key),
+  );
 }
 
-/** Returns `{uploads, batches}` that no open page works on. Batches have `left`, the number of files that are missing. */
+/** Returns `{uploads, batches}` that no open page works on. `left` of a batch counts the files that are missing. */
 export async function interrupted() {
   await flush();
   const held = new Set(((await navigator.locks?.query())?.held ?? []).map(({ name }) => name));
   const isLeft = (entry) => !held.has(entry.page) || entry.page === page;
-  const [uploads, batches] = await Promise.all(["uploads", "batches"].map(async (name) => ((await stored(name, "readonly", (entries) => entries.getAll())) ?? []).filter(isLeft)));
+  const [uploads, batches] = await Promise.all(
+    ["uploads", "batches"].map(async (name) =>
+      ((await stored(name, "readonly", (entries) => entries.getAll())) ?? []).filter(isLeft),
+    ),
+  );
   for (const batch of batches) batch.left = batch.keys.length - (await doneIn(batch.id)).size;
   return { uploads, batches: batches.filter((batch) => batch.left > 0) };
 }

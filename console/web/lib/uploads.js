@@ -1,13 +1,14 @@
-// The queue of uploads. It goes on while the user moves between views, and continues after lost connections and ended sessions.
+// The queue of uploads, which outlives views, lost connections and ended sessions.
 //
-// Files of up to one part are one request. Larger ones are sent in parts: a part that failed is sent again, and after a reload
-// the parts that the server has are not. Files that were chosen together are a batch: after a reload, the user chooses them
-// again, and those that arrived are not sent. What is needed for that is in IndexedDB (uploads-store.js), without the files.
+// Files of up to one part are one request. Larger ones are sent in parts: a part that failed is sent again, and after
+// a reload the parts that the server has are not. Files that were chosen together are a batch: after a reload, the user
+// chooses them again, and those that arrived are not sent. What is needed for that is in IndexedDB (uploads-store.js),
+// without the files.
 
-import { h, fill } from "./dom.js";
-import { api, ApiError, bucketPath, encodeKey, readError } from "./api.js";
-import { count, plural, size, t } from "./text.js";
-import { button, describe, notice } from "./ui.js";
+import { ApiError, api, bucketPath, encodeKey, readError } from "./api.js";
+import { typeOf } from "./files.js";
+import { plural, t } from "./text.js";
+import { describe, notice } from "./ui.js";
 import * as store from "./uploads-store.js";
 
 const WHOLE_BYTES_MAX = 8 << 20;
@@ -16,27 +17,31 @@ const REQUESTS_AT_ONCE = 5;
 const FILES_AT_ONCE = 5;
 const PARTS_AT_ONCE = 5;
 const ATTEMPTS_MAX = 8;
-const FAILED_SHOWN_MAX = 20;
 const RATE_SECONDS = 15;
 
-const queue = [];
-const active = new Set();
-const failed = new Set();
+/** The uploads since the last time that none was open, in the order in which they were added. */
+export const queue = [];
+/** Those that are being sent. */
+export const active = new Set();
+/** Those that failed for good. */
+export const failed = new Set();
 const retries = [];
 let cursor = 0;
-let tally = { waiting: 0, active: 0, done: 0, failed: 0, cancelled: 0, bytes: 0, sent: 0 };
+/** Numbers of uploads by state, their bytes, and the bytes that were sent. */
+export let tally = { waiting: 0, active: 0, done: 0, failed: 0, cancelled: 0, bytes: 0, sent: 0 };
 let onFinished = () => {};
-let isFolded = false;
+let onAdded = () => {};
+let onChanged = () => {};
 
 /** Sets what is called when an object was written: `(bucket, key)`. */
 export function whenUploaded(task) {
   onFinished = task;
 }
 
-const TYPES = { avif: "image/avif", bmp: "image/bmp", css: "text/css", csv: "text/csv", flac: "audio/flac", gif: "image/gif", gz: "application/gzip", html: "text/html", ico: "image/x-icon", jpeg: "image/jpeg", jpg: "image/jpeg", js: "text/javascript", json: "application/json", m4a: "audio/mp4", md: "text/markdown", mkv: "video/x-matroska", mov: "video/quicktime", mp3: "audio/mpeg", mp4: "video/mp4", ogg: "audio/ogg", pdf: "application/pdf", png: "image/png", svg: "image/svg+xml", tar: "application/x-tar", txt: "text/plain", wav: "audio/wav", webm: "video/webm", webp: "image/webp", xml: "application/xml", zip: "application/zip" };
-
-function typeOf(file) {
-  return file.type || TYPES[file.name.split(".").pop().toLowerCase()] || "application/octet-stream";
+/** Sets what is called when files were added, and, at most ten times a second, when something has changed. */
+export function watchUploads(added, changed) {
+  onAdded = added;
+  onChanged = changed;
 }
 
 // --- what is interrupted ---
@@ -45,7 +50,9 @@ function typeOf(file) {
 export async function unfinished() {
   const { uploads, batches } = await store.interrupted();
   const own = new Set(queue.flatMap((item) => [item.id, item.batch?.id]));
-  return [...batches, ...uploads.filter((entry) => !batches.some((batch) => batch.id === entry.batch))].filter((entry) => !own.has(entry.id));
+  return [...batches, ...uploads.filter((entry) => !batches.some((batch) => batch.id === entry.batch))].filter(
+    (entry) => !own.has(entry.id),
+  );
 }
 
 /** Gives up what an earlier visit left. */
@@ -69,16 +76,27 @@ export function ofBatch(batch, files) {
 async function batchOf(bucket, prefix, files) {
   const { batches, uploads } = await store.interrupted();
   for (const batch of batches) {
-    if (queue.some((item) => item.batch?.id === batch.id && (item.state === "active" || item.state === "waiting"))) continue;
+    if (queue.some((item) => item.batch?.id === batch.id && (item.state === "active" || item.state === "waiting")))
+      continue;
     if (batch.bucket === bucket && ofBatch(batch, files).length === files.length) {
       const done = await store.doneIn(batch.id);
       const left = files.filter(({ file, key }) => !done.has(key) || file.lastModified > batch.begun);
-      if (left.length < files.length) notice(plural(files.length - left.length, "{n} file was already uploaded.", "{n} files were already uploaded."));
+      if (left.length < files.length)
+        notice(
+          plural(files.length - left.length, "{n} file was already uploaded.", "{n} files were already uploaded."),
+        );
       await store.rememberBatch(batch);
       return { batch: { ...batch, open: left.length }, left, uploads };
     }
   }
-  const batch = { id: `${Date.now()}-${Math.random()}`, bucket, prefix, keys: files.map(({ key }) => key), bytes: files.reduce((sum, { file }) => sum + file.size, 0), begun: Date.now() };
+  const batch = {
+    id: `${Date.now()}-${Math.random()}`,
+    bucket,
+    prefix,
+    keys: files.map(({ key }) => key),
+    bytes: files.reduce((sum, { file }) => sum + file.size, 0),
+    begun: Date.now(),
+  };
   await store.rememberBatch(batch);
   return { batch: { ...batch, open: files.length }, left: files, uploads };
 }
@@ -110,8 +128,21 @@ async function connected(task) {
 function wait(milliseconds, signal) {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => { clearTimeout(timer); reject(signal.reason); }, { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason);
+      },
+      { once: true },
+    );
   });
+}
+
+// Without a connection the status is 0. A full disk (507) is not over soon.
+function mayPass(error) {
+  if (!(error instanceof ApiError)) return false;
+  return [0, 408, 429].includes(error.status) || (error.status >= 500 && error.status !== 507);
 }
 
 /** Runs a request again after failures that may pass: no connection, 408, 429, 500 to 599. */
@@ -120,8 +151,7 @@ async function persistently(item, task) {
     try {
       return await task();
     } catch (error) {
-      const passes = error instanceof ApiError && (error.status === 0 || error.status === 408 || error.status === 429 || (error.status >= 500 && error.status !== 507));
-      if (!passes || (attempt >= ATTEMPTS_MAX && error.status !== 0)) throw error;
+      if (!mayPass(error) || (attempt >= ATTEMPTS_MAX && error.status !== 0)) throw error;
       item.note = t("Waiting to try again…");
       changed();
       await wait(Math.min(1000 * 2 ** attempt, 15000), item.abort.signal);
@@ -132,11 +162,15 @@ async function persistently(item, task) {
 
 /** Sends bytes with progress. `fetch` cannot report how much was sent. */
 function sendBytes(item, path, body, headers, report) {
-  return persistently(item, () => connected(() => new Promise((resolve, reject) => {
-    if (item.abort.signal.aborted) return reject(new DOMException("", "AbortError"));
+  return persistently(item, () => connected(() => put(item.abort.signal, path, body, headers, report)));
+}
+
+function put(signal, path, body, headers, report) {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(new DOMException("", "AbortError"));
     const request = new XMLHttpRequest();
     const stop = () => request.abort();
-    item.abort.signal.addEventListener("abort", stop, { once: true });
+    signal.addEventListener("abort", stop, { once: true });
     request.open("PUT", path);
     request.setRequestHeader("x-service-console", "1");
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
@@ -144,7 +178,7 @@ function sendBytes(item, path, body, headers, report) {
     request.onabort = () => reject(new DOMException("", "AbortError"));
     request.onerror = () => reject(new ApiError(0, "UNREACHABLE", "The server cannot be reached.", ""));
     request.onload = async () => {
-      item.abort.signal.removeEventListener("abort", stop);
+      signal.removeEventListener("abort", stop);
       if (request.status < 300) return resolve();
       if (request.status === 401) {
         // The answer to this question opens the login, and comes back with a session.
@@ -154,13 +188,15 @@ function sendBytes(item, path, body, headers, report) {
       reject(await readError(new Response(request.responseText, { status: request.status })));
     };
     return request.send(body);
-  })));
+  });
 }
 
 async function sendWhole(item) {
   const headers = { "content-type": typeOf(item.file) };
   if (item.ifAbsent) headers["if-none-match"] = "*";
-  await sendBytes(item, bucketPath(item.bucket, "object", encodeKey(item.key)), item.file, headers, (sent) => progress(item, sent));
+  await sendBytes(item, bucketPath(item.bucket, "object", encodeKey(item.key)), item.file, headers, (sent) =>
+    progress(item, sent),
+  );
 }
 
 // Returns the state of the upload of an item. One that the server has removed since is begun anew.
@@ -174,7 +210,15 @@ async function begunUpload(item) {
       await store.forgetUpload(item.id);
     }
   }
-  const begun = await persistently(item, () => api.post("/uploads", { bucket: item.bucket, key: item.key, size: file.size, content_type: typeOf(file), if_absent: item.ifAbsent }));
+  const begun = await persistently(item, () =>
+    api.post("/uploads", {
+      bucket: item.bucket,
+      key: item.key,
+      size: file.size,
+      content_type: typeOf(file),
+      if_absent: item.ifAbsent,
+    }),
+  );
   item.id = begun.id;
   return { ...begun, parts: [] };
 }
@@ -182,23 +226,37 @@ async function begunUpload(item) {
 async function sendInParts(item) {
   const { file } = item;
   const found = await begunUpload(item);
-  await store.rememberUpload({ id: item.id, bucket: item.bucket, key: item.key, name: file.name, size: file.size, modified: file.lastModified, batch: item.batch?.id });
+  await store.rememberUpload({
+    id: item.id,
+    bucket: item.bucket,
+    key: item.key,
+    name: file.name,
+    size: file.size,
+    modified: file.lastModified,
+    batch: item.batch?.id,
+  });
   const held = new Set(found.parts.map((part) => part.number));
-  const total = Math.ceil(file.size / found.part_bytes);
+  const last = Math.ceil(file.size / found.part_bytes);
   const sent = new Map(found.parts.map((part) => [part.number, part.size]));
+  const reportAll = () => {
+    const total = [...sent.values()].reduce((sum, part) => sum + part, 0);
+    progress(item, total);
+  };
   const report = (number, bytes) => {
     sent.set(number, bytes);
-    progress(item, [...sent.values()].reduce((sum, part) => sum + part, 0));
+    reportAll();
   };
-  const missing = Array.from({ length: total }, (_, index) => index + 1).filter((number) => !held.has(number));
-  progress(item, [...sent.values()].reduce((sum, part) => sum + part, 0));
-  await Promise.all(Array.from({ length: PARTS_AT_ONCE }, async () => {
-    for (let number = missing.shift(); number !== undefined; number = missing.shift()) {
-      const part = file.slice((number - 1) * found.part_bytes, number * found.part_bytes);
-      await sendBytes(item, `/uploads/${item.id}/${number}`, part, {}, (bytes) => report(number, bytes));
-      report(number, part.size);
-    }
-  }));
+  const missing = Array.from({ length: last }, (_, index) => index + 1).filter((number) => !held.has(number));
+  reportAll();
+  await Promise.all(
+    Array.from({ length: PARTS_AT_ONCE }, async () => {
+      for (let number = missing.shift(); number !== undefined; number = missing.shift()) {
+        const part = file.slice((number - 1) * found.part_bytes, number * found.part_bytes);
+        await sendBytes(item, `/uploads/${item.id}/${number}`, part, {}, (bytes) => report(number, bytes));
+        report(number, part.size);
+      }
+    }),
+  );
   item.note = t("Completing…");
   changed();
   await persistently(item, () => api.post(`/uploads/${item.id}/complete`));
@@ -255,31 +313,60 @@ function next() {
 
 const isOpen = () => tally.active + tally.waiting > 0;
 
-function clear(kept) {
+/** Forgets all uploads but some. */
+export function clear(kept) {
   queue.splice(0, queue.length, ...kept);
   cursor = queue.length;
   samples = [];
-  tally = { waiting: 0, active: 0, done: 0, failed: kept.length, cancelled: 0, bytes: kept.reduce((sum, item) => sum + item.file.size, 0), sent: kept.reduce((sum, item) => sum + item.sent, 0) };
+  tally = {
+    waiting: 0,
+    active: 0,
+    done: 0,
+    failed: kept.length,
+    cancelled: 0,
+    bytes: kept.reduce((sum, item) => sum + item.file.size, 0),
+    sent: kept.reduce((sum, item) => sum + item.sent, 0),
+  };
 }
 
 /** Adds files: `[{file, key}]`. `ifAbsent` keeps objects that exist. `id` continues an earlier upload of one file. */
 export async function add(bucket, files, { ifAbsent = false, id = null, prefix = "" } = {}) {
-  const { batch, left, uploads } = files.length > 1 ? await batchOf(bucket, prefix, files) : { left: files, uploads: [] };
+  const { batch, left, uploads } =
+    files.length > 1 ? await batchOf(bucket, prefix, files) : { left: files, uploads: [] };
   if (left.length === 0 && batch) await store.forgetBatch(batch.id);
   // Counts begin anew with each batch.
   if (!isOpen()) clear([...failed]);
   for (const { file, key } of left) {
-    const earlier = uploads.find((entry) => entry.bucket === bucket && entry.key === key && entry.size === file.size && entry.modified === file.lastModified);
-    queue.push({ bucket, key, file, ifAbsent, id: id ?? earlier?.id ?? null, batch, state: "waiting", sent: 0, note: "", error: "", abort: new AbortController() });
+    const earlier = uploads.find(
+      (entry) =>
+        entry.bucket === bucket &&
+        entry.key === key &&
+        entry.size === file.size &&
+        entry.modified === file.lastModified,
+    );
+    queue.push({
+      bucket,
+      key,
+      file,
+      ifAbsent,
+      id: id ?? earlier?.id ?? null,
+      batch,
+      state: "waiting",
+      sent: 0,
+      note: "",
+      error: "",
+      abort: new AbortController(),
+    });
     tally.waiting += 1;
     tally.bytes += file.size;
   }
-  isFolded = false;
+  onAdded();
   changed();
   next();
 }
 
-function cancel(item) {
+/** Ends an upload. */
+export function cancel(item) {
   item.abort.abort(new DOMException("", "AbortError"));
   // What is being sent ends by itself.
   if (item.state === "waiting" || item.state === "failed") {
@@ -288,7 +375,8 @@ function cancel(item) {
   }
 }
 
-function again(item) {
+/** Tries an upload again that has failed. */
+export function again(item) {
   become(item, "waiting");
   Object.assign(item, { error: "", abort: new AbortController() });
   retries.push(item);
@@ -299,7 +387,7 @@ addEventListener("beforeunload", (event) => {
   if (isOpen()) event.preventDefault();
 });
 
-// --- the sheet ---
+// --- progress ---
 
 let scheduled = false;
 let samples = [];
@@ -316,129 +404,16 @@ function changed() {
   scheduled = true;
   setTimeout(() => {
     scheduled = false;
-    drawSheet();
+    onChanged();
   }, 100);
 }
 
-// How long the rest takes at the rate of the last seconds.
-function timeLeft() {
+/** Returns how many seconds the rest takes at the rate of the last ones; null while that is not known. */
+export function secondsLeft() {
   const now = performance.now() / 1000;
   samples.push([now, tally.sent]);
   while (samples.length > 2 && now - samples[0][0] > RATE_SECONDS) samples.shift();
   const [[begun, before]] = samples;
   const rate = (tally.sent - before) / (now - begun);
-  if (now - begun < 1 || !(rate > 0)) return "";
-  const seconds = (tally.bytes - tally.sent) / rate;
-  if (seconds < 60) return t("{n} s left", { n: Math.ceil(seconds) });
-  return seconds < 5400 ? t("{n} min left", { n: Math.ceil(seconds / 60) }) : t("{n} h left", { n: Math.round(seconds / 3600) });
-}
-
-let sheet = null;
-let parts;
-
-function makeSheet() {
-  parts = {
-    title: h("b"), figures: h("span", { class: "muted number" }), said: h("span", { class: "hidden", role: "status" }), bar: h("progress"), list: h("ul"), foot: h("footer"),
-    fold: h("button", { type: "button", class: "icon", onclick: () => { isFolded = !isFolded; drawSheet(); } }),
-    close: h("button", { type: "button", class: "icon", "aria-label": t("Close"), onclick: () => { failed.clear(); clear([]); drawSheet(); } }, "×"),
-    waiting: h("span"), cancelAll: button(t("Cancel all"), () => { for (const item of [...queue]) if (["waiting", "active"].includes(item.state)) cancel(item); }, "link small"),
-    retryAll: button(t("Try all again"), () => { for (const item of [...failed]) again(item); }, "link small"),
-    hint: h("p", null, t("You can go on working here. If this page is closed, choose the same files again: only what is missing is sent.")),
-  };
-  fill(parts.foot, h("div", null, parts.waiting, parts.retryAll, parts.cancelAll), parts.hint);
-  sheet = h("section", { class: "sheet", "aria-label": t("Uploads") }, h("header", null, h("div", null, parts.title, parts.figures, parts.fold, parts.close), parts.bar, parts.said), parts.list, parts.foot);
-}
-
-// A row is made once and changed in place, so that the focus stays.
-function rowOf(item) {
-  item.row ??= {
-    figures: h("span", { class: "muted small number" }), bar: h("progress", { max: item.file.size || 1, "aria-label": item.key }), note: h("p"),
-    retry: button(t("Try again"), () => again(item), "link small"), stop: h("button", { type: "button", class: "icon", "aria-label": t("Cancel {name}", { name: item.key }), title: t("Cancel"), onclick: () => cancel(item) }, "×"),
-  };
-  const { figures, bar, note, retry, stop } = item.row;
-  item.row.whole ??= h("li", null, h("span", { title: item.key }, item.key), figures, h("span", null, retry, stop), bar, note);
-  figures.textContent = t("{sent} of {size}", { sent: size(item.sent), size: size(item.file.size) });
-  bar.value = item.sent;
-  bar.className = item.error ? "bad" : "";
-  note.hidden = !(item.error || item.note);
-  note.className = item.error ? "bad small" : "muted small";
-  note.textContent = item.error || item.note;
-  retry.hidden = !item.error;
-  return item.row.whole;
-}
-
-function drawSheet() {
-  document.documentElement.classList.toggle("has-sheet", queue.length > 0);
-  if (queue.length === 0) return sheet?.remove();
-  if (!sheet) makeSheet();
-  if (!sheet.isConnected) document.body.append(sheet);
-  const open = tally.active + tally.waiting;
-  const { title, figures, said, bar, list, foot, fold, close, waiting, cancelAll, retryAll, hint } = parts;
-  title.textContent = open > 0
-    ? plural(open, "Uploading {n} file", "Uploading {n} files")
-    : tally.failed > 0 ? plural(tally.failed, "{n} upload failed", "{n} uploads failed") : plural(tally.done, "{n} file uploaded", "{n} files uploaded");
-  const percent = `${Math.floor((tally.sent / (tally.bytes || 1)) * 100)} %`;
-  figures.textContent = open > 0 ? [percent, timeLeft()].filter(Boolean).join(" · ") : "";
-  const end = open > 0 ? "" : title.textContent;
-  if (said.textContent !== end) said.textContent = end;
-  bar.max = tally.bytes || 1;
-  bar.value = tally.sent;
-  bar.setAttribute("aria-label", title.textContent);
-  bar.hidden = open === 0;
-  fold.textContent = isFolded ? "▴" : "▾";
-  fold.setAttribute("aria-expanded", String(!isFolded));
-  fold.setAttribute("aria-label", isFolded ? t("Show uploads") : t("Hide uploads"));
-  fold.hidden = open + failed.size === 0;
-  close.hidden = open > 0;
-  const rows = [...[...failed].slice(0, FAILED_SHOWN_MAX), ...active].map(rowOf);
-  // A click on what moves would hit something else, so rows are only moved when there are others.
-  if (rows.length !== list.children.length || rows.some((row, index) => row !== list.children[index])) {
-    const focused = document.activeElement;
-    list.replaceChildren(...rows);
-    if (sheet.contains(focused)) focused.focus();
-  }
-  list.hidden = isFolded || rows.length === 0;
-  foot.hidden = isFolded || (open < 2 && failed.size < 2);
-  waiting.textContent = [tally.waiting > 0 && t("{n} waiting", { n: count(tally.waiting) }), tally.done > 0 && t("{n} uploaded", { n: count(tally.done) }), failed.size > 0 && t("{n} failed", { n: count(failed.size) })].filter(Boolean).join(" · ");
-  cancelAll.hidden = open < 2;
-  retryAll.hidden = failed.size < 2;
-  hint.hidden = open === 0;
-}
-
-// --- files from drops ---
-
-async function entriesOf(reader) {
-  const entries = [];
-  for (;;) {
-    // A reader returns a hundred entries at a time, and none at the end.
-    const some = await new Promise((resolve, reject) => reader.readEntries(resolve, reject));
-    if (some.length === 0) return entries;
-    entries.push(...some);
-  }
-}
-
-async function walk(entry, path, found) {
-  if (entry.isFile) {
-    const file = await new Promise((resolve, reject) => entry.file(resolve, reject));
-    found.push({ file, key: `${path}${entry.name}` });
-  } else if (entry.isDirectory) {
-    for (const inner of await entriesOf(entry.createReader())) await walk(inner, `${path}${entry.name}/`, found);
-  }
-}
-
-/** Returns all files of a drop, with those in folders, below a prefix. */
-export async function dropped(transfer, prefix) {
-  // The list is emptied as soon as the event has been handled.
-  const items = [...transfer.items].filter((item) => item.kind === "file").map((item) => item.webkitGetAsEntry() ?? item.getAsFile());
-  const found = [];
-  for (const item of items) {
-    if (item instanceof File) found.push({ file: item, key: prefix + item.name });
-    else if (item) await walk(item, prefix, found);
-  }
-  return found;
-}
-
-/** Returns the files of an input, with the folders that they were chosen with. */
-export function chosen(input, prefix) {
-  return [...input.files].map((file) => ({ file, key: prefix + (file.webkitRelativePath || file.name) }));
+  return now - begun < 1 || !(rate > 0) ? null : (tally.bytes - tally.sent) / rate;
 }

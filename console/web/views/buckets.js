@@ -1,28 +1,65 @@
 // Buckets: list, creation, deletion.
 
-import { debounce, h } from "../lib/dom.js";
 import { api, bucketPath } from "../lib/api.js";
-import { count, plural, size, t } from "../lib/text.js";
-import { ask, button, commands, emptyBox, field, link, loadInto, mark, onSlash, sizeCell, table, tableRow, tag, timeCell, viewHead } from "../lib/ui.js";
 import { removeBucket } from "../lib/buckets.js";
-import { section } from "../lib/sections.js";
+import { debounce, h } from "../lib/dom.js";
 import { draw, go, place, setCount } from "../lib/navigation.js";
+import { section } from "../lib/sections.js";
 import { mayStore } from "../lib/session.js";
+import { count, plural, size, t } from "../lib/text.js";
+import {
+  ask,
+  button,
+  commands,
+  emptyBox,
+  field,
+  link,
+  loadInto,
+  mark,
+  onSlash,
+  sizeCell,
+  table,
+  tableRow,
+  tag,
+  timeCell,
+  viewHead,
+} from "../lib/ui.js";
 
 async function create() {
-  const name = h("input", { type: "text", required: true, minlength: 3, maxlength: 63, autocomplete: "off", spellcheck: "false" });
+  const name = h("input", {
+    type: "text",
+    required: true,
+    minlength: 3,
+    maxlength: 63,
+    autocomplete: "off",
+    spellcheck: "false",
+  });
   const versions = h("input", { type: "checkbox" });
-  const lock = h("input", { type: "checkbox", onchange: () => { versions.checked ||= lock.checked; versions.disabled = lock.checked; } });
+  const lock = h("input", {
+    type: "checkbox",
+    onchange: () => {
+      versions.checked ||= lock.checked;
+      versions.disabled = lock.checked;
+    },
+  });
   const content = [
     field(t("Name"), name, t("3 to 63 lower-case letters, digits, dots and hyphens.")),
     h("label", { class: "check" }, versions, t("Keep old versions of objects")),
-    h("label", { class: "check" }, lock, t("Object lock: versions can be protected from deletion. It cannot be turned off.")),
+    h(
+      "label",
+      { class: "check" },
+      lock,
+      t("Object lock: versions can be protected from deletion. It cannot be turned off."),
+    ),
   ];
   const made = await ask({
-    title: t("Create a bucket"), content, action: t("Create bucket"),
+    title: t("Create a bucket"),
+    content,
+    action: t("Create bucket"),
     submit: async () => {
       const bucket = await api.post("/api/v1/buckets", { name: name.value, object_lock: lock.checked });
-      if (versions.checked && !lock.checked) await api.put(bucketPath(bucket.name, "versioning"), { versioning: "Enabled" });
+      if (versions.checked && !lock.checked)
+        await api.put(bucketPath(bucket.name, "versioning"), { versioning: "Enabled" });
       return bucket;
     },
   });
@@ -38,31 +75,87 @@ export async function show(view) {
     const filter = h("input", { type: "search", placeholder: t("Filter"), "aria-label": t("Filter buckets") });
     const list = h("div");
     const columns = [
-      { name: t("Name"), cell: (row) => h("div", { class: "name" }, mark("archive"), h("span", null, link(row.name, place("bucket", [row.name])), row.versioning === "Enabled" && tag(t("versions")), row.object_lock && tag(t("object lock")), row.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(row.quota.bytes.bytes) })))) },
+      {
+        name: t("Name"),
+        cell: (row) =>
+          h(
+            "div",
+            { class: "name" },
+            mark("archive"),
+            h(
+              "span",
+              null,
+              link(row.name, place("bucket", [row.name])),
+              row.versioning === "Enabled" && tag(t("versions")),
+              row.object_lock && tag(t("object lock")),
+              row.quota.bytes.mode === "limit" && tag(t("quota {size}", { size: size(row.quota.bytes.bytes) })),
+            ),
+          ),
+      },
       { name: t("Objects"), align: "end", cell: (row) => count(row.usage.objects) },
       { name: t("Size"), align: "end", cell: (row) => sizeCell(row.usage.bytes) },
       { name: t("Created"), kind: "quiet", from: "medium", cell: (row) => timeCell(row.created_at) },
-      { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", from: "medium", cell: (row) => mayStore() && h("div", { class: "row-actions" },
-        link(t("Settings"), place("settings", [row.name]), { "aria-label": t("Settings of {name}", { name: row.name }) }),
-        h("button", { type: "button", class: "link danger", "aria-label": t("Delete bucket {name}", { name: row.name }), onclick: async () => (await removeBucket(row.name)) && draw() }, t("Delete"))) },
+      {
+        name: t("Actions"),
+        head: h("span", { class: "hidden" }, t("Actions")),
+        align: "end",
+        from: "medium",
+        cell: (row) =>
+          mayStore() &&
+          h(
+            "div",
+            { class: "row-actions" },
+            link(t("Settings"), place("settings", [row.name]), {
+              "aria-label": t("Settings of {name}", { name: row.name }),
+            }),
+            h(
+              "button",
+              {
+                type: "button",
+                class: "link danger",
+                "aria-label": t("Delete bucket {name}", { name: row.name }),
+                onclick: async () => (await removeBucket(row.name)) && draw(),
+              },
+              t("Delete"),
+            ),
+          ),
+      },
     ];
     // Rows far from the screen are not kept, so thousands of buckets are as quick as ten.
     const update = () => {
       const wanted = buckets.filter((bucket) => bucket.name.includes(filter.value.trim().toLowerCase()));
-      if (buckets.length === 0) return list.replaceChildren(emptyBox(t("No buckets yet."), mayStore() && button(t("Create a bucket"), create, "main")));
+      if (buckets.length === 0)
+        return list.replaceChildren(
+          emptyBox(t("No buckets yet."), mayStore() && button(t("Create a bucket"), create, "main")),
+        );
       if (wanted.length === 0) return list.replaceChildren(emptyBox(t("No bucket has this in its name.")));
       const shown = table(t("Buckets"), columns, []);
       const whole = shown.querySelector("table");
       whole.setAttribute("aria-rowcount", wanted.length + 1);
       for (let first = 0; first < wanted.length; first += SECTION) {
-        whole.append(section(() => wanted.slice(first, first + SECTION).map((row, index) => tableRow(columns, row, () => ({ "aria-rowindex": first + index + 2 }))), Math.min(SECTION, wanted.length - first)));
+        whole.append(
+          section(
+            () =>
+              wanted
+                .slice(first, first + SECTION)
+                .map((row, index) => tableRow(columns, row, () => ({ "aria-rowindex": first + index + 2 }))),
+            Math.min(SECTION, wanted.length - first),
+          ),
+        );
       }
       return list.replaceChildren(shown);
     };
     filter.addEventListener("input", debounce(100, update));
     update();
     onSlash(filter);
-    const actions = [mayStore() && button(t("Create bucket"), create, "main"), h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/"))];
-    return [viewHead(t("Buckets"), [], plural(buckets.length, "{n} bucket", "{n} buckets"), actions), list, commands("cairn bucket list", "aws s3 ls --endpoint-url $AWS_ENDPOINT_URL")];
+    const actions = [
+      mayStore() && button(t("Create bucket"), create, "main"),
+      h("div", { class: "filter" }, filter, h("kbd", { "aria-hidden": "true" }, "/")),
+    ];
+    return [
+      viewHead(t("Buckets"), [], plural(buckets.length, "{n} bucket", "{n} buckets"), actions),
+      list,
+      commands("cairn bucket list", "aws s3 ls --endpoint-url $AWS_ENDPOINT_URL"),
+    ];
   });
 }

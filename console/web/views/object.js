@@ -1,14 +1,33 @@
 // One object: preview, metadata, versions, locks, copies, links, verification.
 
-import { h, fill } from "../lib/dom.js";
 import { api, bucketPath, encodeKey, encodeSegment, withQuery } from "../lib/api.js";
-import { size, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, errorBox, facts, field, link, loadInto, notice, noticeError, quoted, sizeCell, table, tag, timeCell, viewHead } from "../lib/ui.js";
+import { fill, h } from "../lib/dom.js";
 import { createEmbed, createShare, linkTable } from "../lib/links.js";
 import { editRetention, isLocked, lockCommands, lockTags, toggleHold } from "../lib/locks.js";
+import { draw, go } from "../lib/navigation.js";
 import { contentPath, crumbs, undelete } from "../lib/objects.js";
-import { draw, go, } from "../lib/navigation.js";
 import { mayStore } from "../lib/session.js";
+import { size, t } from "../lib/text.js";
+import {
+  ask,
+  button,
+  commands,
+  confirmed,
+  emptyBox,
+  errorBox,
+  facts,
+  field,
+  link,
+  loadInto,
+  notice,
+  noticeError,
+  quoted,
+  sizeCell,
+  table,
+  tag,
+  timeCell,
+  viewHead,
+} from "../lib/ui.js";
 
 const IMAGES = /^image\/(avif|bmp|gif|jpeg|png|vnd\.microsoft\.icon|webp|x-icon)\b/;
 const TEXTS = /^(text\/|application\/(json|xml|yaml|toml|javascript|sql|x-sh)|.*\+(json|xml|yaml)\b)/;
@@ -39,11 +58,15 @@ async function copy(bucket, key, move) {
   const to = h("input", { type: "text", required: true, value: bucket, spellcheck: "false" });
   const name = h("input", { type: "text", required: true, value: key, spellcheck: "false" });
   const done = await ask({
-    title: move ? t("Move object") : t("Copy object"), action: move ? t("Move") : t("Copy"),
+    title: move ? t("Move object") : t("Copy object"),
+    action: move ? t("Move") : t("Copy"),
     content: [field(t("Bucket"), to), field(t("Key"), name)],
     submit: async () => {
       if (to.value === bucket && name.value === key) throw new Error(t("Choose another name or bucket."));
-      await api.post(bucketPath(bucket, "object-copy", encodeKey(key)), { destination_bucket: to.value, destination_key: name.value });
+      await api.post(bucketPath(bucket, "object-copy", encodeKey(key)), {
+        destination_bucket: to.value,
+        destination_key: name.value,
+      });
       if (move) await api.remove(bucketPath(bucket, "object", encodeKey(key)));
       return true;
     },
@@ -55,9 +78,20 @@ async function verify(bucket, key, place_) {
   await loadInto(place_, async () => {
     const result = await api.post(`/api/v1/verify/objects/${encodeSegment(bucket)}/${encodeKey(key)}`);
     const proof = JSON.stringify(result.proof, null, 2);
-    return h("div", { class: "problem" }, h("p", null, result.status === "ok" ? t("Every block was read from the device and matches its check.") : result.detail),
-      facts([[t("Status"), result.status], [t("Blocks"), result.blocks_checked]]),
-      h("details", null, h("summary", null, t("Signed proof")), h("pre", { class: "mono", tabindex: "0" }, proof)));
+    return h(
+      "div",
+      { class: "problem" },
+      h(
+        "p",
+        null,
+        result.status === "ok" ? t("Every block was read from the device and matches its check.") : result.detail,
+      ),
+      facts([
+        [t("Status"), result.status],
+        [t("Blocks"), result.blocks_checked],
+      ]),
+      h("details", null, h("summary", null, t("Signed proof")), h("pre", { class: "mono", tabindex: "0" }, proof)),
+    );
   });
 }
 
@@ -75,7 +109,11 @@ async function versionsOf(bucket, key) {
 
 const lockActions = (bucket, key, version, kind) => [
   button(t("Retention"), async () => (await editRetention(bucket, key, version)) && draw(), kind),
-  button(version.legal_hold ? t("Take off hold") : t("Put on hold"), () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError), kind),
+  button(
+    version.legal_hold ? t("Take off hold") : t("Put on hold"),
+    () => toggleHold(bucket, key, version).then((changed) => changed && draw(), noticeError),
+    kind,
+  ),
 ];
 
 function versionTable(bucket, key, versions, isVersioned, hasLock) {
@@ -92,23 +130,64 @@ function versionTable(bucket, key, versions, isVersioned, hasLock) {
     const text = t("This version will be deleted permanently. It cannot be undone.");
     if (!(await confirmed({ title: t("Delete version"), text, action: t("Delete version") }))) return;
     try {
-      await api.remove(withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: version.version_id }));
+      await api.remove(
+        withQuery(bucketPath(bucket, "object-versions", encodeKey(key)), { version_id: version.version_id }),
+      );
       draw();
     } catch (error) {
       noticeError(error);
     }
   };
-  return table(t("Versions"), [
-    { name: t("Version"), cell: (row) => [h("code", null, row.version_id), " ", row.is_latest && tag(t("current"), "good"), " ", row.is_delete_marker && tag(t("delete marker"), "warn"), " ", lockTags(row)] },
-    { name: t("Modified"), cell: (row) => timeCell(row.last_modified) },
-    { name: t("Size"), align: "end", from: "medium", cell: (row) => (row.is_delete_marker ? "–" : sizeCell(row.size)) },
-    { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => mayStore() && h("div", { class: "row-actions" },
-      !row.is_delete_marker && link(t("Download"), contentPath(bucket, key, row.version_id), { download: "" }),
-      row.is_delete_marker && row.is_latest && button(t("Undelete"), async () => { await undelete(bucket, key).catch(noticeError); draw(); }, "link"),
-      isVersioned && !row.is_latest && !row.is_delete_marker && button(t("Restore"), () => restore(row), "link"),
-      hasLock && !row.is_delete_marker && lockActions(bucket, key, row, "link"),
-      !isLocked(row) && button(t("Delete"), () => remove(row), "link danger")) },
-  ], versions);
+  return table(
+    t("Versions"),
+    [
+      {
+        name: t("Version"),
+        cell: (row) => [
+          h("code", null, row.version_id),
+          " ",
+          row.is_latest && tag(t("current"), "good"),
+          " ",
+          row.is_delete_marker && tag(t("delete marker"), "warn"),
+          " ",
+          lockTags(row),
+        ],
+      },
+      { name: t("Modified"), cell: (row) => timeCell(row.last_modified) },
+      {
+        name: t("Size"),
+        align: "end",
+        from: "medium",
+        cell: (row) => (row.is_delete_marker ? "–" : sizeCell(row.size)),
+      },
+      {
+        name: t("Actions"),
+        head: h("span", { class: "hidden" }, t("Actions")),
+        align: "end",
+        cell: (row) =>
+          mayStore() &&
+          h(
+            "div",
+            { class: "row-actions" },
+            !row.is_delete_marker && link(t("Download"), contentPath(bucket, key, row.version_id), { download: "" }),
+            row.is_delete_marker &&
+              row.is_latest &&
+              button(
+                t("Undelete"),
+                async () => {
+                  await undelete(bucket, key).catch(noticeError);
+                  draw();
+                },
+                "link",
+              ),
+            isVersioned && !row.is_latest && !row.is_delete_marker && button(t("Restore"), () => restore(row), "link"),
+            hasLock && !row.is_delete_marker && lockActions(bucket, key, row, "link"),
+            !isLocked(row) && button(t("Delete"), () => remove(row), "link danger"),
+          ),
+      },
+    ],
+    versions,
+  );
 }
 
 export async function show(view, { parts: [bucket, key] }) {
@@ -126,44 +205,98 @@ export async function show(view, { parts: [bucket, key] }) {
   const shown = h("div");
   const linksPlace = h("div");
   const remove = async () => {
-    if (!isVersioned && !(await confirmed({ title: t("Delete object"), text: t("The bucket keeps no versions: this cannot be undone."), action: t("Delete object") }))) return;
+    if (
+      !isVersioned &&
+      !(await confirmed({
+        title: t("Delete object"),
+        text: t("The bucket keeps no versions: this cannot be undone."),
+        action: t("Delete object"),
+      }))
+    )
+      return;
     try {
       await api.remove(bucketPath(bucket, "object", encodeKey(key)));
-      notice(t("Deleted."), isVersioned ? [t("Undo"), async () => { await undelete(bucket, key).catch(noticeError); draw(); }] : undefined);
+      notice(
+        t("Deleted."),
+        isVersioned
+          ? [
+              t("Undo"),
+              async () => {
+                await undelete(bucket, key).catch(noticeError);
+                draw();
+              },
+            ]
+          : undefined,
+      );
       if (isVersioned) draw();
       else go("bucket", [bucket], { prefix: key.slice(0, slash) });
     } catch (error) {
       noticeError(error);
     }
   };
-  const actions = record && mayStore() ? [
-    link(t("Download"), contentPath(bucket, key), { class: "button", download: "" }),
-    button(t("Share"), async () => (await createShare(bucket, key)) && drawLinks()),
-    button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
-    button(t("Copy"), () => copy(bucket, key, false)), button(t("Move"), () => copy(bucket, key, true)),
-    button(t("Verify"), () => verify(bucket, key, checked)), info.object_lock && lockActions(bucket, key, record),
-    h("span", { class: "end" }, button(t("Delete"), remove, "danger")),
-  ] : [];
-  const drawLinks = () => loadInto(linksPlace, async () => {
-    const [{ shares }, { embeds }] = await Promise.all([api.get(bucketPath(bucket, "object-shares", encodeKey(key))), api.get(bucketPath(bucket, "object-embeds", encodeKey(key)))]);
-    if (shares.length + embeds.length === 0) return emptyBox(t("This object is not shared."));
-    return linkTable([...shares.map((row) => ({ ...row, kind: "share" })), ...embeds.map((row) => ({ ...row, kind: "embed" }))], drawLinks, false);
-  });
+  const actions =
+    record && mayStore()
+      ? [
+          link(t("Download"), contentPath(bucket, key), { class: "button", download: "" }),
+          button(t("Share"), async () => (await createShare(bucket, key)) && drawLinks()),
+          button(t("Embed"), async () => (await createEmbed(bucket, key, record.content_type)) && drawLinks()),
+          button(t("Copy"), () => copy(bucket, key, false)),
+          button(t("Move"), () => copy(bucket, key, true)),
+          button(t("Verify"), () => verify(bucket, key, checked)),
+          info.object_lock && lockActions(bucket, key, record),
+          h("span", { class: "end" }, button(t("Delete"), remove, "danger")),
+        ]
+      : [];
+  const drawLinks = () =>
+    loadInto(linksPlace, async () => {
+      const [{ shares }, { embeds }] = await Promise.all([
+        api.get(bucketPath(bucket, "object-shares", encodeKey(key))),
+        api.get(bucketPath(bucket, "object-embeds", encodeKey(key))),
+      ]);
+      if (shares.length + embeds.length === 0) return emptyBox(t("This object is not shared."));
+      return linkTable(
+        [...shares.map((row) => ({ ...row, kind: "share" })), ...embeds.map((row) => ({ ...row, kind: "embed" }))],
+        drawLinks,
+        false,
+      );
+    });
   // In a place of the command line, these characters are patterns.
   const cli = quoted(`${bucket}/${key.replace(/[*?[\\]/g, "\\$&")}`);
-  fill(view,
-    viewHead(title, [!record && tag(t("deleted"), "warn"), record?.encrypted && tag(t("encrypted")), record && lockTags(record)], record ? size(record.size) : "", actions),
-    checked, shown,
-    record && facts([
-      [t("Size"), sizeCell(record.size)], [t("Type"), record.content_type], [t("Modified"), timeCell(record.last_modified)], ["ETag", h("code", null, record.etag)],
-      [t("Version"), record.version_id && h("code", null, record.version_id)], [t("Parts"), record.parts?.length],
-      ...Object.entries(record.checksums ?? {}).map(([name, value]) => [name, h("code", null, value)]),
-      ...Object.entries(record.headers ?? {}).map(([name, value]) => [name, value]),
-      ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
-    ]),
-    h("h2", null, t("Links")), linksPlace,
-    (isVersioned || versions.length > 1) && [h("h2", null, t("Versions")), versionTable(bucket, key, versions, isVersioned, info.object_lock)],
-    commands(`cairn object stat ${cli}`, `cairn object get ${cli} .`, `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`, ...(info.object_lock ? lockCommands(bucket, key, cli) : [])));
+  fill(
+    view,
+    viewHead(
+      title,
+      [!record && tag(t("deleted"), "warn"), record?.encrypted && tag(t("encrypted")), record && lockTags(record)],
+      record ? size(record.size) : "",
+      actions,
+    ),
+    checked,
+    shown,
+    record &&
+      facts([
+        [t("Size"), sizeCell(record.size)],
+        [t("Type"), record.content_type],
+        [t("Modified"), timeCell(record.last_modified)],
+        ["ETag", h("code", null, record.etag)],
+        [t("Version"), record.version_id && h("code", null, record.version_id)],
+        [t("Parts"), record.parts?.length],
+        ...Object.entries(record.checksums ?? {}).map(([name, value]) => [name, h("code", null, value)]),
+        ...Object.entries(record.headers ?? {}).map(([name, value]) => [name, value]),
+        ...Object.entries(record.metadata ?? {}).map(([name, value]) => [`x-amz-meta-${name}`, value]),
+      ]),
+    h("h2", null, t("Links")),
+    linksPlace,
+    (isVersioned || versions.length > 1) && [
+      h("h2", null, t("Versions")),
+      versionTable(bucket, key, versions, isVersioned, info.object_lock),
+    ],
+    commands(
+      `cairn object stat ${cli}`,
+      `cairn object get ${cli} .`,
+      `aws s3 cp ${quoted(`s3://${bucket}/${key}`)} . --endpoint-url $AWS_ENDPOINT_URL`,
+      ...(info.object_lock ? lockCommands(bucket, key, cli) : []),
+    ),
+  );
   drawLinks();
   if (record && mayStore()) {
     try {

@@ -1,11 +1,23 @@
 // Policies: list, creation as form or JSON, deletion.
 
-import { h } from "../lib/dom.js";
 import { api } from "../lib/api.js";
-import { plural, t } from "../lib/text.js";
-import { ask, button, commands, confirmed, emptyBox, field, link, loadInto, noticeError, table, viewHead } from "../lib/ui.js";
+import { h } from "../lib/dom.js";
 import { draw, place } from "../lib/navigation.js";
 import { mayAdminister } from "../lib/session.js";
+import { plural, t } from "../lib/text.js";
+import {
+  ask,
+  button,
+  commands,
+  confirmed,
+  emptyBox,
+  field,
+  link,
+  loadInto,
+  noticeError,
+  table,
+  viewHead,
+} from "../lib/ui.js";
 
 const ACTIONS = ["s3:ListBucket", "s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ManageBucket"];
 
@@ -13,7 +25,10 @@ async function create() {
   const name = h("input", { type: "text", required: true, autocomplete: "off" });
   const bucket = h("input", { type: "text", required: true, spellcheck: "false" });
   const prefix = h("input", { type: "text", spellcheck: "false" });
-  const boxes = ACTIONS.map((action) => [action, h("input", { type: "checkbox", checked: action === "s3:ListBucket" || action === "s3:GetObject" })]);
+  const boxes = ACTIONS.map((action) => [
+    action,
+    h("input", { type: "checkbox", checked: action === "s3:ListBucket" || action === "s3:GetObject" }),
+  ]);
   const json = h("textarea", { rows: 12, spellcheck: "false", "aria-label": t("Statements as JSON") });
   const write = () => {
     const chosen = boxes.filter(([, box]) => box.checked).map(([action]) => action);
@@ -22,38 +37,97 @@ async function create() {
     const where = bucket.value || "BUCKET";
     const statements = [];
     if (ofBucket.length > 0) statements.push({ effect: "allow", actions: ofBucket, resources: [`bucket:${where}`] });
-    if (ofObjects.length > 0) statements.push({ effect: "allow", actions: ofObjects, resources: [`bucket:${where}/${prefix.value}*`] });
+    if (ofObjects.length > 0)
+      statements.push({ effect: "allow", actions: ofObjects, resources: [`bucket:${where}/${prefix.value}*`] });
     json.value = JSON.stringify(statements, null, 2);
   };
   write();
   for (const input of [bucket, prefix, ...boxes.map(([, box]) => box)]) input.addEventListener("input", write);
-  await ask({
-    title: t("Create a policy"), action: t("Create policy"),
+  (await ask({
+    title: t("Create a policy"),
+    action: t("Create policy"),
     content: [
-      field(t("Name"), name), field(t("Bucket"), bucket), field(t("Prefix of keys"), prefix, t("Empty: all objects.")),
-      h("fieldset", null, h("legend", null, t("Allowed")), boxes.map(([action, box]) => h("label", { class: "check" }, box, h("code", null, action)))),
+      field(t("Name"), name),
+      field(t("Bucket"), bucket),
+      field(t("Prefix of keys"), prefix, t("Empty: all objects.")),
+      h(
+        "fieldset",
+        null,
+        h("legend", null, t("Allowed")),
+        boxes.map(([action, box]) => h("label", { class: "check" }, box, h("code", null, action))),
+      ),
       field(t("Statements"), json, t("Written by the form above. Changes here count.")),
     ],
-    submit: () => api.post("/api/v1/policies", { name: name.value, description: "", statements: JSON.parse(json.value) }),
-  }) && draw();
+    submit: () =>
+      api.post("/api/v1/policies", { name: name.value, description: "", statements: JSON.parse(json.value) }),
+  })) && draw();
 }
 
 export async function show(view, { parts: [wanted] }) {
   await loadInto(view, async () => {
-    const [{ policies }, accounts] = await Promise.all([api.get("/api/v1/policies"), api.get("/api/v1/service-accounts")]);
+    const [{ policies }, accounts] = await Promise.all([
+      api.get("/api/v1/policies"),
+      api.get("/api/v1/service-accounts"),
+    ]);
     const nameOf = new Map(accounts.service_accounts.map((account) => [account.id, account.name]));
     const remove = async (policy) => {
-      if (!(await confirmed({ title: t("Delete policy {name}", { name: policy.name }), text: t("A policy that is attached to accounts cannot be deleted."), action: t("Delete policy") }))) return;
+      if (
+        !(await confirmed({
+          title: t("Delete policy {name}", { name: policy.name }),
+          text: t("A policy that is attached to accounts cannot be deleted."),
+          action: t("Delete policy"),
+        }))
+      )
+        return;
       await api.remove(`/api/v1/policies/${policy.id}`).then(draw, noticeError);
     };
-    const rows = table(t("Policies"), [
-      { name: t("Name"), cell: (row) => [h("b", null, row.name), h("div", { class: "muted small" }, row.description)] },
-      { name: t("Statements"), cell: (row) => h("details", { open: row.id === wanted }, h("summary", null, plural(row.statements.length, "{n} statement", "{n} statements")), h("pre", { class: "mono", tabindex: "0" }, JSON.stringify(row.statements, null, 2))) },
-      { name: t("Attached to"), cell: (row) => row.attached_to.map((id, index) => [index > 0 && ", ", link(nameOf.get(id) ?? id, place("account", [id]))]).flat() },
-      { name: t("Actions"), head: h("span", { class: "hidden" }, t("Actions")), align: "end", cell: (row) => mayAdminister() && button(t("Delete"), () => remove(row), "link danger") },
-    ], policies);
-    const action = [mayAdminister() && button(t("Create policy"), create, "main"), link(t("Check access"), place("access"), { class: "button" })];
-    return [viewHead(t("Policies"), [], plural(policies.length, "{n} policy", "{n} policies"), action), policies.length > 0 ? rows : emptyBox(t("No policies yet. A policy says what an account may do."), mayAdminister() && button(t("Create policy"), create, "main")), commands("cairn policy list")];
+    const rows = table(
+      t("Policies"),
+      [
+        {
+          name: t("Name"),
+          cell: (row) => [h("b", null, row.name), h("div", { class: "muted small" }, row.description)],
+        },
+        {
+          name: t("Statements"),
+          cell: (row) =>
+            h(
+              "details",
+              { open: row.id === wanted },
+              h("summary", null, plural(row.statements.length, "{n} statement", "{n} statements")),
+              h("pre", { class: "mono", tabindex: "0" }, JSON.stringify(row.statements, null, 2)),
+            ),
+        },
+        {
+          name: t("Attached to"),
+          cell: (row) =>
+            row.attached_to.flatMap((id, index) => [
+              index > 0 && ", ",
+              link(nameOf.get(id) ?? id, place("account", [id])),
+            ]),
+        },
+        {
+          name: t("Actions"),
+          head: h("span", { class: "hidden" }, t("Actions")),
+          align: "end",
+          cell: (row) => mayAdminister() && button(t("Delete"), () => remove(row), "link danger"),
+        },
+      ],
+      policies,
+    );
+    const action = [
+      mayAdminister() && button(t("Create policy"), create, "main"),
+      link(t("Check access"), place("access"), { class: "button" }),
+    ];
+    return [
+      viewHead(t("Policies"), [], plural(policies.length, "{n} policy", "{n} policies"), action),
+      policies.length > 0
+        ? rows
+        : emptyBox(
+            t("No policies yet. A policy says what an account may do."),
+            mayAdminister() && button(t("Create policy"), create, "main"),
+          ),
+      commands("cairn policy list"),
+    ];
   });
 }
-

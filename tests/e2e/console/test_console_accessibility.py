@@ -5,14 +5,12 @@ their own.
 """
 
 import itertools
-import json
-import re
 
 import pytest
 
 from harness.management import expect, segment
 from harness.page import VIEWS, Page
-from harness.server import REPOSITORY, Cairn
+from harness.server import Cairn
 
 _numbers = itertools.count()
 
@@ -93,19 +91,6 @@ def test_german(page: Page):
         page.run("async () => { localStorage.clear(); }")
         page.load()
         page.settled()
-
-
-def test_catalogue_is_complete():
-    """Every text of the console has a translation, and none is left over."""
-    web = REPOSITORY / "console/web"
-    catalogue = (web / "words/de.js").read_text()
-    known = {json.loads(match) for match in re.findall(r'("(?:[^"\\]|\\.)*"):', catalogue)}
-    used = set()
-    for file in [web / "main.js", *web.glob("lib/*.js"), *web.glob("views/*.js")]:
-        text = file.read_text()
-        used |= {json.loads(match) for match in re.findall(r'\bt\(("(?:[^"\\]|\\.)*")', text)}
-        used |= {json.loads(word) for match in re.findall(r'\bplural\([^"\n]*?("(?:[^"\\]|\\.)*"), ("(?:[^"\\]|\\.)*")', text) for word in match}
-    assert used - known == set(), "texts without a translation"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -13,9 +13,9 @@ from harness.server import Cairn
 KEYS = 20_000
 BUCKETS = 1000
 PAGE_ROWS = 500
-# Without the icon of the tab: page, style, six modules, session. The overview adds its module and what it shows.
-LOGIN_REQUESTS_MAX = 8
-VIEW_REQUESTS_MAX = 18
+# Without the icon of the tab: page, style, seven modules, session. The overview adds its module and what it shows.
+LOGIN_REQUESTS_MAX = 10
+VIEW_REQUESTS_MAX = 20
 BYTES_MAX = 60_000
 SLOW = {"offline": False, "latency": 300, "downloadThroughput": 60_000, "uploadThroughput": 60_000}
 FAST = {"offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}

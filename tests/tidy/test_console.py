@@ -1,0 +1,144 @@
+"""Rules on the console's sources: which file may import which, how long lines are, and that every text has a translation."""
+
+import json
+import re
+from pathlib import Path
+
+from tidy.test_files import LINES_MAX, REPOSITORY
+
+WEB = REPOSITORY / "console/web"
+COLUMNS_MAX = 120
+# From the bottom up. A file imports from lower layers; those of `lib` may import each other, without circles.
+LAYERS = ["words", "lib", "views", "main.js"]
+IMPORT = re.compile(r"""(?:\bfrom\s*|\bimport\s*\(?\s*)(["'`])(\.[^"'`]+)\1""")
+# A string that is too long for a line cannot be broken: it is the key of a translation.
+LONG_STRING = re.compile(r'\s*"(?:[^"\\]|\\.)*",?')
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+WORD = re.compile(rf"  ({STRING}): {STRING},")
+# What the server calls the states of deliveries, compactions, disks and writes: texts that no source of the console contains.
+STATES = {
+    "disk low", "disk ok", "disk refusing", "dropped", "failing", "paused", "running", "succeeded", "writes accepted", "writes refused",
+}
+
+
+def sources(web: Path) -> list[Path]:
+    """All modules of a console."""
+    return sorted(web.rglob("*.js"))
+
+
+def imports(web: Path) -> dict[Path, set[Path]]:
+    """The modules that each module imports, also by `import()`; a name that is made when it runs stands for all that fit."""
+    known, edges = sources(web), {}
+    for file in known:
+        edges[file] = set()
+        for _, target in IMPORT.findall(file.read_text()):
+            pattern = str((file.parent / re.sub(r"\$\{[^}]*\}", "*", target)).resolve())
+            found = {other for other in known if other.match(pattern)}
+            assert found, f"{file}: {target} does not exist"
+            edges[file] |= found
+    return edges
+
+
+def wrong_imports(web: Path) -> list[str]:
+    """Imports that point up or aside, and circles."""
+    edges = imports(web)
+
+    def level(file: Path) -> int:
+        return LAYERS.index(file.relative_to(web).parts[0])
+
+    def reached(file: Path) -> set[Path]:
+        found, waiting = set(), [file]
+        while waiting:
+            more = edges[waiting.pop()] - found
+            found |= more
+            waiting += more
+        return found
+
+    wrong = [
+        f"{file.relative_to(web)} imports {target.relative_to(web)}" for file, targets in edges.items() for target in sorted(targets)
+        if level(target) > level(file) or (level(target) == level(file) and LAYERS[level(file)] != "lib")
+    ]
+    return wrong + [f"{file.relative_to(web)} imports itself" for file in edges if file in reached(file)]
+
+
+def long_lines(name: str, text: str) -> list[str]:
+    """Lines that the formatter would break if they were not written by hand."""
+    return [
+        f"{name}:{number}" for number, line in enumerate(text.splitlines(), 1)
+        if len(line) > COLUMNS_MAX and not LONG_STRING.fullmatch(line)
+    ]
+
+
+def texts(source: str) -> set[str]:
+    """The texts of a module that are translated."""
+    plurals = re.findall(rf'\bplural\([^"]*?({STRING}),\s*({STRING})', source)
+    return {json.loads(text) for text in [*re.findall(rf"\bt\(\s*({STRING})", source), *(text for pair in plurals for text in pair)]}
+
+
+def test_imports_point_down():
+    """`lib` imports no view, no view another view, and nobody `main.js`."""
+    edges = imports(WEB)
+    assert len(edges[WEB / "main.js"]) > 15 and sum(map(len, edges.values())) > 100
+    assert wrong_imports(WEB) == []
+
+
+def test_planted_imports_are_found(tmp_path: Path):
+    """Whatever form the import has."""
+    planted = {
+        "words/de.js": "",
+        "lib/text.js": "const words = await import(`../words/${language}.js`);",
+        "lib/low.js": 'import {\n  a,\n} from "./high.js";',
+        "lib/high.js": 'export { b } from "./low.js";\nimport "../views/one.js";',
+        "views/one.js": "import * as two from './two.js';",
+        "views/two.js": "",
+        "main.js": "const view = await import(`./views/${name}.js`);",
+    }
+    for name, text in planted.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert wrong_imports(tmp_path) == [
+        "lib/high.js imports views/one.js", "views/one.js imports views/two.js", "lib/high.js imports itself", "lib/low.js imports itself",
+    ]
+
+
+def test_every_module_has_a_header_and_one_subject():
+    """The first line says what it is for."""
+    modules = sources(WEB)
+    assert len(modules) > 35
+    assert [str(path) for path in modules if not path.read_text().startswith("// ")] == []
+    assert [str(path) for path in modules if path.parent.name != "words" and path.read_text().count("\n") > LINES_MAX] == []
+
+
+def test_lines_are_short():
+    """At most 120 columns, in style sheets too; words are apart."""
+    files = [path for path in [*sources(WEB), *WEB.glob("*.css")] if path.parent.name != "words"]
+    assert [line for path in files for line in long_lines(str(path), path.read_text())] == []
+    assert long_lines("planted", f'{"x" * 121}\n  "{"x" * 121}",\nt("{"x" * 121}")') == ["planted:1", "planted:3"]
+
+
+def test_each_word_has_a_line():
+    """In the order of the English texts, so that two changes of the file rarely meet."""
+    for file in (WEB / "words").glob("*.js"):
+        entries = file.read_text().partition("export const words = {\n")[2].removesuffix("};\n").splitlines()
+        assert len(entries) > 500
+        assert [line for line in entries if not WORD.fullmatch(line)] == []
+        english = [json.loads(WORD.fullmatch(line)[1]) for line in entries]
+        assert english == sorted(set(english), key=lambda text: (text.lower(), text))
+
+
+def test_every_text_has_a_translation():
+    """And none is left over."""
+    modules = {path: path.read_text() for path in sources(WEB) if path.parent.name != "words"}
+    used = set().union(*map(texts, modules.values()))
+    written = {json.loads(text) for source in modules.values() for text in re.findall(STRING, source)}
+    assert len(used) > 500
+    for file in (WEB / "words").glob("*.js"):
+        known = {json.loads(text) for text in re.findall(rf"^  ({STRING}):", file.read_text(), re.MULTILINE)}
+        assert used - known == set(), "texts without a translation"
+        assert known - written == STATES, "translations that nothing uses"
+
+
+def test_texts_are_found_over_several_lines():
+    """The formatter breaks long calls."""
+    source = 't(\n  "one",\n) + plural(\n  rows.length,\n  "{n} row",\n  "{n} rows",\n) + not("this")'
+    assert texts(source) == {"one", "{n} row", "{n} rows"}
