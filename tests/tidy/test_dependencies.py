@@ -1,4 +1,4 @@
-"""Rules on the dependencies: licences, one version of each crate, and where they come from.
+"""Rules on the dependencies: reasons, use, licences, one version of each crate, and where they come from.
 
 The rules are those of deny.toml, in cargo-deny's format, and `cargo deny check bans licenses sources` judges the same. They are
 applied here because building cargo-deny takes longer than all that it checks. Advisories are left to a scheduled run: their
@@ -13,9 +13,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from tidy.test_files import tracked
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 RULES = tomllib.loads((REPOSITORY / "deny.toml").read_text())
+REASONS = REPOSITORY / "docs/dependencies.md"
 REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 
 
@@ -138,3 +140,53 @@ def test_every_crate_comes_from_the_registry_or_from_here(crates: list[dict]):
         if crate["source"] != REGISTRY and not (crate["source"] is None and Path(crate["manifest_path"]).is_relative_to(REPOSITORY))
     ]
     assert strange == []
+
+
+def manifests() -> dict[Path, set[str]]:
+    """The crates from elsewhere that each of our packages names, with those for its tests and its build script."""
+    named = {}
+    for file in (path for path in tracked("Cargo.toml", "*/Cargo.toml") if "clients" not in path.parts):
+        parts = tomllib.loads(file.read_text())
+        kinds = [parts.get(kind, {}) for kind in ("dependencies", "dev-dependencies", "build-dependencies")]
+        named[file.parent] = {name for kind in kinds for name in kind if not name.startswith("cairn-")}
+    return named
+
+
+def unexplained(page: str, named: set[str]) -> tuple[set[str], set[str]]:
+    """Crates without a row in the page of reasons, and rows without a crate."""
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| [^|]{10,} \|$", page, re.MULTILINE)
+    explained = {name for row in rows for name in row.split(", ")} - {"crate"}
+    return named - explained, explained - named
+
+
+def unused(names: set[str], sources: str) -> set[str]:
+    """Crates that no source mentions."""
+    return {name for name in names if not re.search(rf"\b{name.replace('-', '_')}\b", sources)}
+
+
+def test_every_direct_dependency_has_a_reason():
+    """In docs/dependencies.md, which lists no other."""
+    named = set().union(*manifests().values())
+    assert len(named) > 40
+    assert unexplained(REASONS.read_text(), named) == (set(), set())
+
+
+def test_every_direct_dependency_is_used():
+    """By the package that names it; one of the workspace by some package."""
+    packages = manifests()
+    shared = tomllib.loads((REPOSITORY / "Cargo.toml").read_text())["workspace"]["dependencies"]
+    ours = {name for name in shared if name.startswith("cairn-")}
+    assert set(shared) - ours - set().union(*packages.values()) == set(), "used by no package"
+    left_over = {}
+    for folder, names in packages.items():
+        sources = "".join(path.read_text() for path in tracked("*.rs") if path.is_relative_to(folder))
+        if found := unused(names, sources):
+            left_over[str(folder.relative_to(REPOSITORY))] = found
+    assert left_over == {}
+
+
+def test_dependencies_without_reason_or_use_are_found():
+    """A row may have several crates; a reason of a word is none."""
+    page = "| crate | where | why |\n|---|---|---|\n| a, b-c | all | they are well kept |\n| gone | all | it was well kept |\n| d | all | why |\n"
+    assert unexplained(page, {"a", "b-c", "d"}) == ({"d"}, {"gone"})
+    assert unused({"b-c", "d"}, "use b_c::X; // `dd`") == {"d"}

@@ -1,12 +1,20 @@
-"""Rules on the documents: links lead somewhere, and prose wraps at 120 columns."""
+"""Rules on the documents: links lead somewhere, the files that they name exist, and prose wraps at 120 columns."""
 
 import re
-from pathlib import Path
+from fnmatch import fnmatch
+from pathlib import Path, PurePath
 
 from tidy.test_files import REPOSITORY, tracked
 
 COLUMNS_MAX = 120
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Words in backticks that can be paths: `<name>` and `*` stand for anything.
+PATH = re.compile(r"`([\w.<>*-]+(?:/[\w.<>*-]+)*)/?`")
+SOURCES = {".rs", ".py", ".js", ".sh"}
+# What builds, tests and readers make.
+MADE = ("target/*", "tests/.venv*", "tests/.tools*", "tests/clients/javascript/node_modules*", "docs/benchmarks/scale.csv")
+# Describes earlier versions.
+CHANGELOG = "CHANGELOG.md"
 
 
 def anchors(path: Path) -> set[str]:
@@ -46,3 +54,37 @@ def test_prose_wraps():
         and not re.search(r"`[^`]{60,}`|\]\(\S{50,}\)", line)
     ]
     assert long == []
+
+
+def missing_paths(text: str, files: set[str]) -> list[str]:
+    """The paths in a document that name nothing: those below a folder of the repository, and those of sources."""
+    folders = {str(parent) for file in files for parent in PurePath(file).parents} - {"."}
+    known = files | folders
+    missing = []
+    for path in PATH.findall(without_code(text)):
+        if path.partition("/")[0] not in folders and PurePath(path).suffix not in SOURCES:
+            continue
+        pattern = re.sub(r"<[^>]*>", "*", path)
+        # The name of a source is enough where the text says in which folder it is.
+        patterns = [pattern, f"*/{pattern}"] if PurePath(path).suffix in SOURCES else [pattern]
+        if not any(fnmatch(name, one) for name in known for one in patterns) and not any(fnmatch(path, made) for made in MADE):
+            missing.append(path)
+    return missing
+
+
+def test_files_that_documents_name_exist():
+    """A file that moves takes its mentions along."""
+    files = {str(path.relative_to(REPOSITORY)) for path in tracked("*")}
+    documents = [path for path in tracked("*.md") if path.name != CHANGELOG]
+    texts = {str(path.relative_to(REPOSITORY)): path.read_text() for path in documents}
+    assert sum(len(PATH.findall(without_code(text))) for text in texts.values()) > 1000
+    assert {name: missing for name, text in texts.items() if (missing := missing_paths(text, files))} == {}
+
+
+def test_a_path_that_leads_nowhere_is_found():
+    """Words that only look like paths are none."""
+    files = {"s3/src/ops/copy.rs", "tests/e2e/test_lists.py", "docs/cli.md"}
+    assert missing_paths("`s3/src/ops/`, `copy.rs`, `ops/copy.rs`, `s3/src/ops/<name>.rs`, `tests/.venv/bin`, `*/src/ops/copy.rs`", files) == []
+    assert missing_paths("`s3/gone`, `gone.rs`, `src/ops/gone.rs`, `docs/<page>.rs`, `text/html`, `photos/a.jpg`, `s3:GetObject`", files) == [
+        "s3/gone", "gone.rs", "src/ops/gone.rs", "docs/<page>.rs",
+    ]
