@@ -5,7 +5,7 @@ import { fill, h } from "./lib/dom.js";
 import { counts, draw, drawWith, place, setCount } from "./lib/navigation.js";
 import { mayAdminister, mayOversee, session, setSession } from "./lib/session.js";
 import { count, currentLanguage, LANGUAGES, loadWords, size, t } from "./lib/text.js";
-import { ask, errorBox, field, link, notices, SKELETON_AFTER, select, skeleton } from "./lib/ui.js";
+import { ask, errorBox, field, link, noticeError, notices, SKELETON_AFTER, select, skeleton } from "./lib/ui.js";
 
 const always = () => true;
 // Name in the URL, module, text, condition. The groups are those of the rail.
@@ -191,11 +191,16 @@ async function problemBox(error) {
   return errorBox(new ApiError(0, "UNREACHABLE", "", ""), again);
 }
 
-async function drawView() {
-  const { name, parts, parameters } = route();
+// Ends the timers of the view. What it has still to draw is not drawn.
+function leaveView() {
   leave?.();
   leave = null;
   drawn += 1;
+}
+
+async function drawView() {
+  const { name, parts, parameters } = route();
+  leaveView();
   const number = drawn;
   markPlace(name);
   if (number > 1) drawCapacity();
@@ -249,9 +254,12 @@ function loginForm(isAgain) {
 }
 
 let signingIn = null;
+// Requests that were under way when the user signed out: they go on after the next login, and ask for none.
+const interrupted = [];
 
 // Requests that find the session ended wait here, and are repeated: nothing of what the user did is lost.
 function signInAgain() {
+  if (!session) return new Promise((resolve) => interrupted.push(resolve));
   signingIn ??= (async () => {
     for (;;) {
       const { content, login } = loginForm(true);
@@ -297,9 +305,19 @@ function drawLogin() {
 }
 
 async function signOut() {
-  await api.remove("/session");
+  const ended = session;
+  // Before the request: what the server answers from now on is no reason to ask for a login.
   setSession(null);
-  drawLogin();
+  try {
+    await api.remove("/session", { isLogin: true });
+  } catch (error) {
+    if (error.status !== 401) {
+      setSession(ended);
+      return noticeError(error);
+    }
+  }
+  leaveView();
+  return drawLogin();
 }
 
 async function start() {
@@ -316,6 +334,7 @@ async function start() {
     },
     t("Skip to content"),
   );
+  for (const repeat of interrupted.splice(0)) repeat();
   drawRail();
   fill(document.body, skip, h("div", { class: "shell" }, h("div", { class: "side" }, rail, foot), main), notices());
   await draw();

@@ -75,9 +75,41 @@ def test_root_signs_in_and_out(page: Page, console_store: Cairn):
     page.load()
     page.settled()
     page.click("Sign out")
-    page.see("Token")
+    page.see("Sign in with the root credential")
     assert page.run("async () => (await fetch('/session')).status") == 204
     page.sign_in(console_store.secrets.system_token)
+
+
+def test_request_that_outlives_the_session_asks_for_no_login(page: Page, console_store: Cairn):
+    """A request of the view was answered after the user had signed out.
+
+    Its dialog covered the form. Who signed in there was left with a form that was of no use any more.
+    """
+    page.run("""async () => {
+        const send = window.fetch;
+        window.late = {};
+        const answered = new Promise((resolve) => { window.late.answer = resolve; });
+        window.fetch = async (path, options) => {
+            if (path !== "/api/v1/buckets") return send(path, options);
+            window.fetch = send;
+            window.late.isHeld = true;
+            await answered;
+            const response = await send(path, options);
+            window.late.status = response.status;
+            return response;
+        };
+        location.hash = "#/buckets";
+    }""")
+    page.wait("async () => window.late.isHeld", what="a request that is held")
+    page.click("Sign out")
+    page.see("Sign in with the root credential")
+    page.run("async () => window.late.answer()")
+    assert page.wait("async () => window.late.status", what="a late answer") == 401
+    page.fill("Token", console_store.secrets.system_token)
+    page.click("Sign in")
+    page.settled()
+    page.see("Sign out")
+    assert not page.run("async () => Boolean(document.querySelector('dialog'))")
 
 
 @pytest.mark.parametrize("view", VIEWS)
