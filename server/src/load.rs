@@ -1,6 +1,4 @@
-//! Loads settings from command line, environment and files.
-//!
-//! Covers production and `--dev`.
+//! Loads settings from command line, environment and files, also for `--dev`.
 
 use std::fmt;
 use std::io::{IsTerminal as _, stderr};
@@ -78,7 +76,7 @@ pub fn load_settings(options: &ServeOptions, environment: &Environment) -> Resul
     Sources::read(options, environment).settings()
 }
 
-/// What command line, environment and files set. Each file is read once, because it may be a pipe.
+/// The values of command line, environment and files. Each file is read once, because it may be a pipe.
 pub(crate) struct Sources {
     layers: Layers,
     mode: Mode,

@@ -1,6 +1,4 @@
-//! The listeners' certificates, reloaded when their files change.
-//!
-//! Also reloaded on SIGHUP.
+//! The listeners' certificates, reloaded on SIGHUP and when their files change.
 //!
 //! A thread checks the files once a second. Changed files are loaded if they are unchanged at the next check, so that a
 //! certificate and its key, which are two files, are not loaded while they are being replaced one after the other. A pair that

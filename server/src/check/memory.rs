@@ -1,6 +1,4 @@
-//! Checks whether the memory limit is sufficient.
-//!
-//! Shows how it is divided.
+//! Checks the memory limit, and shows how it is divided.
 
 use super::Finding;
 use crate::budget::{self, Budget, mebibytes};

@@ -58,7 +58,7 @@ pub(crate) fn write(settings: &Settings, addresses: Addresses) -> String {
     texts.concat()
 }
 
-/// What webhooks may do that they may not in production, unless it is configured.
+/// Lists the restrictions of webhooks that `--dev` lifts and the configuration does not set.
 fn webhooks(settings: &Settings) -> String {
     let is_relaxed = |key: &Key, is_allowed: bool| is_allowed && !settings.values.is_given(key);
     let allowed = [

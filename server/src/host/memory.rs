@@ -26,7 +26,7 @@ pub(crate) struct Usable {
     pub(crate) set_by: SetBy,
 }
 
-/// What sets the memory limit.
+/// The source of the memory limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum SetBy {
     /// All of the host's memory.

@@ -9,7 +9,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 
-/// Who listens on a port.
+/// The process that listens on a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Holder {
     /// A running process.
