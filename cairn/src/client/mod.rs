@@ -168,7 +168,7 @@ impl Client {
         Ok(Response { status, body: serde_json::from_slice(&bytes).ok() })
     }
 
-    /// Returns the server's time (RFC 3339), as far as it says it: in seconds, and not later. If this host's clock shows the same
+    /// Returns the server's time from its Date header (RFC 3339), rounded down to seconds. If this host's clock shows the same
     /// second, its milliseconds are taken.
     pub(crate) fn server_now(&self) -> Result<String, Failure> {
         let own = now_millis();

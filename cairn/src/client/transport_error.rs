@@ -13,7 +13,7 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
     }
 }
 
-/// What is wrong with the server's TLS.
+/// Reasons for which the server's TLS is not trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TrustFailure {
     /// It does not speak TLS.

@@ -109,7 +109,7 @@ impl Doctor {
     }
 }
 
-/// Whether S3 allows a bucket of this name.
+/// Returns whether S3 allows a bucket of this name.
 fn is_bucket_name(name: &str) -> bool {
     (3..=63).contains(&name.len())
         && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'.' | b'-'))

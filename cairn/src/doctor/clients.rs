@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// What settings depend on.
+/// The facts about a server on which the settings of clients depend.
 pub(crate) struct Facts<'a> {
     pub(crate) endpoint: &'a Endpoint,
     /// If it is not known, the settings for `strict` are shown: they work in both modes.

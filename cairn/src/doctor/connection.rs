@@ -159,7 +159,7 @@ impl Connection {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Lets the requests that remove what was made be sent after a stop.
+    /// Allows requests after a stop, for the removal of what was made.
     pub(crate) fn resume(&self) {
         self.stop.store(false, Ordering::Relaxed);
     }

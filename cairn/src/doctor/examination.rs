@@ -25,12 +25,12 @@ const DEFAULT_ENDPOINT: &str = "http://127.0.0.1:7600";
 const REGION: &str = "us-east-1";
 /// A difference of the clocks that is worth a note, in seconds.
 const SKEW_SECONDS_NOTED: u64 = 60;
-/// A name that is valid for a bucket. Whether there is one does not matter.
+/// A valid name of a bucket, which need not exist.
 const PROBED_BUCKET: &str = "cairn-doctor-mode";
 /// Most refusals whose explanation is asked for.
 const EXPLAINED_MAX: usize = 5;
 
-/// What to examine.
+/// The server to examine, and how.
 pub(crate) struct Options<'a> {
     pub(crate) endpoint: Option<&'a Endpoint>,
     pub(crate) bucket: Option<&'a str>,

@@ -39,7 +39,7 @@ impl Stamp {
     }
 }
 
-/// What is signed of a request. Headers are sorted by name, in lower case, with `host`; the query is encoded and sorted.
+/// The signed parts of a request. Headers are sorted by name, in lower case, with `host`; the query is encoded and sorted.
 pub(crate) struct Parts<'a> {
     pub(crate) method: &'a str,
     pub(crate) path: &'a str,

@@ -41,7 +41,7 @@ pub(crate) struct Trip<'c> {
     is_ended: bool,
 }
 
-/// Returns a text that nobody else makes.
+/// Returns a unique string.
 fn unique() -> String {
     let mut bytes = [0; 8];
     SystemRandom::new().fill(&mut bytes).expect("the system has random numbers");
@@ -147,7 +147,7 @@ impl<'c> Trip<'c> {
     }
 
     fn make_bucket(&mut self) -> Step {
-        // The answer may be lost, and nobody else makes this name.
+        // The answer may be lost, and the name is unique.
         self.owns_bucket = true;
         let bucket = self.bucket.clone();
         let made = self.expect("making a temporary bucket", &Call::new("PUT", &bucket, ""));

@@ -24,7 +24,7 @@ command! {
     }
 }
 
-/// Whether there is a hold.
+/// The wanted state of the legal hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     On,

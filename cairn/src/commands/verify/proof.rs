@@ -125,7 +125,7 @@ impl Proof {
 /// Checks one proof.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Checks a proof. The error says what is wrong with it.
 fn check(proof: &Value, expected_key: Option<&str>) -> Result<(), &'static str> {
     let decoded = |name: &str| STANDARD.decode(proof[name].as_str()?).ok();
     if !proof["payload"].is_object() || proof["algorithm"] != "ed25519" {
