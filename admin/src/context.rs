@@ -33,7 +33,7 @@ pub struct Capabilities {
 /// The values of the settings that can be why a request is refused.
 pub type SettingValues = Arc<[(RefusingSetting, String)]>;
 
-/// What the management plane of one executor works with.
+/// The state and the services that the management plane of one executor uses.
 pub struct AdminContext {
     /// The credentials that callers are authenticated with.
     pub credentials: ManagementCredentials,

@@ -103,7 +103,7 @@ pub(crate) struct MetricSample {
     pub(crate) space: SpaceSample,
 }
 
-/// What the counters were at one time.
+/// The values of the counters at one time.
 #[derive(Clone, Debug)]
 struct Reading {
     at: Timestamp,

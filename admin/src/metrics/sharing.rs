@@ -20,7 +20,7 @@ pub(super) fn downloads(now: &SharingMetrics) -> Vec<Sample> {
     by_kind(now.downloads)
 }
 
-/// Returns how many passwords were sent, by what became of them.
+/// Returns the number of passwords that were sent, by outcome.
 pub(super) fn unlock_attempts(now: &SharingMetrics) -> Vec<Sample> {
     let SharingMetrics { unlocked, wrong_passwords, refused_attempts, .. } = *now;
     let results = [("unlocked", unlocked), ("wrong", wrong_passwords), ("refused", refused_attempts)];

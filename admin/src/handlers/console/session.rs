@@ -157,6 +157,6 @@ pub(crate) async fn end_by_id(mut call: Call<'_, '_>) -> Result<Reply, AdminErro
     let ended = ended.ok_or(AdminError::SessionNotFound)?;
     let detail = format!("of {}, begun from {}", ended.caller.principal, ended.address);
     let reply = Reply::no_content().detail(detail);
-    // The browser need not keep a cookie of nothing.
+    // The session is gone, so the browser drops its cookie.
     Ok(if ended.is_current { reply.header("set-cookie", sessions.end(call.head)) } else { reply })
 }

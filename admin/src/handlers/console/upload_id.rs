@@ -17,7 +17,7 @@ const PART_BYTES_MIN: u64 = 8 * MIB;
 /// Most parts of an upload (AWS: "Amazon S3 multipart upload limits").
 pub(crate) const PARTS_MAX: u64 = 10_000;
 
-/// What the id of an upload contains.
+/// The content of the id of an upload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct BrowserUpload {

@@ -1,6 +1,4 @@
-//! The object or version that a request names.
-//!
-//! Also maps the errors of reading it.
+//! The object or version that a request names, and its read errors.
 
 use std::sync::Arc;
 
