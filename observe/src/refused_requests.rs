@@ -30,7 +30,7 @@ const KEY_BYTES_MAX: usize = 1024;
 /// Longest message or advice, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// What decided that a request was refused.
+/// The kind of rule that refused a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RefusedBy {
     /// The signature or its credential.
@@ -68,7 +68,7 @@ impl RefusedBy {
     }
 }
 
-/// A refused request. Holds no secret: nothing of a signature, and no access key that nobody has.
+/// A refused request. Holds no secret: no part of a signature, and no access key that does not exist.
 #[derive(Clone, Debug)]
 pub struct RefusedRequest {
     /// When it was refused.

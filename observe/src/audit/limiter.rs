@@ -8,7 +8,7 @@ use super::limits::{RateLimit, SOURCES_MAX};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Whether an event is recorded.
+/// The decision of the limiter about an event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Admission {
     /// The event is recorded.

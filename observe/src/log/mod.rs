@@ -68,7 +68,7 @@ impl RequestLog {
     }
 }
 
-/// What is logged, and how.
+/// The configuration of the log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
     /// Which lines pass.

@@ -1,6 +1,6 @@
 //! Background writer of log lines: executors never wait for output.
 //!
-//! Terminals, pipes and disks may block.
+//! A write to a terminal, a pipe or a disk may block.
 //!
 //! Each thread that logs owns a *shard*: a buffer whose lock only it and the writer thread take, the latter only to swap the
 //! buffer for an empty one. The writer sleeps while all shards are empty. The first line wakes it, and it lets lines gather for

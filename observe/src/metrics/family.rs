@@ -2,7 +2,7 @@
 
 use cairn_model::HistogramSnapshot;
 
-/// What kind of metric a family is.
+/// The type of a metric family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MetricKind {
     /// Only grows while the process runs. Its name ends in `_total`.
