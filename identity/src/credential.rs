@@ -106,10 +106,10 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// Whether the credential of an account may be used.
+/// The state of the credential of an account.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Usability {
-    /// It may.
+    /// It may be used.
     Usable,
     /// The account is disabled.
     AccountDisabled,

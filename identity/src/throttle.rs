@@ -46,7 +46,7 @@ pub enum FailedCredential {
     Other,
 }
 
-/// Whether the root credential of a request is checked.
+/// The decision about a request with the root credential.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RootAttempts {
     /// It is checked.

@@ -18,7 +18,7 @@ use std::collections::HashMap;
 
 type CredentialKey = (AccountId, CredentialId);
 
-/// What the maintenance remembers between its runs.
+/// The state of the maintenance between its runs.
 pub(super) struct Maintenance {
     /// The last uses on disk.
     written_uses: HashMap<CredentialKey, Timestamp>,

@@ -1,6 +1,4 @@
-//! Generates access keys, secret keys and management tokens.
-//!
-//! Uses the system's random number generator.
+//! Generates access keys, secret keys and management tokens from the system's randomness.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -7,7 +7,7 @@ use crate::role::Role;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
-/// Whether a change had an effect. A change without effect succeeds too, but nothing is written.
+/// The effect of a change. A change without effect succeeds too, but nothing is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The directory was changed.
@@ -35,7 +35,7 @@ pub struct Account {
     pub policies: Vec<AttachedPolicy>,
 }
 
-/// What decides about the requests of an account.
+/// The permissions of an account: its state and its policies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AccountAccess {
     /// The id.
@@ -50,10 +50,10 @@ pub struct AccountAccess {
     pub policies: Vec<(PolicyId, Arc<Policy>)>,
 }
 
-/// Whether a credential may be used.
+/// The state of a credential.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CredentialStatus {
-    /// It may.
+    /// It may be used.
     Valid,
     /// It is disabled.
     Disabled,

@@ -5,7 +5,7 @@ use super::payload::Payload;
 use super::scope::{Scope, SignedHeaders};
 use crate::request::SignatureKind;
 
-/// What a request states about its signature, in headers or in the query. Well-formed, but not verified.
+/// The signature of a request, from its headers or its query: well-formed, but not verified.
 pub(super) struct Claim<'a> {
     pub(super) kind: SignatureKind,
     pub(super) scope: Scope<'a>,

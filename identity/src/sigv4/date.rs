@@ -1,6 +1,4 @@
-//! Parses and formats the dates of signed requests.
-//!
-//! Error bodies use ISO 8601.
+//! Parses and formats the dates of signed requests and of error bodies.
 //!
 //! All dates are in UTC, from 1970 to 9999, without leap seconds. Dates that do not exist are refused.
 

@@ -1,6 +1,4 @@
-//! Parses the credential scope and the list of signed headers.
-//!
-//! Headers and presigned URLs have them.
+//! Parses credential scopes and lists of signed headers, from headers and queries.
 
 use super::date::AmzDate;
 use super::error::MalformedReason;
