@@ -37,7 +37,7 @@ const PAGE: &str = "index.html";
 /// Replaced in the page.
 const VERSION_PLACEHOLDER: &str = "{version}";
 
-/// What a path leads to.
+/// The file of a path, by how long browsers may keep it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Found<'f> {
     /// The page, which is asked for again each time.

@@ -22,7 +22,7 @@ pub struct ConsoleService {
     administration: Option<Administration>,
 }
 
-/// What is served besides shares.
+/// The web console, which is served besides shares.
 struct Administration {
     admin: Rc<AdminService>,
     hosts: ConsoleHosts,
