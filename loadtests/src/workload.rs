@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// What a request does.
+/// The S3 operation of a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[expect(missing_docs, reason = "named as S3 names them")]
 pub enum Operation {

@@ -9,7 +9,7 @@ use crate::random::{Random, mix};
 use crate::units::index;
 use crate::workload::{Operation, Order, Ratio, Workload};
 
-/// What a connection knows about a key.
+/// Whether a key exists, as far as its connection knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Presence {
     Unknown,
