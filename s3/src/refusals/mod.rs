@@ -98,10 +98,10 @@ impl Refusal<'_> {
     }
 }
 
-/// Returns what refused a request; `None` if nobody can do anything about it.
+/// Classifies a refusal; `None` if the operator cannot act on it.
 fn refused_by(error: &S3Error) -> Option<RefusedBy> {
     match (error.status(), error.code()) {
-        // Throttled guesses of the root credential. Other clients are told to slow down for want of room.
+        // Throttled guesses of the root credential, which are 503 too. Other 503s mean that a queue was full.
         _ if error.is_about_signature() && error.status() != 501 => Some(RefusedBy::Authentication),
         (_, "QuotaExceeded") => Some(RefusedBy::Quota),
         (_, "AccessForbidden") => Some(RefusedBy::CorsRules),
