@@ -1,6 +1,4 @@
-//! Parses a `Range` header (RFC 9110 section 14).
-//!
-//! Resolves it for a representation of known size, as S3 does.
+//! Parses and resolves `Range` headers as S3 does (RFC 9110, section 14).
 //!
 //! One range is served. Several ranges or an invalid one count as no range, as on S3.
 

@@ -1,6 +1,4 @@
-//! Opens an environment that belongs to one store.
-//!
-//! Creates it only where a marker file allows that.
+//! Opens an environment that belongs to one store, or creates it.
 //!
 //! The store is created with the environment's folder and, in it, the empty file `unmade`. That file is removed once
 //! the environment contains the store's id. From then on a missing data file is damage, and no new environment is

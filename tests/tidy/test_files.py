@@ -72,6 +72,28 @@ def test_headlines_are_short():
     assert long == {}
 
 
+# A verb in third person without its subject: "Also ...", "Does not ...", "Creates it ...", "Builds and removes it ...".
+STUMP = re.compile(r"(?:Also|Does|Is|Has|[A-Z][a-z]+s(?: and [a-z]+s)? (?:an?|the|its?|them|how|what))\b")
+
+
+def stump(text: str) -> str:
+    """Returns what follows the headline of a Rust file, if it is one sentence without a subject."""
+    header = re.match(r"(?://!.*\n)*", text)[0]
+    paragraphs = [" ".join(part.split()) for part in re.sub(r"^//! ?", "", header, flags=re.MULTILINE).split("\n\n")]
+    if len(paragraphs) < 2 or len(re.findall(r"[.!?](?= |$)", paragraphs[1])) != 1:
+        return ""
+    return paragraphs[1] if STUMP.match(paragraphs[1]) else ""
+
+
+def test_headlines_leave_no_stump():
+    """A headline that needs half a sentence more says it itself, or in a sentence."""
+    assert {str(path): found for path in tracked("*.rs") if (found := stump(path.read_text()))} == {}
+    for text in ("Also reads it.", "Does not read its bytes.", "Creates it only once.", "Builds and removes it in steps, too.", "Shows how it works."):
+        assert stump(f"//! Does it.\n//!\n//! {text}\n") == text
+    for text in ("Records come in key order.", "Terminals may block.", "Readers and writers share it.", "Its key is short.", "Uses it. It is fast."):
+        assert stump(f"//! Does it.\n//!\n//! {text}\n") == ""
+
+
 def test_no_folder_of_a_test_is_tracked():
     """Tests that are killed leave folders for temporary files in the folder of their crate."""
     names = [path.relative_to(REPOSITORY) for path in tracked("*")]

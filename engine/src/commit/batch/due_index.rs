@@ -1,6 +1,4 @@
-//! Keeps the due index of buckets with lifecycle rules.
-//!
-//! Builds and removes it in steps, too.
+//! Keeps, builds and removes the due index of buckets with lifecycle rules.
 //!
 //! A change of a version changes at most its own entry and those of its neighbours. Each change is idempotent and concerns only
 //! versions that the index has already, so that a build can proceed between any two changes.

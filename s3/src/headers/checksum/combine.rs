@@ -1,6 +1,4 @@
-//! Combines the CRCs of parts into the CRC of an object.
-//!
-//! Does not read its bytes.
+//! Combines the CRCs of parts into the object's, without reading its bytes.
 
 use super::crc_bytes;
 use cairn_engine::ChecksumAlgorithm;
