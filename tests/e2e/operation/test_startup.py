@@ -395,7 +395,6 @@ def test_data_folder_in_memory_causes_a_warning(make_store: MakeStore):
         shutil.rmtree(in_memory.data)
 
 
-
 def test_missing_io_uring_is_named_in_the_error(make_store: MakeStore):
     """A container's seccomp profile may forbid io_uring."""
     output = refused(make_store(), prefix=[sys.executable, str(WITHOUT_IO_URING)])
