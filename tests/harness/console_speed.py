@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from . import cairn_load
-from .page import Page, until
+from .page import Page
+from .wait import until
 from .server import REPOSITORY, Cairn, clean_environment
 
 LINES = 16

@@ -1,14 +1,15 @@
 """Client of the management plane with one credential, and helpers for its responses."""
 
 import base64
-import time
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from urllib.parse import quote
 
 import requests
 
+from .wait import until
+
 TIMEOUT = 60
-COMPACTION_SECONDS_MAX = 60
 API = "/api/v1"
 
 
@@ -79,10 +80,19 @@ def expect_refusal(response: requests.Response, status: int, code: str) -> str:
     return error["message"]
 
 
+def lifecycle_runs_later(admin: Management, seconds: float) -> None:
+    """Waits until a run of the lifecycle rules has ended that began at least this much later than now."""
+    begin = datetime.now(UTC) + timedelta(seconds=seconds)
+
+    def has_run() -> bool:
+        status = expect(admin.get("/lifecycle/status"), 200)
+        started, finished = status["last_run_started_at"], status["last_run_finished_at"]
+        return bool(started and finished) and datetime.fromisoformat(started) > begin
+
+    until(has_run, "the rules are not applied again")
+
+
 def compaction_ends(admin: Management) -> dict:
     """Waits for the end of a compaction and returns its status."""
-    give_up = time.monotonic() + COMPACTION_SECONDS_MAX
-    while (status := expect(admin.get("/storage/compact"), 200))["state"] == "running":
-        assert time.monotonic() < give_up, status
-        time.sleep(0.02)
-    return status
+    show = lambda: expect(admin.get("/storage/compact"), 200)
+    return until(lambda: (status := show())["state"] != "running" and status, show)

@@ -7,7 +7,7 @@ of the Content-Security-Policy, requests.
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from urllib.parse import quote, urlencode
 from .browser import Browser, BrowserError, chromium
 from .server import REPOSITORY, Cairn
 
-WAIT_SECONDS = 10.0
+WAIT_SECONDS = 60.0
 POLL_SECONDS = 0.03
 # Key codes of WebDriver.
 KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c", "Space": " ", "Shift": "\ue008", "Down": "\ue015", "Up": "\ue013", "Delete": "\ue017", "Control": "\ue009"}
@@ -240,15 +240,6 @@ class Page:
             return violations.flatMap(({id, nodes}) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any.map((check) => check.message).join("; ").slice(0, 200)}`));
         }""")
         return found
-
-
-def until(condition: Callable[[], object], what: str, seconds: float = WAIT_SECONDS) -> Any:
-    """Polls until a condition is true, and returns its value."""
-    give_up = time.monotonic() + seconds
-    while not (found := condition()):
-        assert time.monotonic() < give_up, what
-        time.sleep(0.05)
-    return found
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import itertools
 import json
 import subprocess
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +12,9 @@ import pytest
 
 from harness.cli import FAILED, WRONG_USAGE, Cli
 from harness.management import expect
-from harness.receiver import PATIENCE_SECONDS, Receiver, service_signature, standard_signature
+from harness.receiver import Receiver, service_signature, standard_signature
 from harness.server import BINARY, Cairn, clean_environment
+from harness.wait import until
 
 RELAXED = {"SERVICE_WEBHOOKS_ALLOW_HTTP": "true", "SERVICE_WEBHOOKS_ALLOW_PRIVATE_NETWORKS": "true"}
 ID = "01890000-0000-7000-8000-000000000000"
@@ -60,11 +60,7 @@ def running(store: Cairn, folder: Path, *arguments: str) -> Iterator[tuple[subpr
 
 def written(file: Path, text: str) -> str:
     """Waits until a file contains a text, and returns all of it."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while text not in (found := file.read_text()):
-        assert time.monotonic() < give_up, found
-        time.sleep(0.02)
-    return found
+    return until(lambda: text in (found := file.read_text()) and found, file.read_text)
 
 
 def test_events_are_listed(cli: Cli, hooks: Cairn):
@@ -93,9 +89,7 @@ def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
     """Only those since the start of the command, each as soon as it occurs, one per line."""
     hooks.s3.put("photos", "follow/old", b"1")
     # An event is listed when no earlier one can follow any more, which may be after its change was acknowledged.
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while not expect(hooks.admin.get("/events", params={"prefix": "follow/"}), 200)["events"]:
-        assert time.monotonic() < give_up, "the event is not listed"
+    until(lambda: expect(hooks.admin.get("/events", params={"prefix": "follow/"}), 200)["events"], "the event is not listed")
     with running(hooks, tmp_path, "event", "list", "--follow", "--json", "--prefix", "follow/") as (process, _):
         lines: list[str] = []
 
@@ -105,11 +99,8 @@ def test_new_events_are_followed(hooks: Cairn, tmp_path: Path):
 
         threading.Thread(target=read, daemon=True).start()
         # The command has no other sign that it waits. What it misses is repeated.
-        numbers, give_up = itertools.count(), time.monotonic() + PATIENCE_SECONDS
-        while len(lines) < 3:
-            assert time.monotonic() < give_up, lines
-            hooks.s3.put("photos", f"follow/{next(numbers):04}", b"1")
-            time.sleep(0.1)
+        numbers = itertools.count()
+        until(lambda: hooks.s3.put("photos", f"follow/{next(numbers):04}", b"1") and len(lines) == 3, lambda: lines)
     names = [json.loads(line)["object"] for line in lines]
     assert "follow/old" not in names and names == sorted(names) and len(set(names)) == 3
 
@@ -153,10 +144,8 @@ def test_deliveries_are_listed_tested_and_repeated(cli: Cli, hooks: Cairn, recei
     webhook = made["subscription"]["id"]
     hooks.s3.put("photos", "again/1", b"1")
     (first,) = receiver.wait(1)
-    entries = []
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while not entries and time.monotonic() < give_up:
-        entries = cli.json("webhook", "deliveries", "--webhook", webhook, "--status", "succeeded")["deliveries"]
+    listed = ("webhook", "deliveries", "--webhook", webhook, "--status", "succeeded")
+    entries = until(lambda: cli.json(*listed)["deliveries"], "the delivery is not listed")
     assert [entry["event_id"] for entry in entries] == [first.event_id]
     lines = cli.text("webhook", "deliveries", "--limit", "1", "--event", first.event_id).splitlines()
     assert len(lines) == 2 and "succeeded" in lines[1] and "204" in lines[1]

@@ -1,13 +1,12 @@
 """A copy of a tree is interrupted by SIGKILL of the server and completed later."""
 
-import time
 from pathlib import Path
 
 import pytest
 
 from harness.server import Cairn
+from harness.wait import until
 
-WAIT_SECONDS = 60
 COMMANDS = {
     "s5cmd": (
         ["s5cmd", "--log", "error", "sync", "{tree}/", "s3://{bucket}/"],
@@ -19,10 +18,7 @@ COMMANDS = {
 
 def wait_for_objects(store: Cairn, bucket: str, count: int) -> None:
     """Waits until this many objects have been acknowledged."""
-    give_up = time.monotonic() + WAIT_SECONDS
-    while len(store.s3.list(bucket).keys) < count:
-        assert time.monotonic() < give_up, "the copy makes no progress"
-        time.sleep(0.01)
+    until(lambda: len(store.s3.list(bucket).keys) >= count, "the copy makes no progress")
 
 
 @pytest.mark.parametrize("client", COMMANDS)

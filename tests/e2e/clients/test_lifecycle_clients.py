@@ -4,7 +4,6 @@ boto3 is in `test_lifecycle_configuration.py`.
 """
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,13 +12,13 @@ from minio import Minio
 from minio.commonconfig import ENABLED, AndOperator, Filter, Tag, Tags
 from minio.lifecycleconfig import Expiration, LifecycleConfig, NoncurrentVersionExpiration, Rule, Transition
 
-from harness.management import expect
+from harness.management import expect, lifecycle_runs_later
 from harness.programs import MC
 from harness.s3 import S3
 from harness.server import Cairn
+from harness.wait import until
 
 MINIMUM_SIZE = "all_storage_classes_128K"
-EXPIRY_SECONDS = 30
 
 
 @pytest.fixture(scope="module")
@@ -162,9 +161,6 @@ def test_tagged_objects_go_and_others_stay(fast_store: Cairn, commands_for, tmp_
     else:
         rule = Rule(ENABLED, rule_filter=Filter(tag=Tag("kind", "temporary")), rule_id="r", expiration=Expiration(days=1))
         client.set_bucket_lifecycle(bucket, LifecycleConfig([rule]))
-    end = time.monotonic() + EXPIRY_SECONDS
-    while sorted(fast_store.s3.list_all(bucket)) != kept:
-        assert time.monotonic() < end, fast_store.s3.list_all(bucket)
-        time.sleep(0.2)
-    time.sleep(3)
+    until(lambda: sorted(fast_store.s3.list_all(bucket)) == kept, lambda: fast_store.s3.list_all(bucket))
+    lifecycle_runs_later(fast_store.admin, 2)
     assert sorted(fast_store.s3.list_all(bucket)) == kept, "an object without the tag went too"

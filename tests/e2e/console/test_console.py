@@ -133,9 +133,12 @@ def test_guesses_are_delayed_and_limited(make_store: Callable[..., Cairn]):
         assert 429 in others, "the management plane has the same count"
         begin = time.monotonic()
         late = [crowd.submit(lambda: Console(store).post("/session", {"token": "wrong"}).status_code) for _ in range(16)]
-        assert signed_in(store).is_signed_in() and time.monotonic() - begin < 1.0
+        assert signed_in(store).is_signed_in()
+        right = time.monotonic() - begin
+        assert not all(guess.done() for guess in late), "the right token waited as long as the wrong ones"
+        # Which of the concurrent guesses are beyond the limit depends on their order.
         assert {guess.result() for guess in late} <= {401, 429}
-    assert time.monotonic() - begin > 0.5, "wrong tokens are answered late"
+    assert time.monotonic() - begin > right
 
 
 def test_cookie_cannot_be_read_or_sent_by_other_sites(console: Console, console_store: Cairn):

@@ -14,9 +14,10 @@ import requests
 from harness.accounts import client
 from harness.console import Console, create_token
 from harness.management import expect
-from harness.page import VIEWS, Page, until
+from harness.page import VIEWS, Page
 from harness.receiver import Receiver
 from harness.server import Cairn
+from harness.wait import until
 
 DIFFICULT_KEYS = [
     "a b.txt", "100%2F.txt", "a+b=c&d.txt", "a#b?c.txt", "double//slash.txt", "up/../down.txt", "./here.txt", "../out.txt", "/leading.txt",

@@ -12,8 +12,9 @@ import qrcode
 import zxingcpp
 from qrcode.util import MODE_8BIT_BYTE, QRData
 
-from harness.page import Page, until
+from harness.page import Page
 from harness.server import Cairn
+from harness.wait import until
 
 PHOTOS = 240
 PHOTO_BYTES = 2000

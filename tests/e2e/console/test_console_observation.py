@@ -3,8 +3,9 @@
 from harness.accounts import create_account, statement
 from harness.console import create_token, signed_in
 from harness.management import expect
-from harness.page import Page, until
+from harness.page import Page
 from harness.server import Cairn
+from harness.wait import until
 
 SAMPLE_SECONDS = 25
 

@@ -12,9 +12,10 @@ import pytest
 from harness.browser import Browser
 from harness.console import Console, create_token
 from harness.management import expect
-from harness.page import Page, console_browser, start_with_console, until
+from harness.page import Page, console_browser, start_with_console
 from harness.s3 import object_target
 from harness.server import Cairn
+from harness.wait import until
 
 FILE_BYTES = 104_000_001
 # Slow enough that the upload is still running when it is disturbed.

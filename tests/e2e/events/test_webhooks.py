@@ -12,8 +12,9 @@ import pytest
 
 from harness.management import Management, expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
-from harness.receiver import OK, PATIENCE_SECONDS, Answer, Delivery, Receiver, service_signature, standard_signature
+from harness.receiver import OK, Answer, Delivery, Receiver, service_signature, standard_signature
 from harness.server import LOOPBACK, REPOSITORY, Cairn, free_ports
+from harness.wait import until
 
 WEBHOOK = {
     "id", "target_url", "event_types", "bucket_filter", "object_prefix_filter", "enabled", "created_at", "health",
@@ -91,15 +92,6 @@ def log(admin: Management, webhook: dict, **parameters: object) -> list[dict]:
         cursor = {"after_time": page["next_time"], "after_id": page["next_id"]}
 
 
-def once(check: Callable[[], object]) -> object:
-    """Waits until a value is true, and returns it."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while not (found := check()):
-        assert time.monotonic() < give_up, "it never became true"
-        time.sleep(0.05)
-    return found
-
-
 def statuses(entries: list[dict]) -> list[tuple[int, str, int | None]]:
     """Returns attempt, status and HTTP status of entries."""
     return [(entry["attempt"], entry["status"], entry["http_status"]) for entry in entries]
@@ -112,10 +104,8 @@ def test_delivery_has_the_event_and_two_signatures(hooks: Cairn, name: str, make
     """The body has the bytes of the event in the API. Both signatures are right, and the log has one success."""
     receiver = make_receiver()
     webhook, secret = create(hooks.admin, receiver.url, name)
-    begun = time.monotonic()
     hooks.s3.put(name, "a/é b", b"12345", [("content-type", "text/plain")])
     (got,) = receiver.wait(1)
-    assert time.monotonic() - begun < 1.5, "a new event is delivered at once"
     answer = hooks.admin.get(f"/events?bucket={name}&type=object.created")
     (event,) = answer.json()["events"]
     assert got.path == "/hook" and json.loads(got.body) == event and got.body in answer.content
@@ -128,7 +118,7 @@ def test_delivery_has_the_event_and_two_signatures(hooks: Cairn, name: str, make
     assert abs(int(got.headers["webhook-timestamp"]) - time.time()) < 60
     assert secret.startswith("whsec_") and len(secret) == 6 + 44
 
-    (entry,) = once(lambda: log(hooks.admin, webhook, status="succeeded"))
+    (entry,) = until(lambda: log(hooks.admin, webhook, status="succeeded"))
     assert statuses([entry]) == [(1, "succeeded", 204)] and entry["success"] and entry["error"] is None
     assert (entry["event_id"], entry["event_type"], entry["redelivery"]) == (event["id"], "object.created", False)
     assert log(hooks.admin, webhook, event_id=event["id"]) == [entry] and log(hooks.admin, webhook, event_id=ID) == []
@@ -185,9 +175,9 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
         first, second, last = receiver.wait(ATTEMPTS, lambda one, path=path: one.path.endswith(path))
         assert 1.5 < second.time - first.time < 4 and 3.5 < last.time - second.time < 8, path
         assert first.body == second.body == last.body and first.event_id == last.event_id
-    ended = once(lambda: log(hooks.admin, third, status="succeeded") and log(hooks.admin, third))
+    ended = until(lambda: log(hooks.admin, third, status="succeeded") and log(hooks.admin, third))
     assert statuses(ended) == [(3, "succeeded", 204), (2, "failed", 500), (1, "failed", 500)]
-    ended = once(lambda: len(log(hooks.admin, never, status="failed")) == ATTEMPTS and log(hooks.admin, never))
+    ended = until(lambda: len(log(hooks.admin, never, status="failed")) == ATTEMPTS and log(hooks.admin, never))
     assert statuses(ended) == [(3, "failed", 500), (2, "failed", 500), (1, "failed", 500)]
     assert {entry["id"] for entry in ended} == {ended[0]["id"]} and all(entry["error"] for entry in ended)
     health = shown(hooks.admin, never)["health"]
@@ -196,17 +186,29 @@ def test_failures_are_repeated_with_growing_waits(hooks: Cairn, name: str, make_
     assert elsewhere.received == []
 
 
+def test_new_events_are_delivered_at_once(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
+    """The fastest of a few is judged: the machine may be busy. A delivery that waits for a timer never is that fast."""
+    receiver = make_receiver()
+    create(hooks.admin, receiver.url, name)
+    waits = []
+    for number in range(5):
+        begun = time.monotonic()
+        hooks.s3.put(name, f"k{number}", b"1")
+        receiver.wait(number + 1)
+        waits.append(time.monotonic() - begun)
+    assert min(waits) < 0.5, waits
+
+
 def test_slow_receiver_fails_after_the_time_limit(hooks: Cairn, name: str, make_receiver: Callable[..., Receiver]):
     """The attempt ends after `request_timeout_seconds`, and other webhooks are not delayed."""
     slow, fast = make_receiver(lambda _: (204, {}, 5.0)), make_receiver()
     webhook, _ = create(hooks.admin, slow.url, name)
     create(hooks.admin, fast.url, name)
-    begun = time.monotonic()
     for number in range(20):
         hooks.s3.put(name, f"k{number}", b"1")
     fast.wait(20)
-    assert time.monotonic() - begun < 2
-    entry = once(lambda: [entry for entry in log(hooks.admin, webhook) if entry["error"]])[0]
+    assert sum(bool(entry["error"]) for entry in log(hooks.admin, webhook)) < 20, "the fast one waited for the slow one"
+    entry = until(lambda: [entry for entry in log(hooks.admin, webhook) if entry["error"]])[0]
     assert entry["http_status"] is None and not entry["success"]
     expect(hooks.admin.delete(f"/webhooks/{webhook['id']}"), 204)
 
@@ -219,13 +221,13 @@ def test_disabled_webhook_drops_what_is_pending(hooks: Cairn, name: str, make_re
     path = f"/webhooks/{webhook['id']}/status"
     hooks.s3.put(name, "old", b"1")
     receiver.wait(1)
-    once(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 1)
+    until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 1)
     disabled = expect(hooks.admin.put(path, {"enabled": False}), 200)
     assert disabled["enabled"] is False
     hooks.s3.put(name, "meanwhile", b"1")
-    (dropped,) = once(lambda: log(hooks.admin, webhook, status="dropped"))
+    (dropped,) = until(lambda: log(hooks.admin, webhook, status="dropped"))
     assert dropped["error"] and not dropped["success"]
-    once(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
+    until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
     failing = False
     count = len(receiver.received)
     assert expect(hooks.admin.put(path, {"enabled": True}), 200)["enabled"] is True
@@ -241,12 +243,12 @@ def test_receiver_that_is_down_gets_everything_when_it_is_back(hooks: Cairn, nam
     receiver.close()
     for number in range(30):
         hooks.s3.put(name, f"k{number:02}", b"1")
-    health = once(lambda: (now := shown(hooks.admin, webhook)["health"])["state"] == "paused" and now)
+    health = until(lambda: (now := shown(hooks.admin, webhook)["health"])["state"] == "paused" and now)
     assert health["pending"] > 0 and health["oldest_pending_at"] and health["last_error"]
     back = make_receiver(port=receiver.port)
     back.wait(30)
-    once(lambda: len({json.loads(one.body)["object"] for one in back.received}) == 30)
-    once(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
+    until(lambda: len({json.loads(one.body)["object"] for one in back.received}) == 30)
+    until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
     assert shown(hooks.admin, webhook)["health"]["state"] == "ok"
 
 
@@ -266,22 +268,20 @@ def test_kill_loses_no_delivery(make_store: Callable[..., Cairn], make_receiver:
     before = {one.event_id for one in receiver.received}
     assert len(before) < 200, "killed too late to show anything"
     store.start()
-    once(lambda: len({one.event_id for one in receiver.received}) == 200)
+    until(lambda: len({one.event_id for one in receiver.received}) == 200)
     assert {json.loads(one.body)["object"] for one in receiver.received} == {f"k{number:03}" for number in range(200)}
     assert store.stop() == 0
 
 
 def test_shutdown_waits_for_running_attempts(make_store: Callable[..., Cairn], make_receiver: Callable[..., Receiver]):
     """An attempt that has begun ends within the grace period and is recorded, so it is not repeated after the next start."""
-    store = make_store(**RELAXED).start()
+    store = make_store(**RELAXED, SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS="300").start()
     receiver = make_receiver(lambda _: (204, {}, 1.0))
     store.s3.create_bucket("drained")
     webhook, _ = create(store.admin, receiver.url, "drained")
     store.s3.put("drained", "k", b"1")
     receiver.wait(1)
-    begun = time.monotonic()
     assert store.stop() == 0
-    assert time.monotonic() - begun < 10
     store.start()
     assert statuses(log(store.admin, webhook)) == [(1, "succeeded", 204)]
     assert len(receiver.received) == 1
@@ -320,7 +320,7 @@ def test_host_names_are_checked_at_every_attempt(make_store: Callable[..., Cairn
     store.s3.create_bucket("named")
     webhook, _ = create(store.admin, f"http://localhost:{receiver.port}/hook", "named")
     store.s3.put("named", "k", b"1")
-    entry = once(lambda: [entry for entry in log(store.admin, webhook) if entry["error"]])[0]
+    entry = until(lambda: [entry for entry in log(store.admin, webhook) if entry["error"]])[0]
     assert entry["http_status"] is None
     test = expect(store.admin.post(f"/webhooks/{webhook['id']}/test"), 200)
     assert not test["delivered"] and test["http_status"] is None
@@ -447,7 +447,7 @@ def test_events_can_be_delivered_again(hooks: Cairn, name: str, make_receiver: C
     for number in range(3):
         hooks.s3.put(name, f"k{number}", b"1")
     receiver.wait(2 + ATTEMPTS)
-    once(lambda: len(log(hooks.admin, webhook, status="failed")) == ATTEMPTS)
+    until(lambda: len(log(hooks.admin, webhook, status="failed")) == ATTEMPTS)
     (first,) = [one for one in log(hooks.admin, webhook) if one["status"] == "succeeded"][-1:]
 
     again = hooks.admin.post(f"/webhook-deliveries/{first['id']}/redeliver")
@@ -480,12 +480,12 @@ def test_metrics_count_deliveries(make_store: Callable[..., Cairn], make_receive
         store.s3.put("counted", f"k{number}", b"1")
     good.wait(5)
     name = "service_webhook_deliveries_total"
-    seen = once(lambda: (seen := scrape(store)).sum(name, result="succeeded") == 5 and seen.sum(name, result="retried") > 0 and seen)
+    seen = until(lambda: (seen := scrape(store)).sum(name, result="succeeded") == 5 and seen.sum(name, result="retried") > 0 and seen)
     assert seen.sum("service_events_total", type="object.created") == 5
     assert seen.sum("service_webhook_pending") == 5
-    once(lambda: scrape(store).sum("service_webhook_oldest_pending_seconds") > 1)
+    until(lambda: scrape(store).sum("service_webhook_oldest_pending_seconds") > 1)
     expect(store.admin.put(f"/webhooks/{webhook['id']}/status", {"enabled": False}), 200)
-    seen = once(lambda: (seen := scrape(store)).sum(name, result="dropped") == 5 and seen)
+    seen = until(lambda: (seen := scrape(store)).sum(name, result="dropped") == 5 and seen)
     assert seen.sum("service_webhook_pending") == 0 and seen.sum("service_webhook_oldest_pending_seconds") == 0
 
 
@@ -504,7 +504,7 @@ def test_example_receiver_prints_each_key_once_although_it_was_away(hooks: Cairn
         try:
             for key in keys:
                 hooks.s3.put(name, key, b"x")
-            once(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
+            until(lambda: shown(hooks.admin, webhook)["health"]["pending"] == 0)
         finally:
             process.kill()
             process.wait()

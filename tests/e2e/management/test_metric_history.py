@@ -7,8 +7,8 @@ import pytest
 
 from harness.cli import Cli
 from harness.management import expect, expect_refusal
-from harness.page import until
 from harness.server import Cairn
+from harness.wait import until
 
 SAMPLE_SECONDS = 25
 

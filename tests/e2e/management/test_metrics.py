@@ -20,6 +20,7 @@ from harness.metrics import (
 )
 from harness.s3 import object_target
 from harness.server import LOOPBACK, REPOSITORY, Cairn
+from harness.wait import until
 from harness.wire import WireError, encode_head
 
 BLOCK_BYTES = 65_536
@@ -39,10 +40,7 @@ def once(store: Cairn, holds: Callable[[Scrape], bool]) -> Scrape:
 
     A request is counted after its response was written to the socket, and the client may read it slightly earlier.
     """
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while not holds(seen := scrape(store)):
-        assert time.monotonic() < give_up, seen.text
-    return seen
+    return until(lambda: (seen := scrape(store)) and holds(seen) and seen, lambda: scrape(store).text)
 
 
 def managed(store: Cairn, method: str, path: str, **options) -> requests.Response:

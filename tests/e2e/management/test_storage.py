@@ -3,7 +3,6 @@
 import json
 import subprocess
 import threading
-import time
 
 import pytest
 import requests
@@ -11,10 +10,10 @@ import requests
 from harness.s3 import object_target
 from harness.server import BINARY, Cairn, clean_environment
 from harness.sigv4 import UNSIGNED_PAYLOAD
+from harness.wait import until
 from harness.wire import encode_head
 
 TIMEOUT = 60
-PATIENCE_SECONDS = 20.0
 HEADER_BYTE = 100
 
 
@@ -69,14 +68,6 @@ def temporary_bytes(store: Cairn) -> int:
     return status["temporary_upload_bytes"]
 
 
-def wait_for(condition) -> None:
-    """Polls until the condition is true."""
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < end, "the condition did not become true in time"
-        time.sleep(0.02)
-
-
 def test_running_uploads_are_reported_and_not_orphaned(filled: Cairn):
     """A running upload reserves its space. The space is released when the client disconnects."""
     assert temporary_bytes(filled) == 0
@@ -86,10 +77,10 @@ def test_running_uploads_are_reported_and_not_orphaned(filled: Cairn):
     with filled.s3.connect() as connection:
         connection.send_must(encode_head("PUT", target, headers) + b"x" * (size // 2))
         # Space is reserved in steps as the bytes arrive.
-        wait_for(lambda: temporary_bytes(filled) >= size // 2)
+        until(lambda: temporary_bytes(filled) >= size // 2)
         found = inspect(filled)
         assert found["complete"] and found["findings"] == [] and found["orphaned_payloads"] == 0
-    wait_for(lambda: temporary_bytes(filled) == 0)
+    until(lambda: temporary_bytes(filled) == 0)
 
 
 def test_intact_store_has_no_findings_and_needs_no_repair(filled: Cairn):

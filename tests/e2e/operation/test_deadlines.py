@@ -18,7 +18,7 @@ from harness.wire import Connection, encode_head
 
 DEADLINE_SECONDS = 1
 # The longest time that a deadline of one second may take on a busy machine.
-PATIENCE_SECONDS = 8.0
+PATIENCE_SECONDS = 60.0
 # A state of /proc/net/tcp.
 ESTABLISHED = "01"
 

@@ -16,9 +16,9 @@ from harness.management import expect, expect_refusal
 from harness.metrics import SCRAPE_TOKEN, scrape
 from harness.s3 import error_code
 from harness.server import Cairn
+from harness.wait import until
 
 MakeStore = Callable[..., Cairn]
-PATIENCE_SECONDS = 20.0
 EMPTY_BYTES_MAX = 64_000_000
 MIB = 1 << 20
 
@@ -44,10 +44,7 @@ def test_empty_store_is_small_and_grows_when_it_is_used(make_store: MakeStore, s
     body = os.urandom(3 * MIB)
     for number in range(4 * slices):
         assert store.s3.put("first", f"k{number}", body if number % 2 else b"small").status == 200
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while allocated_bytes(store.data) < size + 64 * MIB:
-        assert time.monotonic() < give_up, "space must be prepared in the background once a store is used"
-        time.sleep(0.1)
+    until(lambda: allocated_bytes(store.data) >= size + 64 * MIB, "space must be prepared in the background once a store is used")
     store.restart()
     for number in range(4 * slices):
         assert store.s3.get("first", f"k{number}").body == (body if number % 2 else b"small")
@@ -72,15 +69,13 @@ def on_small_disk(make_store: MakeStore) -> Iterator[Cairn]:
 
 def wait_for_state(store: Cairn, state: str) -> None:
     """Polls until the metric shows a state, and only this one."""
-    give_up = time.monotonic() + PATIENCE_SECONDS
-    while True:
+    def is_it() -> bool:
         seen = scrape(store)
         present = {name for name in ("ok", "low", "refusing") if seen.sum("service_storage_disk_state", state=name) == 1}
         assert len(present) == 1
-        if present == {state}:
-            return
-        assert time.monotonic() < give_up, f"{present} instead of {state}:\n{store.output()[-2000:]}"
-        time.sleep(0.1)
+        return present == {state}
+
+    until(is_it, lambda: f"not {state}:\n{store.output()[-2000:]}")
 
 
 def cli(store: Cairn, *arguments: str) -> str:

@@ -7,13 +7,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
 from harness.s3 import S3, object_target
 from harness.server import LOOPBACK, POLL_SECONDS, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
+from harness.wait import until
 from harness.wire import Connection, encode_head
 
 HALF = b"h" * 500_000
-AT_ONCE_SECONDS = 5.0
+# Much less than the grace period, and much more than the end of a process takes on a busy machine.
+AT_ONCE_SECONDS = 60.0
+GRACE_SECONDS = 300
 MakeStore = Callable[..., Cairn]
 
 
@@ -30,9 +35,15 @@ def begin_upload(s3: S3, bucket: str, key: str) -> Connection:
     return connection
 
 
+@pytest.fixture
+def own_store(make_store: Callable[..., Cairn]) -> Cairn:
+    """A running store whose drain ends with its last request, long before the grace period."""
+    return make_store(SERVICE_SERVER_SHUTDOWN_GRACE_PERIOD_SECONDS=str(GRACE_SECONDS)).start()
+
+
 def wait_refused(port: int) -> None:
     """Waits until new connections are refused."""
-    give_up = time.monotonic() + 10
+    give_up = time.monotonic() + AT_ONCE_SECONDS
     while time.monotonic() < give_up:
         try:
             with socket.create_connection((LOOPBACK, port), timeout=1) as probe:
@@ -84,10 +95,8 @@ def test_idle_connections_do_not_delay_shutdown(own_store: Cairn):
     idle = [s3.connect() for _ in range(20)]
     for connection in idle[:10]:
         assert s3.request("GET", "/", connection=connection).status == 200
-    begin = time.monotonic()
     own_store.terminate()
     assert own_store.process.wait(AT_ONCE_SECONDS) == 0
-    assert time.monotonic() - begin < AT_ONCE_SECONDS
     for connection in idle:
         connection.wait_closed(1)
         connection.close()
@@ -171,9 +180,7 @@ def test_sigterm_under_load_keeps_every_acknowledged_write(own_store: Cairn):
 
     with ThreadPoolExecutor(8) as pool:
         writers = [pool.submit(write, writer) for writer in range(8)]
-        give_up = time.monotonic() + 20
-        while time.monotonic() < give_up and len(s3.list("kept").keys) < 200:
-            time.sleep(POLL_SECONDS)
+        until(lambda: len(s3.list("kept").keys) >= 200, "the writers make no progress")
         assert own_store.stop() == 0
         done = [key for writer in writers for key in writer.result()]
     assert len(done) >= 200

@@ -19,9 +19,8 @@ from botocore.config import Config
 from harness.boto import WHEN_REQUIRED, refused
 from harness.certificates import KEYS, Authority
 from harness.server import BINARY, LOOPBACK, Cairn, clean_environment
+from harness.wait import until
 
-# The server checks the files once a second, and loads them when two checks in a row find the same files.
-RELOAD_SECONDS = 10.0
 SCRAPE_TOKEN = "scrape-token-0123456789"
 
 
@@ -58,14 +57,6 @@ def common_name(port: int, authority: Authority) -> str:
     """Returns the common name of the certificate that a new connection gets."""
     with connect(port, authority) as connection:
         return dict(pair[0] for pair in connection.getpeercert()["subject"])["commonName"]
-
-
-def wait_for(condition: Callable[[], bool], what: str) -> None:
-    """Polls until the condition is true."""
-    give_up = time.monotonic() + RELOAD_SECONDS
-    while not condition():
-        assert time.monotonic() < give_up, what
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize("kind", KEYS)
@@ -175,8 +166,8 @@ def test_certificate_renewal_drops_no_connection(make_store: Callable[..., Cairn
         kept.sendall(ask)
         assert kept.recv(12) == b"HTTP/1.1 403"
         pair.take(authority.issue("second"))
-        wait_for(lambda: common_name(store.s3_port, authority) == "second", "the new certificate is not presented")
-        wait_for(lambda: common_name(store.api_port, authority) == "second", "the new certificate is not presented")
+        until(lambda: common_name(store.s3_port, authority) == "second", "the new certificate is not presented")
+        until(lambda: common_name(store.api_port, authority) == "second", "the new certificate is not presented")
         kept.recv(65536)
         kept.sendall(ask)
         assert kept.recv(12) == b"HTTP/1.1 403"
@@ -208,15 +199,15 @@ def test_invalid_renewed_certificate_is_refused_and_reported(make_store: Callabl
 
     pair.certificate.write_text("-----BEGIN CERTIFICATE-----\nrubbish\n")
     tell()
-    wait_for(lambda: "certificates" in ready().get("notices", {}), "readiness says nothing")
+    until(lambda: "certificates" in ready().get("notices", {}), "readiness says nothing")
     assert str(pair.certificate) not in str(ready()), "/ready is public"
     assert common_name(store.s3_port, authority) == "good"
     assert str(pair.certificate) in store.wait_output("the changed certificate cannot be used")
     assert reloads_of(store, authority)["refused"] >= 1
     pair.take(authority.issue("better"))
     tell()
-    wait_for(lambda: common_name(store.s3_port, authority) == "better", "the good pair is not presented")
-    wait_for(lambda: "certificates" not in ready().get("notices", {}), "readiness still complains")
+    until(lambda: common_name(store.s3_port, authority) == "better", "the good pair is not presented")
+    until(lambda: "certificates" not in ready().get("notices", {}), "readiness still complains")
 
 
 def test_stalled_handshakes_do_not_block_other_clients(tls_store: Cairn, authority: Authority):
@@ -224,10 +215,9 @@ def test_stalled_handshakes_do_not_block_other_clients(tls_store: Cairn, authori
     try:
         for number, connection in enumerate(silent):
             connection.sendall(b"\x16\x03\x01\x02\x00\x01"[: number % 7])
-        begun = time.monotonic()
+        # The stalled ones hold their places for as long as the test lasts; `connect` fails when it has to wait for one.
         for _ in range(20):
             assert common_name(tls_store.s3_port, authority) == "shared"
-        assert time.monotonic() - begun < 10
     finally:
         for connection in silent:
             connection.close()
@@ -252,7 +242,7 @@ def test_handshakes_of_disconnected_clients_do_not_block_others(make_store: Call
             dead.sendall(hello)
     begun = time.monotonic()
     assert common_name(store.s3_port, authority) == "rsa-4096"
-    assert time.monotonic() - begun < max(count * one / 3, 2.0)
+    assert time.monotonic() - begun < count * one / 3
 
 
 def test_key_file_that_is_a_fifo_does_not_block_signals(make_store: Callable[..., Cairn], authority: Authority):

@@ -24,10 +24,10 @@ from harness.browser import Browser, chromium
 from harness.expect import assert_error
 from harness.forms import Form, encode_policy, expiration, field, file_part
 from harness.management import expect
-from harness.page import until
 from harness.s3 import S3, md5_etag, xml
 from harness.server import Cairn
 from harness.sigv4 import Scope, amz_date
+from harness.wait import until
 from harness.web_pages import web_pages
 from harness.wire import Response, encode_head
 

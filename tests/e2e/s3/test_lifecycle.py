@@ -14,8 +14,9 @@ from botocore.client import BaseClient
 
 from harness.boto import headers, make_client, refused
 from harness.events import walk
-from harness.management import Management, expect, expect_refusal
+from harness.management import Management, expect, expect_refusal, lifecycle_runs_later
 from harness.server import Cairn
+from harness.wait import until
 
 DAY_SECONDS = 2
 NO_RULE = "0198c5f0-0000-7000-8000-000000000000"
@@ -66,15 +67,6 @@ def versions(admin: Management, bucket: str) -> list[tuple[str, bool]]:
     return [(version["key"], version["is_delete_marker"]) for version in found]
 
 
-def until(what: str, holds: Callable[[], object], seconds: float = 30):
-    """Waits until a condition holds, and returns its value."""
-    end = time.monotonic() + seconds
-    while not (found := holds()):
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
-    return found
-
-
 def versioned(client: BaseClient, bucket: str, *states: str) -> None:
     """Sets the versioning states one after the other."""
     for state in states:
@@ -96,12 +88,12 @@ def test_unversioned_bucket_loses_old_objects_of_the_prefix_only(admin: Manageme
     client.put_object(Bucket=bucket, Key="data/a", Body=b"1")
     rule = add(admin, bucket, "logs/", expiration=1)
     assert rule["status"]["expired_objects"] == 0 and rule["enabled"] and rule["noncurrent_version_expiration"] is None
-    until("the object is still there", lambda: versions(admin, bucket) == [("data/a", False)])
+    until(lambda: versions(admin, bucket) == [("data/a", False)], "the object is still there")
     deleted = [event for event in walk(admin, bucket=bucket) if event["type"] == "object.deleted"]
     assert [event["object"] for event in deleted] == ["logs/a"] and deleted[0]["size"] == 5
     metadata = deleted[0]["metadata"]
     assert (metadata["reason"], metadata["rule_id"], metadata["principal"]) == ("lifecycle", rule["id"], "lifecycle")
-    status = until("nothing is counted", lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["expired_objects"] and found)
+    status = until(lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["expired_objects"] and found, "nothing is counted")
     counts = ("examined", "expired_objects", "delete_markers_written", "bytes_freed", "failed", "skipped_locked")
     assert [status[name] for name in counts] == [1, 1, 0, 5, 0, 0]
     assert status["last_error"] is None and status["next_run_at"]
@@ -113,9 +105,8 @@ def test_versioned_bucket_gets_a_marker_then_loses_the_version_then_the_marker(a
     versioned(client, bucket, "Enabled")
     client.put_object(Bucket=bucket, Key="k", Body=b"12345")
     rule = add(admin, bucket, expiration=1, noncurrent_version_expiration=2)
-    until("no marker", lambda: versions(admin, bucket) == [("k", True), ("k", False)])
-    until("something is left", lambda: versions(admin, bucket) == [])
-    status = until("not counted", lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["delete_markers_removed"] and found)
+    until(lambda: versions(admin, bucket) == [], "something is left")
+    status = until(lambda: (found := rule_of(admin, bucket, rule["id"])["status"])["delete_markers_removed"] and found, "not counted")
     counts = ("expired_objects", "delete_markers_written", "noncurrent_versions_removed", "delete_markers_removed", "bytes_freed")
     assert [status[name] for name in counts] == [1, 1, 1, 1, 5]
     events = [event for event in walk(admin, bucket=bucket) if event["type"] == "object.deleted"]
@@ -132,8 +123,8 @@ def test_suspended_bucket_replaces_the_null_version(admin: Management, client: B
     add(admin, bucket, expiration=1)
     expected = [("null", True), ("with-id", True), ("with-id", False)]
     # The marker of the key without older versions is alone, and so it goes too.
-    until("not replaced", lambda: versions(admin, bucket) in (expected, expected[1:]))
-    until("the lone marker stays", lambda: versions(admin, bucket) == expected[1:])
+    until(lambda: versions(admin, bucket) in (expected, expected[1:]), "not replaced")
+    until(lambda: versions(admin, bucket) == expected[1:], "the lone marker stays")
     clean(admin)
 
 
@@ -143,9 +134,9 @@ def test_newest_noncurrent_versions_are_kept(admin: Management, client: BaseClie
     for body in (b"1", b"2", b"3", b"4", b"5"):
         client.put_object(Bucket=bucket, Key="k", Body=body)
     rule = add(admin, bucket, noncurrent_version_expiration=1, newer_noncurrent_versions=2)
-    until("not removed", lambda: len(versions(admin, bucket)) == 3)
-    until("no further run", lambda: rule_of(admin, bucket, rule["id"])["status"]["noncurrent_versions_removed"] == 2)
-    time.sleep(2 * DAY_SECONDS)
+    until(lambda: len(versions(admin, bucket)) == 3, "not removed")
+    until(lambda: rule_of(admin, bucket, rule["id"])["status"]["noncurrent_versions_removed"] == 2, "no further run")
+    lifecycle_runs_later(admin, 2 * DAY_SECONDS)
     assert len(versions(admin, bucket)) == 3
     assert client.get_object(Bucket=bucket, Key="k")["Body"].read() == b"5"
 
@@ -156,28 +147,29 @@ def test_lone_markers_go_only_if_a_rule_says_so(admin: Management, client: BaseC
     client.put_object(Bucket=bucket, Key="k", Body=b"1")
     client.delete_object(Bucket=bucket, Key="k")
     rule = add(admin, bucket, noncurrent_version_expiration=1)
-    until("the version stays", lambda: versions(admin, bucket) == [("k", True)])
-    time.sleep(2 * DAY_SECONDS)
+    until(lambda: versions(admin, bucket) == [("k", True)], "the version stays")
+    lifecycle_runs_later(admin, 2 * DAY_SECONDS)
     assert versions(admin, bucket) == [("k", True)]
     body = {"prefix": "", "expired_delete_markers": True}
     changed = expect(admin.put(f"/buckets/{bucket}/lifecycle/{rule['id']}", body), 200)
     assert changed["noncurrent_version_expiration"] is None and changed["created_at"] == rule["created_at"]
     assert changed["status"]["noncurrent_versions_removed"] == 1, "totals stay"
-    until("the marker stays", lambda: versions(admin, bucket) == [])
+    until(lambda: versions(admin, bucket) == [], "the marker stays")
 
 
 def test_locked_versions_stay_until_their_lock_ends(admin: Management, client: BaseClient):
     """A marker hides the locked object, its version is skipped and counted, and goes when the retention has ended."""
     bucket = f"lifecycle-{next(_numbers)}"
     expect(admin.post("/buckets", {"name": bucket, "object_lock": True}), 201)
-    end = datetime.now(timezone.utc) + timedelta(seconds=12)
-    client.put_object(Bucket=bucket, Key="k", Body=b"1", ObjectLockMode="COMPLIANCE", ObjectLockRetainUntilDate=end)
+    end = datetime.now(timezone.utc) + timedelta(hours=1)
+    put = client.put_object(Bucket=bucket, Key="k", Body=b"1", ObjectLockMode="GOVERNANCE", ObjectLockRetainUntilDate=end)
     rule = add(admin, bucket, expiration=1, noncurrent_version_expiration=1)
-    until("no marker", lambda: versions(admin, bucket) == [("k", True), ("k", False)])
-    until("not counted", lambda: rule_of(admin, bucket, rule["id"])["status"]["skipped_locked"] > 0)
-    if datetime.now(timezone.utc) < end:
-        assert ("k", False) in versions(admin, bucket)
-    until("the version stays", lambda: versions(admin, bucket) == [])
+    until(lambda: versions(admin, bucket) == [("k", True), ("k", False)], "no marker")
+    until(lambda: rule_of(admin, bucket, rule["id"])["status"]["skipped_locked"] > 0, "not counted")
+    assert ("k", False) in versions(admin, bucket)
+    soon = {"Mode": "GOVERNANCE", "RetainUntilDate": datetime.now(timezone.utc) + timedelta(seconds=2)}
+    client.put_object_retention(Bucket=bucket, Key="k", VersionId=put["VersionId"], Retention=soon, BypassGovernanceRetention=True)
+    until(lambda: versions(admin, bucket) == [], "the version stays")
     assert rule_of(admin, bucket, rule["id"])["status"]["failed"] == 0
 
 
@@ -199,30 +191,30 @@ def test_write_that_comes_before_the_removal_wins(admin: Management, client: Bas
     writers = [threading.Thread(target=write, args=(f"k{number}",)) for number in range(4)]
     for writer in writers:
         writer.start()
-    time.sleep(4 * DAY_SECONDS)
+    lifecycle_runs_later(admin, 4 * DAY_SECONDS)
     stop.set()
     for writer in writers:
         writer.join()
     assert failures == []
     assert len(versions(admin, bucket)) == 4
-    until("the objects stay", lambda: versions(admin, bucket) == [])
+    until(lambda: versions(admin, bucket) == [], "the objects stay")
     clean(admin)
 
 
 def test_longer_and_deleted_rules_save_what_was_written_under_them(admin: Management, client: BaseClient, bucket: str):
     """Rules are evaluated when they act; a disabled rule does nothing."""
-    longer, disabled, deleted = (add(admin, bucket, prefix, expiration=2) for prefix in ("longer", "disabled", "deleted"))
+    longer, disabled, deleted = (add(admin, bucket, prefix, expiration=4) for prefix in ("longer", "disabled", "deleted"))
     for key in ("longer", "disabled", "deleted"):
         client.put_object(Bucket=bucket, Key=key, Body=b"1")
     path = f"/buckets/{bucket}/lifecycle"
     expect(admin.put(f"{path}/{longer['id']}", {"prefix": "longer", "expiration": 30000}), 200)
-    expect(admin.put(f"{path}/{disabled['id']}", {"prefix": "disabled", "expiration": 2, "enabled": False}), 200)
+    expect(admin.put(f"{path}/{disabled['id']}", {"prefix": "disabled", "expiration": 4, "enabled": False}), 200)
     expect(admin.delete(f"/lifecycle-rules/{deleted['id']}"), 204)
     expect_refusal(admin.delete(f"/lifecycle-rules/{deleted['id']}"), 404, "LIFECYCLE_RULE_NOT_FOUND")
-    time.sleep(4 * DAY_SECONDS)
+    lifecycle_runs_later(admin, 6 * DAY_SECONDS)
     assert sorted(key for key, _ in versions(admin, bucket)) == ["deleted", "disabled", "longer"]
     expect(admin.put(f"{path}/{longer['id']}", {"prefix": "", "expiration": 1}), 200)
-    until("a shorter rule does not apply to existing objects", lambda: versions(admin, bucket) == [])
+    until(lambda: versions(admin, bucket) == [], "a shorter rule does not apply to existing objects")
 
 
 def test_rules_and_counts_survive_a_kill(make_store: Callable[..., Cairn]):
@@ -232,15 +224,15 @@ def test_rules_and_counts_survive_a_kill(make_store: Callable[..., Cairn]):
     client.create_bucket(Bucket="restart")
     rule = add(store.admin, "restart", "first", expiration=1)
     client.put_object(Bucket="restart", Key="first", Body=b"1")
-    until("not counted", lambda: rule_of(store.admin, "restart", rule["id"])["status"]["expired_objects"] == 1)
-    status = until("the run does not end", lambda: (found := expect(store.admin.get("/lifecycle/status"), 200))["last_run_finished_at"] and found)
+    until(lambda: rule_of(store.admin, "restart", rule["id"])["status"]["expired_objects"] == 1, "not counted")
+    status = until(lambda: (found := expect(store.admin.get("/lifecycle/status"), 200))["last_run_finished_at"] and found, "the run does not end")
     assert status["enabled"] and not status["paused"] and status["reason"] is None
     later = add(store.admin, "restart", "later", expiration=3)
     client.put_object(Bucket="restart", Key="later", Body=b"1")
     store.kill()
     store.start()
     client = make_client(store.s3)
-    until("not applied after the kill", lambda: rule_of(store.admin, "restart", later["id"])["status"]["expired_objects"] == 1)
+    until(lambda: rule_of(store.admin, "restart", later["id"])["status"]["expired_objects"] == 1, "not applied after the kill")
     assert rule_of(store.admin, "restart", rule["id"])["status"]["expired_objects"] == 1
     assert versions(store.admin, "restart") == []
     clean(store.admin)
@@ -320,7 +312,7 @@ def test_metrics_count_what_rules_did(admin: Management, client: BaseClient, buc
     before = expired()
     client.put_object(Bucket=bucket, Key="k", Body=b"1")
     add(admin, bucket, expiration=1)
-    until("not counted", lambda: expired() > before)
+    until(lambda: expired() > before, "not counted")
 
 
 # Refusals and limits
@@ -367,7 +359,7 @@ def test_bucket_has_at_most_a_thousand_rules(admin: Management, client: BaseClie
     assert len(expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]) == 1000
     for key in ("p0/a", "p999/a", "q/a"):
         client.put_object(Bucket=bucket, Key=key, Body=b"1")
-    until("not all rules act", lambda: versions(admin, bucket) == [("q/a", False)])
+    until(lambda: versions(admin, bucket) == [("q/a", False)], "not all rules act")
 
 
 def test_resume_answers_with_the_status_and_changes_are_audited(admin: Management, bucket: str):

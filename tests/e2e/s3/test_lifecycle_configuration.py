@@ -1,6 +1,5 @@
 """Lifecycle configuration through S3, and rules with tags. Extended mode, with days of two seconds and a run each second."""
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -9,9 +8,10 @@ from botocore.client import BaseClient
 from harness.accounts import create_account, statement
 from harness.boto import headers, make_client, refused
 from harness.expect import assert_error
-from harness.management import Management, expect, expect_refusal
+from harness.management import Management, expect, expect_refusal, lifecycle_runs_later
 from harness.s3 import xml
 from harness.server import Cairn
+from harness.wait import until
 
 DAY_SECONDS = 2
 MINIMUM_SIZE = "x-amz-transition-default-minimum-object-size"
@@ -52,14 +52,6 @@ def rules_of(boto: BaseClient, bucket: str) -> list[dict]:
 def managed(admin: Management, bucket: str) -> list[dict]:
     """Reads the rules of a bucket on the management plane."""
     return expect(admin.get(f"/buckets/{bucket}/lifecycle"), 200)["rules"]
-
-
-def until(what: str, holds: Callable[[], object], seconds: float = 30) -> None:
-    """Waits until a condition holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, what
-        time.sleep(0.1)
 
 
 def test_round_trip(boto: BaseClient, extended_bucket: str):
@@ -245,17 +237,17 @@ def test_rule_expires_what_has_its_tags(extended_store: Cairn, admin: Management
     boto.delete_object_tagging(**names, Key="saved")
     preview = expect(admin.post(f"/buckets/{extended_bucket}/lifecycle/preview", {"prefix": "", "expiration": 1, "tags": TAGS}), 200)
     assert preview["next_due_at"] or preview["current_objects"]
-    until("not expired", lambda: sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "plain", "saved"])
-    time.sleep(2 * DAY_SECONDS)
+    until(lambda: sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "plain", "saved"], "not expired")
+    lifecycle_runs_later(admin, 2 * DAY_SECONDS)
     assert sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "plain", "saved"]
     (found,) = managed(admin, extended_bucket)
     # The committer is asked about tagged versions only.
     assert (found["status"]["examined"], found["status"]["expired_objects"], found["status"]["failed"]) == (3, 3, 0)
     boto.put_object_tagging(**names, Key="plain", Tagging={"TagSet": [TEMPORARY]})
-    until("not expired", lambda: sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "saved"])
+    until(lambda: sorted(extended_store.s3.list_all(extended_bucket)) == ["other", "saved"], "not expired")
 
 
-def test_each_version_goes_by_its_own_tags(boto: BaseClient, extended_bucket: str):
+def test_each_version_goes_by_its_own_tags(extended_store: Cairn, boto: BaseClient, extended_bucket: str):
     """A noncurrent version without the tag stays, also below a tagged one. `And` needs every tag and the prefix."""
     names = {"Bucket": extended_bucket}
     boto.put_bucket_versioning(**names, VersioningConfiguration={"Status": "Enabled"})
@@ -276,8 +268,8 @@ def test_each_version_goes_by_its_own_tags(boto: BaseClient, extended_bucket: st
     assert left() == versions
     put_rules(boto, extended_bucket, {"Filter": both, "NoncurrentVersionExpiration": {"NoncurrentDays": 1}})
     wanted = {"v/k": [versions["v/k"][1], versions["v/k"][3]], "other": versions["other"]}
-    until("not expired", lambda: left() == wanted)
-    time.sleep(2 * DAY_SECONDS)
+    until(lambda: left() == wanted, "not expired")
+    lifecycle_runs_later(extended_store.admin, 2 * DAY_SECONDS)
     assert left() == wanted, "a version whose tags do not match is gone, or the current one"
 
 

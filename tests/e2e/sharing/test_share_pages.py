@@ -15,6 +15,7 @@ import pytest
 from harness.browser import Browser, chromium
 from harness.server import Cairn
 from harness.shares import Share, share_body
+from harness.wait import until
 from harness.web_pages import WebSite, web_pages
 from harness.webm import vp8_frame, webm
 
@@ -153,10 +154,7 @@ def sent_headers(browser: Browser) -> list[dict]:
 
 def wait_url(browser: Browser, url: str) -> None:
     """Waits until the browser shows an address."""
-    give_up = time.monotonic() + 10
-    while browser.url() != url:
-        assert time.monotonic() < give_up, browser.url()
-        time.sleep(0.05)
+    until(lambda: browser.url() == url, browser.url)
 
 
 def kinds(video: bytes) -> list[tuple[str, str, bytes, list]]:
@@ -173,10 +171,7 @@ def kinds(video: bytes) -> list[tuple[str, str, bytes, list]]:
 
 def wait_title(browser: Browser, title: str) -> None:
     """Waits until the browser shows a page with this title."""
-    give_up = time.monotonic() + 10
-    while browser.read("title") != title:
-        assert time.monotonic() < give_up, browser.read("source")
-        time.sleep(0.05)
+    until(lambda: browser.read("title") == title, lambda: browser.read("source"))
 
 
 def unlock(browser: Browser, share: Share) -> None:
@@ -291,10 +286,8 @@ def media_statuses(browser: Browser) -> set[int]:
 
 def wait_player(browser: Browser, condition: str) -> None:
     """Waits for a state of the player."""
-    give_up = time.monotonic() + 10
-    while not browser.run(f"async () => {{ const player = document.querySelector('video'); return {condition}; }}"):
-        assert time.monotonic() < give_up, f"{condition}: {console_errors(browser)}"
-        time.sleep(0.1)
+    script = f"async () => {{ const player = document.querySelector('video'); return {condition}; }}"
+    until(lambda: browser.run(script), lambda: f"{condition}: {console_errors(browser)}")
 
 
 @pytest.mark.parametrize(
@@ -351,9 +344,13 @@ def test_viewer_of_pdf_is_not_blocked(make: Callable[..., Share], browser: Brows
     share = make(pdf(), "application/pdf")
     for url in (share.url, f"{share.url}/content"):
         browser.open(url)
-        time.sleep(1)
-        requested = browser.requested_urls()
-        assert any(url.startswith("chrome-extension://") and url.endswith("index.html") for url in requested), requested
+        requested = []
+
+        def is_viewed(requested: list[str] = requested) -> bool:
+            requested += browser.requested_urls()
+            return any(url.startswith("chrome-extension://") and url.endswith("index.html") for url in requested)
+
+        until(is_viewed, lambda: requested)
         assert [error for error in console_errors(browser) if "favicon" not in error] == []
 
 
@@ -395,8 +392,14 @@ def test_other_sites_cannot_use_a_share(make: Callable[..., Share], browser: Bro
         shown = site.show(browser, f"<img id=i src='{picture.url}/content'><script id=s src='{page.url}/content'></script>")
         assert shown == {"i": "error", "s": "error"}
         site.show(browser, f"<iframe src='{page.url}'></iframe><iframe src='{page.url}/content'></iframe>")
-        time.sleep(0.5)
-        assert len([error for error in console_errors(browser) if "frame-ancestors" in error]) == 2
+        errors = []
+
+        def are_refused() -> bool:
+            errors.extend(error for error in console_errors(browser) if "frame-ancestors" in error)
+            return len(errors) >= 2
+
+        until(are_refused, lambda: errors)
+        assert len(errors) == 2, errors
         assert browser.run("async url => fetch(url).then(() => 'read', () => 'refused')", page.url) == "refused"
 
 
@@ -417,7 +420,5 @@ def test_download_button_gives_the_file_its_name(make: Callable[..., Share], bro
     share = make(b"content", "text/plain", key="Ordner/Grüße an alle.txt")
     browser.open(share.url)
     browser.run("async () => { document.querySelector('.button').click(); }")
-    file, give_up = tmp_path / "Grüße an alle.txt", time.monotonic() + 10
-    while not file.exists() or file.read_bytes() != b"content":
-        assert time.monotonic() < give_up, list(tmp_path.iterdir())
-        time.sleep(0.1)
+    file = tmp_path / "Grüße an alle.txt"
+    until(lambda: file.exists() and file.read_bytes() == b"content", lambda: list(tmp_path.iterdir()))
