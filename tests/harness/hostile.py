@@ -23,6 +23,7 @@ from .aws_chunked import SIGNED, ChunkedUpload
 from .s3 import object_target
 from .server import LOOPBACK, Cairn
 from .sigv4 import UNSIGNED_PAYLOAD
+from .wait import until
 from .wire import encode_head
 
 BUCKET = "hostile"
@@ -307,10 +308,13 @@ def attacked_store(folder: Path, attack: Attack) -> Iterator[Cairn]:
         store.kill()
 
 
-def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
-    """Measures the others without and with the attack. A new client must be served afterwards, or even during it."""
+def measure(store: Cairn, attack: Attack, seconds: float, quiet_seconds: float | None = None) -> Result:
+    """Measures the others without and with the attack. A new client must be served afterwards, or even during it.
+
+    What is measured without the attack may be shorter: it is compared, and it fills the caches before memory is measured.
+    """
     seconds = max(seconds, attack.seconds_min)
-    quiet = served(start_load(store, seconds, 1))
+    quiet = served(start_load(store, quiet_seconds or seconds, 1))
     before = resident_kib(store)
     crowd = Crowd(attack, store)
     if attack.lets_in:
@@ -333,9 +337,7 @@ def measure(store: Cairn, attack: Attack, seconds: float) -> Result:
 
 def wait_for_load(store: Cairn) -> None:
     """Waits until the load has written its first object."""
-    give_up = time.monotonic() + 10
-    while not store.s3.list(BUCKET, prefix="load/", max_keys=1).keys:
-        assert time.monotonic() < give_up, "the load did not begin"
+    until(lambda: store.s3.list(BUCKET, prefix="load/", max_keys=1).keys, "the load did not begin")
 
 
 def wait_served(store: Cairn, seconds: float = 30.0) -> None:

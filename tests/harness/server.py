@@ -1,15 +1,19 @@
 """Starts, watches, stops and kills server processes with their own data directory and ports."""
 
+import fcntl
+import functools
 import http.client
+import itertools
 import os
-import random
 import secrets
 import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,6 +33,7 @@ BINARY = Path(os.environ.get("CAIRN_BIN", BUILD / "cairn"))
 RUNS = Path(os.environ.get("CAIRN_TEST_DIR", TARGET / "e2e"))
 LOOPBACK = "127.0.0.1"
 PORT_MIN = 12_000
+PORTS_OF_PROCESS = 600
 START_SECONDS = 30.0
 STOP_SECONDS = 40.0
 POLL_SECONDS = 0.02
@@ -46,18 +51,37 @@ class ServerError(AssertionError):
     """The server did not start, or exited unexpectedly."""
 
 
-def free_ports(count: int) -> list[int]:
-    """Returns free ports outside the range of ephemeral ports.
+@functools.cache
+def own_ports() -> Iterator[int]:
+    """Returns ports that no other process of the tests takes, over and over.
 
-    A port of the ephemeral range may be taken as the local port of some client between a kill and the next start,
-    and then the server cannot bind to it again.
+    A store that is stopped needs its ports again, and must not find another test's server there. So each process locks a part of the
+    range for as long as it lives. The ports are below those that the kernel chooses for clients: one of these may be taken by some
+    client between a kill and the next start.
     """
     ephemeral = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    parts = range(PORT_MIN, max(ephemeral, PORT_MIN + 2 * PORTS_OF_PROCESS) - PORTS_OF_PROCESS, PORTS_OF_PROCESS)
+    folder = Path(tempfile.gettempdir()) / "cairn-test-ports"
+    folder.mkdir(mode=0o777, exist_ok=True)
+    for first in parts:
+        # Locked until the process ends.
+        lock = os.open(folder / str(first), os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            continue
+        return itertools.cycle(range(first, first + PORTS_OF_PROCESS))
+    raise ServerError(f"{len(parts)} processes of the tests have taken all ports")
+
+
+def free_ports(count: int) -> list[int]:
+    """Returns ports that nothing listens on and that no other process of the tests takes."""
     ports: list[int] = []
     while len(ports) < count:
-        port = random.randrange(PORT_MIN, max(ephemeral, PORT_MIN + 1000))
+        port = next(own_ports())
         with socket.socket() as probe:
-            if port not in ports and probe.connect_ex((LOOPBACK, port)) != 0:
+            if probe.connect_ex((LOOPBACK, port)) != 0:
                 ports.append(port)
     return ports
 

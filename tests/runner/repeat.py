@@ -1,8 +1,9 @@
-"""Repeats failed tests once, alone: a busy machine can make a time limit fail that says nothing about the server.
+"""Repeats failed tests once, alone, to tell a test that depends on the machine's load from one that fails always.
 
 Only a few failures are repeated: end-to-end tests, tests of the crates, and the files of failed tests of packages, whose tests build
 on each other. A test that compares data after a crash or a power cut never is. A test that passes when it is repeated is reported as
-unstable, with the output of its failure. CAIRN_REPEAT_FAILED=0 switches this off.
+unstable, loudly and with the output of its failure: it is a fault to be fixed, in the test or in the server. CAIRN_REPEAT_FAILED=0
+switches this off.
 """
 
 import os
@@ -16,6 +17,7 @@ from runner.sections import UNIT_TESTS, pytest, unit_tests
 # More failures at once are not the machine's fault.
 REPEATED_MAX = 4
 ALONE = "alone"
+BANNER = 100 * "!"
 
 
 def failed_tests(result: Result) -> list[str]:
@@ -48,6 +50,8 @@ def repeat_failed(results: list[Result], logs: Path) -> list[Result]:
     count = sum(len(failed_tests(result)) for result in failed)
     if not failed or None in steps or count > REPEATED_MAX or os.environ.get("CAIRN_REPEAT_FAILED") == "0":
         return results
+    tests = [test for result in failed for test in failed_tests(result)]
+    print(f"\n{BANNER}\n{count} tests FAILED and are repeated alone:\n" + "\n".join(f"  {test}" for test in tests) + f"\n{BANNER}", flush=True)
     repeated = Schedule([step for step in steps if step], logs).run()
     passed = sum(counts_of(result).passed for result in repeated)
     # A name that chooses no test, as that of an example in the documentation, would pass without one.

@@ -1,7 +1,7 @@
 """Runs steps side by side where they allow it; each one's output goes to a file and is printed when the step has ended.
 
 Steps of one lane run one after the other, in the order of the plan. A step waits for those that it names; when one of them
-fails, it does not run. Steps that are `alone` run at the end, one at a time with nothing beside them.
+fails, it does not run.
 """
 
 import os
@@ -29,7 +29,6 @@ class Step:
     command: tuple[str, ...]
     lane: str
     after: tuple[str, ...] = ()
-    alone: bool = False
     # Runs tests: its output is printed in full, and its summaries are counted.
     tests: bool = False
     # A compiler's warning is a failure.
@@ -117,11 +116,7 @@ class Schedule:
 
     def may_start(self, step: Step) -> bool:
         """Whether all that it waits for has ended, and its lane is free."""
-        if any(name not in self.results for name in step.after):
-            return False
-        if step.alone:
-            return not self.running and all(other.alone for other in self.waiting)
-        return all(other.step.lane != step.lane and not other.step.alone for other in self.running)
+        return all(name in self.results for name in step.after) and all(other.step.lane != step.lane for other in self.running)
 
     def start(self, step: Step) -> None:
         """Starts it."""

@@ -29,13 +29,8 @@ DEBIAN = {
     "clients": ("aws:awscli", "s3fs", "fusermount3:fuse3", "restic", "pgbackrest", "pg_lsclusters:postgresql", "skopeo", "openssl", "mvn:maven",
                 "javac:default-jdk-headless"),
 }
-# What measures times or the memory of the whole machine has it to itself.
-ALONE = tuple(
-    f"tests/e2e/{folder}/test_{name}.py" for folder, name in (
-        ("operation", "deadlines"), ("operation", "hostile"), ("operation", "memory_limit"), ("operation", "operating"),
-        ("operation", "shutdown"), ("sharing", "unlock_flood"),
-    )
-)
+# Mounts file systems, so it belongs to the lane of what does.
+MOUNTING = ("tests/e2e/operation/test_operating.py",)
 POWER_CUTS = ("tests/campaigns/test_power_cut.py", "tests/campaigns/test_failing_disk.py")
 # The benchmarks have no tests, and compiling their dependencies takes long; clippy sees them.
 COMPILED = ("--profile", PROFILE, "--workspace", "--exclude", "cairn-benches")
@@ -123,11 +118,12 @@ def unit(_ready: tuple[str, ...]) -> list[Step]:
 def e2e(ready: tuple[str, ...]) -> list[Step]:
     """The binary under every kind of request and client."""
     ready = (*ready, "javascript packages", "go programs", "debian packages")
-    # Three on two cores: many tests wait for clocks or for programs that start.
-    side_by_side = ("-n", "3", "--dist", "loadfile", "--no-loadscope-reorder", *(f"--ignore={path}" for path in ALONE), "tests/e2e")
+    # Four on two cores: many tests wait for clocks or for programs that start.
+    others = (f"--ignore={path}" for path in MOUNTING)
+    side_by_side = ("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", *others, "tests/e2e")
     return [
+        pytest("e2e", "operating manual", CLOCKS, *MOUNTING, after=ready),
         pytest("e2e", "end to end", "suite", *side_by_side, after=ready),
-        pytest("e2e", "end to end, alone", "suite", *ALONE, after=ready, alone=True),
     ]
 
 

@@ -16,9 +16,9 @@ from harness.folders import digests
 from harness.server import Cairn, clean_environment
 
 # The slice that ./test copies; CAIRN_TREE=full takes the whole toolchain, CAIRN_TREE=<folder> any other tree.
-FILES_MAX = 900
-BYTES_MAX = 220_000_000
-LARGE_FILE_BYTES_MAX = 90_000_000
+FILES_MAX = 400
+BYTES_MAX = 120_000_000
+LARGE_FILE_BYTES_MAX = 60_000_000
 CLIENT_SECONDS = 1800
 
 

@@ -13,7 +13,7 @@ import pytest
 from harness.management import API, expect, segment
 from harness.server import REPOSITORY, Cairn
 
-EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "12"))
+EXAMPLES = int(os.environ.get("OPENAPI_EXAMPLES", "8"))
 SEED = int(os.environ.get("OPENAPI_SEED", "6"))
 RUN_SECONDS = 500
 # Each gets its own process: responses to wrong credentials, which some checks send, are delayed.

@@ -20,8 +20,8 @@ OBJECTS = ("--keys", "8000", "--size", "16000B")
 KEPT = ("--prefix", "kept/", "--keys", "100", "--size", "16000B")
 # Half of the objects. A compaction then has enough to copy that it can be interrupted.
 HALF = ("--keys", "4000", "--size", "16000B")
-KILLS = 12
-KILLS_WHILE_RUNNING = 6
+KILLS = 8
+KILLS_WHILE_RUNNING = 4
 END_SECONDS = 60
 WRITERS = 4
 KEYS_OF_WRITER = 20

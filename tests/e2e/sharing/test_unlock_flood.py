@@ -22,16 +22,16 @@ from harness.server import LOOPBACK, Cairn
 MakeStore = Callable[..., Cairn]
 BUCKET, KEY, PASSWORD = "flooded", "secret.txt", "correct horse battery staple"
 BODY = b"what the password protects" * 100
-# Each share may fail 100 times an hour: more attempts than can be checked while the test runs.
-SHARES = 40
+# Each share may fail 100 times an hour: the flood makes more attempts than can be checked while it lasts.
+SHARES_OF_FLOOD = 40
 ATTACKERS = 80
 # A pause of each attacker, so that this process does not take the processor time that it measures.
 PAUSE_SECONDS = 0.1
 WINDOW_SECONDS = 3
 ROUNDS = 3
-# The attackers take processor time of the same machine, so by default only queueing behind hashes (20 ms each) is judged. The
-# aim is a ratio of 1.25 with attackers elsewhere and nothing else to do: FLOOD_P99_RATIO_MAX judges the best round's.
-P99_MS_MAX = 15.0
+# The attackers take processor time of the same machine, so by default only queueing behind hashes is judged: the best round's p99
+# is below the time of one hash. The aim is a ratio of 1.25 with attackers elsewhere and nothing else to do: FLOOD_P99_RATIO_MAX
+# judges the best round's.
 P99_RATIO_MAX = float(os.environ.get("FLOOD_P99_RATIO_MAX", "inf"))
 # Two hashes of 19 MiB, connections, and what the allocator keeps.
 MEMORY_BYTES_MAX = 90 << 20
@@ -47,6 +47,7 @@ class Flood:
         self.ended = threading.Event()
         self.answers: Counter[tuple[int, str]] = Counter()
         self.faults: list[str] = []
+        self.longest = 0.0
         self.lock = threading.Lock()
         self.threads = [threading.Thread(target=self.attack, args=(number,)) for number in range(ATTACKERS)]
 
@@ -58,6 +59,7 @@ class Flood:
             path = self.paths[(number + step) % len(self.paths)]
             source = f"127.{number + 1}.{step // 250 % 250 + 1}.{step % 250 + 1}"
             connection = http.client.HTTPConnection(LOOPBACK, self.store.console_port, timeout=TIMEOUT, source_address=(source, 0))
+            began = time.monotonic()
             try:
                 connection.request("POST", f"{path}/unlock", json.dumps({"password": f"guess {number} {step}"}), JSON)
                 response = connection.getresponse()
@@ -71,6 +73,7 @@ class Flood:
                 connection.close()
             with self.lock:
                 self.answers[response.status, code] += 1
+                self.longest = max(self.longest, time.monotonic() - began)
                 if response.status == 429 and not (wait and wait.isdigit() and 1 <= int(wait) <= 3600):
                     self.faults.append(f"429 with Retry-After {wait!r}")
 
@@ -90,13 +93,13 @@ def flooded(store: Cairn, paths: list[str]) -> Iterator[Flood]:
 
 
 @pytest.fixture
-def target(make_store: MakeStore) -> tuple[Cairn, list[str]]:
-    """Starts a store with shares that have a password. Returns their paths."""
+def target(make_store: MakeStore, request: pytest.FixtureRequest) -> tuple[Cairn, list[str]]:
+    """Starts a store with shares that have a password. Returns their paths. Each needs a hash, so most tests have few."""
     store = make_store(SERVICE_METRICS_SCRAPE_TOKEN=SCRAPE_TOKEN, SERVICE_STORAGE_CACHE_BYTES="16MiB").start()
     store.s3.create_bucket(BUCKET)
     store.s3.put(BUCKET, KEY, BODY, [("Content-Type", "text/plain")])
     asked = {"password": PASSWORD}
-    made = [expect(store.admin.post(f"/buckets/{BUCKET}/object-shares/{KEY}", asked), 201)["url"] for _ in range(SHARES)]
+    made = [expect(store.admin.post(f"/buckets/{BUCKET}/object-shares/{KEY}", asked), 201)["url"] for _ in range(getattr(request, "param", 4))]
     return store, [urlsplit(url).path for url in made]
 
 
@@ -130,14 +133,20 @@ def p99_ms(store: Cairn) -> float:
     return report["total"]["latency_us"]["p99"] / 1000
 
 
+@pytest.mark.parametrize("target", [SHARES_OF_FLOOD], indirect=True)
 def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
     """Reads keep their p99, memory stays bounded, an unlocked visitor keeps downloading, further guesses get 429."""
     store, paths = target
     cairn_load.run(store, "prepare", "load", "--keys", "200")
-    status, unlocked = unlock(store, paths[0], PASSWORD)
-    assert status == 200
+    hashes = []
+    for path in paths[:5]:
+        began = time.monotonic()
+        status, unlocked = unlock(store, path, PASSWORD)
+        hashes.append((time.monotonic() - began) * 1000)
+        assert status == 200
+        visited = path
     visitor = {"x-service-unlock": unlocked["unlock_token"]}
-    before, slowest, ratios, memory, visits = anonymous_bytes(store), [], [], [], []
+    before, slowest, ratios, memory, visits, longest = anonymous_bytes(store), [], [], [], [], []
     answers: Counter[tuple[int, str]] = Counter()
     for _ in range(ROUNDS):
         quiet = p99_ms(store)
@@ -148,7 +157,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
             def visit(stop: threading.Event = stop) -> None:
                 while not stop.wait(0.05):
                     began = time.monotonic()
-                    got = requests.get(f"{store.console}{paths[0]}/content", headers=visitor, timeout=TIMEOUT)
+                    got = requests.get(f"{store.console}{visited}/content", headers=visitor, timeout=TIMEOUT)
                     visits.append((got.status_code, got.content == BODY, time.monotonic() - began))
                     memory.append(anonymous_bytes(store))
 
@@ -160,6 +169,7 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
         slowest.append(attacked)
         ratios.append(attacked / quiet)
         answers += flood.answers
+        longest.append(flood.longest)
         assert not flood.faults, flood.faults[:5]
         print(f"p99 {quiet:.2f} -> {attacked:.2f} ms, x{ratios[-1]:.2f}; {dict(flood.answers)}")
     statuses = {status for status, _ in answers}
@@ -168,8 +178,8 @@ def test_flood_of_wrong_passwords(target: tuple[Cairn, list[str]]):
     assert len(visits) > 20 and all(status == 200 and whole for status, whole, _ in visits), Counter(visit[:2] for visit in visits)
     print(f"memory {before >> 20} -> {max(memory) >> 20} MiB; slowest visit {max(seconds for *_, seconds in visits) * 1000:.0f} ms of {len(visits)}")
     assert max(memory) - before < MEMORY_BYTES_MAX, f"{(max(memory) - before) >> 20} MiB"
-    assert max(seconds for *_, seconds in visits) < 2
-    assert min(slowest) < P99_MS_MAX and min(ratios) < P99_RATIO_MAX, (slowest, ratios)
+    assert max(seconds for *_, seconds in visits) < max(longest), "an unlocked visitor waited as those do who guess"
+    assert min(slowest) < min(hashes) and min(ratios) < P99_RATIO_MAX, (slowest, hashes, ratios)
     checked = scrape(store).sum("service_share_access_denied_total", kind="share", reason="password")
     assert checked == answers[401, "SHARE_PASSWORD_INCORRECT"]
 
