@@ -73,7 +73,7 @@ LAYERS: dict[str, list[set[str]]] = {
         {"limits"},
         {"schema"},
         {"error", "event_body", "id", "signature"},
-        {"target"},
+        {"destination"},
         {"client"},
         {"store"},
         {"delivery", "view"},

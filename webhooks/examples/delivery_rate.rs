@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use cairn_model::{Clock, SystemClock};
 use cairn_webhooks::client::{Authorities, Client, ClientSettings, Delivery, Sender};
+use cairn_webhooks::destination::{SystemResolver, TargetPolicy, TargetUrl};
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
-use cairn_webhooks::target::{SystemResolver, TargetPolicy, TargetUrl};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -8,7 +8,7 @@ use cairn_engine::{
     EngineError, EventId, EventPage, EventQuery, EventType, ObjectOfEvent, StorageEvent, Tick,
 };
 use cairn_model::{Clock, SystemClock, VersionName};
-use cairn_webhooks::target::TargetPolicy;
+use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{EventSource, NewWebhook, WebhookOptions, Webhooks};
 use futures_lite::future::block_on;
 use std::io::{Read, Write};

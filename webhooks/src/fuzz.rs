@@ -4,7 +4,7 @@
 
 use std::net::IpAddr;
 
-use crate::target::{Host, TargetPolicy, TargetUrl, check_at_creation};
+use crate::destination::{Host, TargetPolicy, TargetUrl, check_at_creation};
 
 /// A function that a fuzz target calls with its input. It panics when a property does not hold.
 pub type Body = fn(&[u8]);

@@ -3,6 +3,7 @@
 
 pub mod client;
 mod delivery;
+pub mod destination;
 mod error;
 mod event_body;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -12,7 +13,6 @@ mod limits;
 mod schema;
 pub mod signature;
 mod store;
-pub mod target;
 mod view;
 mod webhooks;
 

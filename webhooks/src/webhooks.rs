@@ -4,13 +4,13 @@
 
 use crate::client::{Authorities, Client, ClientSettings, Probe};
 use crate::delivery::{Context, EventSource, Redeliver, TargetClient, Threads};
+use crate::destination::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::error::WebhookError;
 use crate::id::{DeliveryId, WebhookId};
 use crate::limits::{ATTEMPTS_MAX, OVERLAP_SECONDS_MAX, PREFIX_BYTES_MAX, QUERIES_WAITING_MAX};
 use crate::schema::SCHEMA;
 use crate::signature::SigningSecret;
 use crate::store::{DeliveryEntry, DeliveryPage, DeliveryQuery, Settings, Shared, Writer};
-use crate::target::{SystemResolver, TargetPolicy, TargetUrl, check_at_creation};
 use crate::view::{NewWebhook, Webhook, WebhookChange};
 use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent};
 use cairn_lmdb::Environment;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cairn_engine::Store;
 use cairn_model::SystemClock;
-use cairn_webhooks::target::TargetPolicy;
+use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{WebhookOptions, Webhooks};
 
 use crate::config::Settings;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use cairn_model::Timestamp;
 
+use crate::destination::TargetUrl;
 use crate::limits::FAILURE_TEXT_BYTES_MAX;
 use crate::signature::SigningSecrets;
-use crate::target::TargetUrl;
 
 /// One attempt to deliver an event: everything that the request is made of.
 #[derive(Clone, Copy, Debug)]

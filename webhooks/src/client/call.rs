@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use super::attempt::Failure;
 use super::probe::{Step, StepReport};
-use crate::target::TargetUrl;
+use crate::destination::TargetUrl;
 
 thread_local! {
     static CURRENT: RefCell<Option<Call>> = const { RefCell::new(None) };

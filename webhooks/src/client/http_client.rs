@@ -18,11 +18,11 @@ use super::connection::{JudgedConnector, SharedTls};
 use super::judging::JudgingResolver;
 use super::probe::{Probe, Step};
 use super::retry_after;
+use crate::destination::{Resolver, TargetPolicy};
 use crate::limits::{
     CONNECTION_IDLE_MAX, CONNECTIONS_IDLE_MAX, INPUT_BUFFER_BYTES, OUTPUT_BUFFER_BYTES,
     RESPONSE_BODY_BYTES_MAX, RESPONSE_BODY_WAIT, RESPONSE_HEAD_BYTES_MAX,
 };
-use crate::target::{Resolver, TargetPolicy};
 
 /// What deliveries present themselves as.
 const USER_AGENT: &str = concat!("Cairn-Webhook/", env!("CARGO_PKG_VERSION"));

@@ -14,8 +14,8 @@ use ureq::unversioned::transport::time::Duration as UreqDuration;
 use super::attempt::{Failure, FailureKind};
 use super::call;
 use super::probe::Step;
+use crate::destination::{Host, LookupError, Resolver, TargetPolicy, TargetUrl};
 use crate::limits::ADDRESSES_MAX;
-use crate::target::{Host, LookupError, Resolver, TargetPolicy, TargetUrl};
 
 /// Looks the host up and judges what was found. What it returns are the only addresses that ureq knows.
 pub(super) struct JudgingResolver {

@@ -16,8 +16,8 @@ use cairn_model::Timestamp;
 use cairn_webhooks::client::{
     Attempt, Authorities, Client, ClientSettings, Delivery, FailureKind, Probe, Sender,
 };
+use cairn_webhooks::destination::{LookupError, Resolver, TargetPolicy, TargetUrl};
 use cairn_webhooks::signature::{SigningSecret, SigningSecrets};
-use cairn_webhooks::target::{LookupError, Resolver, TargetPolicy, TargetUrl};
 
 /// The test vector of the documentation.
 pub(crate) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

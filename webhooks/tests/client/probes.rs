@@ -3,7 +3,7 @@
 use super::{Answers, LONG, OK, SHORT, client, deliver, local, local_client, probe, public, succeeded};
 use crate::receiver::Receiver;
 use cairn_webhooks::client::Probe;
-use cairn_webhooks::target::LookupError;
+use cairn_webhooks::destination::LookupError;
 
 /// The steps as name, success and detail.
 fn steps(probe: &Probe) -> Vec<(&'static str, bool, &str)> {
@@ -62,7 +62,7 @@ fn the_report_ends_with_the_step_that_failed() {
         ]
     );
 
-    let strict = client(cairn_webhooks::target::TargetPolicy::default(), LONG, &Answers::none());
+    let strict = client(cairn_webhooks::destination::TargetPolicy::default(), LONG, &Answers::none());
     let report = probe(&strict, "http://plain.test/");
     assert_eq!(
         steps(&report),

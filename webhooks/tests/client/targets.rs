@@ -3,7 +3,7 @@
 use super::{Answers, LONG, OK, client, deliver, failed, local, local_client, public, succeeded};
 use crate::receiver::Receiver;
 use cairn_webhooks::client::FailureKind;
-use cairn_webhooks::target::{LookupError, TargetPolicy};
+use cairn_webhooks::destination::{LookupError, TargetPolicy};
 use std::time::Duration;
 
 /// The name is looked up once per attempt; a second answer, to a second look-up, would be the attacker's.
@@ -208,7 +208,7 @@ fn names_of_the_hosts_file_are_delivered_to() {
     let receiver = Receiver::answering(OK);
     let settings = ClientSettings { policy: local(), request_timeout: LONG, authorities: Authorities::Host };
     let client =
-        Client::new(settings, std::sync::Arc::new(cairn_webhooks::target::SystemResolver::default()));
+        Client::new(settings, std::sync::Arc::new(cairn_webhooks::destination::SystemResolver::default()));
     succeeded(&deliver(&client, &format!("http://localhost:{}/", receiver.port)));
     let attempt = deliver(&client, &format!("http://localhost.does.not.exist.invalid.:{}/", receiver.port));
     assert!(attempt.duration < Duration::from_secs(40) && attempt.http_status.is_none());

@@ -3,7 +3,7 @@
 use super::{Answers, LONG, OK, SHORT, client, deliver, failed, local, probe, succeeded};
 use crate::receiver::Receiver;
 use cairn_webhooks::client::{Authorities, Client, ClientSettings, FailureKind};
-use cairn_webhooks::target::Resolver;
+use cairn_webhooks::destination::Resolver;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, KeyUsagePurpose, date_time_ymd};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};

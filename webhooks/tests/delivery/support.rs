@@ -5,7 +5,7 @@ use cairn_engine::{
 };
 use cairn_model::{Clock, Timestamp, VersionName};
 use cairn_webhooks::client::{Attempt, Delivery, Failure, FailureKind, Probe, Sender};
-use cairn_webhooks::target::TargetPolicy;
+use cairn_webhooks::destination::TargetPolicy;
 use cairn_webhooks::{
     DeliveryEntry, DeliveryQuery, DeliveryStatus, EventSource, NewWebhook, TargetClient, Webhook, WebhookId,
     WebhookOptions, Webhooks,

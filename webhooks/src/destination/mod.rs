@@ -1,4 +1,4 @@
-//! Targets of webhooks: which URLs and addresses deliveries may go to.
+//! Destinations of webhooks: which URLs and addresses deliveries may go to.
 //!
 //! A URL is parsed once, strictly ([`TargetUrl`]). At every attempt its host is looked up ([`Resolver`]), and every address is
 //! judged ([`TargetPolicy::judge`]). The client connects to the judged addresses and to nothing else.
