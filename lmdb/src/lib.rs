@@ -1,7 +1,5 @@
 //! LMDB environments in which every record has a checksum.
 //!
-//! LMDB itself has none.
-//!
 //! This is the only crate that uses heed. It offers an [`Environment`] with named [`Table`]s. Read transactions never
 //! leave their thread and must never be held across an `.await`. Write transactions maintain a record count and an
 //! additive hash, by which a lost record is detected.

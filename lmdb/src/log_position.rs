@@ -1,4 +1,4 @@
-//! Where a record is in the log.
+//! The position of a record in the log.
 
 /// Random id of a log. Records of an earlier log in the same file have another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! What decided about a refused request, as fields: the right, quota, lock, rules or setting.
+//! The cause of a refusal, as fields: right, quota, lock, rules or setting.
 //!
 //! All of it is read when the request is refused, except for the statement of a policy: finding one takes time in
 //! proportion to the policies of the account, so it is looked up when somebody asks. [`RefusedRight`] says which

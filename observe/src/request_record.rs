@@ -1,4 +1,4 @@
-//! What is known about a request when it has ended.
+//! The record of a request after its end.
 
 use std::net::IpAddr;
 use std::time::Duration;

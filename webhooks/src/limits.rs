@@ -98,7 +98,7 @@ pub(crate) const DELIVERY_THREAD_IDLE: Duration = Duration::from_secs(10);
 pub(crate) const UNPROVEN_MAX: usize = 48;
 /// Requests at a time to a target of which nothing is known. Each success doubles them.
 pub(crate) const CONCURRENCY_START: usize = 2;
-/// Attempts in a row without a sign of life after which first attempts are held back.
+/// Attempts in a row that found the target unavailable, after which first attempts are held back.
 pub(crate) const TARGET_FAILURES_MAX: u32 = 5;
 /// First and longest interval between probes of a target for which first attempts are held back.
 pub(crate) const PROBE_INTERVAL_MIN: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! Which parts of the log's file are in use: a ring of records.
+//! The log's file as a ring: which parts are in use.
 //!
 //! Records follow each other. A record that does not fit before the end of the file is placed at its beginning, if the records
 //! there are not needed any more. A reader therefore looks for the next record behind the last one, and then at the beginning.

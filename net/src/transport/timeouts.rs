@@ -233,9 +233,8 @@ impl TimeoutRegistry {
         }
     }
 
-    /// Ends the wait of the idle connection that is first in the order of eviction, and with it the connection. Returns
-    /// whether there was one. If its request has just arrived, it is answered instead, see
-    /// [`TimeoutRegistry::close_idle`].
+    /// Evicts the next idle connection. Returns whether there was one. If its request has just arrived, it is answered instead,
+    /// see [`TimeoutRegistry::close_idle`].
     pub(crate) fn evict_first(&self) -> bool {
         if self.first_to_evict().is_none() {
             return false;

@@ -1,4 +1,4 @@
-//! What the threads of the store share, and reading single links.
+//! State that the threads of the store share, and reads of single links.
 
 use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};

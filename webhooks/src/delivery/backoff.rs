@@ -1,4 +1,4 @@
-//! How long a delivery waits after a failed attempt.
+//! Exponential backoff of deliveries, with jitter.
 
 use crate::id::DeliveryId;
 use crate::limits::{ATTEMPT_WAIT_MAX, RETRY_AFTER_MAX};

@@ -1,4 +1,4 @@
-//! What the threads of delivery share.
+//! Context of the delivery threads: writer, lanes, events and client.
 
 use super::lanes::Lanes;
 use super::source::EventSource;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// What the threads share.
+/// Shared by all threads of delivery.
 pub(crate) struct Context {
     pub(crate) writer: Writer,
     pub(super) lanes: Arc<Lanes>,
@@ -115,7 +115,7 @@ impl Context {
         self.lanes.in_flight()
     }
 
-    /// Notes that the service ends, and wakes who waits for that.
+    /// Notes that the service ends, and wakes the threads that wait for it.
     pub(super) fn begin_closing(&self) {
         self.is_closing.store(true, Ordering::Release);
         self.notify_end();

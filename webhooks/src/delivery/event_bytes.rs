@@ -1,4 +1,4 @@
-//! An event in the form in which it is sent.
+//! The serialized form of an event, as deliveries send it.
 
 use super::source::EventSource;
 use crate::client::Delivery;
@@ -9,7 +9,7 @@ use cairn_http1::iso8601_millis;
 use cairn_model::Timestamp;
 use std::sync::Arc;
 
-/// An event as it is sent.
+/// A serialized event.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct EventBytes {
     id: String,

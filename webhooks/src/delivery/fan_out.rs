@@ -1,4 +1,4 @@
-//! The fan-out thread: hands new events to the webhooks that want them.
+//! The fan-out thread: queues a delivery of each new event per webhook.
 //!
 //! It follows the events from a durable position. The deliveries of events and the position after these events are one
 //! transaction, so no event is left out and none is queued twice. A page of events may need several.
@@ -28,7 +28,7 @@ pub(super) fn run(context: &Arc<Context>) {
         let webhooks = enabled_webhooks(context);
         let first = webhooks.iter().map(|webhook| webhook.from_tick).min();
         let Some(first) = first else {
-            // Nobody wants events, so commits need not wake this thread.
+            // No webhook is enabled, so commits need not wake this thread.
             context.wait_for_change(changes, context.poll_interval);
             continue;
         };
@@ -36,7 +36,7 @@ pub(super) fn run(context: &Arc<Context>) {
         match read(context, &webhooks, position) {
             Ok(page) => {
                 let is_end = page.events.is_empty() && !page.is_truncated;
-                match hand_out(context, &webhooks, &page) {
+                match queue_page(context, &webhooks, &page) {
                     Ok(()) => position = page.examined,
                     Err(error) => {
                         // What the earlier transactions of this page have queued is not queued again.
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Arc<Context>) {
     save(context, position);
 }
 
-/// Makes the position durable without deliveries. Events that nobody wants are then not read again after a restart.
+/// Makes the position durable without deliveries. Events that no webhook selects are then not read again after a restart.
 fn save(context: &Context, position: Tick) {
     if position > context.shared().state().position {
         // The writer logs why it fails, and then there are only more events to read.
@@ -90,21 +90,21 @@ fn read(
 }
 
 /// Queues the deliveries of a page of events.
-fn hand_out(
+fn queue_page(
     context: &Arc<Context>,
     webhooks: &[Arc<WebhookRecord>],
     page: &EventPage,
 ) -> Result<(), WebhookError> {
     let mut batch = EventBatch::default();
     for event in &page.events {
-        let wanting: Vec<_> = webhooks
+        let selecting: Vec<_> = webhooks
             .iter()
             .filter(|webhook| event.id.tick() >= webhook.from_tick && webhook.selects(event))
             .collect();
-        if batch.len() + wanting.len() > BATCH_DELIVERIES_MAX {
+        if batch.len() + selecting.len() > BATCH_DELIVERIES_MAX {
             batch.queue(context, Some(event.id.tick()))?;
         }
-        for webhook in wanting {
+        for webhook in selecting {
             batch.add(event, webhook, false)?;
         }
     }

@@ -1,12 +1,12 @@
 //! The lane of one webhook: its deliveries, and how many are sent.
 //!
-//! **Hold-back.** After [`TARGET_FAILURES_MAX`] attempts in a row without a sign of life from the target, first attempts are held
-//! back: they stay in the queue and use up none of their attempts. Deliveries that have begun keep their schedule, and show
-//! whether the target is back. When none of them has shown anything for an interval, one first attempt is made as a probe. The
-//! interval doubles with each failed probe, from 5 seconds to 5 minutes.
+//! **Hold-back.** After [`TARGET_FAILURES_MAX`] attempts in a row that the target did not answer, or answered with 429 or 5xx,
+//! first attempts are held back: they stay in the queue and use up none of their attempts. Deliveries that have begun keep
+//! their schedule, and show whether the target is back. If no attempt ends within an interval, one first attempt is made as a
+//! probe. The interval doubles with each failed probe, from 5 seconds to 5 minutes.
 //!
 //! **Ramp.** First attempts at a time: [`CONCURRENCY_START`] at the beginning, twice as many after each success, half as many
-//! after each attempt without a sign of life.
+//! after each attempt that shows the target unavailable.
 
 use super::event_bytes::EventBytes;
 use crate::id::DeliveryId;
@@ -26,15 +26,15 @@ pub(super) struct Item {
     pub(super) event: Option<Arc<EventBytes>>,
 }
 
-/// What an attempt says about the target.
+/// The state of a target, as its answer to one attempt shows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sign {
-    /// It took the delivery.
-    Success,
+pub(super) enum TargetHealth {
+    /// It accepted the delivery.
+    Accepted,
     /// It answered, but refused this delivery.
-    Refusal,
+    Refused,
     /// It did not answer, or with 429 or 5xx.
-    Away,
+    Unavailable,
 }
 
 /// First attempts are held back.
@@ -190,27 +190,33 @@ impl Lane {
         Some(item)
     }
 
-    /// Ends an attempt, with what it says about the target. Without a sign nothing was sent.
-    pub(super) fn finish(&mut self, id: DeliveryId, sign: Option<Sign>, now: Timestamp, concurrency: usize) {
+    /// Ends an attempt. `health` is `None` if no request was sent.
+    pub(super) fn finish(
+        &mut self,
+        id: DeliveryId,
+        health: Option<TargetHealth>,
+        now: Timestamp,
+        concurrency: usize,
+    ) {
         self.in_flight = self.in_flight.saturating_sub(1);
         let was_probe = self.hold.is_some_and(|hold| hold.probe == Some(id));
-        match sign {
+        match health {
             None => {
                 if let Some(hold) = self.hold.as_mut().filter(|_| was_probe) {
                     hold.probe = None;
                 }
             }
-            Some(Sign::Success) => {
+            Some(TargetHealth::Accepted) => {
                 self.reset();
                 self.is_proven = true;
                 self.allowance = (self.allowance * 2).min(concurrency);
             }
-            Some(Sign::Refusal) => self.reset(),
-            Some(Sign::Away) => self.note_away(was_probe, now),
+            Some(TargetHealth::Refused) => self.reset(),
+            Some(TargetHealth::Unavailable) => self.note_unavailable(was_probe, now),
         }
     }
 
-    fn note_away(&mut self, was_probe: bool, now: Timestamp) {
+    fn note_unavailable(&mut self, was_probe: bool, now: Timestamp) {
         self.is_proven = false;
         self.allowance = (self.allowance / 2).max(1);
         self.target_failures = self.target_failures.saturating_add(1);
@@ -275,7 +281,7 @@ impl Lane {
 
 #[cfg(test)]
 mod tests {
-    use super::{Item, Lane, Sign};
+    use super::{Item, Lane, TargetHealth};
     use crate::id::{DeliveryId, WebhookId};
     use crate::store::Waiting;
     use cairn_engine::{EventType, Tick};
@@ -304,9 +310,9 @@ mod tests {
     }
 
     /// Makes one attempt. Returns whether there was something to send.
-    fn attempt(lane: &mut Lane, sign: Sign, now: Timestamp) -> bool {
+    fn attempt(lane: &mut Lane, health: TargetHealth, now: Timestamp) -> bool {
         let Some(taken) = lane.take(now, CONCURRENCY) else { return false };
-        lane.finish(taken.waiting.id, Some(sign), now, CONCURRENCY);
+        lane.finish(taken.waiting.id, Some(health), now, CONCURRENCY);
         true
     }
 
@@ -320,10 +326,10 @@ mod tests {
         };
         let mut seen = vec![at_a_time(&mut lane)];
         for _ in 0..3 {
-            assert!(attempt(&mut lane, Sign::Success, Timestamp(0)));
+            assert!(attempt(&mut lane, TargetHealth::Accepted, Timestamp(0)));
             seen.push(at_a_time(&mut lane));
         }
-        assert!(attempt(&mut lane, Sign::Away, Timestamp(0)));
+        assert!(attempt(&mut lane, TargetHealth::Unavailable, Timestamp(0)));
         seen.push(at_a_time(&mut lane));
         assert_eq!(seen, [2, 4, 8, 8, 4]);
     }
@@ -333,28 +339,28 @@ mod tests {
         let mut lane = lane(100);
         let mut now = 0;
         while !lane.is_held() {
-            assert!(attempt(&mut lane, Sign::Away, Timestamp(now)));
+            assert!(attempt(&mut lane, TargetHealth::Unavailable, Timestamp(now)));
         }
         let mut waits = Vec::new();
         for _ in 0..8 {
             let begin = now;
-            while !attempt(&mut lane, Sign::Away, Timestamp(now)) {
+            while !attempt(&mut lane, TargetHealth::Unavailable, Timestamp(now)) {
                 now += 1000;
             }
             waits.push((now - begin) / 1000);
         }
         assert_eq!(waits, [5, 10, 20, 40, 80, 160, 300, 300]);
         assert_eq!(lane.timer(Timestamp(now)), Some(Timestamp(now + 300_000)));
-        while !attempt(&mut lane, Sign::Success, Timestamp(now)) {
+        while !attempt(&mut lane, TargetHealth::Accepted, Timestamp(now)) {
             now += 1000;
         }
-        assert!(!lane.is_held() && attempt(&mut lane, Sign::Success, Timestamp(now)));
+        assert!(!lane.is_held() && attempt(&mut lane, TargetHealth::Accepted, Timestamp(now)));
     }
 
     #[test]
     fn only_one_probe_is_made_at_a_time_and_deliveries_that_have_begun_are_not_held_back() {
         let mut lane = lane(100);
-        while attempt(&mut lane, Sign::Away, Timestamp(0)) {}
+        while attempt(&mut lane, TargetHealth::Unavailable, Timestamp(0)) {}
         assert!(lane.is_held());
         let now = Timestamp(5000);
         let probe = lane.take(now, CONCURRENCY).expect("a probe");
@@ -364,11 +370,11 @@ mod tests {
         let begun = lane.take(now, CONCURRENCY).expect("it has begun");
         assert!(begun.waiting.begun);
         // Its failure says what the probe would say, and does not lengthen the interval.
-        lane.finish(begun.waiting.id, Some(Sign::Away), now, CONCURRENCY);
+        lane.finish(begun.waiting.id, Some(TargetHealth::Unavailable), now, CONCURRENCY);
         lane.finish(probe.waiting.id, None, now, CONCURRENCY);
         let begun = lane.take(now, CONCURRENCY).expect("it has begun");
         assert!(lane.take(now, CONCURRENCY).is_none(), "the next probe comes later");
-        lane.finish(begun.waiting.id, Some(Sign::Success), now, CONCURRENCY);
+        lane.finish(begun.waiting.id, Some(TargetHealth::Accepted), now, CONCURRENCY);
         assert!(!lane.is_held() && lane.take(now, CONCURRENCY).is_some());
     }
 
@@ -379,7 +385,7 @@ mod tests {
         let taken = lane.take(Timestamp(0), CONCURRENCY).expect("a delivery");
         assert!(!lane.add(taken.clone()), "it is in memory");
         lane.begin_load();
-        lane.finish(taken.waiting.id, Some(Sign::Success), Timestamp(0), CONCURRENCY);
+        lane.finish(taken.waiting.id, Some(TargetHealth::Accepted), Timestamp(0), CONCURRENCY);
         lane.release(taken.waiting.id);
         assert!(!lane.add(taken.clone()), "the loader has read it before");
         lane.end_load();

@@ -1,9 +1,9 @@
-//! All lanes, and whose turn it is.
+//! The lanes of all webhooks, served in round-robin order.
 //!
 //! Lanes that can send wait in a ring, and each takes one delivery in its turn. So no webhook waits for the backlog of another.
 //! Targets whose last attempt did not succeed get at most [`UNPROVEN_MAX`] of the threads, so that dead ones do not hold all.
 
-use super::lane::{Item, Lane, Sign};
+use super::lane::{Item, Lane, TargetHealth};
 use crate::id::{DeliveryId, WebhookId};
 use crate::limits::{
     DELIVERY_THREAD_IDLE, DELIVERY_THREADS_MAX, EVENTS_IN_MEMORY_MAX, LANE_DELIVERIES_MAX, TIMER_WAIT_MAX,
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// How long the loader waits when nothing is due later. It is woken for everything that it has to do.
 const TIMER_WAIT_NONE: Duration = Duration::from_secs(3600);
 
-/// What the loader is to read.
+/// A request to the loader: due deliveries of one kind and one webhook.
 pub(super) struct Load {
     pub(super) webhook: WebhookId,
     /// Deliveries that have begun, or the others.
@@ -40,7 +40,7 @@ struct State {
     /// Deliveries in the queues that hold their events.
     events: usize,
     is_closed: bool,
-    /// Whether attempts are being interrupted: their failures mean nothing.
+    /// Whether the shutdown interrupts attempts. Their failures are not recorded.
     is_interrupted: bool,
     /// Whether the loader should look again.
     wants_load: bool,
@@ -164,8 +164,8 @@ impl Lanes {
         }
     }
 
-    /// Ends an attempt. Without a sign nothing was sent.
-    pub(super) fn finish(&self, job: &Job, sign: Option<Sign>) {
+    /// Ends an attempt. `health` is `None` if no request was sent.
+    pub(super) fn finish(&self, job: &Job, health: Option<TargetHealth>) {
         let now = self.now();
         let Waiting { webhook, id, .. } = job.item.waiting;
         let mut state = self.lock();
@@ -176,7 +176,7 @@ impl Lanes {
             state.ring.extend(parked);
         }
         if let Some(lane) = state.lanes.get_mut(&webhook) {
-            lane.finish(id, sign, now, self.concurrency);
+            lane.finish(id, health, now, self.concurrency);
             state.refresh(webhook, now, self.concurrency);
         }
         if state.in_flight == 0 {
@@ -217,7 +217,7 @@ impl Lanes {
         self.lock().lanes.get(&webhook).is_some_and(Lane::is_held)
     }
 
-    /// Returns whether failures mean nothing: attempts are being interrupted.
+    /// Returns whether the shutdown interrupts attempts, so that their failures are not recorded.
     pub(super) fn is_interrupted(&self) -> bool {
         self.lock().is_interrupted
     }
@@ -279,7 +279,7 @@ impl Lanes {
         self.load.notify_all();
     }
 
-    /// Lets failures mean nothing from now on.
+    /// From now on, failed attempts are not recorded: the shutdown interrupts them.
     pub(super) fn interrupt(&self) {
         self.lock().is_interrupted = true;
     }

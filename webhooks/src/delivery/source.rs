@@ -1,9 +1,9 @@
-//! Where events come from.
+//! The store's events as a trait, so that tests can replace them.
 
 use cairn_engine::{EngineError, EventPage, EventQuery, Store, Tick};
 use std::time::Duration;
 
-/// The events of a store. Tests replace it.
+/// The events of a store.
 pub trait EventSource: Send + Sync {
     /// Returns one page of events, oldest first. Blocks.
     ///
@@ -17,7 +17,7 @@ pub trait EventSource: Send + Sync {
     /// Waits until the generation differs from `seen`, or for `limit`. Blocks.
     fn wait(&self, seen: u64, limit: Duration);
 
-    /// Wakes everybody who waits: the service ends.
+    /// Wakes all threads in [`Self::wait`]: the service ends.
     fn wake(&self);
 
     /// Returns a tick above those of all events that have been committed.

@@ -1,8 +1,8 @@
-//! What makes requests.
+//! The HTTP client as a trait, so that tests can replace it.
 
 use crate::client::{Client, Delivery, Probe, Sender};
 
-/// Makes requests to targets. [`Client`] is the real one; tests have others.
+/// Makes requests to targets. The product uses [`Client`].
 pub trait TargetClient: Sender {
     /// Makes one attempt and reports its steps. Blocks as long as [`Sender::deliver`].
     fn probe(&self, delivery: &Delivery<'_>) -> Probe;

@@ -1,4 +1,4 @@
-//! What callers wait for and what blocks: tests and redeliveries.
+//! Runs test deliveries and redeliveries on short-lived threads.
 
 use super::context::Context;
 use super::event_bytes::EventBytes;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 impl Context {
-    /// Does something that blocks on a thread of its own. At most [`TASKS_MAX`] run at a time.
+    /// Runs a blocking task on a new thread. At most [`TASKS_MAX`] run at a time.
     async fn task<T: Send + 'static>(
         self: &Arc<Self>,
         task: impl FnOnce(&Arc<Self>) -> Result<T, WebhookError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! Beginning and end of the threads of delivery.
+//! Starts and ends the threads of delivery.
 
 use super::context::Context;
 use super::{fan_out, loader, worker};
@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What a thread does.
+/// The function that a thread runs.
 type Body = fn(&Arc<Context>);
 
-/// The threads that run from the beginning to the end.
+/// The threads that run as long as the service.
 pub(crate) struct Threads(Mutex<Vec<JoinHandle<()>>>);
 
 impl Threads {

@@ -1,9 +1,9 @@
-//! A delivery thread: makes attempts, and says what becomes of the deliveries.
+//! A delivery thread: makes attempts and records their outcomes.
 
 use super::backoff::wait_after;
 use super::context::Context;
 use super::event_bytes::EventBytes;
-use super::lane::Sign;
+use super::lane::TargetHealth;
 use super::lanes::Job;
 use crate::client::Attempt;
 use crate::limits::FAILURE_WAIT;
@@ -33,18 +33,18 @@ fn run(context: &Arc<Context>) {
         let waiting = job.item.waiting;
         // A panic must not leave the attempt counted as running for ever.
         let attempted = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| attempt(context, &job)));
-        let sign = attempted.unwrap_or_else(|_| {
+        let health = attempted.unwrap_or_else(|_| {
             tracing::error!(target: "service::webhooks", "a delivery thread panicked");
             context.lanes.give_back(waiting.webhook, waiting.id, FAILURE_WAIT);
             None
         });
-        context.lanes.finish(&job, sign);
+        context.lanes.finish(&job, health);
     }
     context.lanes.thread_ended();
 }
 
-/// Makes one attempt, if the delivery is still wanted. Returns what it says about the target.
-fn attempt(context: &Context, job: &Job) -> Option<Sign> {
+/// Makes one attempt. Returns `None` if no request was sent, or if the shutdown interrupted it.
+fn attempt(context: &Context, job: &Job) -> Option<TargetHealth> {
     let waiting = job.item.waiting;
     let found = context.shared().webhook(waiting.webhook)?;
     if !found.record.settings.enabled || waiting.queued_at <= found.health.dropped_until {
@@ -75,7 +75,7 @@ fn attempt(context: &Context, job: &Job) -> Option<Sign> {
         return None;
     }
     context.durations.record_duration(attempt.duration);
-    let sign = sign_of(&attempt);
+    let health = health_of(&attempt);
     let verdict = verdict(context, &waiting, &attempt);
     context.writer.record(Outcome {
         delivery: waiting,
@@ -83,9 +83,9 @@ fn attempt(context: &Context, job: &Job) -> Option<Sign> {
         verdict,
         http_status: attempt.http_status,
         error: attempt.error.map(|failure| failure.text).unwrap_or_default(),
-        is_target_away: sign == Sign::Away,
+        is_target_away: health == TargetHealth::Unavailable,
     });
-    Some(sign)
+    Some(health)
 }
 
 fn dropped(delivery: Waiting, at: Timestamp) -> Outcome {
@@ -99,16 +99,16 @@ fn dropped(delivery: Waiting, at: Timestamp) -> Outcome {
     }
 }
 
-/// Returns what an attempt says about the target.
-fn sign_of(attempt: &Attempt) -> Sign {
+/// Returns the state of the target after an attempt.
+fn health_of(attempt: &Attempt) -> TargetHealth {
     match attempt.http_status {
-        _ if attempt.succeeded() => Sign::Success,
-        None | Some(429 | 500..=599) => Sign::Away,
-        Some(_) => Sign::Refusal,
+        _ if attempt.succeeded() => TargetHealth::Accepted,
+        None | Some(429 | 500..=599) => TargetHealth::Unavailable,
+        Some(_) => TargetHealth::Refused,
     }
 }
 
-/// Returns what becomes of the delivery.
+/// Returns the outcome of an attempt: success, failure, or the time of the next attempt.
 fn verdict(context: &Context, waiting: &Waiting, attempt: &Attempt) -> Verdict {
     let made = waiting.attempts.saturating_add(1);
     if attempt.succeeded() {

@@ -1,4 +1,4 @@
-//! Removal of what is no longer wanted.
+//! Removal of dropped deliveries, deleted webhooks and old log entries.
 //!
 //! Each step is one small transaction. Three things are removed: waiting deliveries of disabled webhooks and those whose events are gone, which leave an entry
 //! `dropped` in the log; everything of deleted webhooks; and log entries that are older than the events.
@@ -15,7 +15,7 @@ use cairn_model::Timestamp;
 const DISABLED: &str = "the webhook was disabled";
 pub(crate) const EVENT_GONE: &str = "the event is no longer stored";
 
-/// What a step did.
+/// The result of a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
     /// Something was removed. There may be more.
@@ -24,7 +24,7 @@ pub(super) enum Step {
     Idle,
 }
 
-/// Removes one batch of what is no longer wanted.
+/// Removes one batch of obsolete records.
 pub(super) fn step(shared: &Shared, now: Timestamp, retention: Retention) -> Result<Step, Error> {
     if let Some((webhook, until, reason)) = to_drop(shared, now) {
         drop_oldest(shared, webhook, until, reason, now)?;
@@ -100,7 +100,7 @@ fn first_key(txn: &WriteTxn<'_>, table: Table, prefix: &[u8]) -> Result<Option<V
     Ok(found.filter(|key| key.starts_with(prefix)).map(<[u8]>::to_vec))
 }
 
-/// Removes a batch of what a deleted webhook left. When nothing is left, removes the note that something is.
+/// Removes a batch of the records of a deleted webhook, and at the end the record of its removal.
 fn remove_webhook(shared: &Shared, webhook: WebhookId) -> Result<(), Error> {
     let store = &shared.store;
     let mut txn = store.tables.environment().write()?;

@@ -1,9 +1,9 @@
-//! Who learns what became durable.
+//! Callback from the writer: committed outcomes and changed webhooks.
 
 use crate::id::{DeliveryId, WebhookId};
 use cairn_model::Timestamp;
 
-/// An outcome that is durable.
+/// A committed outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Recorded {
     pub(crate) webhook: WebhookId,
@@ -12,7 +12,7 @@ pub(crate) struct Recorded {
     pub(crate) next: Option<Timestamp>,
 }
 
-/// Learns what became durable. Its methods are called on the writer's thread and must not wait for it.
+/// Is told what the writer has committed. Its methods are called on the writer's thread and must not wait for it.
 pub(crate) trait Observer: Send + Sync {
     /// Outcomes of attempts were recorded.
     fn recorded(&self, outcomes: &[Recorded]);

@@ -1,4 +1,4 @@
-//! Queries for deliveries, and what they return.
+//! Queries for deliveries and their result types.
 
 use super::delivery_record::{DeliveryStatus, LogEntry, Waiting};
 use crate::id::{DeliveryId, WebhookId};
@@ -49,7 +49,7 @@ pub struct DeliveryEntry {
     pub event_type: EventType,
     /// Number of this attempt, or of attempts so far if it waits or was dropped.
     pub attempt: u8,
-    /// What became of the delivery. An attempt that was followed by another one is pending until the delivery ends, and then
+    /// The status of the delivery. An attempt that was followed by another one is pending until the delivery ends, and then
     /// failed.
     pub status: DeliveryStatus,
     /// The HTTP status of the attempt, if the target answered.

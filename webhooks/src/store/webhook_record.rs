@@ -13,16 +13,16 @@
 //! offset  size  content
 //! 0       8     waiting deliveries (little-endian, as all numbers of this body)
 //! 8       4     failed attempts since the last success
-//! 12      4     attempts since the target's last sign of life: no answer, 429 or 5xx
+//! 12      4     attempts in a row without an answer, or with 429 or 5xx
 //! 16      8     time of the last success in ms; 0: none
 //! 24      8     deliveries that were queued at this time in ms or earlier are dropped
 //! 32      n     the error of the last failed attempt (UTF-8)
 //! ```
 
 use super::seal::SecretKey;
+use crate::destination::TargetUrl;
 use crate::id::WebhookId;
 use crate::signature::{SigningSecret, SigningSecrets};
-use crate::target::TargetUrl;
 use cairn_engine::{EventType, EventTypes, StorageEvent, Tick};
 use cairn_model::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,7 @@ pub(crate) struct Health {
     pub(crate) pending: u64,
     /// Failed attempts since the last success.
     pub(crate) consecutive_failures: u32,
-    /// Attempts since the target's last sign of life.
+    /// Attempts in a row that found the target unavailable: no answer, 429 or 5xx.
     pub(crate) target_failures: u32,
     pub(crate) last_success_at: Option<Timestamp>,
     /// Deliveries that were queued then or earlier are dropped.

@@ -1,4 +1,4 @@
-//! What the maintenance deletes and keeps when the clock moves.
+//! Tests: records that the maintenance deletes or keeps when the clock moves.
 
 use super::super::limits::{EXPIRED_KEPT_MILLIS, EXPIRED_PER_ACCOUNT_MAX};
 use super::super::testing::{Fixture, NOW};
