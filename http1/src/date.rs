@@ -1,11 +1,10 @@
 //! Formats and parses dates: the three forms of HTTP (RFC 9110 section 5.6.7), ISO 8601 and RFC 3339.
 //!
-//! Pure arithmetic on the proleptic Gregorian calendar in UTC, without a clock or a time zone database.
+//! All times are in UTC. Nothing here reads a clock.
 
-const SECONDS_PER_DAY: u64 = 86_400;
-const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
-const MONTHS: [&[u8; 3]; 12] =
-    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
+use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, date_of_days, days_of_date};
+use cairn_model::usize_of;
+
 /// The last second of a year with four digits: 9999-12-31T23:59:59Z. Later times are formatted as this one.
 const SECONDS_MAX: u64 = 253_402_300_799;
 /// Two-digit years below this mean 20xx. RFC 9110 asks for "not more than 50 years in the future". A fixed pivot keeps
@@ -48,12 +47,12 @@ impl std::fmt::Display for HttpDate {
 pub fn http_date(seconds: u64) -> HttpDate {
     let seconds = seconds.min(SECONDS_MAX);
     let days = seconds / SECONDS_PER_DAY;
-    let (year, month, day) = civil_from_days(days);
+    let (year, month, day) = date_of_days(days);
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";
     // The epoch was a Thursday, the fourth day of a week that begins on Monday.
-    text[0..3].copy_from_slice(WEEKDAYS[index((days + 3) % 7)]);
+    text[0..3].copy_from_slice(WEEKDAYS[usize_of((days + 3) % 7)]);
     put_digits(&mut text[5..7], day);
-    text[8..11].copy_from_slice(MONTHS[index(month - 1)]);
+    text[8..11].copy_from_slice(MONTHS[usize_of(month - 1)]);
     put_digits(&mut text[12..16], year);
     put_clock(&mut text[17..25], seconds % SECONDS_PER_DAY);
     HttpDate(text)
@@ -63,7 +62,7 @@ pub fn http_date(seconds: u64) -> HttpDate {
 #[must_use]
 pub fn iso8601_millis(milliseconds: u64) -> String {
     let seconds = (milliseconds / 1000).min(SECONDS_MAX);
-    let (year, month, day) = civil_from_days(seconds / SECONDS_PER_DAY);
+    let (year, month, day) = date_of_days(seconds / SECONDS_PER_DAY);
     let mut text = *b"1970-01-01T00:00:00.000Z";
     put_digits(&mut text[0..4], year);
     put_digits(&mut text[5..7], month);
@@ -105,11 +104,7 @@ pub fn parse_rfc3339_millis(text: &str) -> Option<u64> {
     if date[4] != b'-' || date[7] != b'-' || !matches!(time[0], b'T' | b't') {
         return None;
     }
-    let month = number(&date[5..7])?;
-    if !(1..=12).contains(&month) {
-        return None;
-    }
-    let date = (number(&date[..4])?, month, number(&date[8..])?);
+    let date = (number(&date[..4])?, number(&date[5..7])?, number(&date[8..])?);
     let seconds = seconds_of(date, clock(&time[1..])?)?;
     let mut millis = 0;
     if let Some((b'.', fraction)) = rest.split_first() {
@@ -184,53 +179,7 @@ fn clock(text: &[u8]) -> Option<i64> {
 }
 
 fn seconds_of((year, month, day): (i64, i64, i64), clock: i64) -> Option<i64> {
-    if day < 1 || day > days_of_month(year, month) {
-        return None;
-    }
-    Some(days_from_civil(year, month, day) * 86_400 + clock)
-}
-
-const fn days_of_month(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
-}
-
-/// Returns the days from the epoch to a date of the Gregorian calendar. Years are counted from March, so that the leap
-/// day is the last of its year, in eras of 400 years, which all have the same number of days (146 097).
-const fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (month + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - DAYS_TO_EPOCH.cast_signed()
-}
-
-/// Days from 1 March of year 0 to the Unix epoch.
-const DAYS_TO_EPOCH: u64 = 719_468;
-
-/// Returns year, month (1 to 12) and day (1 to 31) of the day that is `days` after the epoch.
-const fn civil_from_days(days: u64) -> (u64, u64, u64) {
-    let days = days + DAYS_TO_EPOCH;
-    let era = days / 146_097;
-    let day_of_era = days % 146_097;
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + if month <= 2 { 1 } else { 0 };
-    (year, month, day)
-}
-
-/// Converts the number of a weekday or month to an index.
-fn index(small: u64) -> usize {
-    usize::try_from(small).expect("weekdays and months are below 12")
+    Some(days_of_date(year, month, day)? * SECONDS_PER_DAY.cast_signed() + clock)
 }
 
 fn put_clock(out: &mut [u8], second_of_day: u64) {

@@ -1,9 +1,10 @@
-//! Value types that several crates share: names, keys, entity tags, version ids, time and metrics.
+//! Value types that several crates share: names, keys, entity tags, version ids, time, calendar, metrics.
 //!
 //! Names are validated where they enter the program and trusted afterwards. Nothing here does I/O.
 #![forbid(unsafe_code)]
 
 mod bucket_name;
+pub mod calendar;
 mod client_network;
 mod etag;
 mod integers;

@@ -2,12 +2,8 @@
 //!
 //! All dates are in UTC, from 1970 to 9999, without leap seconds. Dates that do not exist are refused.
 
-use cairn_model::{Timestamp, usize_of};
-
-const SECONDS_PER_DAY: u64 = 24 * 60 * 60;
-const MONTHS: [&[u8; 3]; 12] =
-    [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
-const WEEKDAYS: [&[u8; 3]; 7] = [b"Mon", b"Tue", b"Wed", b"Thu", b"Fri", b"Sat", b"Sun"];
+use cairn_model::Timestamp;
+use cairn_model::calendar::{MONTHS, SECONDS_PER_DAY, WEEKDAYS, date_of_days, days_of_date};
 
 /// The time of a request: `YYYYMMDDTHHMMSSZ`, as in the string to sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +20,13 @@ impl AmzDate {
         if text[8] != b'T' || text[15] != b'Z' {
             return None;
         }
-        let fields = Fields {
-            year: number(&text[0..4])?,
-            month: number(&text[4..6])?,
-            day: number(&text[6..8])?,
-            hour: number(&text[9..11])?,
-            minute: number(&text[11..13])?,
-            second: number(&text[13..15])?,
-        };
-        Some(Self { text, seconds: fields.to_seconds()? })
+        let days = days_of_date(number(&text[..4])?, number(&text[4..6])?, number(&text[6..8])?)?;
+        let (hour, minute, second) = (number(&text[9..11])?, number(&text[11..13])?, number(&text[13..15])?);
+        if hour >= 24 || minute >= 60 || second >= 60 {
+            return None;
+        }
+        let seconds = days * SECONDS_PER_DAY.cast_signed() + hour * 3600 + minute * 60 + second;
+        Some(Self { text, seconds: u64::try_from(seconds).ok()? })
     }
 
     /// Parses the value of a `Date` header.
@@ -49,16 +43,14 @@ impl AmzDate {
             return None;
         }
         WEEKDAYS.iter().find(|name| ***name == text[..3])?;
-        let month = (1..).zip(MONTHS).find(|(_, name)| **name == text[8..11])?.0;
-        let fields = Fields {
-            year: number(&text[12..16])?,
-            month,
-            day: number(&text[5..7])?,
-            hour: number(&text[17..19])?,
-            minute: number(&text[20..22])?,
-            second: number(&text[23..25])?,
-        };
-        Some(fields.to_amz_date(fields.to_seconds()?))
+        let month = (1_u8..).zip(MONTHS).find(|(_, name)| **name == text[8..11])?.0;
+        let mut basic = *b"YYYYMMDDTHHMMSSZ";
+        basic[..4].copy_from_slice(&text[12..16]);
+        basic[4..6].copy_from_slice(&[b'0' + month / 10, b'0' + month % 10]);
+        for (at, field) in [(6, &text[5..7]), (9, &text[17..19]), (11, &text[20..22]), (13, &text[23..25])] {
+            basic[at..at + 2].copy_from_slice(field);
+        }
+        Self::parse_basic(&basic)
     }
 
     /// Returns `YYYYMMDDTHHMMSSZ`.
@@ -74,112 +66,17 @@ impl AmzDate {
 
 /// Formats a time like `2013-05-24T00:00:00Z`, the format of S3 error bodies.
 pub(super) fn iso8601(time: Timestamp) -> String {
-    let Fields { year, month, day, hour, minute, second } = Fields::from_seconds(time.seconds());
+    let (year, month, day) = date_of_days(time.seconds() / SECONDS_PER_DAY);
+    let second = time.seconds() % SECONDS_PER_DAY;
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// A calendar date and time in UTC.
-#[derive(Clone, Copy)]
-struct Fields {
-    year: u64,
-    month: u64,
-    day: u64,
-    hour: u64,
-    minute: u64,
-    second: u64,
-}
-
-impl Fields {
-    fn to_seconds(self) -> Option<u64> {
-        let exists = self.year >= 1970
-            && (1..=12).contains(&self.month)
-            && (1..=days_in_month(self.year, self.month)).contains(&self.day)
-            && self.hour < 24
-            && self.minute < 60
-            && self.second < 60;
-        if !exists {
-            return None;
-        }
-        let days_of_months: u64 = (1..self.month).map(|month| days_in_month(self.year, month)).sum();
-        let days = days_before_year(self.year) + days_of_months + self.day - 1;
-        Some(days * SECONDS_PER_DAY + self.hour * 3600 + self.minute * 60 + self.second)
-    }
-
-    fn from_seconds(seconds: u64) -> Self {
-        let mut days = seconds / SECONDS_PER_DAY;
-        // No year is longer than 366 days, so this estimate is never too late, and rarely more than a few years too early.
-        let mut year = 1970 + days / 366;
-        while days_before_year(year + 1) <= days {
-            year += 1;
-        }
-        days -= days_before_year(year);
-        let mut month = 1;
-        while days >= days_in_month(year, month) {
-            days -= days_in_month(year, month);
-            month += 1;
-        }
-        let second = seconds % SECONDS_PER_DAY;
-        Self {
-            year,
-            month,
-            day: days + 1,
-            hour: second / 3600,
-            minute: second / 60 % 60,
-            second: second % 60,
-        }
-    }
-
-    fn to_amz_date(self, seconds: u64) -> AmzDate {
-        let Self { year, month, day, hour, minute, second } = self;
-        let digit = |value: u64| b"0123456789"[usize_of(value % 10)];
-        let text = [
-            digit(year / 1000),
-            digit(year / 100),
-            digit(year / 10),
-            digit(year),
-            digit(month / 10),
-            digit(month),
-            digit(day / 10),
-            digit(day),
-            b'T',
-            digit(hour / 10),
-            digit(hour),
-            digit(minute / 10),
-            digit(minute),
-            digit(second / 10),
-            digit(second),
-            b'Z',
-        ];
-        AmzDate { text, seconds }
-    }
-}
-
-const fn is_leap(year: u64) -> bool {
-    year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-}
-
-const fn days_in_month(year: u64, month: u64) -> u64 {
-    match month {
-        4 | 6 | 9 | 11 => 30,
-        2 if is_leap(year) => 29,
-        2 => 28,
-        _ => 31,
-    }
-}
-
-/// Returns the number of days from 1 January 1970 to 1 January of `year`.
-const fn days_before_year(year: u64) -> u64 {
-    const fn leap_days_through(year: u64) -> u64 {
-        year / 4 - year / 100 + year / 400
-    }
-    (year - 1970) * 365 + leap_days_through(year - 1) - leap_days_through(1969)
-}
-
 /// Parses decimal digits, without a sign.
-fn number(digits: &[u8]) -> Option<u64> {
+fn number(digits: &[u8]) -> Option<i64> {
     digits
         .iter()
-        .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + u64::from(digit - b'0')))
+        .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
 }
 
 #[cfg(test)]
@@ -202,10 +99,12 @@ mod tests {
     fn dates_of_four_centuries_round_trip() {
         let mut seconds = 0;
         while seconds < SECONDS_PER_DAY * 366 * 400 {
-            let fields = Fields::from_seconds(seconds);
-            assert_eq!(fields.to_seconds(), Some(seconds));
-            let date = fields.to_amz_date(seconds);
-            assert_eq!(AmzDate::parse_basic(&date.text), Some(date));
+            let text: String = iso8601(Timestamp(seconds * 1000)).replace(['-', ':'], "");
+            assert_eq!(
+                AmzDate::parse_basic(text.as_bytes()).map(|date| date.seconds),
+                Some(seconds),
+                "{text}"
+            );
             seconds += SECONDS_PER_DAY + 1;
         }
     }

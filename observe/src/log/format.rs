@@ -3,6 +3,7 @@
 //! Written by hand because the request log formats a line for every request. All text from clients is escaped here, so that no
 //! value can end a line, forge another line or control a terminal.
 
+use cairn_model::calendar::{SECONDS_PER_DAY, date_of_days};
 use cairn_model::usize_of;
 use std::cell::RefCell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +17,6 @@ pub enum LogFormat {
     Json,
 }
 
-const SECONDS_PER_DAY: u64 = 86_400;
 /// `YYYY-MM-DDTHH:MM:SS`
 const SECOND_TEXT_BYTES: usize = 19;
 
@@ -46,7 +46,7 @@ pub(crate) fn push_time(out: &mut Vec<u8>, seconds: u64, micros: u32) {
 }
 
 fn second_text(seconds: u64) -> [u8; SECOND_TEXT_BYTES] {
-    let (year, month, day) = civil_date(seconds / SECONDS_PER_DAY);
+    let (year, month, day) = date_of_days(seconds / SECONDS_PER_DAY);
     let of_day = seconds % SECONDS_PER_DAY;
     let mut line = Vec::with_capacity(SECOND_TEXT_BYTES);
     for (value, digits, separator) in [
@@ -63,26 +63,6 @@ fn second_text(seconds: u64) -> [u8; SECOND_TEXT_BYTES] {
     let mut text = [b'0'; SECOND_TEXT_BYTES];
     text.copy_from_slice(&line[..SECOND_TEXT_BYTES]);
     text
-}
-
-/// Returns the proleptic Gregorian date (year, month, day) of a day counted from 1970-01-01.
-///
-/// Counts in years that begin on 1 March, so that the leap day is the last day of its year, and in eras of 400 years, after
-/// which the calendar repeats.
-fn civil_date(days_since_epoch: u64) -> (u64, u64, u64) {
-    const DAYS_FROM_YEAR_ZERO_TO_EPOCH: u64 = 719_468;
-    const DAYS_PER_ERA: u64 = 146_097;
-    let days = days_since_epoch + DAYS_FROM_YEAR_ZERO_TO_EPOCH;
-    let era = days / DAYS_PER_ERA;
-    let day_of_era = days % DAYS_PER_ERA;
-    let leap_days = day_of_era / 1460 + day_of_era / 146_096 - day_of_era / 36_524;
-    let year_of_era = (day_of_era - leap_days) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
 }
 
 /// Appends `value` in decimal.
@@ -277,24 +257,6 @@ mod tests {
             prop_assert!(!out.iter().any(|byte| byte.is_ascii_control()));
             let back: String = serde_json::from_slice(&out).unwrap();
             prop_assert_eq!(back, text);
-        }
-
-        #[test]
-        fn dates_agree_with_counting_days(days in 0_u64..200_000) {
-            let leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-            let (mut year, mut rest) = (1970, days);
-            while rest >= 365 + u64::from(leap(year)) {
-                rest -= 365 + u64::from(leap(year));
-                year += 1;
-            }
-            let lengths = [31, 28 + u64::from(leap(year)), 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-            let mut month = 1;
-            for length in lengths {
-                if rest < length { break; }
-                rest -= length;
-                month += 1;
-            }
-            prop_assert_eq!(civil_date(days), (year, month, rest + 1));
         }
     }
 }

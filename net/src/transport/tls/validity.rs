@@ -1,9 +1,9 @@
-//! Reads the validity period of a certificate.
+//! Reads the validity period of a certificate from its DER.
 //!
-//! Operators need it, and the TLS library does not expose it.
-//!
-//! It walks the DER of a certificate (RFC 5280 section 4.1) down to the validity and checks nothing else.
+//! Operators need the period, and the TLS library does not expose it. Walks the structure (RFC 5280 section 4.1) down to the
+//! validity and checks nothing else.
 
+use cairn_model::calendar::{SECONDS_PER_DAY, days_of_date};
 use std::ops::Range;
 
 const SEQUENCE: u8 = 0x30;
@@ -12,7 +12,6 @@ const UTC_TIME: u8 = 0x17;
 const GENERALIZED_TIME: u8 = 0x18;
 /// UTCTime has two digits for the year. From this value on they mean 19xx (RFC 5280 section 4.1.2.5.1).
 const UTC_TIME_PIVOT: i64 = 50;
-const SECONDS_PER_DAY: i64 = 86_400;
 
 /// Returns the validity of a certificate in seconds since 1970, or `None` when it is malformed.
 pub(crate) fn validity(certificate: &[u8]) -> Option<Range<i64>> {
@@ -71,28 +70,14 @@ fn seconds(tag: u8, text: &[u8]) -> Option<i64> {
         return None;
     }
     let field = |index: usize| number(&digits[2 * index..2 * index + 2]);
-    let days = days_since_1970(year, field(0)?, field(1)?)?;
-    Some(days * SECONDS_PER_DAY + field(2)? * 3600 + field(3)? * 60 + field(4)?)
+    let days = days_of_date(year, field(0)?, field(1)?)?;
+    Some(days * SECONDS_PER_DAY.cast_signed() + field(2)? * 3600 + field(3)? * 60 + field(4)?)
 }
 
 fn number(digits: &[u8]) -> Option<i64> {
     digits
         .iter()
         .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
-}
-
-/// Converts a Gregorian date to days since 1970. Years are counted from March, so that the leap day is the last of a
-/// year.
-fn days_since_1970(year: i64, month: i64, day: i64) -> Option<i64> {
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
-        return None;
-    }
-    let (year, month) = if month < 3 { (year - 1, month + 9) } else { (year, month - 3) };
-    let day_of_year = (153 * month + 2) / 5 + day - 1;
-    let days = 365 * year + year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400) + day_of_year;
-    /// 1970-01-01 in days of this count.
-    const EPOCH: i64 = 719_468;
-    Some(days - EPOCH)
 }
 
 #[cfg(test)]
