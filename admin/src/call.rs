@@ -48,7 +48,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `NOT_READY` when no store is open.
     pub(crate) fn engine(&self) -> Result<&Rc<Engine>, AdminError> {
-        self.context.engine.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        Ok(&self.context.open()?.engine)
     }
 
     /// Returns the store.
@@ -64,7 +64,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `NOT_READY` when no store is open.
     pub(crate) fn directory(&self) -> Result<&Arc<Directory>, AdminError> {
-        self.context.directory.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        Ok(&self.context.open()?.directory)
     }
 
     /// Returns the audit trail.
@@ -72,7 +72,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `NOT_READY` when no store is open.
     pub(crate) fn audit_log(&self) -> Result<&Arc<AuditLog>, AdminError> {
-        self.context.audit.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        Ok(&self.context.open()?.audit)
     }
 
     /// Returns the caller.
@@ -133,7 +133,7 @@ impl Call<'_, '_> {
 
     /// Returns the audit for reads that fail after the response has begun.
     pub(crate) fn read_audit(&self) -> ReadAudit {
-        ReadAudit::new(self.audit, self.context.audit.as_ref())
+        ReadAudit::new(self.audit, self.context.audit())
     }
 
     /// Parses the query. Only the `known` parameters are allowed.

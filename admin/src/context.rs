@@ -12,6 +12,7 @@ use cairn_sharing::{PublicLinks, Sharing};
 use cairn_webhooks::Webhooks;
 
 use crate::access::{ManagementCredentials, Sessions};
+use crate::error::AdminError;
 use crate::health::Readiness;
 use crate::metrics::MetricSources;
 use crate::verification::Verifications;
@@ -33,6 +34,23 @@ pub struct Capabilities {
 /// The values of the settings that can be why a request is refused.
 pub type SettingValues = Arc<[(RefusingSetting, String)]>;
 
+/// An open store with its subsystems, on one executor.
+#[derive(Clone)]
+pub struct OpenStore {
+    /// The store.
+    pub engine: Rc<Engine>,
+    /// The directory of service accounts, policies and management tokens.
+    pub directory: Arc<Directory>,
+    /// The audit trail.
+    pub audit: Arc<AuditLog>,
+    /// The webhooks.
+    pub webhooks: Arc<Webhooks>,
+    /// Shares and embeds.
+    pub sharing: Arc<Sharing>,
+    /// Answers visitors of shares.
+    pub links: Rc<PublicLinks>,
+}
+
 /// The state and the services that the management plane of one executor uses.
 pub struct AdminContext {
     /// The credentials that callers are authenticated with.
@@ -41,19 +59,9 @@ pub struct AdminContext {
     pub throttle: CredentialThrottle,
     /// The subsystems that `/ready` probes.
     pub readiness: Box<dyn Readiness>,
-    /// The store on this executor. Without one, operations that need it answer 503.
-    pub engine: Option<Rc<Engine>>,
-    /// The directory of service accounts, policies and management tokens. Without one, only the credentials of the
-    /// configuration are valid, and operations on the directory answer 503.
-    pub directory: Option<Arc<Directory>>,
-    /// The audit trail. Without one, all changes and queries of the trail answer 503.
-    pub audit: Option<Arc<AuditLog>>,
-    /// The webhooks. Without them, their routes answer 503.
-    pub webhooks: Option<Arc<Webhooks>>,
-    /// Shares and embeds. Without them, their routes answer 503.
-    pub sharing: Option<Arc<Sharing>>,
-    /// Answers visitors of shares on this executor.
-    pub links: Option<Rc<PublicLinks>>,
+    /// The open store. Without one, only the credentials of the configuration are valid, and operations that need it
+    /// answer 503.
+    pub open: Option<OpenStore>,
     /// The sessions of the console. With them, this is the plane of the console: callers have sessions in place of
     /// credentials, and only the routes below `/api/v1` and those of the console itself exist.
     pub sessions: Option<Sessions>,
@@ -71,4 +79,24 @@ pub struct AdminContext {
     pub capabilities: Capabilities,
     /// The signal to stop. Long requests end early after it.
     pub drain: Drain,
+}
+
+impl AdminContext {
+    /// Returns the open store.
+    ///
+    /// # Errors
+    /// `NOT_READY` without one.
+    pub(crate) fn open(&self) -> Result<&OpenStore, AdminError> {
+        self.open.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+    }
+
+    /// Returns the directory of accounts, if the store is open.
+    pub(crate) fn directory(&self) -> Option<&Directory> {
+        self.open.as_ref().map(|open| &*open.directory)
+    }
+
+    /// Returns the audit trail, if the store is open.
+    pub(crate) fn audit(&self) -> Option<&Arc<AuditLog>> {
+        self.open.as_ref().map(|open| &open.audit)
+    }
 }

@@ -29,7 +29,7 @@ mod verification;
 mod waits;
 
 pub use access::{ManagementCredentials, SessionOptions, Sessions};
-pub use context::{AdminContext, Capabilities, SettingValues};
+pub use context::{AdminContext, Capabilities, OpenStore, SettingValues};
 pub use health::{ProbeFuture, Readiness, SubsystemProbes, SubsystemState, Subsystems};
 pub use metrics::{CertificateSnapshot, CertificateSource, MetricSources};
 pub use service::AdminService;

@@ -84,7 +84,7 @@ impl AdminService {
         if is_change && self.surface() == Surface::Console && !is_of_console(head) {
             let operation = route.operation.name;
             let audit = AuditContext { operation, segments, caller: None, request_id, client };
-            if let Some(log) = &self.context.audit {
+            if let Some(log) = self.context.audit() {
                 audit.record_denial(log, "the request did not come from a page of the console");
             }
             return Err(AdminError::NotOfConsole);
@@ -110,7 +110,7 @@ impl AdminService {
             }
             (Ok(_), _) => return self.run_handler(route, call).await,
         };
-        if let Some(log) = &self.context.audit {
+        if let Some(log) = self.context.audit() {
             audit.record_refusal(log, has_credential);
         }
         Err(refusal)
@@ -123,7 +123,7 @@ impl AdminService {
         head: &RequestHead,
         client: IpAddr,
     ) -> Result<Option<Caller>, AdminError> {
-        let (credentials, directory) = (&self.context.credentials, self.context.directory.as_deref());
+        let (credentials, directory) = (&self.context.credentials, self.context.directory());
         if let (Access::Roles(_), Some(sessions)) = (operation.access, &self.context.sessions) {
             return sessions
                 .find(head, directory)
@@ -160,7 +160,7 @@ impl AdminService {
     async fn run_handler(&self, route: &Route, call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let audit = call.audit;
         if !route.operation.is_recorded {
-            let reads = self.context.audit.as_ref().filter(|log| log.data_events() >= DataEvents::All);
+            let reads = self.context.audit().filter(|log| log.data_events() >= DataEvents::All);
             let reply = (route.handler)(call).await?;
             if let Some(log) = reads.filter(|_| route.operation.is_data_read) {
                 audit.record_read(log).await?;
@@ -179,9 +179,9 @@ impl AdminService {
 impl Service for AdminService {
     async fn call(&self, request: &Request, body: &mut RequestBody<'_>) -> Response {
         if PublicLinks::is_share_path(request.head.path())
-            && let Some(links) = &self.context.links
+            && let Some(open) = &self.context.open
         {
-            return links.answer_share(request, body).await;
+            return open.links.answer_share(request, body).await;
         }
         let client = request.client;
         self.answer(Incoming { head: &request.head, generated_id: &request.id, client, body: Some(body) })

@@ -8,6 +8,7 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::context::OpenStore;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
@@ -65,16 +66,17 @@ pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let audit = call.context.audit.iter().map(|audit| ("audit", audit.environment()));
-    let directory = call.context.directory.iter().map(|directory| ("identity", directory.environment()));
-    let webhooks = call.context.webhooks.iter().map(|webhooks| ("webhooks", webhooks.environment()));
-    let sharing = call.context.sharing.iter().map(|sharing| ("sharing", sharing.environment()));
-    let store = call.store()?;
-    store.begin_compaction(audit.chain(directory).chain(webhooks).chain(sharing).collect()).map_err(
-        |error| match error {
-            EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
-            error => error.into(),
-        },
-    )?;
+    let OpenStore { engine, directory, audit, webhooks, sharing, .. } = call.context.open()?;
+    let environments = vec![
+        ("audit", audit.environment()),
+        ("identity", directory.environment()),
+        ("webhooks", webhooks.environment()),
+        ("sharing", sharing.environment()),
+    ];
+    let store = engine.store();
+    store.begin_compaction(environments).map_err(|error| match error {
+        EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
+        error => error.into(),
+    })?;
     Reply::json(StatusCode::ACCEPTED, &Compaction::from(store.compaction()))
 }

@@ -9,15 +9,14 @@ use http::StatusCode;
 use serde::Serialize;
 
 use crate::call::Call;
+use crate::context::OpenStore;
 use crate::error::AdminError;
 use crate::metrics::{self, JsonSample, MetricSample, Period, PlaneSample, TEXT_FORMAT};
 use crate::reply::Reply;
 
 async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
-    let (store, context) = (call.store()?, call.context);
-    let (audit, webhooks) = (context.audit.as_deref(), context.webhooks.as_deref());
-    let sharing = context.sharing.as_deref();
-    Ok(metrics::families(store, &context.metrics, audit, webhooks, sharing).await)
+    let OpenStore { engine, audit, webhooks, sharing, .. } = call.context.open()?;
+    Ok(metrics::families(engine.store(), &call.context.metrics, audit, webhooks, sharing).await)
 }
 
 /// `GET /metrics`.

@@ -156,7 +156,7 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 
 /// Inspects the records of shares and embeds. Returns what is wrong with them.
 async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<FindingReply>, AdminError> {
-    let Some(sharing) = &call.context.sharing else { return Ok(Vec::new()) };
+    let sharing = call.sharing()?;
     let inspection = async { sharing.inspect().await.map_err(AdminError::from) };
     let (_, findings) = call.until_disconnect(inspection).await?;
     let finding = |LinkFinding { bucket, key, detail }| FindingReply {

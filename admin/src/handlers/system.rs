@@ -112,7 +112,7 @@ pub(crate) async fn system_info(call: Call<'_, '_>) -> Result<Reply, AdminError>
         version: env!("CARGO_PKG_VERSION"),
         status: status_text(all_ready(&subsystems)),
         s3_compatibility: call.context.capabilities.s3_compatibility,
-        capabilities: CapabilitiesBody::new(call.context.capabilities, call.context.sharing.is_some()),
+        capabilities: CapabilitiesBody::new(call.context.capabilities, call.context.open.is_some()),
     };
     Reply::json(StatusCode::OK, &info)
 }

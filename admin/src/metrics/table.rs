@@ -25,9 +25,9 @@ struct Snapshot<'s> {
     store_metrics: StoreMetrics,
     ports: Vec<(Plane, PortSnapshot)>,
     certificates: Vec<CertificateSnapshot>,
-    audit_queue: Option<u64>,
-    webhooks: Option<WebhookMetrics>,
-    sharing: Option<SharingMetrics>,
+    audit_queue: u64,
+    webhooks: WebhookMetrics,
+    sharing: SharingMetrics,
     process: Option<ProcessMetrics>,
 }
 
@@ -35,9 +35,9 @@ impl<'s> Snapshot<'s> {
     async fn take(
         store: &'s Store,
         sources: &MetricSources,
-        audit: Option<&AuditLog>,
-        webhooks: Option<&Webhooks>,
-        sharing: Option<&Sharing>,
+        audit: &AuditLog,
+        webhooks: &Webhooks,
+        sharing: &Sharing,
     ) -> Self {
         let process = sources.process().await;
         Self {
@@ -48,9 +48,9 @@ impl<'s> Snapshot<'s> {
             store_metrics: store.metrics(),
             ports: sources.ports.iter().map(|(plane, port)| (*plane, port.snapshot())).collect(),
             certificates: sources.certificates(),
-            audit_queue: audit.map(|log| u64_of(log.queue_length())),
-            webhooks: webhooks.map(Webhooks::metrics),
-            sharing: sharing.map(Sharing::metrics),
+            audit_queue: u64_of(audit.queue_length()),
+            webhooks: webhooks.metrics(),
+            sharing: sharing.metrics(),
             process,
         }
     }
@@ -453,7 +453,7 @@ static METRICS: &[Metric] = &[
         GAUGE,
         "service_audit_queue_length",
         "Audit records and queries that are waiting for the writer of the audit trail.",
-        |now| now.audit_queue.map_or_else(Vec::new, |length| plain(Whole(length))),
+        |now| plain(Whole(now.audit_queue)),
     ),
     by(COUNTER, "service_events_total", "Storage events that were recorded since the start.", |now| {
         let signal = now.store.event_signal();
@@ -465,51 +465,47 @@ static METRICS: &[Metric] = &[
         "service_webhook_deliveries_total",
         "Deliveries that ended (succeeded, failed, dropped), and attempts that failed and are repeated (retried).",
         |now| {
-            let results = |now: &WebhookMetrics| {
-                let WebhookMetrics { succeeded, failed, dropped, retried, .. } = *now;
-                [("succeeded", succeeded), ("failed", failed), ("dropped", dropped), ("retried", retried)]
-            };
-            let counts = now.webhooks.iter().flat_map(results);
-            counts.map(|(result, count)| Sample::labelled("result", result, Whole(count))).collect()
+            let WebhookMetrics { succeeded, failed, dropped, retried, .. } = now.webhooks;
+            let counts =
+                [("succeeded", succeeded), ("failed", failed), ("dropped", dropped), ("retried", retried)];
+            counts.map(|(result, count)| Sample::labelled("result", result, Whole(count))).into()
         },
     ),
     by(
         GAUGE,
         "service_webhook_pending",
         "Deliveries that wait for an attempt, or for the end of one.",
-        |now| now.webhooks.iter().flat_map(|webhooks| plain(Whole(webhooks.pending))).collect(),
+        |now| plain(Whole(now.webhooks.pending)),
     ),
     by(
         GAUGE,
         "service_webhook_oldest_pending_seconds",
         "Age of the oldest pending delivery; 0 when none is pending.",
         |now| {
-            let age = |webhooks: &WebhookMetrics| {
-                Nanoseconds(u64::try_from(webhooks.oldest_pending.as_nanos()).unwrap_or(u64::MAX))
-            };
-            now.webhooks.iter().flat_map(|webhooks| plain(age(webhooks))).collect()
+            let age = now.webhooks.oldest_pending.as_nanos();
+            plain(Nanoseconds(u64::try_from(age).unwrap_or(u64::MAX)))
         },
     ),
     by(GAUGE, "service_share_links", "Shares and embeds that exist, in any state.", |now| {
-        now.sharing.iter().flat_map(sharing::links).collect()
+        sharing::links(&now.sharing)
     }),
     by(
         COUNTER,
         "service_share_downloads_total",
         "Downloads of shares and embeds that were counted since the start: one an hour for each visitor.",
-        |now| now.sharing.iter().flat_map(sharing::downloads).collect(),
+        |now| sharing::downloads(&now.sharing),
     ),
     by(
         COUNTER,
         "service_share_unlock_attempts_total",
         "Passwords that visitors of shares sent since the start, by result: unlocked, wrong, refused (not checked).",
-        |now| now.sharing.iter().flat_map(sharing::unlock_attempts).collect(),
+        |now| sharing::unlock_attempts(&now.sharing),
     ),
     by(
         COUNTER,
         "service_share_access_denied_total",
         "Requests for shares and embeds that were denied since the start, by reason.",
-        |now| now.sharing.iter().flat_map(sharing::denied).collect(),
+        |now| sharing::denied(&now.sharing),
     ),
     by(GAUGE, "service_build_info", "1, with the version of the program.", |_| {
         vec![Sample::labelled("version", env!("CARGO_PKG_VERSION"), Whole(1))]
@@ -556,9 +552,9 @@ impl Metric {
 pub(crate) async fn families(
     store: &Store,
     sources: &MetricSources,
-    audit: Option<&AuditLog>,
-    webhooks: Option<&Webhooks>,
-    sharing: Option<&Sharing>,
+    audit: &AuditLog,
+    webhooks: &Webhooks,
+    sharing: &Sharing,
 ) -> Vec<Family> {
     let now = Snapshot::take(store, sources, audit, webhooks, sharing).await;
     let own = METRICS.iter().map(|metric| metric.family(&now));

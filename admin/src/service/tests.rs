@@ -46,12 +46,7 @@ fn service() -> (Rc<AdminService>, Subsystems) {
     let context = AdminContext {
         credentials,
         readiness: Box::new(subsystems.clone()),
-        engine: None,
-        audit: None,
-        directory: None,
-        webhooks: None,
-        sharing: None,
-        links: None,
+        open: None,
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
@@ -213,12 +208,7 @@ fn scrape_token_is_valid_for_metrics_only() {
     let without = AdminService::new(AdminContext {
         credentials: ManagementCredentials { scrape_token: None, ..service.context.credentials.clone() },
         readiness: Box::new(Subsystems::default()),
-        engine: None,
-        audit: None,
-        directory: None,
-        webhooks: None,
-        sharing: None,
-        links: None,
+        open: None,
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),
@@ -306,81 +296,4 @@ fn rejected_connections_get_json_errors_and_are_closed() {
         assert_eq!(header(&response, "x-request-id"), "ID");
         assert!(response.close);
     }
-}
-
-/// Returns a service with an audit trail, and the directory of the trail.
-fn audited_service() -> (Rc<AdminService>, tempfile::TempDir) {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("unmade"), b"").unwrap();
-    let log = cairn_observe::AuditLog::open(cairn_observe::AuditOptions {
-        folder: folder.path().to_owned(),
-        store: [1; 16],
-        age_max: std::time::Duration::from_secs(86_400),
-        records_max: 1000,
-        data_events: cairn_observe::DataEvents::default(),
-        clock: Arc::new(cairn_model::SystemClock),
-    });
-    let (plain, _) = service();
-    let context = AdminContext {
-        credentials: plain.context.credentials.clone(),
-        readiness: Box::new(Subsystems::default()),
-        engine: None,
-        audit: Some(log.unwrap()),
-        directory: None,
-        webhooks: None,
-        sharing: None,
-        links: None,
-        sessions: None,
-        throttle: CredentialThrottle::default(),
-        verifications: Verifications::default(),
-        metrics: Arc::default(),
-        refused: cairn_observe::RefusedRequests::new(1),
-        setting_values: Arc::default(),
-        waits: crate::Waits::default(),
-        capabilities: crate::Capabilities::default(),
-        drain: Drain::new(),
-    };
-    (AdminService::new(context), folder)
-}
-
-#[test]
-fn refused_credentials_are_audited_and_listed_newest_first() {
-    let (service, _folder) = audited_service();
-    let bearer = bearer();
-    for id in ["first", "second", "third"] {
-        let wrong = format!("Bearer wrong-{id}");
-        let headers = [("authorization", wrong.as_str()), ("x-request-id", id)];
-        assert_eq!(send(&service, "GET /api/v1/system/info", &headers).head.status, 401);
-    }
-    let page = |query: &str| {
-        let line = format!("GET /api/v1/audit/events?{query}");
-        body(&send(&service, &line, &[("authorization", &bearer)]))
-    };
-    let selected = page("request_id=second");
-    let event = &selected["events"][0];
-    for (field, expected) in [
-        ("principal", json!("anonymous")),
-        ("role", Value::Null),
-        ("operation", json!("get_system_info")),
-        ("resource", Value::Null),
-        ("result", json!("denied")),
-        ("source_ip", json!("192.0.2.7")),
-        ("request_id", json!("second")),
-    ] {
-        assert_eq!(event[field], expected, "{field}");
-    }
-    assert!(!selected.to_string().contains("wrong-second"), "a credential is never recorded");
-
-    let first_page = page("limit=2");
-    let ids = |page: &Value| -> Vec<String> {
-        let events = page["events"].as_array().unwrap().iter();
-        events.map(|event| event["request_id"].as_str().unwrap().to_owned()).collect()
-    };
-    assert_eq!(ids(&first_page), ["third", "second"]);
-    let (time, id) = (first_page["next_time"].as_str().unwrap(), first_page["next_id"].as_str().unwrap());
-    let last_page = page(&format!("after_time={time}&after_id={id}"));
-    assert_eq!(ids(&last_page), ["first"]);
-    assert_eq!((&last_page["next_time"], &last_page["next_id"]), (&Value::Null, &Value::Null));
-
-    assert_eq!(send(&service, "GET /api/v1/audit/events", &[]).head.status, 401);
 }

@@ -10,6 +10,7 @@ mod directory;
 mod no_shares;
 mod planes;
 mod ports;
+mod readiness;
 mod sharing;
 mod shutdown;
 mod signals;
@@ -23,32 +24,25 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use cairn_admin::{SessionOptions, Sessions, Verifications};
-use cairn_console::ConsoleFiles;
 use cairn_engine::{FORMAT_VERSION, OpenError, Store, StoreOptions};
-use cairn_identity::CredentialThrottle;
-use cairn_identity::directory::Directory;
 use cairn_model::SystemClock;
 use cairn_net::{ExecutorIndex, Executors};
-use cairn_observe::{AuditLog, Plane, RefusedRequests, install_panic_hook, start_logging};
-use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
-use cairn_webhooks::Webhooks;
+use cairn_observe::{install_panic_hook, start_logging};
 
 use crate::addresses::Addresses;
 use crate::budget::{self, Budget};
-use crate::certificates::Certificates;
 use crate::config::{Environment, Settings, keys};
 use crate::dev::banner;
 use crate::error::ServeError;
 use crate::host::data_folder::{FileSystem, Loss};
 use crate::host::memory;
+use crate::host::protection;
 use crate::host::sd_notify::ServiceManager;
-use crate::host::watchdog::{self, Heartbeats, Watchdog};
-use crate::host::{open_files, protection};
+use crate::host::watchdog::{self, Watchdog};
 use crate::load::{Mode, ServeOptions, Sources};
 use planes::{Listeners, Shared};
 use shutdown::Shutdown;
-use subsystems::Checked;
+use subsystems::{Closers, Ports, Subsystems};
 
 /// Metadata is read into the page cache after a start if it has at most one part in two of the memory.
 const WARM_UP_PART: u64 = 2;
@@ -73,6 +67,7 @@ struct Plan {
     mode: Mode,
     /// The limit of the service manager's watchdog, if it has one.
     watchdog: Option<Duration>,
+    shutdown: Shutdown,
 }
 
 /// Runs the service until a signal has ended it. Calls `on_ready` once, when requests are accepted.
@@ -114,7 +109,7 @@ pub fn serve(
     served
 }
 
-/// Opens the store, serves, and closes the store; reports each step to the service manager.
+/// Opens everything, serves, and closes it; reports each step to the service manager.
 fn serve_supervised(
     settings: Arc<Settings>,
     mode: Mode,
@@ -132,13 +127,12 @@ fn serve_supervised(
         }
         opened => opened?,
     };
-    let plan = Plan { settings, budget, mode, watchdog };
-    let served = serve_audited(&plan, &store, manager, on_ready);
-    // Acknowledged changes are durable in any case, but a clean close leaves nothing to recover. If an executor died, others may
-    // still write; then the end of the process releases the store.
-    if !matches!(served, Err(ServeError::Executor(_) | ServeError::Died(_))) {
-        store.close();
-    }
+    let shutdown = Shutdown::new(budget.executors);
+    let plan = Plan { settings, budget, mode, watchdog, shutdown };
+    let mut closers = Closers::default();
+    let served = Subsystems::open(&plan, store, &mut closers)
+        .and_then(|(subsystems, ports)| serve_subsystems(&plan, subsystems, ports, manager, on_ready));
+    closers.close(&served);
     match &served {
         Ok(()) => tracing::info!(target: "service", "stopped"),
         Err(error) => tracing::error!(target: "service", %error, "ended"),
@@ -146,159 +140,30 @@ fn serve_supervised(
     served
 }
 
-/// Opens the audit trail and the directory of accounts, serves, and closes them.
-fn serve_audited(
+/// Serves on all executors until a signal has ended it.
+fn serve_subsystems(
     plan: &Plan,
-    store: &Arc<Store>,
+    subsystems: Subsystems,
+    Ports { certificates, listeners, addresses }: Ports,
     manager: &ServiceManager,
     on_ready: impl FnOnce(&Ready),
 ) -> Result<(), ServeError> {
-    let log = audit::open(&plan.settings, store)?;
-    let served = directory::open(&plan.settings, store).and_then(|directory| {
-        let opened =
-            Opened { store: Arc::clone(store), audit: Arc::clone(&log), directory: Arc::clone(&directory) };
-        let served = serve_store(plan, opened, manager, on_ready);
-        directory.close();
-        served
-    });
-    audit::close(&log, &served);
-    served
-}
-
-/// What was opened before the listeners.
-struct Opened {
-    store: Arc<Store>,
-    audit: Arc<AuditLog>,
-    directory: Arc<Directory>,
-}
-
-/// Opens the listeners and the webhooks, serves, and closes the webhooks.
-fn serve_store(
-    plan: &Plan,
-    opened: Opened,
-    manager: &ServiceManager,
-    on_ready: impl FnOnce(&Ready),
-) -> Result<(), ServeError> {
-    let (settings, executors) = (&plan.settings, plan.budget.executors);
-    let certificates =
-        Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
-    let listeners = planes::bind(settings, executors, &certificates)?;
-    let Some(addresses) = listeners.first().map(Listeners::addresses) else {
-        return Err(ServeError::Host(cairn_net::StartError::NoExecutors));
-    };
-    let webhooks = webhooks::open(settings, &opened.store, addresses.all().collect())?;
-    let listeners_of_links = listeners_of_links(addresses, &certificates);
-    let sharing = sharing::open(settings, &opened.store, listeners_of_links)?;
-    sharing.limit_password_hashes(plan.budget.password_hashes);
-    let shutdown = Shutdown::new(executors);
-    let serving = Serving {
-        certificates,
-        listeners,
-        addresses,
-        webhooks: Arc::clone(&webhooks),
-        sharing: Arc::clone(&sharing),
-    };
-    let served = serve_listeners(plan, opened, serving, &shutdown, manager, on_ready);
-    sharing.close();
-    webhooks.close(shutdown.data.time_left().unwrap_or_default());
-    served
-}
-
-/// Returns where visitors find links.
-fn listeners_of_links(addresses: Addresses, certificates: &Certificates) -> ListenerUrls {
-    let url = |address, plane| ListenerUrl { address, is_secure: certificates.of(plane).is_some() };
-    ListenerUrls {
-        share: match addresses.console {
-            Some(console) => url(console, Plane::Console),
-            None => url(addresses.management, Plane::Management),
-        },
-        embed: url(addresses.data, Plane::Data),
-    }
-}
-
-/// What is opened in the end, before the executors are started.
-struct Serving {
-    certificates: Certificates,
-    listeners: Vec<Listeners>,
-    addresses: Addresses,
-    webhooks: Arc<Webhooks>,
-    sharing: Arc<Sharing>,
-}
-
-fn serve_listeners(
-    plan: &Plan,
-    Opened { store, audit, directory }: Opened,
-    serving: Serving,
-    shutdown: &Shutdown,
-    manager: &ServiceManager,
-    on_ready: impl FnOnce(&Ready),
-) -> Result<(), ServeError> {
-    let Plan { settings, budget, mode, watchdog } = plan;
-    let Serving { certificates, listeners, addresses, webhooks, sharing } = serving;
+    let Plan { settings, budget, mode, watchdog, shutdown } = plan;
     let executors = budget.executors;
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates.clone())
         .map_err(ServeError::Signals)?;
-
-    let connections_max = open_files::connections_possible(budget.connections_max);
-    let verifications = Verifications::default();
     let executors_serve = Arc::new(AtomicBool::new(false));
-    let checked = Checked {
-        store: &store,
-        audit: &audit,
-        directory: &directory,
-        webhooks: settings.events.enabled.then(|| Arc::clone(&webhooks)),
-        sharing: Arc::clone(&sharing),
-    };
-    let readiness = subsystems::watch(checked, &shutdown.data, certificates.clone(), &executors_serve)?;
-    let console_is_secure = certificates.of(Plane::Console).is_some();
-    let metrics =
-        Arc::new(planes::metric_sources(&listeners, certificates, &store).map_err(ServeError::Threads)?);
-    let settings = Arc::clone(settings);
-    let heartbeats = Heartbeats::new(executors, *watchdog);
-    let console_files = match &settings.console.folder {
-        Some(folder) => ConsoleFiles::read(folder)
-            .map_err(|error| ServeError::ConsoleFiles { folder: folder.clone(), error })?,
-        None => ConsoleFiles::embedded(),
-    };
-    let sessions = settings.console.admin_enabled.then(|| {
-        Sessions::new(SessionOptions {
-            store_id: store.id().to_hex(),
-            is_secure: console_is_secure,
-            idle: settings.console.session_idle,
-            absolute: settings.console.session_absolute,
-        })
-    });
-    let setting_values = settings.values_of_refusing_settings().into();
-    let shared = Shared {
-        heartbeats: heartbeats.clone(),
-        store,
-        audit,
-        directory,
-        webhooks,
-        sharing,
-        settings,
-        shutdown: shutdown.clone(),
-        connections_max,
-        management_connections_max: connections_max.min(budget.management_connections_max),
-        console_connections_max: connections_max.min(budget.console_connections_max),
-        verifications,
-        sessions,
-        console_files: Arc::new(console_files),
-        throttle: CredentialThrottle::default(),
-        readiness,
-        metrics,
-        refused: RefusedRequests::new(executors),
-        setting_values,
-    };
+    let shared = Shared::new(plan, subsystems, certificates, &listeners, &executors_serve)?;
     let running = start_executors(listeners, &shared)?;
     executors_serve.store(true, Ordering::Release);
     let Addresses { data, management, console } = addresses;
     let console_shown = console.map(tracing::field::display);
     tracing::info!(target: "service", %data, %management, console = console_shown, executors, "ready");
-    let banner = (*mode == Mode::Dev).then(|| banner::write(&shared.settings, addresses));
+    let banner = (*mode == Mode::Dev).then(|| banner::write(settings, addresses));
     on_ready(&Ready { data, management, console, banner });
-    let _watchdog = Watchdog::start(heartbeats, *watchdog, manager.clone()).map_err(ServeError::Threads)?;
+    let _watchdog =
+        Watchdog::start(shared.heartbeats, *watchdog, manager.clone()).map_err(ServeError::Threads)?;
     Ok(running.join()?)
 }
 

@@ -4,62 +4,137 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use cairn_admin::{
-    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, Sessions, SettingValues,
-    SubsystemProbes, Verifications, Waits,
+    AdminContext, AdminService, Capabilities, ManagementCredentials, MetricSources, OpenStore,
+    SessionOptions, Sessions, SettingValues, SubsystemProbes, Verifications, Waits,
 };
 use cairn_console::{ConsoleFiles, ConsoleHosts, ConsoleService};
 use cairn_engine::{Engine, Store};
 use cairn_http1::HeadLimits;
-use cairn_identity::directory::{Directory, ExecutorCredentials};
+use cairn_identity::directory::ExecutorCredentials;
 use cairn_identity::{CredentialThrottle, RootCredential};
 use cairn_model::{Clock, SystemClock};
 use cairn_net::{ExecutorIndex, Limits, Listener};
-use cairn_observe::{AuditLog, Plane, RefusedRequests};
+use cairn_observe::{Plane, RefusedRequests};
 use cairn_s3::{S3Options, S3Service};
-use cairn_sharing::{PublicLinks, ShareService, Sharing};
-use cairn_webhooks::Webhooks;
+use cairn_sharing::{PublicLinks, ShareService};
 
 use super::shutdown::Shutdown;
+use super::subsystems::Subsystems;
+use super::{Plan, readiness};
 use crate::addresses::Addresses;
 use crate::certificates::Certificates;
 use crate::config::{Settings, keys};
 use crate::error::ServeError;
+use crate::host::open_files;
 use crate::host::port::{self, PortError};
 use crate::host::watchdog::Heartbeats;
 
 /// State that all executors share; each has a clone.
 #[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) store: Arc<Store>,
-    pub(crate) audit: Arc<AuditLog>,
-    pub(crate) directory: Arc<Directory>,
-    pub(crate) webhooks: Arc<Webhooks>,
-    pub(crate) sharing: Arc<Sharing>,
-    pub(crate) settings: Arc<Settings>,
-    pub(crate) shutdown: Shutdown,
+pub(super) struct Shared {
+    subsystems: Subsystems,
+    settings: Arc<Settings>,
+    shutdown: Shutdown,
     /// Says to the service manager's watchdog that this executor runs.
-    pub(crate) heartbeats: Heartbeats,
-    /// `server.connections_max`, lowered to what the limit on open files allows.
-    pub(crate) connections_max: usize,
-    /// The limit of the management plane, from the limit on open files and the memory budget.
-    pub(crate) management_connections_max: usize,
-    /// The limit of the console, likewise.
-    pub(crate) console_connections_max: usize,
-    pub(crate) verifications: Verifications,
-    /// The sessions of the console; `None` if it serves shares only.
-    pub(crate) sessions: Option<Sessions>,
-    /// The files of the console.
-    pub(crate) console_files: Arc<ConsoleFiles>,
+    pub(super) heartbeats: Heartbeats,
+    connections: Connections,
     /// Throttles wrong credentials on both planes.
-    pub(crate) throttle: CredentialThrottle,
-    pub(crate) readiness: SubsystemProbes,
-    pub(crate) metrics: Arc<MetricSources>,
+    throttle: CredentialThrottle,
     /// The last refused requests of S3 clients.
-    pub(crate) refused: RefusedRequests,
-    /// The values of the settings that their explanations name.
-    pub(crate) setting_values: SettingValues,
+    refused: RefusedRequests,
+    management: ManagementState,
+    console: ConsoleState,
+}
+
+/// The most connections of each plane.
+#[derive(Clone, Copy)]
+struct Connections {
+    /// `server.connections_max`, lowered to what the limit on open files allows.
+    data: usize,
+    /// From the limit on open files and the memory budget.
+    management: usize,
+    /// Likewise.
+    console: usize,
+}
+
+/// State of the management plane and of the console.
+#[derive(Clone)]
+struct ManagementState {
+    verifications: Verifications,
+    readiness: SubsystemProbes,
+    metrics: Arc<MetricSources>,
+    /// The values of the settings that explanations of refusals name.
+    setting_values: SettingValues,
+}
+
+/// State of the console.
+#[derive(Clone)]
+struct ConsoleState {
+    /// `None` if it serves shares only.
+    sessions: Option<Sessions>,
+    files: Arc<ConsoleFiles>,
+}
+
+impl Shared {
+    /// Creates the state and starts the threads of readiness and metrics. `executors_serve` becomes true when they do.
+    pub(super) fn new(
+        plan: &Plan,
+        subsystems: Subsystems,
+        certificates: Certificates,
+        listeners: &[Listeners],
+        executors_serve: &Arc<AtomicBool>,
+    ) -> Result<Self, ServeError> {
+        let Plan { settings, budget, watchdog, shutdown, .. } = plan;
+        let connections_max = open_files::connections_possible(budget.connections_max);
+        let (checked, events) = (subsystems.clone(), settings.events.enabled);
+        let readiness =
+            readiness::watch(checked, events, &shutdown.data, certificates.clone(), executors_serve)?;
+        let console_is_secure = certificates.of(Plane::Console).is_some();
+        let metrics =
+            metric_sources(listeners, certificates, &subsystems.store).map_err(ServeError::Threads)?;
+        Ok(Self {
+            settings: Arc::clone(settings),
+            shutdown: shutdown.clone(),
+            heartbeats: Heartbeats::new(budget.executors, *watchdog),
+            connections: Connections {
+                data: connections_max,
+                management: connections_max.min(budget.management_connections_max),
+                console: connections_max.min(budget.console_connections_max),
+            },
+            throttle: CredentialThrottle::default(),
+            refused: RefusedRequests::new(budget.executors),
+            console: ConsoleState::new(settings, &subsystems.store, console_is_secure)?,
+            management: ManagementState {
+                verifications: Verifications::default(),
+                readiness,
+                metrics: Arc::new(metrics),
+                setting_values: settings.values_of_refusing_settings().into(),
+            },
+            subsystems,
+        })
+    }
+}
+
+impl ConsoleState {
+    fn new(settings: &Settings, store: &Store, is_secure: bool) -> Result<Self, ServeError> {
+        let files = match &settings.console.folder {
+            Some(folder) => ConsoleFiles::read(folder)
+                .map_err(|error| ServeError::ConsoleFiles { folder: folder.clone(), error })?,
+            None => ConsoleFiles::embedded(),
+        };
+        let sessions = settings.console.admin_enabled.then(|| {
+            Sessions::new(SessionOptions {
+                store_id: store.id().to_hex(),
+                is_secure,
+                idle: settings.console.session_idle,
+                absolute: settings.console.session_absolute,
+            })
+        });
+        Ok(Self { sessions, files: Arc::new(files) })
+    }
 }
 
 /// The listeners of one executor.
@@ -115,7 +190,7 @@ pub(crate) fn bind(
 }
 
 /// Returns the sources of the ports' metrics. Each listener of a port has the counts of all executors.
-pub(crate) fn metric_sources(
+fn metric_sources(
     listeners: &[Listeners],
     certificates: Certificates,
     store: &Arc<Store>,
@@ -137,14 +212,13 @@ pub(crate) async fn serve(
     shared: Shared,
     started: impl FnOnce(Result<(), ServeError>),
 ) {
-    match Engine::open(Arc::clone(&shared.store)).await {
+    match Engine::open(Arc::clone(&shared.subsystems.store)).await {
         Ok(engine) => {
-            let links =
-                PublicLinks::new(Arc::clone(&shared.sharing), Rc::clone(&engine), Arc::clone(&shared.audit));
+            let open = open_store(Rc::clone(&engine), &shared.subsystems);
             let waits = Waits::default();
-            let management = management_service(&engine, &links, &waits, None, &shared);
-            let console = console_service(&engine, &links, &waits, listeners.console.as_ref(), &shared);
-            let data = data_service(Rc::clone(&engine), links, listeners.data.local_addr(), &shared);
+            let management = management_service(&open, &waits, None, &shared);
+            let console = console_service(&open, &waits, listeners.console.as_ref(), &shared);
+            let data = data_service(open, listeners.data.local_addr(), &shared);
             started(Ok(()));
             let serve_data = serve_visitors(listeners.data, data, listeners.console, console, &shared);
             let serve_management = serve_management(listeners.management, management, &shared);
@@ -164,79 +238,73 @@ pub(crate) async fn serve(
     }
 }
 
-fn data_service(
-    engine: Rc<Engine>,
-    links: Rc<PublicLinks>,
-    bound: SocketAddr,
-    shared: &Shared,
-) -> Rc<S3Service> {
+/// Returns what is open on this executor.
+fn open_store(engine: Rc<Engine>, subsystems: &Subsystems) -> OpenStore {
+    let Subsystems { audit, directory, webhooks, sharing, .. } = subsystems.clone();
+    let links = PublicLinks::new(Arc::clone(&sharing), Rc::clone(&engine), Arc::clone(&audit));
+    OpenStore { engine, directory, audit, webhooks, sharing, links }
+}
+
+fn data_service(open: OpenStore, bound: SocketAddr, shared: &Shared) -> Rc<S3Service> {
     let auth = &shared.settings.auth;
     let root = RootCredential::new(&auth.root_access_key, auth.root_secret_key.expose())
         .s3_enabled(auth.root_s3_enabled);
-    let credentials = Box::new(ExecutorCredentials::new(root, Arc::clone(&shared.directory)));
+    let credentials = Box::new(ExecutorCredentials::new(root, open.directory));
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let server = &shared.settings.server;
     // Clients may use the host name that the server binds to, not only the address that it resolves to.
     let base_hosts = [server.base_hosts.as_slice(), std::slice::from_ref(&server.s3_bind.text)].concat();
-    let (audit, throttle) = (Arc::clone(&shared.audit), shared.throttle.clone());
     let options = S3Options {
         credentials,
-        throttle,
-        audit,
+        throttle: shared.throttle.clone(),
+        audit: open.audit,
         refused: shared.refused.recorder(),
         clock,
         base_hosts,
         compatibility: shared.settings.compatibility,
-        links: Some(links),
+        links: Some(open.links),
         bound_address: bound,
     };
-    S3Service::new(engine, options)
+    S3Service::new(open.engine, options)
 }
 
 /// Returns the service of the console's listener. Without sessions, it serves shares only.
 fn console_service(
-    engine: &Rc<Engine>,
-    links: &Rc<PublicLinks>,
+    open: &OpenStore,
     waits: &Waits,
     listener: Option<&Listener>,
     shared: &Shared,
 ) -> Rc<ConsoleService> {
-    let shares = ShareService::new(Rc::clone(links));
-    let (Some(sessions), Some(listener)) = (&shared.sessions, listener) else {
+    let shares = ShareService::new(Rc::clone(&open.links));
+    let (Some(sessions), Some(listener)) = (&shared.console.sessions, listener) else {
         return ConsoleService::for_shares(shares);
     };
     let settings = &shared.settings;
     let bound = settings.server.console_bind.iter().map(|bind| bind.text.clone());
     let hosts = settings.console.hosts.iter().cloned().chain(bound).collect();
-    let admin = management_service(engine, links, waits, Some(sessions.clone()), shared);
-    let files = Arc::clone(&shared.console_files);
+    let admin = management_service(open, waits, Some(sessions.clone()), shared);
+    let files = Arc::clone(&shared.console.files);
     ConsoleService::new(shares, admin, ConsoleHosts::new(hosts, listener.local_addr()), files)
 }
 
 /// Returns a service of the management plane. With `sessions`, it is that of the console.
 fn management_service(
-    engine: &Rc<Engine>,
-    links: &Rc<PublicLinks>,
+    open: &OpenStore,
     waits: &Waits,
     sessions: Option<Sessions>,
     shared: &Shared,
 ) -> Rc<AdminService> {
-    let credentials = management_credentials(&shared.settings);
+    let ManagementState { verifications, readiness, metrics, setting_values } = shared.management.clone();
     let options = AdminContext {
-        credentials,
-        readiness: Box::new(shared.readiness.clone()),
-        engine: Some(Rc::clone(engine)),
-        audit: Some(Arc::clone(&shared.audit)),
-        directory: Some(Arc::clone(&shared.directory)),
-        webhooks: Some(Arc::clone(&shared.webhooks)),
-        sharing: Some(Arc::clone(&shared.sharing)),
-        links: Some(Rc::clone(links)),
+        credentials: management_credentials(&shared.settings),
+        readiness: Box::new(readiness),
+        open: Some(open.clone()),
         sessions,
         throttle: shared.throttle.clone(),
-        verifications: shared.verifications.clone(),
-        metrics: Arc::clone(&shared.metrics),
+        verifications,
+        metrics,
         refused: shared.refused.clone(),
-        setting_values: Arc::clone(&shared.setting_values),
+        setting_values,
         waits: waits.clone(),
         capabilities: Capabilities {
             events: shared.settings.events.enabled,
@@ -298,8 +366,8 @@ async fn serve_visitors(
     shared: &Shared,
 ) {
     let drain = || shared.shutdown.data.clone();
-    let of_data = limits(&shared.settings, shared.connections_max);
-    let of_console = limits(&shared.settings, shared.console_connections_max);
+    let of_data = limits(&shared.settings, shared.connections.data);
+    let of_console = limits(&shared.settings, shared.connections.console);
     let serve_console = async {
         if let Some(listener) = console_listener {
             cairn_net::serve(listener, console, of_console, drain()).await;
@@ -310,7 +378,7 @@ async fn serve_visitors(
 }
 
 async fn serve_management(listener: Listener, service: Rc<AdminService>, shared: &Shared) {
-    let limits = limits(&shared.settings, shared.management_connections_max);
+    let limits = limits(&shared.settings, shared.connections.management);
     cairn_net::serve(listener, service, limits, shared.shutdown.management.clone()).await;
 }
 

@@ -1,99 +1,139 @@
-//! Readiness checks of the subsystems: one line for each subsystem that `/ready` reports.
+//! The subsystems of the service: opened in order, closed in reverse order.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use cairn_admin::{SubsystemProbes, Subsystems};
-use cairn_engine::{DiskState, EventQuery, Store};
+use cairn_engine::Store;
 use cairn_identity::directory::Directory;
-use cairn_net::Drain;
-use cairn_observe::AuditLog;
-use cairn_sharing::Sharing;
+use cairn_observe::{AuditLog, Plane};
+use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
 use cairn_webhooks::Webhooks;
 
+use super::planes::{self, Listeners};
+use super::{Plan, audit, directory, sharing, webhooks};
+use crate::addresses::Addresses;
 use crate::certificates::Certificates;
 use crate::error::ServeError;
 
-/// What is checked.
-pub(crate) struct Checked<'s> {
-    pub(crate) store: &'s Arc<Store>,
-    pub(crate) audit: &'s Arc<AuditLog>,
-    pub(crate) directory: &'s Arc<Directory>,
-    /// `None` when events are off.
-    pub(crate) webhooks: Option<Arc<Webhooks>>,
-    pub(crate) sharing: Arc<Sharing>,
+/// Everything that is stored, for all executors.
+#[derive(Clone)]
+pub(super) struct Subsystems {
+    pub(super) store: Arc<Store>,
+    pub(super) audit: Arc<AuditLog>,
+    pub(super) directory: Arc<Directory>,
+    pub(super) webhooks: Arc<Webhooks>,
+    pub(super) sharing: Arc<Sharing>,
 }
 
-/// Starts the threads that check the subsystems.
-pub(crate) fn watch(
-    Checked { store, audit, directory, webhooks, sharing }: Checked<'_>,
-    drain: &Drain,
-    certificates: Certificates,
-    executors_serve: &Arc<AtomicBool>,
-) -> Result<SubsystemProbes, ServeError> {
-    let (storage, metadata, audit) = (Arc::clone(store), Arc::clone(store), Arc::clone(audit));
-    let (directory, drain, disk) = (Arc::clone(directory), drain.clone(), Arc::clone(store));
-    let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(store));
-    let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
-    let mut subsystems = Subsystems::default()
-        .with_probe("storage", move || storage.check_storage())
-        .with_probe("metadata", move || metadata.check_metadata())
-        .with_probe("audit", move || audit.check())
-        .with_probe("identity", move || directory.health())
-        .with_probe("sharing", move || sharing.health());
-    if let Some(webhooks) = webhooks {
-        let events = Arc::clone(store);
-        subsystems = subsystems.with_probe("events", move || check_events(&events, &webhooks));
-    }
-    subsystems
-        .with_flag("listeners", listening)
-        .with_notice("disk", move || disk_notice(disk.disk_state()))
-        .with_notice("lifecycle", move || lifecycle.lifecycle_status().paused)
-        .with_notice("certificates", move || certificates.notice())
-        .start()
-        .map_err(ServeError::Threads)
+/// The bound ports.
+pub(super) struct Ports {
+    pub(super) certificates: Certificates,
+    /// One for each executor.
+    pub(super) listeners: Vec<Listeners>,
+    pub(super) addresses: Addresses,
 }
 
-/// Events can be read, and webhooks can be changed and delivered.
-fn check_events(store: &Store, webhooks: &Webhooks) -> Result<(), String> {
-    let query = EventQuery { limit: 1, ..EventQuery::default() };
-    store.events(&query).map_err(|error| error.to_string())?;
-    webhooks.health()
-}
-
-/// Connections of an executor that does not serve yet wait, and those that come during a shutdown are closed.
-fn check_listeners(executors_serve: bool, drain_is_begun: bool) -> Result<(), String> {
-    match (executors_serve, drain_is_begun) {
-        (_, true) => Err("the service is shutting down".to_owned()),
-        (false, false) => Err("an executor has not started yet".to_owned()),
-        (true, false) => Ok(()),
+impl Subsystems {
+    /// Opens the subsystems of an open store and binds the ports, before webhooks and links, which contain the addresses.
+    ///
+    /// What was opened has a closer in `closers`, also after an error.
+    ///
+    /// # Errors
+    /// The first one.
+    pub(super) fn open(
+        plan: &Plan,
+        store: Arc<Store>,
+        closers: &mut Closers,
+    ) -> Result<(Self, Ports), ServeError> {
+        let settings = &plan.settings;
+        closers.add(&store, |store, served| {
+            // Acknowledged changes are durable in any case, but a clean close leaves nothing to recover. If an executor died,
+            // others may still write; then the end of the process releases the store.
+            if !matches!(served, Err(ServeError::Executor(_) | ServeError::Died(_))) {
+                store.close();
+            }
+        });
+        let audit = audit::open(settings, &store)?;
+        closers.add(&audit, audit::close);
+        let directory = directory::open(settings, &store)?;
+        closers.add(&directory, |directory, _| directory.close());
+        let ports = Ports::open(plan)?;
+        let webhooks = webhooks::open(settings, &store, ports.addresses.all().collect())?;
+        let drain = plan.shutdown.data.clone();
+        closers.add(&webhooks, move |webhooks, _| webhooks.close(drain.time_left().unwrap_or_default()));
+        let sharing = sharing::open(settings, &store, ports.urls_of_links())?;
+        sharing.limit_password_hashes(plan.budget.password_hashes);
+        closers.add(&sharing, |sharing, _| sharing.close());
+        Ok((Self { store, audit, directory, webhooks, sharing }, ports))
     }
 }
 
-/// Returns what an operator must know about the disk's free space.
-fn disk_notice(state: DiskState) -> Option<String> {
-    match state {
-        DiskState::Ok => None,
-        DiskState::Low => Some(
-            "disk space is low; delete objects or enlarge the file system before writes are refused"
-                .to_owned(),
-        ),
-        DiskState::Refusing => Some(
-            "writes are refused, because the disk is full; delete objects or enlarge the file system"
-                .to_owned(),
-        ),
+impl Ports {
+    fn open(plan: &Plan) -> Result<Self, ServeError> {
+        let (settings, executors) = (&plan.settings, plan.budget.executors);
+        let certificates =
+            Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
+        let listeners = planes::bind(settings, executors, &certificates)?;
+        let addresses = listeners.first().map(Listeners::addresses);
+        let addresses = addresses.ok_or(ServeError::Host(cairn_net::StartError::NoExecutors))?;
+        Ok(Self { certificates, listeners, addresses })
+    }
+
+    /// Returns where visitors find links.
+    fn urls_of_links(&self) -> ListenerUrls {
+        let is_secure = |plane| self.certificates.of(plane).is_some();
+        let url = |address, plane| ListenerUrl { address, is_secure: is_secure(plane) };
+        ListenerUrls {
+            share: match self.addresses.console {
+                Some(console) => url(console, Plane::Console),
+                None => url(self.addresses.management, Plane::Management),
+            },
+            embed: url(self.addresses.data, Plane::Data),
+        }
+    }
+}
+
+/// Closes a subsystem. Gets how the service has ended.
+type Closer = Box<dyn FnOnce(&Result<(), ServeError>)>;
+
+/// Closers of what is open, in the order of opening.
+#[derive(Default)]
+pub(super) struct Closers(Vec<Closer>);
+
+impl Closers {
+    fn add<T: 'static>(
+        &mut self,
+        opened: &Arc<T>,
+        close: impl FnOnce(&T, &Result<(), ServeError>) + 'static,
+    ) {
+        let opened = Arc::clone(opened);
+        self.0.push(Box::new(move |served| close(&opened, served)));
+    }
+
+    /// Closes what is open, the last opened first. Blocks.
+    pub(super) fn close(self, served: &Result<(), ServeError>) {
+        for close in self.0.into_iter().rev() {
+            close(served);
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
 
     #[test]
-    fn listeners_are_ready_between_the_start_of_all_executors_and_the_shutdown() {
-        assert!(check_listeners(false, false).unwrap_err().contains("executor"));
-        assert_eq!(check_listeners(true, false), Ok(()));
-        assert!(check_listeners(true, true).unwrap_err().contains("shutting down"));
-        assert!(check_listeners(false, true).unwrap_err().contains("shutting down"));
+    fn the_last_opened_is_closed_first() {
+        let closed = Arc::new(Mutex::new(Vec::new()));
+        let mut closers = Closers::default();
+        for name in ["store", "audit", "directory"] {
+            closers.add(&closed, move |closed: &Mutex<Vec<&str>>, served| {
+                assert!(served.is_ok());
+                closed.lock().unwrap().push(name);
+            });
+        }
+        closers.close(&Ok(()));
+        assert_eq!(*closed.lock().unwrap(), ["directory", "audit", "store"]);
     }
 }

@@ -97,12 +97,7 @@ async fn serve_planes(
     let options = AdminContext {
         credentials: planes::management_credentials(settings),
         readiness: Box::new(Closed { reason }),
-        engine: None,
-        audit: None,
-        directory: None,
-        webhooks: None,
-        sharing: None,
-        links: None,
+        open: None,
         sessions: None,
         throttle: CredentialThrottle::default(),
         verifications: Verifications::default(),

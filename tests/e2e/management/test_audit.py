@@ -84,7 +84,8 @@ def test_refusals_on_both_planes_are_recorded(store: Cairn):
     refused = ask(store, token=token)
     assert refused.status_code == 401
     (event,) = events(store, request_id=refused.headers["x-request-id"])
-    assert (event["operation"], event["result"]) == ("list_audit_events", "denied")
+    assert (event["operation"], event["resource"], event["result"]) == ("list_audit_events", None, "denied")
+    assert (event["principal"], event["role"], event["source_ip"]) == ("anonymous", None, "127.0.0.1")
     everything = ask(store, limit=1000).text
     assert token not in everything and not any(secret in everything for secret in store.secrets.hidden())
 

@@ -55,7 +55,7 @@ fn described(caller: &Caller, expires_at: Timestamp) -> Result<Reply, AdminError
 pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let request: LoginRequest = call.json().await?;
-    let (credentials, directory) = (&call.context.credentials, call.context.directory.as_deref());
+    let (credentials, directory) = (&call.context.credentials, call.context.directory());
     let (found, failed) = match (&request.token, &request.access_key, &request.secret_key) {
         (Some(token), None, None) => {
             // People paste it with a line break.
@@ -68,13 +68,13 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         _ => return Err(AdminError::invalid("send either token, or access_key and secret_key")),
     };
     let Some(caller) = found else {
-        if let Some(log) = &call.context.audit {
+        if let Some(log) = call.context.audit() {
             call.audit.record_refusal(log, true);
         }
         delay_failure(&call.context.throttle, call.audit.client, failed).await?;
         return Err(AdminError::NoSession("the token or the root credential is wrong"));
     };
-    if let Some(log) = &call.context.audit {
+    if let Some(log) = call.context.audit() {
         let audit = AuditContext { caller: Some(&caller), ..*call.audit };
         audit.record_read(log).await?;
     }
@@ -92,7 +92,7 @@ pub(crate) async fn current(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     if !sessions.has_cookie(call.head) {
         return Ok(Reply::no_content());
     }
-    let found = sessions.find(call.head, call.context.directory.as_deref());
+    let found = sessions.find(call.head, call.context.directory());
     let session = found.ok_or(AdminError::NoSession(NO_SESSION))?;
     described(&session.caller, session.expires_at)
 }
@@ -143,7 +143,7 @@ struct ListBody<'s> {
 /// `GET /sessions`: the sessions of the caller's credential; all for a system administrator.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let listed = call.sessions()?.list(call.caller()?, call.head, call.context.directory.as_deref());
+    let listed = call.sessions()?.list(call.caller()?, call.head, call.context.directory());
     Reply::json(StatusCode::OK, &ListBody { sessions: listed.iter().map(ListedBody::from).collect() })
 }
 

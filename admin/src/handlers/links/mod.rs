@@ -32,7 +32,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `NOT_READY` when no store is open.
     pub(crate) fn sharing(&self) -> Result<&Arc<Sharing>, AdminError> {
-        self.context.sharing.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        Ok(&self.context.open()?.sharing)
     }
 
     /// Returns the id of the link in the path.

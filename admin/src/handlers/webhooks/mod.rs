@@ -32,7 +32,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// `NOT_READY` when no store is open.
     pub(crate) fn webhooks(&self) -> Result<&Arc<Webhooks>, AdminError> {
-        self.context.webhooks.as_ref().ok_or(AdminError::NotReady("the store is not open"))
+        Ok(&self.context.open()?.webhooks)
     }
 
     /// Returns the id of the webhook in the path.

@@ -1,0 +1,87 @@
+//! Readiness checks of the subsystems: one line for each subsystem that `/ready` reports.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cairn_admin::{SubsystemProbes, Subsystems as Probes};
+use cairn_engine::{DiskState, EventQuery, Store};
+use cairn_net::Drain;
+use cairn_webhooks::Webhooks;
+
+use super::subsystems::Subsystems;
+use crate::certificates::Certificates;
+use crate::error::ServeError;
+
+/// Starts the threads that check the subsystems. `events` says whether events are recorded.
+pub(super) fn watch(
+    Subsystems { store, audit, directory, webhooks, sharing }: Subsystems,
+    events: bool,
+    drain: &Drain,
+    certificates: Certificates,
+    executors_serve: &Arc<AtomicBool>,
+) -> Result<SubsystemProbes, ServeError> {
+    let (storage, metadata, disk) = (Arc::clone(&store), Arc::clone(&store), Arc::clone(&store));
+    let (executors_serve, lifecycle) = (Arc::clone(executors_serve), Arc::clone(&store));
+    let drain = drain.clone();
+    let listening = move || check_listeners(executors_serve.load(Ordering::Acquire), drain.is_begun());
+    let mut probes = Probes::default()
+        .with_probe("storage", move || storage.check_storage())
+        .with_probe("metadata", move || metadata.check_metadata())
+        .with_probe("audit", move || audit.check())
+        .with_probe("identity", move || directory.health())
+        .with_probe("sharing", move || sharing.health());
+    if events {
+        probes = probes.with_probe("events", move || check_events(&store, &webhooks));
+    }
+    probes
+        .with_flag("listeners", listening)
+        .with_notice("disk", move || disk_notice(disk.disk_state()))
+        .with_notice("lifecycle", move || lifecycle.lifecycle_status().paused)
+        .with_notice("certificates", move || certificates.notice())
+        .start()
+        .map_err(ServeError::Threads)
+}
+
+/// Events can be read, and webhooks can be changed and delivered.
+fn check_events(store: &Store, webhooks: &Webhooks) -> Result<(), String> {
+    let query = EventQuery { limit: 1, ..EventQuery::default() };
+    store.events(&query).map_err(|error| error.to_string())?;
+    webhooks.health()
+}
+
+/// Connections of an executor that does not serve yet wait, and those that come during a shutdown are closed.
+fn check_listeners(executors_serve: bool, drain_is_begun: bool) -> Result<(), String> {
+    match (executors_serve, drain_is_begun) {
+        (_, true) => Err("the service is shutting down".to_owned()),
+        (false, false) => Err("an executor has not started yet".to_owned()),
+        (true, false) => Ok(()),
+    }
+}
+
+/// Returns what an operator must know about the disk's free space.
+fn disk_notice(state: DiskState) -> Option<String> {
+    match state {
+        DiskState::Ok => None,
+        DiskState::Low => Some(
+            "disk space is low; delete objects or enlarge the file system before writes are refused"
+                .to_owned(),
+        ),
+        DiskState::Refusing => Some(
+            "writes are refused, because the disk is full; delete objects or enlarge the file system"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listeners_are_ready_between_the_start_of_all_executors_and_the_shutdown() {
+        assert!(check_listeners(false, false).unwrap_err().contains("executor"));
+        assert_eq!(check_listeners(true, false), Ok(()));
+        assert!(check_listeners(true, true).unwrap_err().contains("shutting down"));
+        assert!(check_listeners(false, true).unwrap_err().contains("shutting down"));
+    }
+}
