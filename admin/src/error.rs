@@ -7,116 +7,162 @@ use cairn_sharing::{LinkKind, SharingError};
 use cairn_tables::StoreFailure;
 use cairn_webhooks::WebhookError;
 use http::StatusCode;
+use std::borrow::Cow;
+use std::fmt::Display;
 
-/// Why a request failed.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum AdminError {
+/// What a client is told about an error.
+struct Answer<'e> {
+    status: StatusCode,
+    code: &'static str,
+    text: Cow<'e, str>,
+}
+
+/// Declares the errors: for each its values, its status, its code (specification, "Errors"), and its text for people.
+macro_rules! error_table {
+    ($($(#[$doc:meta])* $name:ident $(($($value:ident: $type:ty),+))? => $status:expr, $code:expr, $text:expr;)+) => {
+        /// Why a request failed.
+        #[derive(Clone, PartialEq, Eq, Debug)]
+        pub(crate) enum AdminError { $($(#[$doc])* $name $(($($type),+))?,)+ }
+
+        impl AdminError {
+            fn answer(&self) -> Answer<'_> {
+                use StatusCode as S;
+                match self {
+                    $(Self::$name $(($($value),+))? => {
+                        Answer { status: $status, code: $code, text: Cow::from($text) }
+                    })+
+                }
+            }
+        }
+    };
+}
+
+error_table! {
     /// No route has this path.
-    NotFound,
+    NotFound => S::NOT_FOUND, "NOT_FOUND", "the route does not exist";
     /// The path has routes for other methods only: the value of `Allow`.
-    MethodNotAllowed(String),
+    MethodNotAllowed(allow: String) => S::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED",
+        format!("this route accepts only {allow}");
     /// The credential is missing or wrong. Clients are not told which.
-    Unauthenticated,
+    Unauthenticated => S::UNAUTHORIZED, "UNAUTHENTICATED", UNAUTHENTICATED;
     /// `/metrics` without its token: whether one is configured.
-    NotScraper { is_configured: bool },
+    NotScraper(is_configured: bool) => S::UNAUTHORIZED, "UNAUTHENTICATED",
+        if *is_configured { NOT_SCRAPER } else { NO_SCRAPER };
     /// The caller's role may not call the operation.
-    Forbidden,
+    Forbidden => S::FORBIDDEN, "FORBIDDEN", "the role of this credential does not allow this operation";
     /// A browser added its stored root credential to a request from another site's page.
-    CrossSite,
+    CrossSite => S::FORBIDDEN, "FORBIDDEN",
+        "a page of another site sent this request with the stored root credential; pages must send a management token";
     /// The console's listener got no valid session, or a wrong login: which.
-    NoSession(&'static str),
+    NoSession(message: &'static str) => S::UNAUTHORIZED, "UNAUTHENTICATED", *message;
     /// The request did not come from a page of the console.
-    NotOfConsole,
+    NotOfConsole => S::FORBIDDEN, "FORBIDDEN", "this request did not come from a page of the console";
     /// The request is invalid: a status of class 4xx, and what is wrong.
-    Invalid(StatusCode, String),
+    Invalid(status: StatusCode, message: String) => *status,
+        if *status == S::PAYLOAD_TOO_LARGE { "PAYLOAD_TOO_LARGE" } else { "INVALID_REQUEST" }, message;
     /// `after_time` and `after_id` do not come from a page of audit events: what is wrong.
-    InvalidAuditCursor(&'static str),
+    InvalidAuditCursor(message: &'static str) => S::BAD_REQUEST, "INVALID_AUDIT_CURSOR", *message;
     /// `after_time` and `after_id` are not the position of a storage event or of a delivery: what is wrong.
-    InvalidEventCursor(&'static str),
+    InvalidEventCursor(message: &'static str) => S::BAD_REQUEST, "INVALID_EVENT_CURSOR", *message;
     /// The URL of a webhook is not valid or not allowed: why, and which setting would allow it.
-    InvalidWebhookTarget(String),
+    InvalidWebhookTarget(message: String) => S::BAD_REQUEST, "INVALID_WEBHOOK_TARGET", message;
     /// No webhook has this id.
-    WebhookNotFound,
+    WebhookNotFound => S::NOT_FOUND, "WEBHOOK_NOT_FOUND", "the webhook does not exist";
     /// No delivery with this id is in the log.
-    DeliveryNotFound,
+    DeliveryNotFound => S::NOT_FOUND, "DELIVERY_NOT_FOUND", "no delivery with this id is in the log";
     /// The event of the delivery is no longer kept.
-    EventNotKept,
+    EventNotKept => S::NOT_FOUND, "DELIVERY_NOT_FOUND",
+        "the event of this delivery is no longer kept (events.retention_days, events.records_max)";
     /// The webhook is disabled.
-    WebhookDisabled,
+    WebhookDisabled => S::CONFLICT, "WEBHOOK_DISABLED", "the webhook is disabled: enable it first";
     /// Storage events are off.
-    EventsDisabled,
+    EventsDisabled => S::CONFLICT, "EVENTS_DISABLED",
+        "storage events are off: set events.enabled to true, and restart";
     /// No link of this kind has this id.
-    LinkNotFound(LinkKind),
+    LinkNotFound(kind: LinkKind) => S::NOT_FOUND,
+        match kind { LinkKind::Share => "SHARE_NOT_FOUND", LinkKind::Embed => "EMBED_NOT_FOUND" },
+        format!("the {} does not exist", kind.name());
     /// The sharing policy requires an expiry: what to do.
-    ExpirationRequired(String),
+    ExpirationRequired(message: String) => S::BAD_REQUEST, "EXPIRATION_REQUIRED", message;
     /// The sharing policy does not allow so long a lifetime: what to do.
-    LifetimeTooLong(String),
+    LifetimeTooLong(message: String) => S::BAD_REQUEST, "LIFETIME_TOO_LONG", message;
     /// The configuration turns embeds off: which setting.
-    SharingDisabled(String),
+    SharingDisabled(message: String) => S::FORBIDDEN, "SHARING_DISABLED", message;
     /// An entry of `allowed_origins` is not an origin: which, and why.
-    InvalidOrigin(String),
+    InvalidOrigin(message: String) => S::BAD_REQUEST, "INVALID_ORIGIN", message;
     /// The type of the object does not allow it to be embedded: the type, and what would be allowed.
-    EmbedContentTypeRefused(String),
+    EmbedContentTypeRefused(message: String) => S::BAD_REQUEST, "EMBED_CONTENT_TYPE_REFUSED", message;
     /// An invalid bucket name: the rule that it breaks.
-    InvalidBucketName(&'static str),
+    InvalidBucketName(message: &'static str) => S::BAD_REQUEST, "INVALID_BUCKET_NAME", *message;
+    // The contract gives this text.
     /// No bucket has this name.
-    BucketNotFound,
+    BucketNotFound => S::NOT_FOUND, "BUCKET_NOT_FOUND", "bucket was not found";
     /// No object has this key.
-    ObjectNotFound,
+    ObjectNotFound => S::NOT_FOUND, "OBJECT_NOT_FOUND", "the object does not exist";
     /// No version has this id.
-    VersionNotFound,
+    VersionNotFound => S::NOT_FOUND, "VERSION_NOT_FOUND", "the version does not exist";
     /// No unfinished upload has this id.
-    UploadNotFound,
+    UploadNotFound => S::NOT_FOUND, "UPLOAD_NOT_FOUND",
+        "the upload does not exist: it was never begun, or was completed or aborted";
     /// No service account has this id.
-    AccountNotFound,
+    AccountNotFound => S::NOT_FOUND, "SERVICE_ACCOUNT_NOT_FOUND", "the service account does not exist";
     /// The account has no credential with this id.
-    CredentialNotFound,
+    CredentialNotFound => S::NOT_FOUND, "CREDENTIAL_NOT_FOUND", "the credential does not exist";
     /// No policy has this id.
-    PolicyNotFound,
+    PolicyNotFound => S::NOT_FOUND, "POLICY_NOT_FOUND", "the policy does not exist";
     /// No management token has this id.
-    TokenNotFound,
+    TokenNotFound => S::NOT_FOUND, "TOKEN_NOT_FOUND", "the management token does not exist";
     /// No session with this id exists, or it is another's.
-    SessionNotFound,
+    SessionNotFound => S::NOT_FOUND, "SESSION_NOT_FOUND",
+        "the session does not exist or has ended, or it is another's";
     /// No refused request with this id is in memory.
-    RefusedRequestNotFound,
+    RefusedRequestNotFound => S::NOT_FOUND, "REFUSED_REQUEST_NOT_FOUND", REFUSED_REQUEST_NOT_FOUND;
     /// No lifecycle rule has this id.
-    LifecycleRuleNotFound,
+    LifecycleRuleNotFound => S::NOT_FOUND, "LIFECYCLE_RULE_NOT_FOUND", "the lifecycle rule does not exist";
     /// A service account with this name exists.
-    AccountAlreadyExists,
+    AccountAlreadyExists => S::CONFLICT, "SERVICE_ACCOUNT_ALREADY_EXISTS",
+        "a service account with this name already exists";
     /// The policy is attached to accounts: a message with their number.
-    PolicyInUse(String),
+    PolicyInUse(message: String) => S::CONFLICT, "POLICY_IN_USE", message;
     /// The maximum number of entries of one kind exists: a message that names the kind.
-    LimitReached(String),
+    LimitReached(message: String) => S::CONFLICT, "LIMIT_REACHED", message;
     /// A bucket with this name exists.
-    BucketAlreadyExists,
+    BucketAlreadyExists => S::CONFLICT, "BUCKET_ALREADY_EXISTS", "a bucket with this name already exists";
     /// The bucket is not empty: what it holds.
-    BucketNotEmpty(String),
+    BucketNotEmpty(contents: String) => S::CONFLICT, "BUCKET_NOT_EMPTY",
+        format!("the bucket is not empty: it holds {contents}");
     /// The bucket's settings do not allow the change: the reason.
-    InvalidBucketState(&'static str),
+    InvalidBucketState(message: &'static str) => S::CONFLICT, "INVALID_BUCKET_STATE", *message;
     /// Nothing can be locked in a bucket without object lock.
-    ObjectLockNotEnabled,
+    ObjectLockNotEnabled => S::CONFLICT, "OBJECT_LOCK_NOT_ENABLED",
+        "the bucket has no object lock; it is turned on when a bucket is created, and never later";
     /// Object lock protects the version: what does not work.
-    ObjectLocked(&'static str),
+    ObjectLocked(message: &'static str) => S::FORBIDDEN, "OBJECT_LOCKED", *message;
     /// The change would exceed the bucket's quota.
-    QuotaExceeded,
+    QuotaExceeded => S::CONFLICT, "QUOTA_EXCEEDED", "the change would exceed the bucket's quota";
     /// The bucket already holds more than the new quota allows.
-    QuotaBelowUsage,
+    QuotaBelowUsage => S::CONFLICT, "QUOTA_BELOW_USAGE",
+        "the bucket already holds more than this quota allows";
     /// A precondition of the request failed (RFC 9110 section 13).
-    PreconditionFailed,
+    PreconditionFailed => S::PRECONDITION_FAILED, "PRECONDITION_FAILED",
+        "a precondition of the request failed";
     /// The range begins after the end of the object: its size in bytes.
-    RangeNotSatisfiable(u64),
+    RangeNotSatisfiable(size: u64) => S::RANGE_NOT_SATISFIABLE, "RANGE_NOT_SATISFIABLE",
+        format!("the range is outside the object, which has {size} bytes");
     /// The object has no preview: the reason.
-    UnsupportedMediaType(&'static str),
+    UnsupportedMediaType(message: &'static str) => S::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE",
+        *message;
     /// No space is left on the device.
-    StorageFull,
+    StorageFull => S::INSUFFICIENT_STORAGE, "STORAGE_FULL", "no space is left on the device";
     /// The maximum number of such requests is already running: which.
-    TooManyRequests(&'static str),
+    TooManyRequests(message: &'static str) => S::TOO_MANY_REQUESTS, "TOO_MANY_REQUESTS", *message;
     /// The client has closed the connection. No one reads the response; the code appears in the request log.
-    ClientDisconnected,
+    ClientDisconnected => S::SERVICE_UNAVAILABLE, "CLIENT_GONE", "the client has closed the connection";
     /// The service cannot handle the request now: the reason.
-    NotReady(&'static str),
+    NotReady(message: &'static str) => S::SERVICE_UNAVAILABLE, "NOT_READY", *message;
     /// An internal error. The log has the details under the same request id.
-    Internal,
+    Internal => S::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR",
+        "an internal error occurred; the server log has the details under this request id";
 }
 
 // Long messages.
@@ -133,186 +179,24 @@ impl AdminError {
     }
 
     /// Returns the HTTP status.
-    pub(crate) const fn status(&self) -> StatusCode {
-        match self {
-            Self::NotFound
-            | Self::BucketNotFound
-            | Self::ObjectNotFound
-            | Self::VersionNotFound
-            | Self::UploadNotFound
-            | Self::AccountNotFound
-            | Self::CredentialNotFound
-            | Self::PolicyNotFound
-            | Self::LifecycleRuleNotFound
-            | Self::TokenNotFound
-            | Self::SessionNotFound
-            | Self::RefusedRequestNotFound
-            | Self::WebhookNotFound
-            | Self::DeliveryNotFound
-            | Self::LinkNotFound(_)
-            | Self::EventNotKept => StatusCode::NOT_FOUND,
-            Self::InvalidBucketName(_)
-            | Self::InvalidAuditCursor(_)
-            | Self::InvalidEventCursor(_)
-            | Self::InvalidWebhookTarget(_)
-            | Self::ExpirationRequired(_)
-            | Self::LifetimeTooLong(_)
-            | Self::InvalidOrigin(_)
-            | Self::EmbedContentTypeRefused(_) => StatusCode::BAD_REQUEST,
-            Self::Forbidden
-            | Self::CrossSite
-            | Self::NotOfConsole
-            | Self::ObjectLocked(_)
-            | Self::SharingDisabled(_) => StatusCode::FORBIDDEN,
-            Self::BucketAlreadyExists
-            | Self::EventsDisabled
-            | Self::WebhookDisabled
-            | Self::AccountAlreadyExists
-            | Self::PolicyInUse(_)
-            | Self::LimitReached(_)
-            | Self::BucketNotEmpty(_)
-            | Self::InvalidBucketState(_)
-            | Self::ObjectLockNotEnabled
-            | Self::QuotaExceeded
-            | Self::QuotaBelowUsage => StatusCode::CONFLICT,
-            Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
-            Self::RangeNotSatisfiable(_) => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::UnsupportedMediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::StorageFull => StatusCode::INSUFFICIENT_STORAGE,
-            Self::TooManyRequests(_) => StatusCode::TOO_MANY_REQUESTS,
-            Self::MethodNotAllowed(_) => StatusCode::METHOD_NOT_ALLOWED,
-            Self::Unauthenticated | Self::NoSession(_) | Self::NotScraper { .. } => StatusCode::UNAUTHORIZED,
-            Self::Invalid(status, _) => *status,
-            Self::NotReady(_) | Self::ClientDisconnected => StatusCode::SERVICE_UNAVAILABLE,
-            Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-        }
+    pub(crate) fn status(&self) -> StatusCode {
+        self.answer().status
     }
 
-    /// Returns the code in the JSON body (specification, "Errors").
-    pub(crate) const fn code(&self) -> &'static str {
-        match self {
-            Self::NotFound => "NOT_FOUND",
-            Self::MethodNotAllowed(_) => "METHOD_NOT_ALLOWED",
-            Self::Unauthenticated | Self::NoSession(_) | Self::NotScraper { .. } => "UNAUTHENTICATED",
-            Self::Forbidden | Self::CrossSite | Self::NotOfConsole => "FORBIDDEN",
-            Self::AccountNotFound => "SERVICE_ACCOUNT_NOT_FOUND",
-            Self::CredentialNotFound => "CREDENTIAL_NOT_FOUND",
-            Self::PolicyNotFound => "POLICY_NOT_FOUND",
-            Self::TokenNotFound => "TOKEN_NOT_FOUND",
-            Self::SessionNotFound => "SESSION_NOT_FOUND",
-            Self::RefusedRequestNotFound => "REFUSED_REQUEST_NOT_FOUND",
-            Self::LifecycleRuleNotFound => "LIFECYCLE_RULE_NOT_FOUND",
-            Self::AccountAlreadyExists => "SERVICE_ACCOUNT_ALREADY_EXISTS",
-            Self::PolicyInUse(_) => "POLICY_IN_USE",
-            Self::LimitReached(_) => "LIMIT_REACHED",
-            Self::BucketAlreadyExists => "BUCKET_ALREADY_EXISTS",
-            Self::BucketNotEmpty(_) => "BUCKET_NOT_EMPTY",
-            Self::InvalidBucketState(_) => "INVALID_BUCKET_STATE",
-            Self::ObjectLockNotEnabled => "OBJECT_LOCK_NOT_ENABLED",
-            Self::PreconditionFailed => "PRECONDITION_FAILED",
-            Self::RangeNotSatisfiable(_) => "RANGE_NOT_SATISFIABLE",
-            Self::UnsupportedMediaType(_) => "UNSUPPORTED_MEDIA_TYPE",
-            Self::ObjectLocked(_) => "OBJECT_LOCKED",
-            Self::QuotaExceeded => "QUOTA_EXCEEDED",
-            Self::QuotaBelowUsage => "QUOTA_BELOW_USAGE",
-            Self::StorageFull => "STORAGE_FULL",
-            Self::Invalid(StatusCode::PAYLOAD_TOO_LARGE, _) => "PAYLOAD_TOO_LARGE",
-            Self::Invalid(..) => "INVALID_REQUEST",
-            Self::InvalidAuditCursor(_) => "INVALID_AUDIT_CURSOR",
-            Self::InvalidEventCursor(_) => "INVALID_EVENT_CURSOR",
-            Self::InvalidWebhookTarget(_) => "INVALID_WEBHOOK_TARGET",
-            Self::WebhookNotFound => "WEBHOOK_NOT_FOUND",
-            Self::DeliveryNotFound | Self::EventNotKept => "DELIVERY_NOT_FOUND",
-            Self::WebhookDisabled => "WEBHOOK_DISABLED",
-            Self::EventsDisabled => "EVENTS_DISABLED",
-            Self::LinkNotFound(LinkKind::Share) => "SHARE_NOT_FOUND",
-            Self::LinkNotFound(LinkKind::Embed) => "EMBED_NOT_FOUND",
-            Self::ExpirationRequired(_) => "EXPIRATION_REQUIRED",
-            Self::LifetimeTooLong(_) => "LIFETIME_TOO_LONG",
-            Self::SharingDisabled(_) => "SHARING_DISABLED",
-            Self::InvalidOrigin(_) => "INVALID_ORIGIN",
-            Self::EmbedContentTypeRefused(_) => "EMBED_CONTENT_TYPE_REFUSED",
-            Self::InvalidBucketName(_) => "INVALID_BUCKET_NAME",
-            Self::BucketNotFound => "BUCKET_NOT_FOUND",
-            Self::ObjectNotFound => "OBJECT_NOT_FOUND",
-            Self::VersionNotFound => "VERSION_NOT_FOUND",
-            Self::UploadNotFound => "UPLOAD_NOT_FOUND",
-            Self::TooManyRequests(_) => "TOO_MANY_REQUESTS",
-            Self::NotReady(_) => "NOT_READY",
-            Self::ClientDisconnected => "CLIENT_GONE",
-            Self::Internal => "INTERNAL_ERROR",
-        }
+    /// Returns the code in the JSON body.
+    pub(crate) fn code(&self) -> &'static str {
+        self.answer().code
     }
 
     /// Returns the message for people.
     pub(crate) fn message(&self) -> String {
-        match self {
-            Self::NotFound => "the route does not exist".to_owned(),
-            Self::MethodNotAllowed(allow) => format!("this route accepts only {allow}"),
-            Self::Unauthenticated => UNAUTHENTICATED.to_owned(),
-            Self::NotScraper { is_configured: true } => NOT_SCRAPER.to_owned(),
-            Self::NotScraper { is_configured: false } => NO_SCRAPER.to_owned(),
-            Self::Invalid(_, message) => message.clone(),
-            Self::ClientDisconnected => "the client has closed the connection".to_owned(),
-            Self::CrossSite => {
-                "a page of another site sent this request with the stored root credential; pages must send a management token".to_owned()
-            }
-            Self::NotOfConsole => "this request did not come from a page of the console".to_owned(),
-            Self::Forbidden => "the role of this credential does not allow this operation".to_owned(),
-            Self::BucketAlreadyExists => "a bucket with this name already exists".to_owned(),
-            Self::BucketNotEmpty(contents) => format!("the bucket is not empty: it holds {contents}"),
-            Self::PreconditionFailed => "a precondition of the request failed".to_owned(),
-            Self::RangeNotSatisfiable(size) => {
-                format!("the range is outside the object, which has {size} bytes")
-            }
-            Self::QuotaExceeded => "the change would exceed the bucket's quota".to_owned(),
-            Self::QuotaBelowUsage => "the bucket already holds more than this quota allows".to_owned(),
-            Self::StorageFull => "no space is left on the device".to_owned(),
-            Self::AccountNotFound => "the service account does not exist".to_owned(),
-            Self::CredentialNotFound => "the credential does not exist".to_owned(),
-            Self::PolicyNotFound => "the policy does not exist".to_owned(),
-            Self::TokenNotFound => "the management token does not exist".to_owned(),
-            Self::SessionNotFound => "the session does not exist or has ended, or it is another's".to_owned(),
-            Self::RefusedRequestNotFound => REFUSED_REQUEST_NOT_FOUND.to_owned(),
-            Self::LifecycleRuleNotFound => "the lifecycle rule does not exist".to_owned(),
-            Self::AccountAlreadyExists => "a service account with this name already exists".to_owned(),
-            Self::PolicyInUse(message)
-            | Self::LimitReached(message)
-            | Self::InvalidWebhookTarget(message)
-            | Self::ExpirationRequired(message)
-            | Self::LifetimeTooLong(message)
-            | Self::SharingDisabled(message)
-            | Self::InvalidOrigin(message)
-            | Self::EmbedContentTypeRefused(message) => message.clone(),
-            Self::LinkNotFound(kind) => format!("the {} does not exist", kind.name()),
-            // The contract gives this text.
-            Self::BucketNotFound => "bucket was not found".to_owned(),
-            Self::ObjectNotFound => "the object does not exist".to_owned(),
-            Self::ObjectLockNotEnabled => {
-                "the bucket has no object lock; it is turned on when a bucket is created, and never later".to_owned()
-            }
-            Self::VersionNotFound => "the version does not exist".to_owned(),
-            Self::UploadNotFound => {
-                "the upload does not exist: it was never begun, or was completed or aborted".to_owned()
-            }
-            Self::WebhookNotFound => "the webhook does not exist".to_owned(),
-            Self::DeliveryNotFound => "no delivery with this id is in the log".to_owned(),
-            Self::EventNotKept => {
-                "the event of this delivery is no longer kept (events.retention_days, events.records_max)".to_owned()
-            }
-            Self::WebhookDisabled => "the webhook is disabled: enable it first".to_owned(),
-            Self::EventsDisabled => "storage events are off: set events.enabled to true, and restart".to_owned(),
-            Self::NoSession(message)
-            | Self::InvalidAuditCursor(message)
-            | Self::InvalidEventCursor(message)
-            | Self::InvalidBucketName(message)
-            | Self::InvalidBucketState(message)
-            | Self::ObjectLocked(message)
-            | Self::UnsupportedMediaType(message)
-            | Self::TooManyRequests(message)
-            | Self::NotReady(message) => (*message).to_owned(),
-            Self::Internal => "an internal error occurred; the server log has the details under this request id".to_owned(),
-        }
+        self.answer().text.into_owned()
+    }
+
+    /// Logs an error that no client can do anything about.
+    fn internal(error: &dyn Display) -> Self {
+        tracing::error!(target: "service", %error, "a management request failed");
+        Self::Internal
     }
 }
 
@@ -350,25 +234,19 @@ impl From<EngineError> for AdminError {
                 Self::NotReady("too many changes or copies are waiting; try again later")
             }
             EngineError::ShuttingDown => Self::NotReady("the service is shutting down"),
-            error => {
-                tracing::error!(target: "service", %error, "a management request failed");
-                Self::Internal
-            }
+            error => Self::internal(&error),
         }
     }
 }
 
 impl AdminError {
     /// Maps a failure of a small store. `cause` is the message of the failure; that of an internal error is logged.
-    fn of_store(failure: &StoreFailure, cause: &str) -> Self {
+    fn of_store(failure: &StoreFailure, cause: &dyn Display) -> Self {
         match failure {
             StoreFailure::Full => Self::StorageFull,
             StoreFailure::Overloaded => Self::NotReady("too many requests are waiting"),
             StoreFailure::Closing => Self::NotReady("the service is shutting down"),
-            StoreFailure::Failed(_) => {
-                tracing::error!(target: "service", cause, "a management request failed");
-                Self::Internal
-            }
+            StoreFailure::Failed(_) => Self::internal(cause),
         }
     }
 }
@@ -384,12 +262,12 @@ impl From<WebhookError> for AdminError {
             WebhookError::InvalidTarget(message) => Self::InvalidWebhookTarget(message),
             WebhookError::Invalid(message) => Self::invalid(message),
             WebhookError::TooMany { .. } => Self::LimitReached(error.to_string()),
-            WebhookError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
+            WebhookError::Store(ref failure) => Self::of_store(failure, &error),
         }
     }
 }
 
-/// Maps errors of shares and embeds. The cause of an internal error is logged.
+/// Maps errors of shares and embeds.
 impl From<SharingError> for AdminError {
     fn from(error: SharingError) -> Self {
         match error {
@@ -399,12 +277,12 @@ impl From<SharingError> for AdminError {
             SharingError::LifetimeTooLong { .. } => Self::LifetimeTooLong(error.to_string()),
             SharingError::EmbedsDisabled => Self::SharingDisabled(error.to_string()),
             SharingError::TooMany { .. } => Self::LimitReached(error.to_string()),
-            SharingError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
+            SharingError::Store(ref failure) => Self::of_store(failure, &error),
         }
     }
 }
 
-/// Maps errors of the directory of accounts. The cause of an internal error is logged.
+/// Maps errors of the directory of accounts.
 impl From<DirectoryError> for AdminError {
     fn from(error: DirectoryError) -> Self {
         match error {
@@ -416,7 +294,7 @@ impl From<DirectoryError> for AdminError {
             DirectoryError::PolicyInUse { .. } => Self::PolicyInUse(error.to_string()),
             DirectoryError::TooMany { .. } => Self::LimitReached(error.to_string()),
             DirectoryError::Invalid(message) => Self::invalid(message),
-            DirectoryError::Store(ref failure) => Self::of_store(failure, &error.to_string()),
+            DirectoryError::Store(ref failure) => Self::of_store(failure, &error),
         }
     }
 }

@@ -96,9 +96,7 @@ impl AdminService {
         let audit = AuditContext { operation: route.operation.name, segments, caller, request_id, client };
         let call = Call { context: &self.context, caller, audit: &audit, head, segments, body };
         let refusal = match (&authenticated, caller) {
-            (Err(error @ (AdminError::Unauthenticated | AdminError::NotScraper { .. })), _)
-                if has_credential =>
-            {
+            (Err(error @ (AdminError::Unauthenticated | AdminError::NotScraper(_))), _) if has_credential => {
                 self.throttle_failure(head, client, error).await
             }
             (Err(error), _) => error.clone(),
@@ -133,9 +131,7 @@ impl AdminService {
         match operation.access {
             Access::Public => Ok(None),
             Access::Scraper if credentials.is_scraper(head) => Ok(None),
-            Access::Scraper => {
-                Err(AdminError::NotScraper { is_configured: credentials.scrape_token.is_some() })
-            }
+            Access::Scraper => Err(AdminError::NotScraper(credentials.scrape_token.is_some())),
             Access::Roles(_) => {
                 if has_basic_credential(head) {
                     check_root_attempts(&self.context.throttle, client)?;

@@ -82,7 +82,7 @@ fn error_reply(error: &AdminError, id: &str) -> Reply {
     let mut reply = Reply::bytes(error.status(), JSON, body);
     let mut header = |name, value: &str| reply.headers.push((name, value.to_owned()));
     match error {
-        AdminError::NotScraper { .. } => header("www-authenticate", "Bearer realm=\"metrics\""),
+        AdminError::NotScraper(_) => header("www-authenticate", "Bearer realm=\"metrics\""),
         AdminError::NoSession(_) => header("www-authenticate", "Session realm=\"console\""),
         AdminError::Unauthenticated => {
             header("www-authenticate", "Bearer realm=\"management\"");
