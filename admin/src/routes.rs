@@ -498,7 +498,8 @@ mod tests {
         assert_eq!((described, openapi::DESCRIPTIONS.len()), (expected, expected));
         let text = document.to_string();
         let schemas = document["components"]["schemas"].as_object().expect("schemas");
-        for name in schemas.keys() {
+        for (name, schema) in schemas {
+            assert!(schema["description"].is_string(), "schema {name} has no description");
             assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "schema {name} is unused");
         }
         for reference in text.split("#/components/schemas/").skip(1) {

@@ -16,7 +16,7 @@ LAYERS = [
     {"cairn-s3", "cairn-admin"},
     {"cairn-sharing", "cairn-webhooks"},
     {"cairn-identity", "cairn-observe", "cairn-transfer"},
-    {"cairn-engine", "cairn-net", "cairn-tables"},
+    {"cairn-api", "cairn-engine", "cairn-net", "cairn-tables"},
     {"cairn-cors", "cairn-http1", "cairn-lmdb"},
     {"cairn-model"},
 ]

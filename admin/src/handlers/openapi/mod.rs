@@ -1,14 +1,15 @@
 //! The OpenAPI 3.1 document of the API.
 //!
 //! Paths, methods, names and permissions come from the table of routes; parameters, bodies and errors from
-//! [`operations`]; the operations of visitors from [`public`]; the schemas of bodies from `schemas.json`. A test of `routes` checks that the three agree. The
-//! end-to-end tests check a running server against the document.
+//! [`operations`]; the operations of visitors from [`public`]; the schemas of bodies from the types of `cairn_api`. A test of
+//! `routes` checks that they agree. The end-to-end tests check a running server against the document.
 
 mod operations;
 mod public;
 
 use std::sync::OnceLock;
 
+use cairn_api::{Error, Schemas, TypeSchema, schema_of};
 use http::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -21,9 +22,6 @@ use crate::request::path::variables;
 pub(crate) use operations::DESCRIPTIONS;
 use operations::{Content, Description, description};
 pub(crate) use public::PUBLIC_OPERATIONS;
-
-/// Schemas of bodies and parameters (JSON Schema 2020-12), by name.
-const SCHEMAS: &str = include_str!("schemas.json");
 
 const INTRODUCTION: &str = "The management plane of a Cairn server. Path segments are percent-decoded once; a key is the \
      rest of the path, slashes included. Unknown fields and parameters are refused. Every response has an x-request-id \
@@ -43,16 +41,15 @@ pub(crate) fn document(
 /// Returns the whole document.
 ///
 /// # Panics
-/// When an operation has no description, or the schemas are not JSON. A test of `routes` excludes both.
+/// When an operation has no description. A test of `routes` excludes that.
 pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> Value {
-    let mut paths: Map<String, Value> = Map::new();
+    let (mut paths, mut schemas): (Map<String, Value>, _) = (Map::new(), Schemas::default());
     for operation in operations {
         let description = description(operation.name).expect("every operation has a description");
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         let method = operation.method.as_str().to_ascii_lowercase();
-        path[method] = describe_operation(operation, description);
+        path[method] = describe_operation(operation, description, &mut schemas);
     }
-    let schemas: Value = serde_json::from_str(SCHEMAS).expect("the schemas are JSON");
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -63,7 +60,7 @@ pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> 
         },
         "paths": paths,
         "components": {
-            "schemas": schemas,
+            "schemas": schemas.components(),
             "securitySchemes": {
                 "management_token": {"type": "http", "scheme": "bearer", "description": "The system token, or a management token."},
                 "root_credential": {"type": "http", "scheme": "basic", "description": "The root access key and secret key."},
@@ -73,43 +70,35 @@ pub(crate) fn describe(operations: impl Iterator<Item = &'static Operation>) -> 
     })
 }
 
-fn describe_operation(operation: &Operation, description: &Description) -> Value {
+fn describe_operation(operation: &Operation, description: &Description, schemas: &mut Schemas) -> Value {
     let mut described = json!({
         "operationId": operation.name,
         "summary": description.summary,
         "tags": [description.tag],
         "security": security(operation.access),
-        "responses": responses(operation, description),
+        "responses": responses(operation, description, schemas),
     });
     if let Access::Roles(roles) = operation.access {
         let names: Vec<_> = roles.iter().map(|role| role.name()).collect();
         described["x-roles"] = names.into();
     }
-    let parameters: Vec<Value> = variables(operation.path)
-        .map(|name| parameter("path", name, operations::path_schema(name), true))
-        .chain(
-            description
-                .query
-                .iter()
-                .map(|query| parameter("query", query.name, query.schema, query.is_required)),
-        )
+    let in_path = variables(operation.path).map(|name| ("path", name, operations::path_schema(name), true));
+    let in_query =
+        description.query.iter().map(|query| ("query", query.name, query.schema, query.is_required));
+    let parameters: Vec<Value> = in_path
+        .chain(in_query)
+        .map(|(place, name, schema, is_required)| {
+            json!({"name": name, "in": place, "required": is_required, "schema": schemas.request(schema)})
+        })
         .collect();
     if !parameters.is_empty() {
         described["parameters"] = parameters.into();
     }
     if let Some(request) = description.request {
-        described["requestBody"] =
-            json!({"required": request.is_required, "content": content(request.content)});
+        let content = content(request.content, |schema| schemas.request(schema));
+        described["requestBody"] = json!({"required": request.is_required, "content": content});
     }
     described
-}
-
-fn reference(schema: &str) -> Value {
-    json!({"$ref": format!("#/components/schemas/{schema}")})
-}
-
-fn parameter(place: &str, name: &str, schema: &str, is_required: bool) -> Value {
-    json!({"name": name, "in": place, "required": is_required, "schema": reference(schema)})
 }
 
 fn security(access: Access) -> Value {
@@ -120,26 +109,26 @@ fn security(access: Access) -> Value {
     }
 }
 
-fn content(content: Content) -> Value {
+fn content(content: Content, mut reference: impl FnMut(TypeSchema) -> Value) -> Value {
     match content {
         Content::Json(schema) => json!({"application/json": {"schema": reference(schema)}}),
-        Content::Bytes => json!({"*/*": {"schema": reference("Bytes")}}),
-        Content::Text => json!({"text/plain": {"schema": reference("Text")}}),
+        Content::Bytes => json!({"*/*": {"schema": {"type": "string", "format": "binary"}}}),
+        Content::Text => json!({"text/plain": {"schema": {"type": "string"}}}),
     }
 }
 
-fn responses(operation: &Operation, description: &Description) -> Value {
+fn responses(operation: &Operation, description: &Description, schemas: &mut Schemas) -> Value {
     let mut responses = Map::new();
     for success in description.successes {
         let mut response = json!({"description": success.meaning});
         if let Some(body) = success.content {
-            response["content"] = content(body);
+            response["content"] = content(body, |schema| schemas.response(schema));
         }
         responses.insert(success.status.to_string(), response);
     }
+    let error = content(Content::Json(schema_of::<Error>()), |schema| schemas.response(schema));
     for (status, codes) in errors(operation, description) {
-        let description = codes.join(", ");
-        let known = json!({"description": description, "content": content(Content::Json("Error"))});
+        let known = json!({"description": codes.join(", "), "content": error});
         responses.entry(status.to_string()).or_insert(known);
     }
     Value::Object(responses)

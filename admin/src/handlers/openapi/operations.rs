@@ -1,10 +1,12 @@
 //! Parameters, bodies and errors of each operation, in route order.
 
+use cairn_api::*;
+
 /// The body of a request or a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Content {
-    /// JSON with this schema.
-    Json(&'static str),
+    /// JSON of this type.
+    Json(TypeSchema),
     /// Plain text.
     Text,
     /// Bytes of any type.
@@ -15,7 +17,7 @@ pub(super) enum Content {
 #[derive(Debug)]
 pub(super) struct QueryParameter {
     pub(super) name: &'static str,
-    pub(super) schema: &'static str,
+    pub(super) schema: TypeSchema,
     pub(super) is_required: bool,
 }
 
@@ -53,40 +55,44 @@ pub(super) fn description(operation: &str) -> Option<&'static Description> {
 }
 
 /// Returns the schema of a variable segment of a path.
-pub(super) fn path_schema(name: &str) -> &'static str {
+pub(super) fn path_schema(name: &str) -> TypeSchema {
     match name {
-        "bucket" => "BucketName",
-        "key" => "ObjectKey",
-        "token" => "CapabilityToken",
-        "request_id" => "Text",
-        _ => "Id",
+        "bucket" => schema_of::<BucketName>(),
+        "key" => schema_of::<ObjectKey>(),
+        "token" => schema_of::<CapabilityToken>(),
+        "request_id" => schema_of::<String>(),
+        _ => schema_of::<Id>(),
     }
 }
 
-const fn optional(name: &'static str, schema: &'static str) -> QueryParameter {
-    QueryParameter { name, schema, is_required: false }
+const fn optional<T: JsonSchema>(name: &'static str) -> QueryParameter {
+    QueryParameter { name, schema: schema_of::<T>(), is_required: false }
 }
 
-const fn success(status: u16, meaning: &'static str, schema: &'static str) -> Success {
-    Success { status, meaning, content: Some(Content::Json(schema)) }
+const fn required<T: JsonSchema>(name: &'static str) -> QueryParameter {
+    QueryParameter { name, schema: schema_of::<T>(), is_required: true }
 }
 
-const fn ok(schema: &'static str) -> Success {
-    success(200, "The request succeeded.", schema)
+const fn success<T: JsonSchema>(status: u16, meaning: &'static str) -> Success {
+    Success { status, meaning, content: Some(Content::Json(schema_of::<T>())) }
 }
 
-const fn created(schema: &'static str) -> Success {
-    success(201, "The resource was created.", schema)
+const fn ok<T: JsonSchema>() -> Success {
+    success::<T>(200, "The request succeeded.")
 }
 
-const fn accepted(schema: &'static str) -> Success {
-    success(202, "The work has begun.", schema)
+const fn created<T: JsonSchema>() -> Success {
+    success::<T>(201, "The resource was created.")
+}
+
+const fn accepted<T: JsonSchema>() -> Success {
+    success::<T>(202, "The work has begun.")
 }
 
 const DONE: Success =
     Success { status: 204, meaning: "The request succeeded; there is no body.", content: None };
 const CONTENT: Success = Success { status: 200, meaning: "The bytes.", content: Some(Content::Bytes) };
-const VERSION_ID: QueryParameter = optional("version_id", "VersionId");
+const VERSION_ID: QueryParameter = optional::<VersionId>("version_id");
 
 const BUCKET: (u16, &str) = (404, "BUCKET_NOT_FOUND");
 const BUCKET_NAME: (u16, &str) = (400, "INVALID_BUCKET_NAME");
@@ -111,12 +117,12 @@ const LIFETIME: (u16, &str) = (400, "LIFETIME_TOO_LONG");
 const ORIGIN: (u16, &str) = (400, "INVALID_ORIGIN");
 const EMBED_TYPE: (u16, &str) = (400, "EMBED_CONTENT_TYPE_REFUSED");
 
-const fn json_body(schema: &'static str) -> Option<RequestBody> {
-    Some(RequestBody { content: Content::Json(schema), is_required: true })
+const fn json_body<T: JsonSchema>() -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema_of::<T>()), is_required: true })
 }
 
-const fn optional_json_body(schema: &'static str) -> Option<RequestBody> {
-    Some(RequestBody { content: Content::Json(schema), is_required: false })
+const fn optional_json_body<T: JsonSchema>() -> Option<RequestBody> {
+    Some(RequestBody { content: Content::Json(schema_of::<T>()), is_required: false })
 }
 
 /// One row for each operation.
@@ -138,71 +144,71 @@ macro_rules! operations {
 
 operations! {
     "get_health", "system": "Whether the process accepts connections.";
-    [], None => [ok("Health")], [];
+    [], None => [ok::<Health>()], [];
     "get_readiness", "system": "Whether every subsystem is ready.";
-    [], None => [ok("Readiness"), success(503, "A subsystem is not ready.", "Readiness")], [];
+    [], None => [ok::<Readiness>(), success::<Readiness>(503, "A subsystem is not ready.")], [];
     "scrape_metrics", "system": "Returns the metrics in the text format of Prometheus.";
     [], None => [Success { status: 200, meaning: "The metrics.", content: Some(Content::Text) }], [];
     "get_openapi", "system": "Returns this document.";
-    [], None => [ok("OpenApiDocument")], [];
+    [], None => [ok::<OpenApiDocument>()], [];
     "get_system_info", "system": "Shows version and capabilities.";
-    [], None => [ok("SystemInfo")], [];
+    [], None => [ok::<SystemInfo>()], [];
     "get_metrics", "system": "Returns the metrics as JSON.";
-    [], None => [ok("Metrics")], [];
+    [], None => [ok::<Metrics>()], [];
     "get_metric_history", "system": "Returns requests, latency and space over the last hour or day.";
-    [optional("period", "HistoryPeriod")], None => [ok("MetricHistory")], [];
+    [optional::<HistoryPeriod>("period")], None => [ok::<MetricHistory>()], [];
     "get_session", "system": "Role of the credential.";
-    [], None => [ok("Session")], [];
+    [], None => [ok::<Session>()], [];
     "list_buckets", "buckets": "Lists all buckets.";
-    [], None => [ok("BucketList")], [];
+    [], None => [ok::<BucketList>()], [];
     "create_bucket", "buckets": "Creates a bucket.";
-    [], json_body("CreateBucket") => [created("Bucket")], [BUCKET_NAME, (409, "BUCKET_ALREADY_EXISTS")];
+    [], json_body::<CreateBucket>() => [created::<Bucket>()], [BUCKET_NAME, (409, "BUCKET_ALREADY_EXISTS")];
     "get_bucket", "buckets": "Shows one bucket.";
-    [], None => [ok("Bucket")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<Bucket>()], [BUCKET_NAME, BUCKET];
     "get_bucket_contents", "buckets": "Counts what a bucket contains, including older versions, delete markers and unfinished uploads.";
-    [], None => [ok("BucketContents")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<BucketContents>()], [BUCKET_NAME, BUCKET];
     "delete_bucket", "buckets": "Deletes an empty bucket.";
     [], None => [DONE], [BUCKET_NAME, BUCKET, (409, "BUCKET_NOT_EMPTY")];
     "get_versioning", "buckets": "Shows the versioning state of a bucket.";
-    [], None => [ok("Versioning")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<Versioning>()], [BUCKET_NAME, BUCKET];
     "set_versioning", "buckets": "Enables or suspends versioning.";
-    [], json_body("SetVersioning") => [ok("Versioning")], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
+    [], json_body::<SetVersioning>() => [ok::<Versioning>()], [BUCKET_NAME, BUCKET, (409, "INVALID_BUCKET_STATE")];
     "set_quota", "buckets": "Sets a bucket's quota: both bytes and objects.";
-    [], json_body("SetQuota") => [ok("Bucket")], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
+    [], json_body::<SetQuota>() => [ok::<Bucket>()], [BUCKET_NAME, BUCKET, (409, "QUOTA_BELOW_USAGE")];
     "get_cors", "buckets": "Shows the CORS rules of a bucket.";
-    [], None => [ok("CorsRules")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<CorsRules>()], [BUCKET_NAME, BUCKET];
     "set_cors", "buckets": "Replaces the CORS rules of a bucket, as PutBucketCors does.";
-    [], json_body("SetCorsRules") => [ok("CorsRules")], [BUCKET_NAME, BUCKET];
+    [], json_body::<SetCorsRules>() => [ok::<CorsRules>()], [BUCKET_NAME, BUCKET];
     "delete_cors", "buckets": "Removes the CORS rules of a bucket.";
     [], None => [DONE], [BUCKET_NAME, BUCKET];
     "get_object_lock", "buckets": "Shows whether a bucket has object lock, and its default retention.";
-    [], None => [ok("ObjectLock")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<ObjectLock>()], [BUCKET_NAME, BUCKET];
     "set_object_lock", "buckets": "Sets the default retention of a bucket with object lock. Null removes it.";
-    [], json_body("SetObjectLock") => [ok("ObjectLock")], [BUCKET_NAME, BUCKET, (409, "OBJECT_LOCK_NOT_ENABLED")];
+    [], json_body::<SetObjectLock>() => [ok::<ObjectLock>()], [BUCKET_NAME, BUCKET, (409, "OBJECT_LOCK_NOT_ENABLED")];
     "list_lifecycle_rules", "lifecycle": "Lists the lifecycle rules of a bucket, with what each has done.";
-    [], None => [ok("LifecycleRuleList")], [BUCKET_NAME, BUCKET];
+    [], None => [ok::<LifecycleRuleList>()], [BUCKET_NAME, BUCKET];
     "create_lifecycle_rule", "lifecycle": "Creates a lifecycle rule. It applies to objects that exist already, too.";
-    [], json_body("SetLifecycleRule") => [created("LifecycleRule")], [BUCKET_NAME, BUCKET, LIMIT];
+    [], json_body::<SetLifecycleRule>() => [created::<LifecycleRule>()], [BUCKET_NAME, BUCKET, LIMIT];
     "preview_lifecycle_rule", "lifecycle": "Shows what a lifecycle rule would do now. Changes nothing.";
-    [], json_body("SetLifecycleRule") => [ok("LifecyclePreview")], [BUCKET_NAME, BUCKET];
+    [], json_body::<SetLifecycleRule>() => [ok::<LifecyclePreview>()], [BUCKET_NAME, BUCKET];
     "replace_lifecycle_rule", "lifecycle": "Replaces a lifecycle rule. Its id, creation time and totals stay.";
-    [], json_body("SetLifecycleRule") => [ok("LifecycleRule")], [BUCKET_NAME, BUCKET, LIFECYCLE_RULE];
+    [], json_body::<SetLifecycleRule>() => [ok::<LifecycleRule>()], [BUCKET_NAME, BUCKET, LIFECYCLE_RULE];
     "delete_lifecycle_rule", "lifecycle": "Deletes a lifecycle rule.";
     [], None => [DONE], [LIFECYCLE_RULE];
     "get_lifecycle_status", "lifecycle": "Shows the state of the lifecycle worker.";
-    [], None => [ok("LifecycleStatus")], [];
+    [], None => [ok::<LifecycleStatus>()], [];
     "resume_lifecycle", "lifecycle": "Resumes the lifecycle worker after a jump of the clock.";
-    [], None => [ok("LifecycleStatus")], [];
+    [], None => [ok::<LifecycleStatus>()], [];
     "list_objects", "objects": "Lists current objects in key order.";
     [
-        optional("prefix", "Text"), optional("delimiter", "Text"), optional("limit", "PageLimit"),
-        optional("continuation_token", "Text"),
-    ], None => [ok("ObjectPage")], [BUCKET_NAME, BUCKET];
+        optional::<String>("prefix"), optional::<String>("delimiter"), optional::<PageLimit>("limit"),
+        optional::<String>("continuation_token"),
+    ], None => [ok::<ObjectPage>()], [BUCKET_NAME, BUCKET];
     "get_object", "objects": "Shows the metadata of an object.";
-    [VERSION_ID], None => [ok("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    [VERSION_ID], None => [ok::<ObjectRecord>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
     "upload_object", "objects": "Uploads an object. The body is its content; Content-Type and x-amz-meta-* headers are stored.";
     [], Some(RequestBody { content: Content::Bytes, is_required: false })
-        => [created("ObjectRecord")],
+        => [created::<ObjectRecord>()],
         [BUCKET_NAME, BUCKET, QUOTA, (411, "INVALID_REQUEST"), (412, "PRECONDITION_FAILED")];
     "delete_object", "objects": "Deletes an object. A bucket with versioning gets a delete marker.";
     [], None => [DONE], [BUCKET_NAME, BUCKET, OBJECT];
@@ -218,102 +224,102 @@ operations! {
     [VERSION_ID], None => [CONTENT], [BUCKET_NAME, BUCKET, OBJECT, VERSION, (415, "UNSUPPORTED_MEDIA_TYPE")];
     "list_object_versions", "objects": "Lists all versions and delete markers, the newest of a key first.";
     [
-        optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
-        optional("version_id_marker", "VersionId"),
-    ], None => [ok("VersionPage")], [BUCKET_NAME, BUCKET];
+        optional::<String>("prefix"), optional::<PageLimit>("limit"), optional::<String>("key_marker"),
+        optional::<VersionId>("version_id_marker"),
+    ], None => [ok::<VersionPage>()], [BUCKET_NAME, BUCKET];
     "delete_object_version", "objects": "Permanently deletes one version or delete marker.";
-    [QueryParameter { name: "version_id", schema: "VersionId", is_required: true }], None
+    [required::<VersionId>("version_id")], None
         => [DONE], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (403, "OBJECT_LOCKED")];
     "set_object_retention", "objects": "Sets the retention of a version, by default the current one. Null removes it.";
-    [VERSION_ID], json_body("SetRetention") => [ok("RetentionOfVersion")],
+    [VERSION_ID], json_body::<SetRetention>() => [ok::<RetentionOfVersion>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, (403, "OBJECT_LOCKED"), (409, "OBJECT_LOCK_NOT_ENABLED")];
     "set_object_legal_hold", "objects": "Puts a legal hold on a version, by default the current one, or takes it off.";
-    [VERSION_ID], json_body("LegalHold") => [ok("LegalHold")],
+    [VERSION_ID], json_body::<LegalHold>() => [ok::<LegalHold>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, (409, "OBJECT_LOCK_NOT_ENABLED")];
     "list_multipart_uploads", "objects": "Lists unfinished multipart uploads in key order.";
     [
-        optional("prefix", "Text"), optional("limit", "PageLimit"), optional("key_marker", "Text"),
-        optional("upload_id_marker", "UploadId"),
-    ], None => [ok("UploadPage")], [BUCKET_NAME, BUCKET];
+        optional::<String>("prefix"), optional::<PageLimit>("limit"), optional::<String>("key_marker"),
+        optional::<UploadId>("upload_id_marker"),
+    ], None => [ok::<UploadPage>()], [BUCKET_NAME, BUCKET];
     "abort_multipart_upload", "objects": "Aborts a multipart upload and removes its parts.";
-    [QueryParameter { name: "upload_id", schema: "UploadId", is_required: true }], None
+    [required::<UploadId>("upload_id")], None
         => [DONE], [BUCKET_NAME, BUCKET, (404, "UPLOAD_NOT_FOUND")];
     "copy_object", "objects": "Copies an object, or one version of it, with its metadata.";
-    [], json_body("CopyObject") => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA];
+    [], json_body::<CopyObject>() => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION, QUOTA];
     "restore_object", "objects": "Restores an older version by writing a new version with its content.";
-    [], json_body("RestoreObject")
-        => [created("ObjectRecord")], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];
+    [], json_body::<RestoreObject>()
+        => [created::<ObjectRecord>()], [BUCKET_NAME, BUCKET, VERSION, QUOTA, (409, "INVALID_BUCKET_STATE")];
     "list_object_shares", "sharing": "Lists the shares of an object, the newest first.";
-    [], None => [ok("ShareList")], [BUCKET_NAME, BUCKET, OBJECT];
+    [], None => [ok::<ShareList>()], [BUCKET_NAME, BUCKET, OBJECT];
     "create_share", "sharing": "Creates a share: a URL for people, optionally with a password, an expiry and a limit of downloads.";
-    [], optional_json_body("CreateShare") => [created("NewShare")],
+    [], optional_json_body::<CreateShare>() => [created::<NewShare>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, EXPIRATION, LIFETIME, LIMIT];
     "list_shares", "sharing": "Lists the shares of all objects, the newest first. A page may have fewer entries although more follow.";
     [
-        optional("bucket", "BucketName"), optional("status", "ShareStatus"), optional("created_by", "Text"),
-        optional("limit", "PageLimit"), optional("continuation_token", "Text"),
-    ], None => [ok("SharePage")], [BUCKET_NAME, BUCKET];
+        optional::<BucketName>("bucket"), optional::<ShareStatus>("status"), optional::<String>("created_by"),
+        optional::<PageLimit>("limit"), optional::<String>("continuation_token"),
+    ], None => [ok::<SharePage>()], [BUCKET_NAME, BUCKET];
     "get_share", "sharing": "Shows one share, without its URL.";
-    [], None => [ok("Share")], [SHARE];
+    [], None => [ok::<Share>()], [SHARE];
     "update_share", "sharing": "Changes label, expiry, password or limit of downloads of a share. Null removes a value.";
-    [], json_body("UpdateShare") => [ok("Share")], [SHARE, EXPIRATION, LIFETIME];
+    [], json_body::<UpdateShare>() => [ok::<Share>()], [SHARE, EXPIRATION, LIFETIME];
     "delete_share", "sharing": "Deletes a share with its counts.";
     [], None => [DONE], [SHARE];
     "get_share_url", "sharing": "Returns the URL of a share, which is all that a visitor needs. Each call is audited.";
-    [], None => [ok("LinkUrl")], [SHARE];
+    [], None => [ok::<LinkUrl>()], [SHARE];
     "revoke_share", "sharing": "Revokes a share, permanently.";
-    [], optional_json_body("Nothing") => [ok("Share")], [SHARE];
+    [], optional_json_body::<Nothing>() => [ok::<Share>()], [SHARE];
     "list_object_embeds", "sharing": "Lists the embeds of an object, the newest first.";
-    [], None => [ok("EmbedList")], [BUCKET_NAME, BUCKET, OBJECT];
+    [], None => [ok::<EmbedList>()], [BUCKET_NAME, BUCKET, OBJECT];
     "create_embed", "sharing": "Creates an embed: a URL that pages of the allowed origins can show.";
-    [], json_body("CreateEmbed") => [created("NewEmbed")],
+    [], json_body::<CreateEmbed>() => [created::<NewEmbed>()],
     [BUCKET_NAME, BUCKET, OBJECT, VERSION, EXPIRATION, LIFETIME, ORIGIN, EMBED_TYPE, (403, "SHARING_DISABLED"), LIMIT];
     "list_embeds", "sharing": "Lists the embeds of all objects, the newest first. A page may have fewer entries although more follow.";
     [
-        optional("bucket", "BucketName"), optional("status", "EmbedStatus"), optional("created_by", "Text"),
-        optional("limit", "PageLimit"), optional("continuation_token", "Text"),
-    ], None => [ok("EmbedPage")], [BUCKET_NAME, BUCKET];
+        optional::<BucketName>("bucket"), optional::<EmbedStatus>("status"), optional::<String>("created_by"),
+        optional::<PageLimit>("limit"), optional::<String>("continuation_token"),
+    ], None => [ok::<EmbedPage>()], [BUCKET_NAME, BUCKET];
     "get_embed", "sharing": "Shows one embed, without its URL.";
-    [], None => [ok("Embed")], [EMBED];
+    [], None => [ok::<Embed>()], [EMBED];
     "update_embed", "sharing": "Changes label, origins, expiry or disposition of an embed. Null removes label and expiry.";
-    [], json_body("UpdateEmbed") => [ok("Embed")], [EMBED, OBJECT, VERSION, EXPIRATION, LIFETIME, ORIGIN, EMBED_TYPE];
+    [], json_body::<UpdateEmbed>() => [ok::<Embed>()], [EMBED, OBJECT, VERSION, EXPIRATION, LIFETIME, ORIGIN, EMBED_TYPE];
     "delete_embed", "sharing": "Deletes an embed with its counts.";
     [], None => [DONE], [EMBED];
     "get_embed_url", "sharing": "Returns the URL of an embed. Each call is audited.";
-    [], None => [ok("LinkUrl")], [EMBED];
+    [], None => [ok::<LinkUrl>()], [EMBED];
     "revoke_embed", "sharing": "Revokes an embed, permanently.";
-    [], optional_json_body("Nothing") => [ok("Embed")], [EMBED];
+    [], optional_json_body::<Nothing>() => [ok::<Embed>()], [EMBED];
     "get_sharing_settings", "sharing": "Shows the deployment-wide policy of sharing.";
-    [], None => [ok("SharingSettings")], [];
+    [], None => [ok::<SharingSettings>()], [];
     "list_service_accounts", "accounts": "Lists all service accounts.";
-    [], None => [ok("ServiceAccountList")], [];
+    [], None => [ok::<ServiceAccountList>()], [];
     "create_service_account", "accounts": "Creates a service account with one credential. Only this response contains its secret key.";
-    [], json_body("CreateServiceAccount") => [created("NewServiceAccount")],
+    [], json_body::<CreateServiceAccount>() => [created::<NewServiceAccount>()],
     [(409, "SERVICE_ACCOUNT_ALREADY_EXISTS"), LIMIT];
     "get_service_account", "accounts": "Shows one service account.";
-    [], None => [ok("ServiceAccount")], [ACCOUNT];
+    [], None => [ok::<ServiceAccount>()], [ACCOUNT];
     "delete_service_account", "accounts": "Permanently deletes a service account and its credentials.";
     [], None => [DONE], [ACCOUNT];
     "set_service_account_status", "accounts": "Enables or disables all credentials of a service account.";
-    [], json_body("SetStatus") => [ok("ServiceAccount")], [ACCOUNT];
+    [], json_body::<SetStatus>() => [ok::<ServiceAccount>()], [ACCOUNT];
     "create_credential", "accounts": "Issues an additional credential. Only this response contains its secret key.";
-    [], optional_json_body("Nothing") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    [], optional_json_body::<Nothing>() => [created::<NewCredential>()], [ACCOUNT, LIMIT];
     "create_temporary_credential", "accounts": "Issues a credential that expires. Only this response contains its secret key.";
-    [], json_body("CreateTemporaryCredential") => [created("NewCredential")], [ACCOUNT, LIMIT];
+    [], json_body::<CreateTemporaryCredential>() => [created::<NewCredential>()], [ACCOUNT, LIMIT];
     "delete_credential", "accounts": "Deletes a credential.";
     [], None => [DONE], [ACCOUNT, CREDENTIAL];
     "set_credential_status", "accounts": "Enables or disables one credential.";
-    [], json_body("SetStatus") => [ok("Credential")], [ACCOUNT, CREDENTIAL];
+    [], json_body::<SetStatus>() => [ok::<Credential>()], [ACCOUNT, CREDENTIAL];
     "list_service_account_policies", "accounts": "Lists the policies of a service account with their statements.";
-    [], None => [ok("PolicyStatements")], [ACCOUNT];
+    [], None => [ok::<PolicyStatements>()], [ACCOUNT];
     "check_access", "policies": "Says whether an account may do something, and which statement decides. Changes nothing.";
-    [], json_body("CheckAccess") => [ok("AccessVerdict")], [BUCKET_NAME, ACCOUNT, CREDENTIAL];
+    [], json_body::<CheckAccess>() => [ok::<AccessVerdict>()], [BUCKET_NAME, ACCOUNT, CREDENTIAL];
     "list_policies", "policies": "Lists all policies, with the accounts that they are attached to.";
-    [], None => [ok("PolicyList")], [];
+    [], None => [ok::<PolicyList>()], [];
     "create_policy", "policies": "Creates a policy that is attached to no account.";
-    [], json_body("CreatePolicy") => [created("Policy")], [LIMIT];
+    [], json_body::<CreatePolicy>() => [created::<Policy>()], [LIMIT];
     "get_policy", "policies": "Shows one policy, with the accounts that it is attached to.";
-    [], None => [ok("BoundPolicy")], [POLICY];
+    [], None => [ok::<BoundPolicy>()], [POLICY];
     "delete_policy", "policies": "Deletes a policy that is attached to no account.";
     [], None => [DONE], [POLICY, (409, "POLICY_IN_USE")];
     "attach_policy", "policies": "Attaches a policy to a service account.";
@@ -321,79 +327,79 @@ operations! {
     "detach_policy", "policies": "Detaches a policy from a service account.";
     [], None => [DONE], [POLICY, ACCOUNT];
     "list_management_tokens", "tokens": "Lists all management tokens.";
-    [], None => [ok("ManagementTokenList")], [];
+    [], None => [ok::<ManagementTokenList>()], [];
     "create_management_token", "tokens": "Creates a management token. Only this response contains the token.";
-    [], json_body("CreateManagementToken") => [created("NewManagementToken")], [LIMIT];
+    [], json_body::<CreateManagementToken>() => [created::<NewManagementToken>()], [LIMIT];
     "delete_management_token", "tokens": "Deletes a management token.";
     [], None => [DONE], [(404, "TOKEN_NOT_FOUND")];
     "list_audit_events", "audit": "Queries the audit trail, the latest event first.";
     [
-        optional("since", "Time"), optional("until", "Time"), optional("principal", "Text"), optional("operation", "Text"),
-        optional("resource", "Text"), optional("bucket", "Text"), optional("key", "Text"), optional("result", "AuditResult"),
-        optional("source_ip", "IpAddress"),
-        optional("request_id", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
-    ], None => [ok("AuditPage")], [(400, "INVALID_AUDIT_CURSOR")];
+        optional::<Time>("since"), optional::<Time>("until"), optional::<String>("principal"), optional::<String>("operation"),
+        optional::<String>("resource"), optional::<String>("bucket"), optional::<String>("key"), optional::<AuditResult>("result"),
+        optional::<IpAddress>("source_ip"),
+        optional::<String>("request_id"), optional::<Time>("after_time"), optional::<Id>("after_id"), optional::<PageLimit>("limit"),
+    ], None => [ok::<AuditPage>()], [(400, "INVALID_AUDIT_CURSOR")];
     "list_refused_requests", "audit": "Lists the last refused S3 requests in memory, the latest first, with what would help.";
     [
-        optional("client", "IpAddress"), optional("code", "Text"), optional("bucket", "Text"), optional("principal", "Text"),
-        optional("limit", "PageLimit"),
-    ], None => [ok("RefusedRequestList")], [];
+        optional::<IpAddress>("client"), optional::<String>("code"), optional::<String>("bucket"), optional::<String>("principal"),
+        optional::<PageLimit>("limit"),
+    ], None => [ok::<RefusedRequestList>()], [];
     "get_refused_request", "audit": "Shows one refused S3 request.";
-    [], None => [ok("RefusedRequest")], [(404, "REFUSED_REQUEST_NOT_FOUND")];
+    [], None => [ok::<RefusedRequest>()], [(404, "REFUSED_REQUEST_NOT_FOUND")];
     "list_events", "events": "Returns storage events, the oldest first. Can wait for the next one.";
     [
-        optional("since", "Time"), optional("until", "Time"), optional("type", "EventTypes"), optional("bucket", "Text"),
-        optional("prefix", "Text"), optional("after_time", "Time"), optional("after_id", "Id"), optional("limit", "PageLimit"),
-        optional("wait_seconds", "WaitSeconds"),
-    ], None => [ok("EventPage")], [(400, "INVALID_EVENT_CURSOR")];
+        optional::<Time>("since"), optional::<Time>("until"), optional::<EventTypes>("type"), optional::<String>("bucket"),
+        optional::<String>("prefix"), optional::<Time>("after_time"), optional::<Id>("after_id"), optional::<PageLimit>("limit"),
+        optional::<WaitSeconds>("wait_seconds"),
+    ], None => [ok::<EventPage>()], [(400, "INVALID_EVENT_CURSOR")];
     "list_webhooks", "webhooks": "Lists all webhooks.";
-    [], None => [ok("WebhookList")], [];
+    [], None => [ok::<WebhookList>()], [];
     "create_webhook", "webhooks": "Creates a webhook. Only this response contains its signing secret.";
-    [], json_body("CreateWebhook") => [created("NewWebhook")],
+    [], json_body::<CreateWebhook>() => [created::<NewWebhook>()],
     [TARGET, BUCKET_NAME, (409, "EVENTS_DISABLED"), LIMIT];
     "get_webhook", "webhooks": "Shows one webhook and its health.";
-    [], None => [ok("Webhook")], [WEBHOOK];
+    [], None => [ok::<Webhook>()], [WEBHOOK];
     "update_webhook", "webhooks": "Changes the target, the events or the filters of a webhook. A filter that is null is removed.";
-    [], json_body("UpdateWebhook") => [ok("Webhook")], [TARGET, BUCKET_NAME, WEBHOOK];
+    [], json_body::<UpdateWebhook>() => [ok::<Webhook>()], [TARGET, BUCKET_NAME, WEBHOOK];
     "delete_webhook", "webhooks": "Deletes a webhook with its secret and its pending deliveries.";
     [], None => [DONE], [WEBHOOK];
     "set_webhook_status", "webhooks": "Enables or disables a webhook. Disabling drops its pending deliveries.";
-    [], json_body("SetStatus") => [ok("Webhook")], [WEBHOOK];
+    [], json_body::<SetStatus>() => [ok::<Webhook>()], [WEBHOOK];
     "rotate_webhook_secret", "webhooks": "Creates a new signing secret. For a while deliveries are signed with both.";
-    [], optional_json_body("RotateSecret") => [created("RotatedSecret")], [WEBHOOK];
+    [], optional_json_body::<RotateSecret>() => [created::<RotatedSecret>()], [WEBHOOK];
     "test_webhook", "webhooks": "Sends one signed event for a test, and shows each step.";
-    [], None => [ok("WebhookTest")], [WEBHOOK];
+    [], None => [ok::<WebhookTest>()], [WEBHOOK];
     "redeliver_events", "webhooks": "Delivers the events of a period again: those whose delivery failed, or all.";
-    [], json_body("RedeliverEvents") => [accepted("QueuedDeliveries")], [WEBHOOK, DISABLED];
+    [], json_body::<RedeliverEvents>() => [accepted::<QueuedDeliveries>()], [WEBHOOK, DISABLED];
     "list_webhook_deliveries", "webhooks": "Returns the delivery log, the latest entry first.";
     [
-        optional("limit", "PageLimit"), optional("webhook_id", "EventId"), optional("event_id", "EventId"),
-        optional("status", "DeliveryStatus"), optional("after_time", "Time"), optional("after_id", "Id"),
-    ], None => [ok("DeliveryPage")], [(400, "INVALID_EVENT_CURSOR")];
+        optional::<PageLimit>("limit"), optional::<EventId>("webhook_id"), optional::<EventId>("event_id"),
+        optional::<DeliveryStatus>("status"), optional::<Time>("after_time"), optional::<Id>("after_id"),
+    ], None => [ok::<DeliveryPage>()], [(400, "INVALID_EVENT_CURSOR")];
     "redeliver_delivery", "webhooks": "Delivers the event of one delivery again.";
-    [], None => [accepted("Delivery")], [(404, "DELIVERY_NOT_FOUND"), DISABLED];
+    [], None => [accepted::<Delivery>()], [(404, "DELIVERY_NOT_FOUND"), DISABLED];
     "get_verification_progress", "integrity": "Shows the running verifications.";
-    [], None => [ok("VerificationProgress")], [];
+    [], None => [ok::<VerificationProgress>()], [];
     "verify_object", "integrity": "Reads one version from the device and verifies it.";
-    [VERSION_ID], None => [ok("ObjectVerification")], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
+    [VERSION_ID], None => [ok::<ObjectVerification>()], [BUCKET_NAME, BUCKET, OBJECT, VERSION];
     "verify_bucket", "integrity": "Reads every version in a bucket from the device and verifies it.";
-    [], optional_json_body("VerifyBucket") => [ok("BucketVerification")], [BUCKET_NAME, BUCKET];
+    [], optional_json_body::<VerifyBucket>() => [ok::<BucketVerification>()], [BUCKET_NAME, BUCKET];
     "get_storage_status", "storage": "Shows capacity and available bytes.";
-    [], None => [ok("StorageStatus")], [];
+    [], None => [ok::<StorageStatus>()], [];
     "get_storage_usage", "storage": "Shows the usage of each bucket and of the store.";
-    [], None => [ok("StorageUsage")], [];
+    [], None => [ok::<StorageUsage>()], [];
     "inspect_storage", "storage": "Checks the consistency of the store's metadata.";
-    [optional("maximum_entries", "MaximumEntries")], None => [ok("Inspection")], [];
+    [optional::<MaximumEntries>("maximum_entries")], None => [ok::<Inspection>()], [];
     "repair_storage", "storage": "Frees space that no record owns. By default only reports what it would free.";
-    [], optional_json_body("RepairStorage") => [ok("Repair")], [];
+    [], optional_json_body::<RepairStorage>() => [ok::<Repair>()], [];
     "get_compaction", "storage": "Shows the running compaction, or the result of the last one.";
-    [], None => [ok("Compaction")], [];
+    [], None => [ok::<Compaction>()], [];
     "compact_storage", "storage": "Begins to return free space in metadata and empty volumes to the file system.";
-    [], None => [accepted("Compaction")], [];
+    [], None => [accepted::<Compaction>()], [];
     "get_share_descriptor", "visitors": "Describes the object of a share; nothing of it before a required password was given. Browsers get a page.";
-    [], None => [ok("ShareDescriptor")], [SHARE, OBJECT, GONE, (500, "INTERNAL_ERROR"), (503, "NOT_READY")];
+    [], None => [ok::<ShareDescriptor>()], [SHARE, OBJECT, GONE, (500, "INTERNAL_ERROR"), (503, "NOT_READY")];
     "unlock_share", "visitors": "Checks the password of a share. Sets a cookie, and returns a token for the header x-service-unlock.";
-    [], json_body("UnlockShare") => [ok("UnlockedShare")],
+    [], json_body::<UnlockShare>() => [ok::<UnlockedShare>()],
     [
         (400, "INVALID_REQUEST"), (401, "SHARE_PASSWORD_INCORRECT"), (403, "FORBIDDEN"), SHARE, GONE,
         (429, "TOO_MANY_REQUESTS"), (500, "INTERNAL_ERROR"), (503, "NOT_READY"),

@@ -1,0 +1,158 @@
+//! Objects: lists, versions, uploads, metadata, locks, copies.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{BucketName, EntityTag, ObjectKey, RetentionMode, Time, UploadId, VersionId};
+
+/// Until when a version cannot be deleted.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Retention {
+    pub mode: RetentionMode,
+    pub retain_until: Time,
+}
+
+/// The retention of a version.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RetentionOfVersion {
+    pub retention: Option<Retention>,
+}
+
+/// retain_until must be in the future. bypass_governance allows a retention with GOVERNANCE to be made shorter, weaker or
+/// be removed.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(extend("required" = ["retention"]))]
+pub struct SetRetention {
+    /// Null removes the retention.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub retention: Option<Retention>,
+    #[serde(default)]
+    pub bypass_governance: bool,
+}
+
+/// Whether a version cannot be deleted, without an end.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LegalHold {
+    pub legal_hold: bool,
+}
+
+/// An object in a list.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectEntry {
+    pub key: ObjectKey,
+    pub size: u64,
+    pub etag: EntityTag,
+    pub last_modified: Time,
+    pub content_type: String,
+    /// Only if versioning is enabled or suspended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<VersionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
+    pub legal_hold: bool,
+}
+
+/// A page of current objects in key order.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectPage {
+    #[schemars(length(max = 1000))]
+    pub objects: Vec<ObjectEntry>,
+    #[schemars(length(max = 1000))]
+    pub common_prefixes: Vec<String>,
+    /// Null on the last page.
+    pub next_continuation_token: Option<String>,
+}
+
+/// A part of a multipart upload.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectPart {
+    #[schemars(range(min = 1, max = 10000))]
+    pub part_number: u32,
+    pub size: u64,
+}
+
+/// All metadata of an object.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectRecord {
+    #[serde(flatten)]
+    pub object: ObjectEntry,
+    /// x-amz-meta-*, names without the prefix.
+    pub metadata: BTreeMap<String, String>,
+    /// The other stored headers.
+    pub headers: BTreeMap<String, String>,
+    /// In Base64. A composite checksum is followed by - and the number of parts.
+    #[schemars(extend("additionalProperties" = false, "properties" = {
+        "crc32": {"type": "string"}, "crc32c": {"type": "string"}, "crc64nvme": {"type": "string"},
+        "sha1": {"type": "string"}, "sha256": {"type": "string"},
+    }))]
+    pub checksums: BTreeMap<String, String>,
+    /// The parts, if the object was uploaded in parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10000))]
+    pub parts: Vec<ObjectPart>,
+    pub encrypted: bool,
+}
+
+/// A version or a delete marker. A delete marker has no entity tag and 0 bytes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectVersion {
+    pub key: ObjectKey,
+    pub version_id: VersionId,
+    pub is_latest: bool,
+    pub is_delete_marker: bool,
+    pub size: u64,
+    pub etag: Option<EntityTag>,
+    pub last_modified: Time,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retention: Option<Retention>,
+    pub legal_hold: bool,
+}
+
+/// A page of versions in key order, the newest of a key first. Both markers are null on the last page. The version marker is
+/// also null if the page ends with the last version of a key.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct VersionPage {
+    #[schemars(length(max = 1000))]
+    pub versions: Vec<ObjectVersion>,
+    pub next_key_marker: Option<String>,
+    pub next_version_id_marker: Option<String>,
+}
+
+/// An unfinished multipart upload.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Upload {
+    pub key: ObjectKey,
+    pub upload_id: UploadId,
+    pub initiated_at: Time,
+}
+
+/// A page of unfinished uploads in key order. Both markers are null on the last page.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct UploadPage {
+    #[schemars(length(max = 1000))]
+    pub multipart_uploads: Vec<Upload>,
+    pub next_key_marker: Option<String>,
+    pub next_upload_id_marker: Option<String>,
+}
+
+/// Where an object is copied to, and which version of it.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CopyObject {
+    pub destination_bucket: BucketName,
+    pub destination_key: ObjectKey,
+    /// Null: the current version.
+    pub version_id: Option<VersionId>,
+}
+
+/// The version that is restored.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RestoreObject {
+    pub version_id: VersionId,
+}

@@ -1,0 +1,132 @@
+//! The store: space, inspection, repair, compaction.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::text::text;
+use crate::{BucketName, Time};
+
+text! {
+    /// Whether there is enough free space.
+    DiskState("enum" = ["ok", "low", "refusing"]);
+    /// Whether writes are accepted.
+    WriteState("enum" = ["accepted", "refused"]);
+    /// How far a compaction is.
+    CompactionState("enum" = ["none", "running", "done", "failed"]);
+}
+
+/// Capacity and available bytes.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct StorageStatus {
+    pub capacity_bytes: u64,
+    pub available_bytes: u64,
+    /// Bytes of unfinished uploads.
+    pub temporary_upload_bytes: u64,
+    pub disk_state: DiskState,
+    pub writes: WriteState,
+}
+
+/// What one bucket uses.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct BucketStorage {
+    pub bucket: BucketName,
+    pub objects: u64,
+    pub versions: u64,
+    pub logical_bytes: u64,
+    pub physical_bytes: u64,
+}
+
+/// What the store and each bucket use.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct StorageUsage {
+    pub buckets: u64,
+    pub objects: u64,
+    pub versions: u64,
+    pub delete_markers: u64,
+    pub multipart_uploads: u64,
+    pub logical_bytes: u64,
+    pub physical_bytes: u64,
+    pub by_bucket: Vec<BucketStorage>,
+}
+
+/// Something that an inspection found wrong.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    pub kind: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version_id: Option<String>,
+    pub detail: String,
+}
+
+/// The result of an inspection.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Inspection {
+    /// False: the limit on entries ended it.
+    pub complete: bool,
+    pub entries_examined: u64,
+    pub objects: u64,
+    pub versions: u64,
+    pub delete_markers: u64,
+    pub multipart_uploads: u64,
+    pub parts: u64,
+    pub logical_bytes: u64,
+    pub physical_bytes: u64,
+    pub orphaned_payloads: u64,
+    pub orphaned_bytes: u64,
+    pub findings: Vec<Finding>,
+    pub findings_omitted: u64,
+}
+
+/// What a repair may do. All members are optional.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepairStorage {
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub maximum_entries: Option<u64>,
+    /// Only reports what would be freed.
+    #[schemars(extend("default" = true))]
+    pub dry_run: Option<bool>,
+}
+
+/// A slice that was not repaired.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RefusedSlice {
+    pub slice: u16,
+    pub reason: String,
+}
+
+/// The result of a repair.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Repair {
+    pub dry_run: bool,
+    pub complete: bool,
+    pub entries_examined: u64,
+    pub orphaned_payloads: u64,
+    pub orphaned_bytes: u64,
+    pub removed_payloads: u64,
+    pub removed_bytes: u64,
+    pub refused: Vec<RefusedSlice>,
+}
+
+/// The running compaction, or the last one.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Compaction {
+    pub state: CompactionState,
+    pub started_at: Option<Time>,
+    pub finished_at: Option<Time>,
+    pub environments: u32,
+    pub environments_done: u32,
+    pub copied_bytes: u64,
+    pub expected_bytes: u64,
+    pub metadata_bytes_before: u64,
+    pub metadata_bytes_after: u64,
+    pub records_verified: u64,
+    pub volume_bytes_freed: u64,
+    pub write_pause_milliseconds: u64,
+    /// Why it failed.
+    pub reason: Option<String>,
+}

@@ -1,0 +1,176 @@
+//! Webhooks and their deliveries.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::optional::{present, removable};
+use crate::text::text;
+use crate::{BucketName, EventType, Id, Time};
+
+text! {
+    /// Where deliveries are posted. Not every URL is accepted.
+    TargetUrl();
+    /// A key prefix.
+    PrefixFilter("maxLength" = 255);
+    /// Signs deliveries. Returned only once.
+    SigningSecret("pattern" = "^whsec_[A-Za-z0-9+/]{43}=$");
+    /// Whether deliveries succeed.
+    WebhookState("enum" = ["ok", "failing", "paused"]);
+    /// What became of a delivery.
+    DeliveryStatus("enum" = ["pending", "succeeded", "failed", "dropped"]);
+    /// A step of a test.
+    TestStepName("enum" = ["resolve", "check", "connect", "tls", "response"]);
+}
+
+/// How deliveries have gone.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct WebhookHealth {
+    pub state: WebhookState,
+    pub consecutive_failures: u32,
+    pub last_success_at: Option<Time>,
+    pub last_error: Option<String>,
+    pub oldest_pending_at: Option<Time>,
+    pub pending: u64,
+}
+
+/// A webhook, without its secret.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Webhook {
+    pub id: Id,
+    pub target_url: TargetUrl,
+    #[schemars(length(min = 1, max = 8), extend("uniqueItems" = true))]
+    pub event_types: Vec<EventType>,
+    pub bucket_filter: Option<BucketName>,
+    pub object_prefix_filter: Option<String>,
+    pub enabled: bool,
+    pub created_at: Time,
+    pub health: WebhookHealth,
+}
+
+/// All webhooks.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct WebhookList {
+    pub webhooks: Vec<Webhook>,
+}
+
+/// A new webhook.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CreateWebhook {
+    pub target_url: TargetUrl,
+    #[schemars(length(min = 1, max = 8), extend("uniqueItems" = true))]
+    pub event_types: Vec<EventType>,
+    pub bucket_filter: Option<BucketName>,
+    pub object_prefix_filter: Option<PrefixFilter>,
+    #[serde(default = "enabled")]
+    pub enabled: bool,
+}
+
+const fn enabled() -> bool {
+    true
+}
+
+/// Changes of a webhook. Members that are absent stay; a filter that is null is removed.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UpdateWebhook {
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "TargetUrl")]
+    pub target_url: Option<TargetUrl>,
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Vec<EventType>", length(min = 1, max = 8), extend("uniqueItems" = true))]
+    pub event_types: Option<Vec<EventType>>,
+    #[serde(default, deserialize_with = "removable", skip_serializing_if = "Option::is_none")]
+    pub bucket_filter: Option<Option<BucketName>>,
+    #[serde(default, deserialize_with = "removable", skip_serializing_if = "Option::is_none")]
+    pub object_prefix_filter: Option<Option<PrefixFilter>>,
+}
+
+/// A new webhook, with its secret.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct NewWebhook {
+    pub subscription: Webhook,
+    pub signing_secret: SigningSecret,
+}
+
+/// How long deliveries are signed with both secrets.
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateSecret {
+    #[schemars(range(max = 604_800))]
+    pub overlap_seconds: Option<u64>,
+}
+
+/// A new signing secret.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct RotatedSecret {
+    pub signing_secret: SigningSecret,
+    pub previous_expires_at: Time,
+}
+
+/// A step of a test delivery.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct TestStep {
+    pub step: TestStepName,
+    pub ok: bool,
+    pub detail: String,
+    pub milliseconds: u64,
+}
+
+/// The result of a test delivery.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct WebhookTest {
+    pub delivered: bool,
+    pub http_status: Option<u16>,
+    pub steps: Vec<TestStep>,
+}
+
+/// Which events of a period are delivered again.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Redelivered {
+    #[default]
+    Failed,
+    All,
+}
+
+/// A period whose events are delivered again.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RedeliverEvents {
+    pub since: Time,
+    pub until: Option<Time>,
+    #[serde(default)]
+    pub only: Redelivered,
+}
+
+/// The number of deliveries that were queued.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct QueuedDeliveries {
+    pub queued: u64,
+}
+
+/// An attempt, or a delivery that waits or was dropped.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct Delivery {
+    pub id: Id,
+    pub webhook_id: Id,
+    pub event_id: Id,
+    pub event_type: EventType,
+    pub attempt: u8,
+    pub status: DeliveryStatus,
+    pub http_status: Option<u16>,
+    pub timestamp: Time,
+    pub success: bool,
+    pub error: Option<String>,
+    pub next_attempt_at: Option<Time>,
+    pub redelivery: bool,
+}
+
+/// A page of the delivery log, the latest entry first. next_time and next_id are null on the last page.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryPage {
+    pub deliveries: Vec<Delivery>,
+    pub next_time: Option<Time>,
+    pub next_id: Option<Id>,
+}
