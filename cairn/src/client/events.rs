@@ -1,22 +1,17 @@
-//! Reads storage events page by page, and follows them by long polling.
+//! Selects storage events, and follows them by long polling.
 
 use std::str::FromStr;
 
 use cairn_engine::EventType;
-use cairn_http1::encode_strict;
 use serde_json::Value;
 
 use crate::choice::one_of;
-use crate::client::{Client, Request, rows};
-use crate::failure::Failure;
+use crate::client::pages::{PAGE_ENTRIES_MAX, PagedList};
+use crate::client::{Client, Query, Request, query, rows, with_query};
+use crate::failure::{Failure, Outcome};
 
 /// Time for which the server waits for an event: shorter than the time limit of a request.
 const WAIT_SECONDS: u64 = 20;
-/// Events in a page when all are read: the maximum that the server allows.
-pub(crate) const PAGE_EVENTS_MAX: u64 = 1000;
-
-/// A position among events: the time and the id of an event.
-pub(crate) type Position = (String, String);
 
 /// The name of a type of events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +25,9 @@ impl FromStr for EventName {
     }
 }
 
+/// Storage events.
+pub(crate) const EVENTS: PagedList = PagedList::by_time("/api/v1/events", "events");
+
 /// Which events to read.
 #[derive(Default)]
 pub(crate) struct EventFilter {
@@ -40,81 +38,63 @@ pub(crate) struct EventFilter {
     pub(crate) prefix: Option<String>,
 }
 
-/// Events in their order, and the position that has been reached.
+impl EventFilter {
+    /// Returns the parameters of a request for at most so many events.
+    pub(crate) fn query(self, limit: Option<u64>) -> Query {
+        let Self { since, until, types, bucket, prefix } = self;
+        let limit = limit.map(|limit| limit.to_string());
+        let mut parameters = query([
+            ("since", since),
+            ("until", until),
+            ("bucket", bucket),
+            ("prefix", prefix),
+            ("limit", limit),
+        ]);
+        parameters.extend(types.iter().map(|EventName(name)| ("type", (*name).to_owned())));
+        parameters
+    }
+}
+
+/// Events as they occur.
 pub(crate) struct EventFeed<'c> {
     client: &'c Client,
-    filter: EventFilter,
-    after: Option<Position>,
+    parameters: Query,
+    /// The position after which the next events are read.
+    after: Query,
 }
 
 impl<'c> EventFeed<'c> {
     /// Begins to read after a position, or with the first event of the filter.
-    pub(crate) fn new(client: &'c Client, filter: EventFilter, after: Option<Position>) -> Self {
-        Self { client, filter, after }
-    }
-
-    /// Returns the next page: the whole response. `next_time` and `next_id` are null if nothing follows.
-    pub(crate) fn page(&mut self, limit: Option<u64>) -> Result<Value, Failure> {
-        let body = self.client.call(&Request::get(self.path(limit, None)))?;
-        self.advance(&body)?;
-        Ok(body)
+    pub(crate) fn new(client: &'c Client, filter: EventFilter, after: Query) -> Self {
+        Self { client, parameters: filter.query(Some(PAGE_ENTRIES_MAX)), after }
     }
 
     /// Passes over all events that there are, so that only new ones follow.
-    pub(crate) fn skip_to_end(&mut self) -> Result<(), Failure> {
-        while next_position(&self.page(Some(PAGE_EVENTS_MAX))?).is_some() {}
+    pub(crate) fn skip_to_end(&mut self) -> Outcome {
+        while !EVENTS.next(&self.page(&[])?).is_empty() {}
         Ok(())
     }
 
     /// Returns the next events. Waits for the first of them, and returns none if none came for a while.
     pub(crate) fn wait(&mut self) -> Result<Vec<Value>, Failure> {
-        let mut body =
-            self.client.call(&Request::get(self.path(Some(PAGE_EVENTS_MAX), Some(WAIT_SECONDS))))?;
-        self.advance(&body)?;
-        match body["events"].take() {
-            Value::Array(events) => Ok(events),
-            _ => Err("the response contains no list of events".into()),
+        let mut body = self.page(&[("wait_seconds", WAIT_SECONDS.to_string())])?;
+        Ok(EVENTS.take(&mut body))
+    }
+
+    /// Returns the next page. Then continues after what it says, or else after its last event.
+    fn page(&mut self, wait: &[(&'static str, String)]) -> Result<Value, Failure> {
+        let path = with_query(EVENTS.path, self.parameters.iter().chain(wait).chain(&self.after));
+        let body = self.client.call(&Request::get(path))?;
+        let mut next = EVENTS.next(&body);
+        if let (true, Some(last)) = (next.is_empty(), rows(&body, EVENTS.member)?.last()) {
+            next = query([("after_time", last["time"].as_str()), ("after_id", last["id"].as_str())]);
         }
-    }
-
-    /// Continues after what the response says, or else after its last event.
-    fn advance(&mut self, body: &Value) -> Result<(), Failure> {
-        let events = rows(body, "events")?;
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let last = events.last().and_then(|event| Some((text(&event["time"])?, text(&event["id"])?)));
-        let next = next_position(body).or(last);
-        if next.is_some() && next == self.after {
-            return Err("the server returned the same page twice".into());
+        if !next.is_empty() {
+            if next == self.after {
+                return Err("the server returned the same page twice".into());
+            }
+            self.after = next;
         }
-        self.after = next.or(self.after.take());
-        Ok(())
+        Ok(body)
     }
-
-    fn path(&self, limit: Option<u64>, wait_seconds: Option<u64>) -> String {
-        let EventFilter { since, until, types, bucket, prefix } = &self.filter;
-        let (after_time, after_id) = self.after.clone().unzip();
-        let [limit, wait_seconds] =
-            [limit, wait_seconds].map(|number| number.map(|number| number.to_string()));
-        let parameters = [
-            ("since", since),
-            ("until", until),
-            ("bucket", bucket),
-            ("prefix", prefix),
-            ("limit", &limit),
-            ("wait_seconds", &wait_seconds),
-            ("after_time", &after_time),
-            ("after_id", &after_id),
-        ];
-        let given = parameters.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-        let kinds = types.iter().map(|EventName(kind)| ("type", *kind));
-        let query: Vec<String> =
-            given.chain(kinds).map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
-        format!("/api/v1/events?{}", query.join("&"))
-    }
-}
-
-/// Returns the position at which the page after this one begins.
-pub(crate) fn next_position(body: &Value) -> Option<Position> {
-    let text = |name: &str| body[name].as_str().map(str::to_owned);
-    Some((text("next_time")?, text("next_id")?))
 }

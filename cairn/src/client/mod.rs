@@ -4,7 +4,7 @@ mod address;
 mod agent;
 mod content;
 pub(crate) mod events;
-pub(crate) mod listing;
+pub(crate) mod pages;
 mod request;
 pub(crate) mod resource;
 mod transport_error;
@@ -26,7 +26,7 @@ use transport_error::{is_about_trust, is_without_tls};
 
 pub(crate) use address::Address;
 pub(crate) use agent::{agent, agent_trusting};
-pub(crate) use request::{Request, Response};
+pub(crate) use request::{Query, Request, Response, query, with_query};
 pub(crate) use transport_error::{TrustFailure, error_text, has_no_address, trust_failure, was_not_sent};
 
 /// Advice on how to get a token.
@@ -96,7 +96,7 @@ impl Client {
     }
 
     /// Sends a request and prints the list in the named member of the response.
-    pub(crate) fn list(&self, path: &str, name: &str, columns: Columns) -> Outcome {
+    pub(crate) fn list(&self, path: impl Into<String>, name: &str, columns: Columns) -> Outcome {
         let body = self.call(&Request::get(path))?;
         let rows = rows(&body, name)?;
         self.print(&body, || table::table(columns, rows))

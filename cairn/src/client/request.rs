@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use cairn_http1::encode_strict;
 use serde_json::Value;
 use ureq::http::{Method, StatusCode};
 
@@ -11,6 +12,27 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 const PATIENT_TIMEOUT: Duration = Duration::from_secs(320);
 /// Time limit of a request that may read all of a large store.
 const LONG_TIMEOUT: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// Parameters of a request: names and values.
+pub(crate) type Query = Vec<(&'static str, String)>;
+
+/// Returns the parameters that have a value.
+pub(crate) fn query<T: Into<String>>(
+    parameters: impl IntoIterator<Item = (&'static str, Option<T>)>,
+) -> Query {
+    let given = |(name, value): (_, Option<T>)| value.map(|value| (name, value.into()));
+    parameters.into_iter().filter_map(given).collect()
+}
+
+/// Returns a route with parameters.
+pub(crate) fn with_query<'q>(
+    path: &str,
+    parameters: impl IntoIterator<Item = &'q (&'static str, String)>,
+) -> String {
+    let written = parameters.into_iter().map(|(name, value)| format!("{name}={}", encode_strict(value)));
+    let written = written.collect::<Vec<_>>().join("&");
+    if written.is_empty() { path.to_owned() } else { format!("{path}?{written}") }
+}
 
 /// A request to a management plane.
 pub(crate) struct Request {

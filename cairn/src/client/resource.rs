@@ -1,27 +1,57 @@
-//! Finds resources of the management plane by id or by name.
+//! Kinds of resources of the management plane: how they are named, listed, shown and changed.
 
-use serde_json::Value;
+use cairn_http1::encode_strict;
+use serde_json::{Value, json};
 
 use crate::client::{Client, Request, rows};
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
+use crate::output::table::Columns;
 use crate::quantity::counted;
+use crate::terminal::word;
 
-/// A kind of resource that has ids and names.
-pub(crate) struct ResourceKind {
-    /// The route that lists them.
-    pub(crate) path: &'static str,
-    /// The member of its response that contains the list.
-    pub(crate) list: &'static str,
-    /// The name of the kind in messages.
+/// Finds the route of the resource that arguments of a command name.
+type Locate = fn(&Resource, &Client, &[&str]) -> Result<String, Failure>;
+
+/// A kind of resource.
+pub(crate) struct Resource {
+    /// What one is called in messages.
     pub(crate) noun: &'static str,
     /// The command that lists them.
     pub(crate) command: &'static str,
+    /// The route that lists them, and below which each has its own.
+    pub(crate) path: &'static str,
+    /// The member of a list's response that contains them.
+    pub(crate) member: &'static str,
+    pub(crate) locate: Locate,
+    /// The columns of a list.
+    pub(crate) listed: Columns,
+    /// Formats one.
+    pub(crate) shown: fn(&Value) -> String,
+    /// What is said after the name of one that was disabled.
+    pub(crate) disabled: &'static str,
 }
 
-impl ResourceKind {
+impl Resource {
+    /// A kind of resource without names, whose ids are sent as they are given.
+    pub(crate) const DEFAULT: Self = Self {
+        noun: "",
+        command: "",
+        path: "",
+        member: "",
+        locate: |resource, _, names| Ok(resource.path_of(names.last().copied().unwrap_or_default())),
+        listed: &[],
+        shown: |_| String::new(),
+        disabled: "is disabled",
+    };
+
+    /// Returns the route of a resource.
+    pub(crate) fn path_of(&self, id: &str) -> String {
+        format!("{}/{}", self.path, encode_strict(id))
+    }
+
     /// Returns the route of a resource that is given by its id or by a unique name.
-    pub(crate) fn path_of(&self, client: &Client, wanted: &str) -> Result<String, Failure> {
-        self.id_of(client, wanted).map(|id| format!("{}/{id}", self.path))
+    pub(crate) fn by_id_or_name(&self, client: &Client, names: &[&str]) -> Result<String, Failure> {
+        self.id_of(client, names.last().copied().unwrap_or_default()).map(|id| self.path_of(&id))
     }
 
     /// Returns the id of a resource that is given by its id or by a unique name. Text in the form of an id is not looked up.
@@ -30,7 +60,8 @@ impl ResourceKind {
             return Ok(wanted.to_owned());
         }
         let body = client.call(&Request::get(self.path))?;
-        let named: Vec<&Value> = rows(&body, self.list)?.iter().filter(|one| one["name"] == wanted).collect();
+        let named: Vec<&Value> =
+            rows(&body, self.member)?.iter().filter(|one| one["name"] == wanted).collect();
         let Self { noun, command, .. } = self;
         let next = format!("`cairn {command}` shows names and ids");
         match named[..] {
@@ -43,6 +74,59 @@ impl ResourceKind {
                 Err(format!("{count} have the name {wanted}: use the id of the {noun}\n  {next}").into())
             }
         }
+    }
+
+    /// Prints all.
+    pub(crate) fn list(&self, client: &Client) -> Outcome {
+        client.list(self.path, self.member, self.listed)
+    }
+
+    /// Prints the one with these names: its own, after those of what it belongs to.
+    pub(crate) fn show(&self, client: &Client, names: &[&str]) -> Outcome {
+        self.print(client, &Request::get((self.locate)(self, client, names)?))
+    }
+
+    /// Sends a request, and prints the resource that it is answered with.
+    pub(crate) fn print(&self, client: &Client, request: &Request) -> Outcome {
+        let body = client.call(request)?;
+        client.print(&body, || (self.shown)(&body))
+    }
+
+    /// Prints the URL of a link, and nothing else.
+    pub(crate) fn url(&self, client: &Client, names: &[&str]) -> Outcome {
+        let body = client.call(&Request::get((self.locate)(self, client, names)? + "/url"))?;
+        client.print(&body, || format!("{}\n", word(&body["url"])))
+    }
+
+    pub(crate) fn enable(&self, client: &Client, names: &[&str]) -> Outcome {
+        let request = |path| Request::put(path + "/status").json(&json!({"enabled": true}));
+        self.change(client, names, request, "is enabled")
+    }
+
+    pub(crate) fn disable(&self, client: &Client, names: &[&str]) -> Outcome {
+        let request = |path| Request::put(path + "/status").json(&json!({"enabled": false}));
+        self.change(client, names, request, self.disabled)
+    }
+
+    pub(crate) fn revoke(&self, client: &Client, names: &[&str]) -> Outcome {
+        self.change(client, names, |path| Request::post(path + "/revoke"), "is revoked")
+    }
+
+    pub(crate) fn delete(&self, client: &Client, names: &[&str]) -> Outcome {
+        self.change(client, names, Request::delete, "was deleted")
+    }
+
+    /// Sends a request to the route of a resource, and says what was done with it.
+    fn change(
+        &self,
+        client: &Client,
+        names: &[&str],
+        request: impl Fn(String) -> Request,
+        done: &str,
+    ) -> Outcome {
+        let path = (self.locate)(self, client, names)?;
+        let name = names.last().copied().unwrap_or_default();
+        client.change(&request(path), &format!("{} {name} {done}", self.noun))
     }
 }
 

@@ -1,18 +1,13 @@
 //! `cairn audit`: lists the events of the audit trail.
 
-use cairn_http1::encode_strict;
-use serde_json::{Value, json};
-
 use crate::choice::choice;
-use crate::client::events::{Position, next_position};
-use crate::client::{Client, Request, rows};
+use crate::client::pages::{PAGE_ENTRIES_MAX, PagedList, Pages, position};
+use crate::client::query;
 use crate::commands::macros::{command, noun};
-use crate::failure::{Failure, Outcome};
+use crate::failure::Outcome;
 use crate::moment::Moment;
-use crate::output::print_error;
-use crate::output::table::{Columns, table, text};
+use crate::output::table::{Columns, text};
 use crate::quantity::{PageLimit, Whole};
-use crate::terminal::word;
 
 noun! {
     /// Read the audit trail.
@@ -73,12 +68,8 @@ choice! {
     AuditResult = "allowed" | "denied" | "failed"
 }
 
-/// Events in a page with `--all`: the maximum that the server allows.
-const PAGE_EVENTS_MAX: u64 = 1000;
-/// With `--all`, no further page is requested after this many events, which bounds memory and time.
-const EVENTS_MAX: usize = 100_000;
-/// Maximum number of pages with `--all`: a page may be empty without being the last.
-const PAGES_MAX: usize = 10_000;
+/// The audit trail.
+const EVENTS: PagedList = PagedList::by_time("/api/v1/audit/events", "events");
 
 const COLUMNS: Columns = &[
     ("time", |event| text(&event["time"])),
@@ -94,67 +85,23 @@ const COLUMNS: Columns = &[
 impl List {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let mut after = match (&self.after_time, &self.after_id) {
-            (None, None) => None,
-            (Some(time), Some(id)) => Some((time.clone(), id.clone())),
-            _ => {
-                return Err(Failure::WrongUsage(
-                    "--after-time and --after-id must be given together".to_owned(),
-                ));
-            }
-        };
-        let mut body = self.page(&client, after.as_ref())?;
-        if self.all {
-            let mut events = rows(&body, "events")?.to_vec();
-            for _ in 1..PAGES_MAX {
-                let next = next_position(&body);
-                if next.is_none() || events.len() >= EVENTS_MAX {
-                    break;
-                }
-                if next == after {
-                    return Err("the server returned the same page twice".into());
-                }
-                after = next;
-                body = self.page(&client, after.as_ref())?;
-                events.extend_from_slice(rows(&body, "events")?);
-            }
-            body = json!({"events": events, "next_time": body["next_time"], "next_id": body["next_id"]});
-        }
-        let events = rows(&body, "events")?;
-        client.print(&body, || table(COLUMNS, events))?;
-        if let (false, Some(_)) = (self.json, next_position(&body)) {
-            let [time, id] = ["next_time", "next_id"].map(|name| word(&body[name]));
-            print_error(&format!(
-                "there may be more events: continue with --after-time {time} --after-id {id}, or use --all\n"
-            ));
-        }
-        Ok(())
-    }
-
-    fn page(&self, client: &Client, after: Option<&Position>) -> Result<Value, Failure> {
-        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_EVENTS_MAX));
-        let limit = limit.map(|limit| limit.to_string());
-        let result = self.result.map(|AuditResult(word)| word.to_owned());
-        let (after_time, after_id) = after.cloned().unzip();
+        let position = position(self.after_time.as_deref(), self.after_id.as_deref())?;
+        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_ENTRIES_MAX));
         let [since, until] = [&self.since, &self.until].map(|time| time.as_ref().map(|time| time.0.clone()));
-        let parameters = [
-            ("since", &since),
-            ("until", &until),
-            ("principal", &self.principal),
-            ("operation", &self.operation),
-            ("resource", &self.resource),
-            ("bucket", &self.bucket),
-            ("key", &self.key),
-            ("result", &result),
-            ("source_ip", &self.source_ip),
-            ("request_id", &self.request_id),
-            ("limit", &limit),
-            ("after_time", &after_time),
-            ("after_id", &after_id),
-        ];
-        let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let query: Vec<String> =
-            given.map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
-        client.call(&Request::get(format!("/api/v1/audit/events?{}", query.join("&"))))
+        let parameters = query([
+            ("since", since),
+            ("until", until),
+            ("principal", self.principal.clone()),
+            ("operation", self.operation.clone()),
+            ("resource", self.resource.clone()),
+            ("bucket", self.bucket.clone()),
+            ("key", self.key.clone()),
+            ("result", self.result.map(|AuditResult(word)| word.to_owned())),
+            ("source_ip", self.source_ip.clone()),
+            ("request_id", self.request_id.clone()),
+            ("limit", limit.map(|limit| limit.to_string())),
+        ]);
+        let mut pages = Pages::new(&client, EVENTS, parameters).after(position);
+        pages.print(self.all, COLUMNS, "events", ", or use --all")
     }
 }

@@ -1,14 +1,15 @@
 //! `cairn event`: lists storage events, and follows them.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::client::events::{EventFeed, EventFilter, EventName, PAGE_EVENTS_MAX, Position, next_position};
-use crate::client::{Client, rows};
+use crate::client::events::{EVENTS, EventFeed, EventFilter, EventName};
+use crate::client::pages::{PAGE_ENTRIES_MAX, Pages, position};
+use crate::client::{Client, Query};
 use crate::commands::macros::{command, noun};
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
-use crate::output::table::{Columns, bytes, table, text};
-use crate::output::{print_error, print_more};
+use crate::output::print_more;
+use crate::output::table::{Columns, bytes, text};
 use crate::quantity::{PageLimit, Whole};
 use crate::terminal::{json_line, word};
 
@@ -54,9 +55,6 @@ command! {
     }
 }
 
-/// With `--all`, no further page is requested after this many events, which bounds memory and time.
-const EVENTS_MAX: usize = 100_000;
-
 const COLUMNS: Columns = &[
     ("time", |event| text(&event["time"])),
     ("type", |event| text(&event["type"])),
@@ -70,39 +68,13 @@ const COLUMNS: Columns = &[
 impl List {
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let after = self.position()?;
+        let after = position(self.after_time.as_deref(), self.after_id.as_deref())?;
         if self.follow {
             return self.follow(&client, after);
         }
-        let mut feed = EventFeed::new(&client, self.filter(), after);
-        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_EVENTS_MAX));
-        let mut body = feed.page(limit)?;
-        if self.all {
-            let mut events = rows(&body, "events")?.to_vec();
-            while next_position(&body).is_some() && events.len() < EVENTS_MAX {
-                body = feed.page(limit)?;
-                events.extend_from_slice(rows(&body, "events")?);
-            }
-            body = json!({"events": events, "next_time": body["next_time"], "next_id": body["next_id"]});
-        }
-        let events = rows(&body, "events")?;
-        client.print(&body, || table(COLUMNS, events))?;
-        if let (false, Some((time, id))) = (self.json, next_position(&body)) {
-            let [time, id] = [time, id].map(|text| word(&text.into()));
-            print_error(&format!(
-                "there may be more events: continue with --after-time {time} --after-id {id}, or use --all\n"
-            ));
-        }
-        Ok(())
-    }
-
-    /// Returns the position to continue after, if one is given.
-    fn position(&self) -> Result<Option<Position>, Failure> {
-        match (&self.after_time, &self.after_id) {
-            (None, None) => Ok(None),
-            (Some(time), Some(id)) => Ok(Some((time.clone(), id.clone()))),
-            _ => Err(Failure::WrongUsage("--after-time and --after-id must be given together".to_owned())),
-        }
+        let limit = self.limit.map(|Whole(limit)| limit).or(self.all.then_some(PAGE_ENTRIES_MAX));
+        let mut pages = Pages::new(&client, EVENTS, self.filter().query(limit)).after(after);
+        pages.print(self.all, COLUMNS, "events", ", or use --all")
     }
 
     fn filter(&self) -> EventFilter {
@@ -112,13 +84,13 @@ impl List {
     }
 
     /// Prints events as they occur, until the reader of the output has gone.
-    fn follow(&self, client: &Client, after: Option<Position>) -> Outcome {
+    fn follow(&self, client: &Client, after: Query) -> Outcome {
         if self.all || self.limit.is_some() || self.until.is_some() {
             let message = "--follow has no end: --all, --limit and --until cannot be given with it";
             return Err(Failure::WrongUsage(message.to_owned()));
         }
         let mut filter = self.filter();
-        let only_new = filter.since.is_none() && after.is_none();
+        let only_new = filter.since.is_none() && after.is_empty();
         if only_new {
             filter.since = Some(client.server_now()?);
         }

@@ -6,10 +6,10 @@ use cairn_http1::encode_strict;
 use serde_json::{Map, Value, json};
 
 use crate::client::{Client, Request, rows};
-use crate::commands::bucket;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
+use crate::commands::resources::{BUCKETS, LIFECYCLE_RULES};
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, bytes, record, table, text, words};
+use crate::output::table::{Columns, bytes, table, text, words};
 use crate::quantity::{Whole, bytes_text, counted};
 
 noun! {
@@ -132,13 +132,13 @@ command! {
     }
 }
 
-command! {
-    /// Delete a rule. What it has removed stays removed.
-    struct Delete("delete") {
+verbs! {
+    LIFECYCLE_RULES by {
         /// the rule's id
-        #[argh(positional)]
-        rule: String,
+        rule
     }
+    /// Delete a rule. What it has removed stays removed.
+    delete,
 }
 
 command! {
@@ -163,23 +163,6 @@ command! {
     struct Resume("resume") {}
 }
 
-const LISTED: Columns = &[
-    ("id", |rule| text(&rule["id"])),
-    ("prefix", |rule| text(&rule["prefix"])),
-    ("tags", |rule| tags_text(&rule["tags"])),
-    ("expire after", |rule| days_text(&rule["expiration"])),
-    ("noncurrent after", |rule| days_text(&rule["noncurrent_version_expiration"])),
-    ("keep", |rule| text(&rule["newer_noncurrent_versions"])),
-    ("markers", |rule| text(&rule["expired_delete_markers"])),
-    ("enabled", |rule| text(&rule["enabled"])),
-    ("expired", |rule| text(&rule["status"]["expired_objects"])),
-    ("versions removed", |rule| text(&rule["status"]["noncurrent_versions_removed"])),
-    ("freed", |rule| bytes(&rule["status"]["bytes_freed"])),
-    ("locked", |rule| text(&rule["status"]["skipped_locked"])),
-    ("next due", |rule| text(&rule["status"]["next_due_at"])),
-    ("last error", |rule| text(&rule["status"]["last_error"])),
-];
-
 const SAMPLE: Columns = &[
     ("key", |planned| text(&planned["key"])),
     ("version", |planned| text(&planned["version_id"])),
@@ -200,19 +183,9 @@ const STATUS: Columns = &[
     ("last error", |status| text(&status["last_error"])),
 ];
 
-fn days_text(days: &Value) -> String {
-    days.as_u64().map_or_else(|| "never".to_owned(), |days| counted(days, "day"))
-}
-
-fn tags_text(tags: &Value) -> String {
-    let part = |tag: &Value, name: &str| tag[name].as_str().unwrap_or_default().to_owned();
-    let tag = |tag: &Value| format!("{}={}", part(tag, "key").replace('=', "%3D"), part(tag, "value"));
-    tags.as_array().into_iter().flatten().map(tag).collect::<Vec<_>>().join(", ")
-}
-
 /// Returns the route of a bucket's rules.
 fn path_of(bucket: &str) -> String {
-    format!("{}/lifecycle", bucket::path(bucket))
+    BUCKETS.path_of(bucket) + "/lifecycle"
 }
 
 /// Says in a sentence what a rule would do.
@@ -267,7 +240,7 @@ fn existing(client: &Client, bucket: &str, id: &str) -> Result<Map<String, Value
 
 impl List {
     fn run(&self) -> Outcome {
-        self.client()?.list(&path_of(&self.bucket), "rules", LISTED)
+        self.client()?.list(path_of(&self.bucket), "rules", LIFECYCLE_RULES.listed)
     }
 }
 
@@ -292,8 +265,7 @@ impl Create {
         if self.preview {
             return show_preview(&client, &self.bucket, &rule);
         }
-        let created = client.call(&Request::post(path_of(&self.bucket)).json(&rule))?;
-        client.print(&created, || record(LISTED, &created))
+        LIFECYCLE_RULES.print(&client, &Request::post(path_of(&self.bucket)).json(&rule))
     }
 }
 
@@ -323,15 +295,7 @@ impl Update {
             return show_preview(&client, &self.bucket, &rule);
         }
         let path = format!("{}/{}", path_of(&self.bucket), encode_strict(&self.rule));
-        client.show(&Request::put(path).json(&rule), LISTED)
-    }
-}
-
-impl Delete {
-    fn run(&self) -> Outcome {
-        let path = format!("/api/v1/lifecycle-rules/{}", encode_strict(&self.rule));
-        let done = format!("lifecycle rule {} was deleted", self.rule);
-        self.client()?.change(&Request::delete(path), &done)
+        LIFECYCLE_RULES.print(&client, &Request::put(path).json(&rule))
     }
 }
 
@@ -357,7 +321,8 @@ impl Resume {
 
 #[cfg(test)]
 mod tests {
-    use super::{Days, Tag, sentence, tags_text};
+    use super::{Days, Tag, sentence};
+    use crate::commands::resources::tags_text;
     use serde_json::json;
 
     #[test]

@@ -1,4 +1,4 @@
-//! Macros that declare commands and the nouns that group them.
+//! Macros that declare commands, nouns, and what all resources have.
 
 /// Declares a command of the client: its own arguments, and those that all commands have.
 macro_rules! command {
@@ -53,4 +53,63 @@ macro_rules! noun {
     };
 }
 
-pub(crate) use {command, noun};
+/// Declares commands of a resource: the description of the arguments that name one, and each command's description and verb.
+macro_rules! verbs {
+    ($resource:ident by $names:tt $(#[$about:meta] $verb:ident),+ $(,)?) => {
+        $(crate::commands::macros::verb! { $resource $names #[$about] $verb })+
+    };
+}
+
+/// Declares one command of a resource.
+macro_rules! verb {
+    ($resource:ident $names:tt #[$about:meta] list) => {
+        crate::commands::macros::command! {
+            #[$about]
+            struct List("list") {}
+        }
+
+        impl List {
+            fn run(&self) -> crate::failure::Outcome {
+                $resource.list(&self.client()?)
+            }
+        }
+    };
+    ($resource:ident $names:tt #[$about:meta] show) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Show("show") show }
+    };
+    ($resource:ident $names:tt #[$about:meta] enable) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Enable("enable") enable }
+    };
+    ($resource:ident $names:tt #[$about:meta] disable) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Disable("disable") disable }
+    };
+    ($resource:ident $names:tt #[$about:meta] delete) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Delete("delete") delete }
+    };
+    ($resource:ident $names:tt #[$about:meta] url) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Url("url") url }
+    };
+    ($resource:ident $names:tt #[$about:meta] revoke) => {
+        crate::commands::macros::verb! { $resource $names #[$about] Revoke("revoke") revoke }
+    };
+    ($resource:ident { $(#[$help:meta] $name:ident),+ } #[$about:meta] $command:ident($word:tt) $method:ident) => {
+        crate::commands::macros::command! {
+            #[$about]
+            struct $command($word) {
+                $(
+                    #[$help]
+                    #[argh(positional)]
+                    $name: String,
+                )+
+            }
+        }
+
+        impl $command {
+            fn run(&self) -> crate::failure::Outcome {
+                $resource.$method(&self.client()?, &[$(&self.$name),+])
+            }
+        }
+    };
+}
+
+pub(crate) use {command, noun, verb, verbs};

@@ -3,10 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::commands::bucket;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
+use crate::commands::resources::QUOTAS;
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, bytes, limit, text};
 use crate::quantity::{ByteLimit, CountLimit};
 
 noun! {
@@ -29,26 +28,19 @@ command! {
     }
 }
 
-command! {
-    /// Show a bucket's limits and usage.
-    struct Show("show") {
+verbs! {
+    QUOTAS by {
         /// the bucket's name
-        #[argh(positional)]
-        bucket: String,
+        bucket
     }
+    /// Show a bucket's limits and usage.
+    show,
 }
-
-const COLUMNS: Columns = &[
-    ("objects", |bucket| text(&bucket["usage"]["objects"])),
-    ("objects limit", |bucket| limit(&bucket["quota"]["objects"], "objects", text)),
-    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
-    ("size limit", |bucket| limit(&bucket["quota"]["bytes"], "bytes", bytes)),
-];
 
 impl Set {
     /// The server requires both limits, so one that is not given is read first. A concurrent change of it is lost.
     fn run(&self) -> Outcome {
-        let (client, path) = (self.client()?, bucket::path(&self.bucket));
+        let (client, path) = (self.client()?, QUOTAS.path_of(&self.bucket));
         let requested = [
             ("bytes", self.bytes.map(|ByteLimit(limit)| limit)),
             ("objects", self.objects.map(|CountLimit(limit)| limit)),
@@ -66,7 +58,7 @@ impl Set {
                 None => current(&present, name)?,
             };
         }
-        client.show(&Request::put(path + "/quota").json(&json!({"quota": quota})), COLUMNS)
+        QUOTAS.print(&client, &Request::put(path + "/quota").json(&json!({"quota": quota})))
     }
 }
 
@@ -77,11 +69,5 @@ fn current(bucket: &Value, name: &str) -> Result<Value, Failure> {
         Ok(dimension.clone())
     } else {
         Err(format!("the response does not contain the limit on {name}; nothing was changed").into())
-    }
-}
-
-impl Show {
-    fn run(&self) -> Outcome {
-        self.client()?.show(&Request::get(bucket::path(&self.bucket)), COLUMNS)
     }
 }

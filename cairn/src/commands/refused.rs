@@ -3,7 +3,7 @@
 use cairn_http1::encode_strict;
 use serde_json::Value;
 
-use crate::client::Request;
+use crate::client::{Request, query, with_query};
 use crate::commands::macros::{command, noun};
 use crate::failure::Outcome;
 use crate::output::table::{Columns, text};
@@ -45,6 +45,9 @@ command! {
     }
 }
 
+/// The route of the refused requests.
+const REQUESTS: &str = "/api/v1/refused-requests";
+
 const COLUMNS: Columns = &[
     ("time", |request| text(&request["time"])),
     ("client", |request| text(&request["client"])),
@@ -65,19 +68,14 @@ fn resource(request: &Value) -> String {
 
 impl List {
     fn run(&self) -> Outcome {
-        let limit = self.limit.map(|Whole(limit)| limit.to_string());
-        let parameters = [
-            ("client", &self.client),
-            ("code", &self.code),
-            ("bucket", &self.bucket),
-            ("principal", &self.principal),
-            ("limit", &limit),
-        ];
-        let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let query: Vec<String> =
-            given.map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
-        let path = format!("/api/v1/refused-requests?{}", query.join("&"));
-        self.client()?.list(&path, "refused_requests", COLUMNS)
+        let parameters = query([
+            ("client", self.client.clone()),
+            ("code", self.code.clone()),
+            ("bucket", self.bucket.clone()),
+            ("principal", self.principal.clone()),
+            ("limit", self.limit.map(|Whole(limit)| limit.to_string())),
+        ]);
+        self.client()?.list(with_query(REQUESTS, &parameters), "refused_requests", COLUMNS)
     }
 }
 
@@ -85,7 +83,7 @@ impl Explain {
     pub(crate) fn run(&self) -> Outcome {
         // Some clients and logs show ids in lower case.
         let id = self.request_id.to_ascii_uppercase();
-        let path = format!("/api/v1/refused-requests/{}", encode_strict(&id));
+        let path = format!("{REQUESTS}/{}", encode_strict(&id));
         let client = self.client()?;
         let request = client.call(&Request::get(path))?;
         client.print(&request, || explanation(&request))

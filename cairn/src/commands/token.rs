@@ -4,8 +4,8 @@ use serde_json::json;
 
 use crate::choice::choice;
 use crate::client::Request;
-use crate::client::resource::ResourceKind;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
+use crate::commands::resources::TOKENS;
 use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::quantity::Duration;
@@ -31,39 +31,21 @@ command! {
     }
 }
 
-command! {
-    /// List the management tokens.
-    struct List("list") {}
-}
-
-command! {
-    /// Delete a management token, effective from the next request.
-    struct Delete("delete") {
+verbs! {
+    TOKENS by {
         /// the token's id, or a name that no other has
-        #[argh(positional)]
-        token: String,
+        token
     }
+    /// List the management tokens.
+    list,
+    /// Delete a management token, effective from the next request.
+    delete,
 }
 
 choice! {
     /// The role of a token.
     Role = "system_admin" | "storage_admin" | "auditor"
 }
-
-const TOKENS: ResourceKind = ResourceKind {
-    path: "/api/v1/management-tokens",
-    list: "management_tokens",
-    noun: "management token",
-    command: "token list",
-};
-
-const LISTED: Columns = &[
-    ("id", |token| text(&token["id"])),
-    ("name", |token| text(&token["name"])),
-    ("role", |token| text(&token["role"])),
-    ("created", |token| text(&token["created_at"])),
-    ("expires", |token| text(&token["expires_at"])),
-];
 
 const CREATED: Columns = &[
     ("id", |body| text(&body["management_token"]["id"])),
@@ -93,19 +75,5 @@ impl Create {
                 + "\nThe token is shown only once: store it now. Commands read it from SERVICE_MANAGEMENT_TOKEN.\n"
         };
         client.print_secret(&body, text, &lost)
-    }
-}
-
-impl List {
-    fn run(&self) -> Outcome {
-        self.client()?.list(TOKENS.path, TOKENS.list, LISTED)
-    }
-}
-
-impl Delete {
-    fn run(&self) -> Outcome {
-        let client = self.client()?;
-        let path = TOKENS.path_of(&client, &self.token)?;
-        client.change(&Request::delete(path), &format!("management token {} was deleted", self.token))
     }
 }

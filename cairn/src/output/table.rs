@@ -62,6 +62,12 @@ pub(crate) fn bytes(value: &Value) -> String {
     value.as_u64().map_or_else(|| text(value), quantity::bytes_text)
 }
 
+/// Formats a list of texts.
+pub(crate) fn joined(texts: &Value, separator: &str) -> String {
+    let texts: Vec<String> = texts.as_array().into_iter().flatten().map(word).collect();
+    if texts.is_empty() { NOTHING.to_owned() } else { texts.join(separator) }
+}
+
 /// Formats a dimension of a quota: its limit, or its mode if there is none.
 pub(crate) fn limit(dimension: &Value, name: &str, number: fn(&Value) -> String) -> String {
     if dimension["mode"] == "limit" { number(&dimension[name]) } else { text(&dimension["mode"]) }

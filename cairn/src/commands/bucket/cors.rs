@@ -2,13 +2,12 @@
 
 use serde_json::Value;
 
-use super::path;
 use crate::client::{Client, Request, rows};
 use crate::commands::macros::command;
+use crate::commands::resources::BUCKETS;
 use crate::document::DocumentKind;
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, table, text};
-use crate::terminal::word;
+use crate::output::table::{Columns, joined, table, text};
 
 command! {
     /// Show a bucket's CORS rules, which say which web pages may use it; or replace or remove them.
@@ -34,17 +33,12 @@ const DOCUMENT: DocumentKind = DocumentKind { noun: "CORS rules", command: "buck
 
 const RULES: Columns = &[
     ("id", |rule| text(&rule["id"])),
-    ("origins", |rule| listed(&rule["allowed_origins"])),
-    ("methods", |rule| listed(&rule["allowed_methods"])),
-    ("headers", |rule| listed(&rule["allowed_headers"])),
-    ("exposed", |rule| listed(&rule["expose_headers"])),
+    ("origins", |rule| joined(&rule["allowed_origins"], ", ")),
+    ("methods", |rule| joined(&rule["allowed_methods"], ", ")),
+    ("headers", |rule| joined(&rule["allowed_headers"], ", ")),
+    ("exposed", |rule| joined(&rule["expose_headers"], ", ")),
     ("seconds", |rule| text(&rule["max_age_seconds"])),
 ];
-
-fn listed(texts: &Value) -> String {
-    let words: Vec<String> = texts.as_array().into_iter().flatten().map(word).collect();
-    if words.is_empty() { text(&Value::Null) } else { words.join(", ") }
-}
 
 fn print(client: &Client, body: &Value) -> Outcome {
     let rules = rows(body, "rules")?;
@@ -59,7 +53,7 @@ fn print(client: &Client, body: &Value) -> Outcome {
 
 impl Cors {
     pub(super) fn run(&self) -> Outcome {
-        let path = path(&self.name) + "/cors";
+        let path = BUCKETS.path_of(&self.name) + "/cors";
         match (&self.set, self.remove) {
             (Some(_), true) => Err(Failure::WrongUsage("--set and --remove exclude each other".to_owned())),
             (None, true) => {

@@ -5,11 +5,11 @@
 use cairn_http1::{encode_path, encode_strict};
 use serde_json::{Value, json};
 
-use super::path;
-use crate::client::listing::{Listing, UPLOADS, VERSIONS};
+use crate::client::pages::{Pages, UPLOADS, VERSIONS};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
 use crate::commands::parallel::Tally;
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
 use crate::output::progress::Progress;
@@ -70,7 +70,7 @@ impl Emptied {
 
 /// Deletes the content of a bucket after a confirmation. `what` completes "This … the bucket".
 pub(super) fn empty(client: &Client, name: &str, what: &str, is_confirmed: bool) -> Result<Emptied, Failure> {
-    let contents = client.call(&Request::get(path(name) + "/contents"))?;
+    let contents = client.call(&Request::get(BUCKETS.path_of(name) + "/contents"))?;
     let number = |member: &str| contents[member].as_u64();
     let numbers =
         [number("versions"), number("delete_markers"), number("multipart_uploads"), number("version_bytes")];
@@ -125,8 +125,8 @@ impl Sweep<'_> {
     fn versions(&mut self, is_current: bool) -> Result<Deleted, Failure> {
         let is_marker = |version: &Value| version["is_delete_marker"] == true;
         let mut deleted = Deleted::default();
-        let mut listing = Listing::new(self.client, &VERSIONS, self.name, "", None);
-        while let Some((_, mut found)) = listing.next_page()? {
+        let mut pages = Pages::of_bucket(self.client, VERSIONS, self.name, "", None);
+        while let Some(mut found) = pages.next_entries()? {
             found.retain(|version| (version["is_latest"] == true) == is_current);
             let (markers, versions): (Vec<_>, Vec<_>) = found.into_iter().partition(is_marker);
             deleted.versions += self.delete(&versions, "object-versions", "version_id")?;
@@ -138,8 +138,8 @@ impl Sweep<'_> {
     /// Aborts the unfinished uploads. Returns their number.
     fn uploads(&mut self) -> Result<u64, Failure> {
         let mut aborted = 0;
-        let mut listing = Listing::new(self.client, &UPLOADS, self.name, "", None);
-        while let Some((_, found)) = listing.next_page()? {
+        let mut pages = Pages::of_bucket(self.client, UPLOADS, self.name, "", None);
+        while let Some(found) = pages.next_entries()? {
             aborted += self.delete(&found, "multipart-uploads", "upload_id")?;
         }
         Ok(aborted)
@@ -157,8 +157,8 @@ impl Sweep<'_> {
             let (Some(key), Some(value)) = (entry["key"].as_str(), entry[id].as_str()) else {
                 return Err("the response contains an entry without key or id".into());
             };
-            let path =
-                format!("{}/{route}/{}?{id}={}", path(self.name), encode_path(key), encode_strict(value));
+            let bucket = BUCKETS.path_of(self.name);
+            let path = format!("{bucket}/{route}/{}?{id}={}", encode_path(key), encode_strict(value));
             self.client.call(&Request::delete(path)).map(drop)
         })?;
         Ok(self.tally.done - before)

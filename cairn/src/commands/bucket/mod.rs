@@ -6,13 +6,13 @@ mod object_lock;
 
 use std::str::FromStr;
 
-use cairn_http1::encode_strict;
 use serde_json::{Value, json};
 
 use crate::client::Request;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
-use crate::output::table::{Columns, bytes, limit, record, text};
+use crate::output::table::{Columns, text};
 use cors::Cors;
 use empty::Empty;
 use object_lock::ObjectLock;
@@ -34,9 +34,13 @@ command! {
     }
 }
 
-command! {
+verbs! {
+    BUCKETS by {
+        /// the bucket's name
+        name
+    }
     /// List the buckets.
-    struct List("list") {}
+    list,
 }
 
 command! {
@@ -94,17 +98,6 @@ impl FromStr for State {
     }
 }
 
-const BUCKETS: &str = "/api/v1/buckets";
-
-const LISTED: Columns = &[
-    ("name", |bucket| text(&bucket["name"])),
-    ("created", |bucket| text(&bucket["created_at"])),
-    ("versioning", |bucket| text(&bucket["versioning"])),
-    ("lock", |bucket| text(&bucket["object_lock"])),
-    ("objects", |bucket| text(&bucket["usage"]["objects"])),
-    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
-];
-
 const CREATED: Columns = &[
     ("name", |bucket| text(&bucket["name"])),
     ("created", |bucket| text(&bucket["created_at"])),
@@ -112,38 +105,11 @@ const CREATED: Columns = &[
     ("object lock", |bucket| text(&bucket["object_lock"])),
 ];
 
-const SHOWN: Columns = &[
-    ("name", |bucket| text(&bucket["name"])),
-    ("created", |bucket| text(&bucket["created_at"])),
-    ("versioning", |bucket| text(&bucket["versioning"])),
-    ("object lock", |bucket| text(&bucket["object_lock"])),
-    ("objects", |bucket| text(&bucket["usage"]["objects"])),
-    ("size", |bucket| bytes(&bucket["usage"]["bytes"])),
-    ("versions", |bucket| text(&bucket["contents"]["versions"])),
-    ("size of versions", |bucket| bytes(&bucket["contents"]["version_bytes"])),
-    ("delete markers", |bucket| text(&bucket["contents"]["delete_markers"])),
-    ("unfinished uploads", |bucket| text(&bucket["contents"]["multipart_uploads"])),
-    ("size of uploads", |bucket| bytes(&bucket["contents"]["multipart_bytes"])),
-    ("objects limit", |bucket| limit(&bucket["quota"]["objects"], "objects", text)),
-    ("size limit", |bucket| limit(&bucket["quota"]["bytes"], "bytes", bytes)),
-];
-
-/// Returns the route of a bucket.
-pub(crate) fn path(name: &str) -> String {
-    format!("{BUCKETS}/{}", encode_strict(name))
-}
-
 impl Create {
     fn run(&self) -> Outcome {
         let request =
-            Request::post(BUCKETS).json(&json!({"name": self.name, "object_lock": self.object_lock}));
+            Request::post(BUCKETS.path).json(&json!({"name": self.name, "object_lock": self.object_lock}));
         self.client()?.show(&request, CREATED)
-    }
-}
-
-impl List {
-    fn run(&self) -> Outcome {
-        self.client()?.list(BUCKETS, "buckets", LISTED)
     }
 }
 
@@ -151,16 +117,16 @@ impl Show {
     /// Prints the bucket with its contents, which are a resource of their own.
     fn run(&self) -> Outcome {
         let client = self.client()?;
-        let mut body = client.call(&Request::get(path(&self.name)))?;
-        body["contents"] = client.call(&Request::get(path(&self.name) + "/contents"))?;
-        client.print(&body, || record(SHOWN, &body))
+        let mut body = client.call(&Request::get(BUCKETS.path_of(&self.name)))?;
+        body["contents"] = client.call(&Request::get(BUCKETS.path_of(&self.name) + "/contents"))?;
+        client.print(&body, || (BUCKETS.shown)(&body))
     }
 }
 
 impl Versioning {
     fn run(&self) -> Outcome {
         const VERSIONING: Columns = &[("versioning", |answer: &Value| text(&answer["versioning"]))];
-        let path = path(&self.name) + "/versioning";
+        let path = BUCKETS.path_of(&self.name) + "/versioning";
         let request = match self.state {
             None => Request::get(path),
             Some(State::Enabled) => Request::put(path).json(&json!({"versioning": "Enabled"})),
@@ -180,6 +146,6 @@ impl Delete {
                 "--yes requires --force: an empty bucket needs no confirmation".to_owned(),
             ));
         }
-        client.change(&Request::delete(path(&self.name)), &format!("bucket {} was deleted", self.name))
+        BUCKETS.delete(&client, &[&self.name])
     }
 }

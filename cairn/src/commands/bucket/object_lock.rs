@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::path;
 use crate::client::Request;
+use crate::commands::lock_mode::LockMode;
 use crate::commands::macros::command;
-use crate::commands::object::retention::Mode;
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, text};
 use crate::quantity::Whole;
@@ -19,7 +19,7 @@ command! {
         name: String,
         /// governance or compliance; needs --days or --years
         #[argh(option, arg_name = "mode")]
-        mode: Option<Mode>,
+        mode: Option<LockMode>,
         /// how long versions are retained, in days
         #[argh(option, arg_name = "n")]
         days: Option<Whole<1, 36_500>>,
@@ -46,7 +46,7 @@ const SHOWN: Columns = &[
 
 impl ObjectLock {
     pub(super) fn run(&self) -> Outcome {
-        let path = path(&self.name) + "/object-lock";
+        let path = BUCKETS.path_of(&self.name) + "/object-lock";
         let retention = match (self.mode, self.days, self.years, self.none) {
             (None, None, None, false) => return self.client()?.show(&Request::get(path), SHOWN),
             (None, None, None, true) => Value::Null,

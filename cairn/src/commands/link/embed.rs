@@ -1,17 +1,18 @@
 //! `cairn embed`: URLs that pages of chosen origins can show.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{LIMIT_DEFAULT, LinkDisposition, LinkKind, Members, Selection, place_text, version_text};
+use super::list::{LIMIT_DEFAULT, Selection, path_of_object};
+use super::members::{LinkDisposition, Members};
 use crate::choice::choice;
 use crate::client::Request;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
 use crate::commands::object::place::Place;
+use crate::commands::resources::EMBEDS;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
-use crate::output::table::text;
 use crate::quantity::ListLimit;
-use crate::terminal::{lines, word};
+use crate::terminal::lines;
 
 noun! {
     /// Manage embeds: URLs of images, video and audio that pages of chosen origins can show.
@@ -61,15 +62,6 @@ command! {
 }
 
 command! {
-    /// Show an embed, without its URL.
-    struct Show("show") {
-        /// the embed's id
-        #[argh(positional)]
-        embed: String,
-    }
-}
-
-command! {
     /// Change an embed. What is not given stays, and so does the URL.
     struct Update("update") {
         /// the embed's id
@@ -96,31 +88,19 @@ command! {
     }
 }
 
-command! {
+verbs! {
+    EMBEDS by {
+        /// the embed's id
+        embed
+    }
+    /// Show an embed, without its URL.
+    show,
     /// Print the URL of an embed. This is recorded in the audit trail.
-    struct Url("url") {
-        /// the embed's id
-        #[argh(positional)]
-        embed: String,
-    }
-}
-
-command! {
+    url,
     /// Revoke an embed, permanently. Browsers that show it notice within a minute.
-    struct Revoke("revoke") {
-        /// the embed's id
-        #[argh(positional)]
-        embed: String,
-    }
-}
-
-command! {
+    revoke,
     /// Delete an embed with its counts. Its URL is then unknown.
-    struct Delete("delete") {
-        /// the embed's id
-        #[argh(positional)]
-        embed: String,
-    }
+    delete,
 }
 
 choice! {
@@ -128,46 +108,9 @@ choice! {
     EmbedStatus = "active" | "revoked" | "expired"
 }
 
-const EMBEDS: LinkKind = LinkKind {
-    noun: "embed",
-    list: "embeds",
-    of_object: "object-embeds",
-    listed: &[
-        ("label", |embed| text(&embed["label"])),
-        ("object", place_text),
-        ("version", |embed| version_text(&embed["version"]["version_id"])),
-        ("status", |embed| text(&embed["status"])),
-        ("origins", origins_text),
-        ("expires", |embed| text(&embed["expires_at"])),
-        ("downloads", |embed| text(&embed["access_count"])),
-        ("created by", |embed| text(&embed["created_by"])),
-        ("id", |embed| text(&embed["id"])),
-    ],
-    shown: &[
-        ("id", |embed| text(&embed["id"])),
-        ("object", place_text),
-        ("version", |embed| version_text(&embed["version"]["version_id"])),
-        ("label", |embed| text(&embed["label"])),
-        ("status", |embed| text(&embed["status"])),
-        ("origins", origins_text),
-        ("disposition", |embed| text(&embed["disposition"])),
-        ("expires", |embed| text(&embed["expires_at"])),
-        ("downloads", |embed| text(&embed["access_count"])),
-        ("last download", |embed| text(&embed["last_accessed_at"])),
-        ("created", |embed| text(&embed["created_at"])),
-        ("created by", |embed| text(&embed["created_by"])),
-    ],
-};
-
-/// Formats the origins of an embed.
-fn origins_text(embed: &Value) -> String {
-    let origins = embed["allowed_origins"].as_array();
-    origins.map_or_else(String::new, |all| all.iter().map(word).collect::<Vec<_>>().join(" "))
-}
-
 impl Create {
     fn run(&self) -> Outcome {
-        let path = EMBEDS.path_of_object(&self.place)?;
+        let path = path_of_object(&EMBEDS, &self.place)?;
         if self.origin.is_empty() {
             let message = "give at least one --origin, such as https://www.example.com";
             return Err(Failure::WrongUsage(message.to_owned()));
@@ -184,7 +127,7 @@ impl Create {
         let (Some(url), Some(snippet)) = (body["url"].as_str(), body["snippet"].as_str()) else {
             return Err("the response contains no URL".into());
         };
-        let text = || lines(&format!("{url}\n\n{snippet}\n\n")) + &EMBEDS.text(&body["embed"]);
+        let text = || lines(&format!("{url}\n\n{snippet}\n\n")) + &(EMBEDS.shown)(&body["embed"]);
         client.print(&body, text)
     }
 }
@@ -197,13 +140,7 @@ impl List {
             created_by: self.created_by.as_deref(),
             limit: self.limit,
         };
-        EMBEDS.list(&self.client()?, &selection)
-    }
-}
-
-impl Show {
-    fn run(&self) -> Outcome {
-        EMBEDS.show(&self.client()?, &self.embed)
+        selection.print(&EMBEDS, &self.client()?)
     }
 }
 
@@ -217,24 +154,7 @@ impl Update {
         members.set("label", self.label.clone());
         members.remove("label", self.no_label)?;
         members.set("disposition", self.disposition.map(|LinkDisposition(word)| word));
-        EMBEDS.update(&client, &self.embed, &members.changes()?)
-    }
-}
-
-impl Url {
-    fn run(&self) -> Outcome {
-        EMBEDS.url(&self.client()?, &self.embed)
-    }
-}
-
-impl Revoke {
-    fn run(&self) -> Outcome {
-        EMBEDS.revoke(&self.client()?, &self.embed)
-    }
-}
-
-impl Delete {
-    fn run(&self) -> Outcome {
-        EMBEDS.delete(&self.client()?, &self.embed)
+        let path = EMBEDS.path_of(&self.embed);
+        EMBEDS.print(&client, &Request::patch(path).json(&members.changes()?.into()))
     }
 }

@@ -1,14 +1,15 @@
 //! `cairn share`: URLs for people, with an optional password, expiry and limit of downloads.
 
+use super::list::{LIMIT_DEFAULT, Selection, path_of_object};
+use super::members::{LinkDisposition, Members};
 use super::password::PasswordOptions;
-use super::{LIMIT_DEFAULT, LinkDisposition, LinkKind, Members, Selection, place_text, version_text};
 use crate::choice::choice;
 use crate::client::Request;
-use crate::commands::macros::{command, noun};
+use crate::commands::macros::{command, noun, verbs};
 use crate::commands::object::place::Place;
+use crate::commands::resources::SHARES;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
-use crate::output::table::text;
 use crate::quantity::{ListLimit, Whole};
 use crate::terminal::word;
 
@@ -70,15 +71,6 @@ command! {
 }
 
 command! {
-    /// Show a share, without its URL.
-    struct Show("show") {
-        /// the share's id
-        #[argh(positional)]
-        share: String,
-    }
-}
-
-command! {
     /// Change a share. What is not given stays. A new password ends the access of visitors who gave the previous one.
     struct Update("update") {
         /// the share's id
@@ -117,76 +109,32 @@ command! {
     }
 }
 
-command! {
-    /// Print the URL of a share. This is recorded in the audit trail.
-    struct Url("url") {
-        /// the share's id
-        #[argh(positional)]
-        share: String,
-    }
-}
-
-command! {
-    /// Revoke a share, permanently. The next request of a visitor is refused.
-    struct Revoke("revoke") {
-        /// the share's id
-        #[argh(positional)]
-        share: String,
-    }
-}
-
-command! {
-    /// Delete a share with its counts. Its URL is then unknown.
-    struct Delete("delete") {
-        /// the share's id
-        #[argh(positional)]
-        share: String,
-    }
-}
-
 /// A number of downloads. JSON numbers are exact up to here.
 type Downloads = Whole<1, 9_007_199_254_740_991>;
+
+verbs! {
+    SHARES by {
+        /// the share's id
+        share
+    }
+    /// Show a share, without its URL.
+    show,
+    /// Print the URL of a share. This is recorded in the audit trail.
+    url,
+    /// Revoke a share, permanently. The next request of a visitor is refused.
+    revoke,
+    /// Delete a share with its counts. Its URL is then unknown.
+    delete,
+}
 
 choice! {
     /// States of shares.
     ShareStatus = "active" | "revoked" | "expired" | "exhausted"
 }
 
-const SHARES: LinkKind = LinkKind {
-    noun: "share",
-    list: "shares",
-    of_object: "object-shares",
-    listed: &[
-        ("label", |share| text(&share["label"])),
-        ("object", place_text),
-        ("version", |share| version_text(&share["version_id"])),
-        ("status", |share| text(&share["status"])),
-        ("password", |share| text(&share["password_protected"])),
-        ("expires", |share| text(&share["expires_at"])),
-        ("downloads", |share| text(&share["access_count"])),
-        ("created by", |share| text(&share["created_by"])),
-        ("id", |share| text(&share["id"])),
-    ],
-    shown: &[
-        ("id", |share| text(&share["id"])),
-        ("object", place_text),
-        ("version", |share| version_text(&share["version_id"])),
-        ("label", |share| text(&share["label"])),
-        ("status", |share| text(&share["status"])),
-        ("password", |share| text(&share["password_protected"])),
-        ("disposition", |share| text(&share["disposition"])),
-        ("expires", |share| text(&share["expires_at"])),
-        ("downloads", |share| text(&share["access_count"])),
-        ("maximum downloads", |share| text(&share["maximum_downloads"])),
-        ("last download", |share| text(&share["last_accessed_at"])),
-        ("created", |share| text(&share["created_at"])),
-        ("created by", |share| text(&share["created_by"])),
-    ],
-};
-
 impl Create {
     fn run(&self) -> Outcome {
-        let path = SHARES.path_of_object(&self.place)?;
+        let path = path_of_object(&SHARES, &self.place)?;
         let client = self.client()?;
         let mut members = Members::new();
         members.expire(&client, self.expires.as_ref())?;
@@ -204,7 +152,7 @@ impl Create {
         if !body["url"].is_string() {
             return Err("the response contains no URL".into());
         }
-        client.print(&body, || format!("{}\n\n{}", word(&body["url"]), SHARES.text(&body["share"])))
+        client.print(&body, || format!("{}\n\n{}", word(&body["url"]), (SHARES.shown)(&body["share"])))
     }
 }
 
@@ -216,13 +164,7 @@ impl List {
             created_by: self.created_by.as_deref(),
             limit: self.limit,
         };
-        SHARES.list(&self.client()?, &selection)
-    }
-}
-
-impl Show {
-    fn run(&self) -> Outcome {
-        SHARES.show(&self.client()?, &self.share)
+        selection.print(&SHARES, &self.client()?)
     }
 }
 
@@ -247,24 +189,7 @@ impl Update {
         members.remove("label", self.no_label)?;
         members.set("maximum_downloads", self.maximum_downloads.map(|Whole(maximum)| maximum));
         members.remove("maximum_downloads", self.no_maximum_downloads)?;
-        SHARES.update(&client, &self.share, &members.changes()?)
-    }
-}
-
-impl Url {
-    fn run(&self) -> Outcome {
-        SHARES.url(&self.client()?, &self.share)
-    }
-}
-
-impl Revoke {
-    fn run(&self) -> Outcome {
-        SHARES.revoke(&self.client()?, &self.share)
-    }
-}
-
-impl Delete {
-    fn run(&self) -> Outcome {
-        SHARES.delete(&self.client()?, &self.share)
+        let path = SHARES.path_of(&self.share);
+        SHARES.print(&client, &Request::patch(path).json(&members.changes()?.into()))
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::place::{Place, Selection};
-use crate::client::listing::{Kind, Listing, OBJECTS, VERSIONS};
+use crate::client::pages::{OBJECTS, Pages, VERSIONS};
 use crate::commands::macros::command;
 use crate::failure::Outcome;
 use crate::output::print_error;
@@ -63,17 +63,17 @@ impl List {
             Selection::Many { prefix, pattern } => (prefix, pattern),
         };
         let has_folders = !self.recursive && !self.versions && pattern.is_none();
-        let kind: &Kind = if self.versions { &VERSIONS } else { &OBJECTS };
+        let kind = if self.versions { VERSIONS } else { OBJECTS };
         let delimiter = has_folders.then_some("/");
-        let mut listing = Listing::new(&client, kind, &self.place.bucket, &prefix, delimiter);
+        let mut pages = Pages::of_bucket(&client, kind, &self.place.bucket, &prefix, delimiter);
         let (mut entries, mut folders) = (Vec::new(), Vec::new());
         let mut is_truncated = false;
-        while !is_truncated && let Some((page, list)) = listing.next_page()? {
+        while !is_truncated && let Some(mut page) = pages.next_page()? {
             let matches = |entry: &Value| {
                 let key = entry["key"].as_str();
                 key.is_some_and(|key| pattern.as_ref().is_none_or(|pattern| pattern.matches(key)))
             };
-            entries.extend(list.into_iter().filter(matches));
+            entries.extend(kind.take(&mut page).into_iter().filter(matches));
             folders.extend(page["common_prefixes"].as_array().into_iter().flatten().cloned());
             let left = limit.saturating_sub(folders.len());
             is_truncated = entries.len() > left || folders.len() > limit;

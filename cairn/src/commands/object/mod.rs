@@ -7,7 +7,7 @@ mod legal_hold;
 mod list;
 pub(crate) mod place;
 mod put;
-pub(crate) mod retention;
+mod retention;
 mod rm;
 mod spool;
 mod stat;

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::glob::Glob;
 use crate::client::Client;
-use crate::client::listing::{Listing, OBJECTS};
+use crate::client::pages::{OBJECTS, Pages};
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 
 /// A bucket, and a key, a prefix or a pattern in it.
@@ -84,7 +85,7 @@ impl Place {
 
 /// Returns a route of an object.
 pub(crate) fn route(bucket: &str, route: &str, key: &str) -> String {
-    format!("/api/v1/buckets/{}/{route}/{}", encode_strict(bucket), encode_path(key))
+    format!("{}/{route}/{}", BUCKETS.path_of(bucket), encode_path(key))
 }
 
 /// Returns a route of an object, with the version if there is one.
@@ -119,8 +120,8 @@ pub(super) fn for_each_page(
     pattern: Option<&Glob>,
     mut work: impl FnMut(Vec<Found>) -> Outcome,
 ) -> Outcome {
-    let mut listing = Listing::new(client, &OBJECTS, bucket, prefix, None);
-    while let Some((_, entries)) = listing.next_page()? {
+    let mut pages = Pages::of_bucket(client, OBJECTS, bucket, prefix, None);
+    while let Some(entries) = pages.next_entries()? {
         let found: Result<Vec<Found>, Failure> = entries.iter().map(Found::of).collect();
         let mut found = found?;
         found.retain(|one| pattern.is_none_or(|pattern| pattern.matches(&one.key)));

@@ -1,11 +1,10 @@
 //! `cairn object retention`: sets or removes the retention of a version.
 
-use std::str::FromStr;
-
 use serde_json::{Value, json};
 
 use super::place::{Place, version_route};
 use crate::client::Request;
+use crate::commands::lock_mode::LockMode;
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Deadline;
@@ -21,7 +20,7 @@ command! {
         version_id: Option<String>,
         /// governance or compliance; compliance cannot be shortened or removed by anyone
         #[argh(option, arg_name = "mode")]
-        mode: Option<Mode>,
+        mode: Option<LockMode>,
         /// when it ends: a duration such as 30d, a date, or a time
         #[argh(option, arg_name = "time")]
         until: Option<Deadline>,
@@ -31,34 +30,6 @@ command! {
         /// allow a retention in governance mode to be shortened or removed
         #[argh(switch)]
         bypass_governance: bool,
-    }
-}
-
-/// The modes of a retention.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Mode {
-    Governance,
-    Compliance,
-}
-
-impl Mode {
-    /// Returns the name that the API uses.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Governance => "GOVERNANCE",
-            Self::Compliance => "COMPLIANCE",
-        }
-    }
-}
-
-impl FromStr for Mode {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        [Self::Governance, Self::Compliance]
-            .into_iter()
-            .find(|mode| mode.name().eq_ignore_ascii_case(text))
-            .ok_or("expected governance or compliance")
     }
 }
 

@@ -4,9 +4,9 @@ use serde_json::json;
 
 use super::place::{Found, Place, Selection, count, for_each_page, route, version_route};
 use crate::client::Request;
-use crate::commands::bucket;
 use crate::commands::macros::command;
 use crate::commands::parallel::Tally;
+use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
 use crate::output::progress::Progress;
@@ -55,7 +55,7 @@ impl Remove {
         }
         let pattern = pattern.as_ref();
         let versioning =
-            client.call(&Request::get(bucket::path(bucket) + "/versioning"))?["versioning"].take();
+            client.call(&Request::get(BUCKETS.path_of(bucket) + "/versioning"))?["versioning"].take();
         let (objects, bytes) = count(&client, bucket, &prefix, pattern)?;
         if objects > 0 {
             let kept = if versioning == "Unversioned" {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::client::Request;
 use crate::commands::macros::command;
-use crate::commands::service_account::ACCOUNTS;
+use crate::commands::resources::ACCOUNTS;
 use crate::commands::statement::statement_text;
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{plain, word};

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::client::resource::{id, is_id};
-use crate::client::{Client, Request, rows};
-use crate::commands::macros::{command, noun};
-use crate::commands::service_account::ACCOUNTS;
-use crate::failure::{Failure, Outcome};
+use crate::client::{Client, Request};
+use crate::commands::macros::{command, noun, verbs};
+use crate::commands::resources::{ACCOUNTS, CREDENTIALS};
+use crate::failure::Outcome;
 use crate::output::table::{Columns, record, text};
 use crate::quantity::Duration;
 use crate::terminal::word;
@@ -37,51 +36,20 @@ noun! {
     struct Credential("credential"): CredentialCommand { Enable, Disable, Delete }
 }
 
-command! {
+verbs! {
+    CREDENTIALS by {
+        /// the account's id or name
+        account,
+        /// the credential's id or access key
+        credential
+    }
     /// Enable a disabled credential.
-    struct Enable("enable") {
-        /// the account's id or name
-        #[argh(positional)]
-        account: String,
-        /// the credential's id or access key
-        #[argh(positional)]
-        credential: String,
-    }
-}
-
-command! {
+    enable,
     /// Disable a credential, effective from the next request.
-    struct Disable("disable") {
-        /// the account's id or name
-        #[argh(positional)]
-        account: String,
-        /// the credential's id or access key
-        #[argh(positional)]
-        credential: String,
-    }
-}
-
-command! {
+    disable,
     /// Delete a credential permanently.
-    struct Delete("delete") {
-        /// the account's id or name
-        #[argh(positional)]
-        account: String,
-        /// the credential's id or access key
-        #[argh(positional)]
-        credential: String,
-    }
+    delete,
 }
-
-/// Credentials in a list.
-pub(crate) const LISTED: Columns = &[
-    ("credential", |credential| text(&credential["id"])),
-    ("access key", |credential| text(&credential["access_key"])),
-    ("enabled", |credential| text(&credential["enabled"])),
-    ("created", |credential| text(&credential["created_at"])),
-    ("expires", |credential| text(&credential["expires_at"])),
-    ("last used", |credential| text(&credential["last_used_at"])),
-];
 
 const CREATED: Columns = &[
     ("credential", |body| text(&body["credential"]["id"])),
@@ -112,7 +80,7 @@ fn lost(account: &str, body: &Value) -> String {
 impl Rotate {
     pub(crate) fn run(&self) -> Outcome {
         let client = self.client()?;
-        let path = ACCOUNTS.path_of(&client, &self.account)? + "/credentials";
+        let path = ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/credentials";
         let body = client.call(&Request::post(path))?;
         let note = "Older credentials work until `cairn service-account credential disable` or `delete`.";
         show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
@@ -122,54 +90,10 @@ impl Rotate {
 impl TemporaryCredential {
     pub(crate) fn run(&self) -> Outcome {
         let client = self.client()?;
-        let path = ACCOUNTS.path_of(&client, &self.account)? + "/temporary-credentials";
+        let path = ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/temporary-credentials";
         let request = Request::post(path).json(&json!({"expires_in_seconds": self.expires_in.seconds}));
         let note = "It has only an access key and a secret key: there is no session token.";
         let body = client.call(&request)?;
         show_new(&client, &body, CREATED, note, &lost(&self.account, &body))
-    }
-}
-
-/// Returns the route of a credential that is given by its id or its access key.
-fn path(client: &Client, account: &str, credential: &str) -> Result<String, Failure> {
-    let account = ACCOUNTS.path_of(client, account)?;
-    let credential = if is_id(credential) {
-        credential.to_owned()
-    } else {
-        let body = client.call(&Request::get(account.as_str()))?;
-        let found = rows(&body, "credentials")?.iter().find(|one| one["access_key"] == credential);
-        found.and_then(id).ok_or_else(|| {
-            format!(
-                "the account has no credential with the id or access key {credential}\n  \
-                 `cairn service-account show` shows its credentials"
-            )
-        })?
-    };
-    Ok(format!("{account}/credentials/{credential}"))
-}
-
-impl Enable {
-    fn run(&self) -> Outcome {
-        let client = self.client()?;
-        let path = path(&client, &self.account, &self.credential)? + "/status";
-        let done = format!("credential {} is enabled", self.credential);
-        client.change(&Request::put(path).json(&json!({"enabled": true})), &done)
-    }
-}
-
-impl Disable {
-    fn run(&self) -> Outcome {
-        let client = self.client()?;
-        let path = path(&client, &self.account, &self.credential)? + "/status";
-        let done = format!("credential {} is disabled", self.credential);
-        client.change(&Request::put(path).json(&json!({"enabled": false})), &done)
-    }
-}
-
-impl Delete {
-    fn run(&self) -> Outcome {
-        let client = self.client()?;
-        let path = path(&client, &self.account, &self.credential)?;
-        client.change(&Request::delete(path), &format!("credential {} was deleted", self.credential))
     }
 }

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::ACCOUNTS;
 use crate::client::{Request, rows};
 use crate::commands::macros::command;
+use crate::commands::resources::ACCOUNTS;
 use crate::commands::statement::statement_text;
 use crate::failure::Outcome;
 use crate::terminal::word;
@@ -21,7 +21,8 @@ command! {
 impl Policies {
     pub(super) fn run(&self) -> Outcome {
         let client = self.client()?;
-        let body = client.call(&Request::get(ACCOUNTS.path_of(&client, &self.account)? + "/policies"))?;
+        let body =
+            client.call(&Request::get(ACCOUNTS.by_id_or_name(&client, &[&self.account])? + "/policies"))?;
         let policies = rows(&body, "policies")?;
         client.print(&body, || {
             if policies.is_empty() {

@@ -3,17 +3,15 @@
 use cairn_http1::encode_strict;
 use serde_json::json;
 
-use super::path_of;
 use crate::choice::choice;
-use crate::client::events::next_position;
-use crate::client::{Request, rows};
+use crate::client::pages::{PagedList, Pages, position};
+use crate::client::{Request, query};
 use crate::commands::macros::command;
+use crate::commands::resources::WEBHOOKS;
 use crate::failure::{Failure, Outcome};
 use crate::moment::Moment;
-use crate::output::print_error;
-use crate::output::table::{Columns, record, table, text};
+use crate::output::table::{Columns, record, text};
 use crate::quantity::{PageLimit, Whole};
-use crate::terminal::word;
 
 command! {
     /// List the delivery log, the latest first: one entry for each attempt, and one for each waiting delivery.
@@ -66,8 +64,8 @@ choice! {
     DeliveryStatus = "pending" | "succeeded" | "failed" | "dropped"
 }
 
-/// The route of the delivery log.
-const DELIVERIES: &str = "/api/v1/webhook-deliveries";
+/// The delivery log.
+const DELIVERIES: PagedList = PagedList::by_time("/api/v1/webhook-deliveries", "deliveries");
 
 const LISTED: Columns = &[
     ("time", |entry| text(&entry["timestamp"])),
@@ -91,33 +89,15 @@ const QUEUED: Columns = &[
 
 impl Deliveries {
     pub(super) fn run(&self) -> Outcome {
-        if self.after_time.is_some() != self.after_id.is_some() {
-            return Err(Failure::WrongUsage("--after-time and --after-id must be given together".to_owned()));
-        }
-        let limit = self.limit.map(|Whole(limit)| limit.to_string());
-        let status = self.status.map(|DeliveryStatus(word)| word.to_owned());
-        let parameters = [
-            ("limit", &limit),
-            ("webhook_id", &self.webhook),
-            ("event_id", &self.event),
-            ("status", &status),
-            ("after_time", &self.after_time),
-            ("after_id", &self.after_id),
-        ];
-        let given = parameters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let query: Vec<String> =
-            given.map(|(name, value)| format!("{name}={}", encode_strict(value))).collect();
+        let position = position(self.after_time.as_deref(), self.after_id.as_deref())?;
+        let parameters = query([
+            ("limit", self.limit.map(|Whole(limit)| limit.to_string())),
+            ("webhook_id", self.webhook.clone()),
+            ("event_id", self.event.clone()),
+            ("status", self.status.map(|DeliveryStatus(word)| word.to_owned())),
+        ]);
         let client = self.client()?;
-        let body = client.call(&Request::get(format!("{DELIVERIES}?{}", query.join("&"))))?;
-        let entries = rows(&body, "deliveries")?;
-        client.print(&body, || table(LISTED, entries))?;
-        if let (false, Some((time, id))) = (self.json, next_position(&body)) {
-            let [time, id] = [time, id].map(|text| word(&text.into()));
-            print_error(&format!(
-                "there may be more entries: continue with --after-time {time} --after-id {id}\n"
-            ));
-        }
-        Ok(())
+        Pages::new(&client, DELIVERIES, parameters).after(position).print(false, LISTED, "entries", "")
     }
 }
 
@@ -126,7 +106,7 @@ impl Redeliver {
         let client = self.client()?;
         match (&self.webhook, &self.delivery, &self.since) {
             (None, Some(delivery), None) if self.until.is_none() && !self.all => {
-                let path = format!("{DELIVERIES}/{}/redeliver", encode_strict(delivery));
+                let path = format!("{}/{}/redeliver", DELIVERIES.path, encode_strict(delivery));
                 client.show(&Request::post(path), QUEUED)
             }
             (Some(webhook), None, Some(since)) => {
@@ -134,7 +114,7 @@ impl Redeliver {
                 if let Some(until) = &self.until {
                     request["until"] = json!(until.0);
                 }
-                let path = format!("{}/redeliver", path_of(webhook));
+                let path = WEBHOOKS.path_of(webhook) + "/redeliver";
                 let body = client.call(&Request::post(path).json(&request).long_running())?;
                 client.print(&body, || record(&[("queued", |body| text(&body["queued"]))], &body))
             }

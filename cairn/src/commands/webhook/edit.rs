@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{WEBHOOKS, path_of, webhook_text};
 use crate::client::Request;
 use crate::client::events::EventName;
 use crate::commands::macros::command;
+use crate::commands::resources::WEBHOOKS;
 use crate::document::DocumentKind;
 use crate::failure::{Failure, Outcome};
 use crate::terminal::word;
@@ -80,7 +80,7 @@ impl Create {
     pub(super) fn run(&self) -> Outcome {
         let document = self.document()?;
         let client = self.client()?;
-        let body = client.call(&Request::post(WEBHOOKS).document(document))?;
+        let body = client.call(&Request::post(WEBHOOKS.path).document(document))?;
         if !body["signing_secret"].is_string() {
             return Err("the response contains no signing secret".into());
         }
@@ -90,7 +90,7 @@ impl Create {
         );
         let text = || {
             let secret = word(&body["signing_secret"]);
-            webhook_text(&body["subscription"])
+            (WEBHOOKS.shown)(&body["subscription"])
                 + &format!("signing secret:    {secret}\n\nThe secret is shown only once: store it now.\n")
         };
         client.print_secret(&body, text, &lost)
@@ -125,9 +125,7 @@ impl Create {
 impl Update {
     pub(super) fn run(&self) -> Outcome {
         let changes = self.changes()?;
-        let client = self.client()?;
-        let body = client.call(&Request::patch(path_of(&self.webhook)).json(&changes))?;
-        client.print(&body, || webhook_text(&body))
+        WEBHOOKS.print(&self.client()?, &Request::patch(WEBHOOKS.path_of(&self.webhook)).json(&changes))
     }
 
     fn changes(&self) -> Result<Value, Failure> {

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use ureq::Agent;
 use ureq::http::{self, Uri};
 
-use crate::client::agent;
 use crate::client::events::{EventFeed, EventFilter, EventName};
+use crate::client::{Query, agent};
 use crate::commands::event::event_line;
 use crate::commands::macros::command;
 use crate::failure::{Failure, Outcome};
@@ -61,7 +61,7 @@ impl Listen {
             bucket: self.bucket.clone(),
             prefix: self.prefix.clone(),
         };
-        let mut feed = EventFeed::new(&client, filter, None);
+        let mut feed = EventFeed::new(&client, filter, Query::new());
         feed.skip_to_end()?;
         print_error(&format!("forwarding new events to {}; Ctrl-C ends it\n", plain(&self.forward)));
         if self.secret_file.is_none() {
