@@ -1,4 +1,4 @@
-//! Collects the schemas of types for the components of an OpenAPI 3.1 document.
+//! Collects the schemas of types for an OpenAPI document.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};

@@ -116,7 +116,7 @@ pub struct AppliedStatement {
     pub policy_id: Id,
     pub policy_name: Name,
     /// The index of the statement in its policy.
-    pub statement: u32,
+    pub statement: u64,
     pub effect: Effect,
     pub actions: Vec<Action>,
     pub resources: Vec<PolicyResource>,

@@ -31,7 +31,7 @@ pub struct RefusingStatement {
     pub policy_id: Id,
     pub policy_name: Name,
     /// The index of the statement in its policy.
-    pub statement: u32,
+    pub statement: u64,
     pub effect: Effect,
     /// Null if it names one key, and keys are not logged.
     pub matching_resource: Option<String>,

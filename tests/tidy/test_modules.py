@@ -52,6 +52,11 @@ LAYERS: dict[str, list[set[str]]] = {
         {"lifecycle"},
         {"fuzz", "simulation"},
     ],
+    "api": [
+        {"openapi", "optional", "text"},
+        {"accounts", "audit", "buckets", "errors", "events", "lifecycle", "links", "policies", "storage", "system", "tokens", "verification", "visitors"},
+        {"objects", "parameters", "refused_requests", "webhooks"},
+    ],
     "net": [{"drain", "limits", "metrics"}, {"host", "transport"}, {"executor", "service"}, {"connection"}, {"server"}],
     "identity": [
         {"chunk_signatures", "id", "last_use", "policy", "role", "throttle"}, {"credential"}, {"directory", "request"}, {"sigv4"}, {"fuzz"},

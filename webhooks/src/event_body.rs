@@ -3,101 +3,59 @@
 //! Members have a fixed order, and members of `metadata` that do not apply are absent. So an event has the same bytes in every
 //! attempt to deliver it.
 
+use cairn_api::EventMetadata;
 use cairn_engine::{EventType, StorageEvent};
-use cairn_http1::iso8601_millis;
-use serde::Serialize;
 
 /// The reason of removals by lifecycle rules.
 const REASON_LIFECYCLE: &str = "lifecycle";
 
-/// A storage event, as clients and receivers read it.
-#[derive(Clone, Serialize, Debug)]
-pub struct EventBody<'e> {
-    id: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    time: String,
-    bucket: &'e str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    object: Option<&'e str>,
-    /// Absent for events of buckets, JSON null for an upload that was aborted.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version_id: Option<Option<String>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<u64>,
-    metadata: Metadata<'e>,
+/// Returns the form of an event, as clients and receivers read it.
+#[must_use]
+pub fn event_body(event: &StorageEvent) -> cairn_api::StorageEvent {
+    let object = event.object.as_ref();
+    let is_marker = object.is_some_and(|object| object.is_delete_marker);
+    let known = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
+    cairn_api::StorageEvent {
+        id: event.id.to_string().into(),
+        kind: event.kind.name().into(),
+        time: event.time().into(),
+        bucket: event.bucket.clone(),
+        object: object.map(|object| object.key.clone()),
+        version_id: object.map(|object| object.version.map(|version| version.to_string())),
+        size: object.map(|object| object.size),
+        metadata: EventMetadata {
+            etag: object.and_then(|object| object.etag).map(|etag| etag.to_string()),
+            content_type: object.and_then(|object| object.content_type.clone()),
+            principal: known(&event.principal),
+            request_id: known(&event.request_id),
+            sequencer: format!("{:016x}", event.id.tick().0),
+            delete_marker: (is_marker && event.kind == EventType::ObjectDeleted).then_some(true),
+            reason: event.lifecycle_rule.as_ref().map(|_| REASON_LIFECYCLE.into()),
+            rule_id: event.lifecycle_rule.clone(),
+            test: None,
+        },
+    }
 }
 
-/// The members that depend on the event.
-#[derive(Clone, Serialize, Debug)]
-struct Metadata<'e> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    etag: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    content_type: Option<&'e str>,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    principal: &'e str,
-    #[serde(skip_serializing_if = "str::is_empty")]
-    request_id: &'e str,
-    /// The event's tick. Later changes of a key have greater ones.
-    sequencer: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    delete_marker: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    rule_id: Option<&'e str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    test: Option<bool>,
+/// Returns the JSON text of an event.
+pub(crate) fn event_json(event: &StorageEvent) -> Vec<u8> {
+    to_json(&event_body(event))
 }
 
-impl<'e> EventBody<'e> {
-    /// Returns the form of an event.
-    #[must_use]
-    pub fn new(event: &'e StorageEvent) -> Self {
-        let object = event.object.as_ref();
-        let is_marker = object.is_some_and(|object| object.is_delete_marker);
-        let rule = event.lifecycle_rule.as_deref();
-        Self {
-            id: event.id.to_string(),
-            kind: event.kind.name(),
-            time: iso8601_millis(event.time().0),
-            bucket: &event.bucket,
-            object: object.map(|object| &*object.key),
-            version_id: object.map(|object| object.version.map(|version| version.to_string())),
-            size: object.map(|object| object.size),
-            metadata: Metadata {
-                etag: object.and_then(|object| object.etag).map(|etag| etag.to_string()),
-                content_type: object.and_then(|object| object.content_type.as_deref()),
-                principal: &event.principal,
-                request_id: &event.request_id,
-                sequencer: format!("{:016x}", event.id.tick().0),
-                delete_marker: (is_marker && event.kind == EventType::ObjectDeleted).then_some(true),
-                reason: rule.map(|_| REASON_LIFECYCLE),
-                rule_id: rule,
-                test: None,
-            },
-        }
-    }
+/// Returns the JSON text of an event that only tests a webhook.
+pub(crate) fn test_event_json(event: &StorageEvent) -> Vec<u8> {
+    let mut body = event_body(event);
+    body.metadata.test = Some(true);
+    to_json(&body)
+}
 
-    /// Returns the form of an event that only tests a webhook.
-    #[must_use]
-    pub(crate) fn of_test(event: &'e StorageEvent) -> Self {
-        let mut body = Self::new(event);
-        body.metadata.test = Some(true);
-        body
-    }
-
-    /// Returns the JSON text.
-    #[must_use]
-    pub fn to_json(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("texts and numbers always have a JSON form")
-    }
+fn to_json(body: &cairn_api::StorageEvent) -> Vec<u8> {
+    serde_json::to_vec(body).expect("texts and numbers always have a JSON form")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::EventBody;
+    use super::{event_json, test_event_json};
     use cairn_engine::{EventId, EventType, ObjectOfEvent, StorageEvent, Tick};
     use cairn_model::{Etag, VersionId, VersionName};
 
@@ -127,7 +85,7 @@ mod tests {
     }
 
     fn text(event: &StorageEvent) -> String {
-        String::from_utf8(EventBody::new(event).to_json()).expect("UTF-8")
+        String::from_utf8(event_json(event)).expect("UTF-8")
     }
 
     const ID_AND_TYPE: &str = r#"{"id":"019b76da-a87b-7abc-8707-070707070707","type":"#;
@@ -177,7 +135,7 @@ mod tests {
         removed.lifecycle_rule = Some("rule".to_owned());
         let ending = r#","delete_marker":true,"reason":"lifecycle","rule_id":"rule"}}"#;
         assert!(text(&removed).ends_with(ending), "{}", text(&removed));
-        let of_test = String::from_utf8(EventBody::of_test(&removed).to_json()).expect("UTF-8");
+        let of_test = String::from_utf8(test_event_json(&removed)).expect("UTF-8");
         assert!(of_test.ends_with(r#""rule_id":"rule","test":true}}"#), "{of_test}");
     }
 }

@@ -18,7 +18,7 @@ mod webhooks;
 
 pub use delivery::{EventSource, Redeliver, TargetClient};
 pub use error::WebhookError;
-pub use event_body::EventBody;
+pub use event_body::event_body;
 pub use id::{DeliveryId, WebhookId};
 pub use limits::{
     ATTEMPTS_MAX, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, PAGE_DELIVERIES_DEFAULT, PAGE_DELIVERIES_MAX,

@@ -6,108 +6,39 @@
 //! same policies at the same moment. Nothing else of a request is looked at: not whether the bucket exists, nor locks,
 //! nor quotas.
 
+use cairn_api::{AccessVerdict, CheckAccess, CheckedAccount};
 use cairn_identity::directory::{
     AccountAccess, AccountId, CredentialStatus, Directory, PolicyId, PolicyInfo,
 };
 use cairn_identity::policy::{
-    Action, AppliedStatement, Decision, Explanation, Policy, Resource, StatementDraft, narrowest_statement,
+    Action, AppliedStatement, Decision, Explanation, Policy, Resource, narrowest_statement,
 };
-use cairn_model::{BucketName, ObjectKey};
+use cairn_model::{BucketName, ObjectKey, u64_of};
 use futures_lite::future::yield_now;
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::EXPLAINED_AT_ONCE;
 use crate::reply::{PAGE_PARTS, Reply, paged_list};
-use crate::request::json::present;
 use crate::request::names::{bucket_name, object_key};
 
-use super::policies::PolicyBody;
+use super::policies::{policy_body, statement_body};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CheckRequest {
-    #[serde(default, deserialize_with = "present")]
-    account_id: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    access_key: Option<String>,
-    action: String,
-    bucket: String,
-    #[serde(default, deserialize_with = "present")]
-    key: Option<String>,
-}
+/// The reason of a request that is allowed.
+const ALLOWED: &str = "allowed";
 
-/// What decided.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Reason {
-    /// A statement allows it, and none denies it.
-    Allowed,
-    /// A statement denies it.
-    Denied,
-    /// No statement is about it.
-    NoStatement,
-    /// The root credential may do everything.
-    Root,
-    /// The configuration does not accept the root credential for S3.
-    RootDisabled,
-    /// The account is disabled.
-    AccountDisabled,
-    /// The credential is disabled.
-    CredentialDisabled,
-    /// The credential has expired.
-    CredentialExpired,
-}
-
-#[derive(Serialize)]
-struct AccountRef {
-    id: String,
-    name: String,
-    enabled: bool,
-}
-
-/// A statement that applies, with the resource that matches.
-#[derive(Serialize)]
-struct AppliedBody {
-    policy_id: String,
-    policy_name: String,
-    /// The index of the statement in its policy.
-    statement: usize,
-    effect: &'static str,
-    actions: Vec<&'static str>,
-    resources: Vec<String>,
-    matching_resource: String,
-}
-
-#[derive(Serialize)]
-struct CheckBody {
-    allowed: bool,
-    reason: Reason,
-    account: Option<AccountRef>,
-    /// The statement that decides, also if the account or the credential may not be used.
-    decided_by: Option<AppliedBody>,
-    /// The other statements that apply, those that deny first.
-    also_applying: Vec<AppliedBody>,
-    also_applying_omitted: usize,
-    /// A statement that would allow it; null if one denies it or none is missing.
-    would_allow: Option<StatementDraft>,
-}
-
-impl CheckBody {
-    /// The answer for the root credential, which has no policies.
-    const fn of_root(is_accepted: bool) -> Self {
-        Self {
-            allowed: is_accepted,
-            reason: if is_accepted { Reason::Root } else { Reason::RootDisabled },
-            account: None,
-            decided_by: None,
-            also_applying: Vec::new(),
-            also_applying_omitted: 0,
-            would_allow: None,
-        }
+/// Returns the answer for the root credential, which has no policies.
+fn of_root(is_accepted: bool) -> AccessVerdict {
+    AccessVerdict {
+        allowed: is_accepted,
+        reason: if is_accepted { "root" } else { "root_disabled" }.into(),
+        account: None,
+        decided_by: None,
+        also_applying: Vec::new(),
+        also_applying_omitted: 0,
+        would_allow: None,
     }
 }
 
@@ -119,13 +50,11 @@ struct Question {
 }
 
 impl Question {
-    fn parse(request: &CheckRequest) -> Result<Self, AdminError> {
+    fn parse(request: &CheckAccess) -> Result<Self, AdminError> {
         let action = Action::parse(&request.action).ok_or_else(|| {
             let known = Action::ALL.map(Action::name).join(", ");
-            AdminError::invalid(format!(
-                "action: {:?} is not an action; the actions are {known}",
-                request.action
-            ))
+            let asked = &*request.action;
+            AdminError::invalid(format!("action: {asked:?} is not an action; the actions are {known}"))
         })?;
         let bucket = bucket_name(&request.bucket)?;
         match (&request.key, action.is_on_buckets()) {
@@ -151,7 +80,7 @@ impl Question {
 /// Finds the account of a request. A credential counts only if the request names one.
 fn subject(
     directory: &Directory,
-    request: &CheckRequest,
+    request: &CheckAccess,
 ) -> Result<(AccountAccess, CredentialStatus), AdminError> {
     let (id, status) = match (&request.account_id, &request.access_key) {
         (Some(id), None) => {
@@ -187,55 +116,59 @@ pub(super) async fn explain<'q>(
     Err(AdminError::Internal)
 }
 
-fn applied_body(applied: AppliedStatement<usize>, policies: &[(PolicyId, Arc<Policy>)]) -> AppliedBody {
+fn applied_body(
+    applied: AppliedStatement<usize>,
+    policies: &[(PolicyId, Arc<Policy>)],
+) -> cairn_api::AppliedStatement {
     let (id, policy) = &policies[applied.policy];
     let statement = &policy.statements[applied.statement];
-    AppliedBody {
-        policy_id: id.to_string(),
-        policy_name: policy.name.clone(),
-        statement: applied.statement,
-        effect: statement.effect.name(),
-        actions: statement.actions.iter().map(|action| action.name()).collect(),
-        resources: statement.resources.iter().map(ToString::to_string).collect(),
-        matching_resource: statement.resources[applied.resource].to_string(),
+    cairn_api::AppliedStatement {
+        policy_id: id.to_string().into(),
+        policy_name: policy.name.clone().into(),
+        statement: u64_of(applied.statement),
+        effect: statement.effect.name().into(),
+        actions: statement.actions.iter().map(|action| action.name().into()).collect(),
+        resources: statement.resources.iter().map(|resource| resource.to_string().into()).collect(),
+        matching_resource: statement.resources[applied.resource].to_string().into(),
     }
 }
 
 /// `POST /api/v1/access/check`.
 pub(crate) async fn check(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: CheckRequest = call.json().await?;
+    let request: CheckAccess = call.json().await?;
     let question = Question::parse(&request)?;
     let is_root = request.access_key.as_ref() == Some(&call.context.credentials.root_access_key);
     if is_root && request.account_id.is_none() {
-        return Reply::json(StatusCode::OK, &CheckBody::of_root(call.context.capabilities.root_s3));
+        return Reply::json(StatusCode::OK, &of_root(call.context.capabilities.root_s3));
     }
     let (account, credential) = subject(call.directory()?, &request)?;
     let explanation = explain(question.action, question.resource(), &account).await?;
     let decision = explanation.decision();
     let by_policies = match decision {
-        Decision::Allowed => Reason::Allowed,
-        Decision::DeniedExplicitly => Reason::Denied,
-        Decision::DeniedImplicitly => Reason::NoStatement,
+        Decision::Allowed => ALLOWED,
+        Decision::DeniedExplicitly => "denied",
+        Decision::DeniedImplicitly => "no_statement",
     };
     let reason = match credential {
-        _ if !account.enabled => Reason::AccountDisabled,
-        CredentialStatus::Disabled => Reason::CredentialDisabled,
-        CredentialStatus::Expired => Reason::CredentialExpired,
+        _ if !account.enabled => "account_disabled",
+        CredentialStatus::Disabled => "credential_disabled",
+        CredentialStatus::Expired => "credential_expired",
         CredentialStatus::Valid => by_policies,
     };
     let mut statements = explanation.statements().map(|applied| applied_body(applied, &account.policies));
     let is_missing = decision == Decision::DeniedImplicitly;
-    let body = CheckBody {
-        allowed: reason == Reason::Allowed,
-        reason,
+    let body = AccessVerdict {
+        allowed: reason == ALLOWED,
+        reason: reason.into(),
         decided_by: statements.next(),
         also_applying: statements.collect(),
-        also_applying_omitted: explanation.omitted(),
-        would_allow: is_missing.then(|| narrowest_statement(question.action, question.resource())),
-        account: Some(AccountRef {
-            id: account.id.to_string(),
-            name: account.name.to_string(),
+        also_applying_omitted: u64_of(explanation.omitted()),
+        would_allow: is_missing
+            .then(|| statement_body(narrowest_statement(question.action, question.resource()))),
+        account: Some(CheckedAccount {
+            id: account.id.to_string().into(),
+            name: account.name.to_string().into(),
             enabled: account.enabled,
         }),
     };
@@ -250,5 +183,5 @@ pub(crate) async fn policies_of(call: Call<'_, '_>) -> Result<Reply, AdminError>
     directory.account(id).ok_or(AdminError::AccountNotFound)?;
     let page =
         move |last: Option<&PolicyInfo>| directory.policies_of(id, last.map(|last| last.id), PAGE_PARTS);
-    Ok(paged_list("policies", page, |policy| PolicyBody::from(policy)))
+    Ok(paged_list("policies", page, policy_body))
 }

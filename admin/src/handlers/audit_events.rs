@@ -1,6 +1,6 @@
 //! The route that queries the audit trail.
 
-use cairn_http1::iso8601_millis;
+use cairn_api::AuditPage;
 use cairn_model::{u64_of, usize_of};
 use cairn_observe::{
     AUDIT_PAGE_EVENTS_DEFAULT, AUDIT_PAGE_EVENTS_MAX, AuditEvent, AuditId, AuditQuery, AuditRecord,
@@ -8,68 +8,38 @@ use cairn_observe::{
 };
 use cairn_tables::StoreFailure;
 use http::StatusCode;
-use serde::Serialize;
-use std::borrow::Cow;
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::query::Parameters;
 
-/// JSON form of an event. Unknown values are null.
-#[derive(Serialize)]
-struct EventBody<'e> {
-    id: String,
-    time: String,
-    principal: Option<&'e str>,
-    role: Option<&'e str>,
-    operation: Option<&'e str>,
-    resource: Option<&'e str>,
-    result: &'static str,
-    source_ip: Option<String>,
-    request_id: Option<&'e str>,
-    detail: Option<Cow<'e, str>>,
-}
-
-impl<'e> EventBody<'e> {
-    fn new(event: &'e AuditEvent) -> Self {
-        let known = |text: &'e String| Some(text.as_str()).filter(|text| !text.is_empty());
-        let record = &event.record;
-        Self {
-            id: event.id.to_string(),
-            time: time_text(event.id),
-            principal: known(&record.principal),
-            role: known(&record.role),
-            operation: known(&record.operation),
-            resource: known(&record.resource),
-            result: record.result.name(),
-            source_ip: record.source_ip.map(|address| address.to_string()),
-            request_id: known(&record.request_id),
-            detail: detail_text(record),
-        }
+/// Returns the JSON form of an event. Unknown values are null.
+fn event_body(event: AuditEvent) -> cairn_api::AuditEvent {
+    let known = |text: String| Some(text).filter(|text| !text.is_empty());
+    let detail = detail_text(&event.record);
+    let record = event.record;
+    cairn_api::AuditEvent {
+        id: event.id.to_string().into(),
+        time: event.id.time().into(),
+        principal: known(record.principal),
+        role: known(record.role),
+        operation: known(record.operation),
+        resource: known(record.resource),
+        result: record.result.name().into(),
+        source_ip: record.source_ip.map(|address| address.to_string().into()),
+        request_id: known(record.request_id),
+        detail: known(detail),
     }
 }
 
 /// Returns the detail, with the source of a copy. The source has no field of its own, because clients know the fields.
-fn detail_text(record: &AuditRecord) -> Option<Cow<'_, str>> {
+fn detail_text(record: &AuditRecord) -> String {
     match (record.detail.as_str(), record.copy_source.as_str()) {
-        ("", "") => None,
-        (detail, "") => Some(detail.into()),
-        ("", source) => Some(format!("copy source {source}").into()),
-        (detail, source) => Some(format!("{detail}; copy source {source}").into()),
+        (detail, "") => detail.to_owned(),
+        ("", source) => format!("copy source {source}"),
+        (detail, source) => format!("{detail}; copy source {source}"),
     }
-}
-
-/// A page. `next_time` and `next_id` are null on the last page.
-#[derive(Serialize)]
-struct PageBody<'e> {
-    events: Vec<EventBody<'e>>,
-    next_time: Option<String>,
-    next_id: Option<String>,
-}
-
-fn time_text(id: AuditId) -> String {
-    iso8601_millis(id.time().0)
 }
 
 /// `GET /api/v1/audit/events` (specification, "Audit").
@@ -81,10 +51,10 @@ pub(crate) async fn events(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         // The reason was logged where it occurred.
         StoreFailure::Failed(_) | StoreFailure::Full => AdminError::Internal,
     })?;
-    let body = PageBody {
-        events: page.events.iter().map(EventBody::new).collect(),
-        next_time: page.next.map(time_text),
-        next_id: page.next.map(|id| id.to_string()),
+    let body = AuditPage {
+        events: page.events.into_iter().map(event_body).collect(),
+        next_time: page.next.map(|id| id.time().into()),
+        next_id: page.next.map(|id| id.to_string().into()),
     };
     Reply::json(StatusCode::OK, &body)
 }
@@ -138,6 +108,7 @@ fn parse_result(value: &str) -> Result<AuditResult, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_http1::iso8601_millis;
     use cairn_model::Timestamp;
 
     const ID: &str = "00010203-0405-7000-bfff-ffffffffffff";

@@ -2,64 +2,43 @@
 //!
 //! A compaction runs on a thread of the store and continues when the client disconnects. One runs at a time.
 
+use cairn_api::{Compaction, Time};
 use cairn_engine::{CompactionStatus, EngineError};
-use cairn_http1::iso8601_millis;
 use http::StatusCode;
-use serde::Serialize;
 
 use crate::call::Call;
 use crate::context::OpenStore;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-#[derive(Serialize)]
-struct Compaction {
-    state: &'static str,
-    started_at: Option<String>,
-    finished_at: Option<String>,
-    environments: u32,
-    environments_done: u32,
-    copied_bytes: u64,
-    expected_bytes: u64,
-    metadata_bytes_before: u64,
-    metadata_bytes_after: u64,
-    records_verified: u64,
-    volume_bytes_freed: u64,
-    write_pause_milliseconds: u64,
-    /// Why it failed.
-    reason: Option<String>,
-}
-
-impl From<CompactionStatus> for Compaction {
-    fn from(status: CompactionStatus) -> Self {
-        let state = match (status.started_at, status.finished_at, &status.error) {
-            (None, ..) => "none",
-            (Some(_), None, _) => "running",
-            (Some(_), Some(_), None) => "done",
-            (Some(_), Some(_), Some(_)) => "failed",
-        };
-        Self {
-            state,
-            started_at: status.started_at.map(|time| iso8601_millis(time.0)),
-            finished_at: status.finished_at.map(|time| iso8601_millis(time.0)),
-            environments: status.environments,
-            environments_done: status.environments_done,
-            copied_bytes: status.copied_bytes,
-            expected_bytes: status.expected_bytes,
-            metadata_bytes_before: status.bytes_before,
-            metadata_bytes_after: status.bytes_after,
-            records_verified: status.records,
-            volume_bytes_freed: status.volume_bytes_freed,
-            write_pause_milliseconds: u64::try_from(status.pause_max.as_millis()).unwrap_or(u64::MAX),
-            reason: status.error,
-        }
+fn body(status: CompactionStatus) -> Compaction {
+    let state = match (status.started_at, status.finished_at, &status.error) {
+        (None, ..) => "none",
+        (Some(_), None, _) => "running",
+        (Some(_), Some(_), None) => "done",
+        (Some(_), Some(_), Some(_)) => "failed",
+    };
+    Compaction {
+        state: state.into(),
+        started_at: status.started_at.map(Time::from),
+        finished_at: status.finished_at.map(Time::from),
+        environments: status.environments,
+        environments_done: status.environments_done,
+        copied_bytes: status.copied_bytes,
+        expected_bytes: status.expected_bytes,
+        metadata_bytes_before: status.bytes_before,
+        metadata_bytes_after: status.bytes_after,
+        records_verified: status.records,
+        volume_bytes_freed: status.volume_bytes_freed,
+        write_pause_milliseconds: u64::try_from(status.pause_max.as_millis()).unwrap_or(u64::MAX),
+        reason: status.error,
     }
 }
 
 /// `GET /api/v1/storage/compact`.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    Reply::json(StatusCode::OK, &Compaction::from(call.store()?.compaction()))
+    Reply::json(StatusCode::OK, &body(call.store()?.compaction()))
 }
 
 /// `POST /api/v1/storage/compact`. Answers when the compaction has begun.
@@ -78,5 +57,5 @@ pub(crate) async fn begin(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         EngineError::Overloaded => AdminError::TooManyRequests("a compaction is already running"),
         error => error.into(),
     })?;
-    Reply::json(StatusCode::ACCEPTED, &Compaction::from(store.compaction()))
+    Reply::json(StatusCode::ACCEPTED, &body(store.compaction()))
 }

@@ -8,13 +8,11 @@ use std::time::{Duration, Instant};
 
 use cairn_engine::limits::EVENT_PAGE_EVENTS_MAX;
 use cairn_engine::{EventId, EventPage, EventQuery, EventType, EventTypes, Store, Tick};
-use cairn_http1::iso8601_millis;
 use cairn_model::{u64_of, usize_of};
 use cairn_net::timeout;
-use cairn_webhooks::EventBody;
+use cairn_webhooks::event_body;
 use futures_lite::future::{pending, yield_now};
 use http::StatusCode;
-use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -26,14 +24,6 @@ use crate::request::query::Parameters;
 const WAIT_STEP: Duration = Duration::from_millis(25);
 /// How often it reads in any case. An event may become final without a new one: when an older transaction has failed.
 const READ_STEP: Duration = Duration::from_secs(1);
-
-/// A page. `next_time` and `next_id` are null when nothing follows.
-#[derive(Serialize)]
-struct PageBody<'e> {
-    events: Vec<EventBody<'e>>,
-    next_time: Option<String>,
-    next_id: Option<String>,
-}
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -52,10 +42,10 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         page = call.until_disconnect(wait_for(store, &query, page, wait)).await?;
     }
     let next = next_position(store, &query, &page);
-    let body = PageBody {
-        events: page.events.iter().map(EventBody::new).collect(),
-        next_time: next.map(|id| iso8601_millis(id.tick().time().0)),
-        next_id: next.map(|id| id.to_string()),
+    let body = cairn_api::EventPage {
+        events: page.events.iter().map(event_body).collect(),
+        next_time: next.map(|id| id.tick().time().into()),
+        next_id: next.map(|id| id.to_string().into()),
     };
     Reply::json(StatusCode::OK, &body)
 }
@@ -157,6 +147,7 @@ pub(crate) fn parse_type(name: &str) -> Result<EventType, AdminError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use cairn_http1::iso8601_millis;
     use cairn_model::Timestamp;
 
     const ID: &str = "019b76da-a87b-7abc-8707-070707070707";

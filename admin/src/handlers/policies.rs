@@ -1,10 +1,9 @@
 //! The routes of policies: list, create, get, delete, attach to accounts and detach.
 
-use cairn_http1::iso8601_millis;
+use cairn_api::{BoundPolicy, CreatePolicy, Statement};
 use cairn_identity::directory::{PolicyId, PolicyInfo};
-use cairn_identity::policy::{Policy, PolicyDraft, explain_aws_document};
+use cairn_identity::policy::{Policy, PolicyDraft, StatementDraft, explain_aws_document};
 use http::StatusCode;
-use serde::Serialize;
 use std::sync::Arc;
 
 use crate::call::Call;
@@ -12,36 +11,42 @@ use crate::error::AdminError;
 use crate::reply::{PAGE_PARTS, Reply, paged_list};
 use crate::request::body::parse_json;
 
-/// JSON form of a policy.
-#[derive(Serialize)]
-pub(crate) struct PolicyBody {
-    id: String,
-    #[serde(flatten)]
-    document: PolicyDraft,
-    created_at: String,
-}
-
-/// JSON form of a policy with the accounts that it is attached to.
-#[derive(Serialize)]
-struct BoundPolicyBody {
-    #[serde(flatten)]
-    policy: PolicyBody,
-    attached_to: Vec<String>,
-}
-
-impl From<&PolicyInfo> for PolicyBody {
-    fn from(info: &PolicyInfo) -> Self {
-        Self {
-            id: info.id.to_string(),
-            document: info.policy.to_draft(),
-            created_at: iso8601_millis(info.created_at.0),
-        }
+/// Returns the body of a policy.
+pub(super) fn policy_body(info: &PolicyInfo) -> cairn_api::Policy {
+    let PolicyDraft { name, description, statements } = info.policy.to_draft();
+    cairn_api::Policy {
+        id: info.id.to_string().into(),
+        name: name.into(),
+        description: description.into(),
+        statements: statements.into_iter().map(statement_body).collect(),
+        created_at: info.created_at.into(),
     }
 }
 
-impl From<&PolicyInfo> for BoundPolicyBody {
-    fn from(info: &PolicyInfo) -> Self {
-        Self { policy: info.into(), attached_to: info.attached_to.iter().map(ToString::to_string).collect() }
+/// Returns the body of a statement.
+pub(super) fn statement_body(draft: StatementDraft) -> Statement {
+    Statement {
+        effect: draft.effect.into(),
+        actions: draft.actions.into_iter().map(Into::into).collect(),
+        resources: draft.resources.into_iter().map(Into::into).collect(),
+    }
+}
+
+fn bound_policy(info: &PolicyInfo) -> BoundPolicy {
+    let attached_to = info.attached_to.iter().map(|account| account.to_string().into()).collect();
+    BoundPolicy { policy: policy_body(info), attached_to }
+}
+
+fn draft(request: CreatePolicy) -> PolicyDraft {
+    let statement = |statement: Statement| StatementDraft {
+        effect: statement.effect.into(),
+        actions: statement.actions.into_iter().map(Into::into).collect(),
+        resources: statement.resources.into_iter().map(Into::into).collect(),
+    };
+    PolicyDraft {
+        name: request.name.into(),
+        description: request.description.into(),
+        statements: request.statements.into_iter().map(statement).collect(),
     }
 }
 
@@ -54,18 +59,19 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let directory = Arc::clone(call.directory()?);
     let page = move |last: Option<&PolicyInfo>| directory.policies(last.map(|last| last.id), PAGE_PARTS);
-    Ok(paged_list("policies", page, |policy| BoundPolicyBody::from(policy)))
+    Ok(paged_list("policies", page, bound_policy))
 }
 
 /// `POST /api/v1/policies`.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let json = call.body_bytes().await?;
-    let draft: PolicyDraft =
+    let request: CreatePolicy =
         parse_json(&json).map_err(|error| explain_aws_document(&json).map_or(error, AdminError::invalid))?;
-    let policy = Policy::from_draft(&draft).map_err(|error| AdminError::invalid(error.to_string()))?;
+    let policy =
+        Policy::from_draft(&draft(request)).map_err(|error| AdminError::invalid(error.to_string()))?;
     let made = call.directory()?.create_policy(policy).await?;
-    let reply = Reply::json(StatusCode::CREATED, &PolicyBody::from(&made))?;
+    let reply = Reply::json(StatusCode::CREATED, &policy_body(&made))?;
     Ok(reply.resource(made.id.to_string()).detail(format!("named {}", made.policy.name)))
 }
 
@@ -73,7 +79,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let policy = call.directory()?.policy(policy_id(&call)?).ok_or(AdminError::PolicyNotFound)?;
-    Reply::json(StatusCode::OK, &BoundPolicyBody::from(&policy))
+    Reply::json(StatusCode::OK, &bound_policy(&policy))
 }
 
 /// `DELETE /api/v1/policies/{policy_id}`: only when it is attached to no account.

@@ -2,12 +2,14 @@
 //!
 //! Inspections and repairs run on a thread of the store, one at a time. They end early when the client disconnects.
 
+use cairn_api::{
+    BucketStorage, Finding, Inspection, RefusedSlice, Repair, RepairStorage, StorageStatus, StorageUsage,
+};
 use cairn_engine::limits::{INSPECTION_ENTRIES_DEFAULT, INSPECTION_ENTRIES_MAX};
-use cairn_engine::{EngineError, Finding, RepairMode};
+use cairn_engine::{EngineError, RepairMode};
 use cairn_model::u64_of;
 use cairn_sharing::LinkFinding;
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -16,49 +18,19 @@ use crate::reply::Reply;
 /// The kind of findings about shares and embeds.
 const LINK_RECORD: &str = "link_record";
 
-#[derive(Serialize)]
-struct Status {
-    capacity_bytes: u64,
-    available_bytes: u64,
-    temporary_upload_bytes: u64,
-    disk_state: &'static str,
-    writes: &'static str,
-}
-
 /// `GET /api/v1/storage/status`.
 pub(crate) async fn status(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let store = call.store()?;
     let (usage, disk_state) = (store.usage(), store.disk_state());
-    let status = Status {
+    let status = StorageStatus {
         capacity_bytes: usage.capacity_bytes,
         available_bytes: usage.available_bytes,
         temporary_upload_bytes: usage.reserved_bytes + usage.held.part_bytes,
-        disk_state: disk_state.name(),
-        writes: if disk_state.refuses_writes() { "refused" } else { "accepted" },
+        disk_state: disk_state.name().into(),
+        writes: if disk_state.refuses_writes() { "refused" } else { "accepted" }.into(),
     };
     Reply::json(StatusCode::OK, &status)
-}
-
-#[derive(Serialize)]
-struct Usage {
-    buckets: u64,
-    objects: u64,
-    versions: u64,
-    delete_markers: u64,
-    multipart_uploads: u64,
-    logical_bytes: u64,
-    physical_bytes: u64,
-    by_bucket: Vec<BucketUsage>,
-}
-
-#[derive(Serialize)]
-struct BucketUsage {
-    bucket: String,
-    objects: u64,
-    versions: u64,
-    logical_bytes: u64,
-    physical_bytes: u64,
 }
 
 /// `GET /api/v1/storage/usage`.
@@ -67,8 +39,8 @@ pub(crate) async fn usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let store = call.store()?;
     let bucket_usage = |bucket: &cairn_engine::Bucket| {
         let usage = bucket.usage();
-        BucketUsage {
-            bucket: bucket.name.to_string(),
+        BucketStorage {
+            bucket: bucket.name.to_string().into(),
             objects: usage.objects,
             versions: usage.versions,
             logical_bytes: usage.bytes,
@@ -77,7 +49,7 @@ pub(crate) async fn usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     };
     let by_bucket: Vec<_> = store.buckets().iter().map(|bucket| bucket_usage(bucket)).collect();
     let held = store.usage().held;
-    let usage = Usage {
+    let usage = StorageUsage {
         buckets: u64_of(by_bucket.len()),
         objects: held.objects,
         versions: held.versions,
@@ -90,41 +62,10 @@ pub(crate) async fn usage(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Reply::json(StatusCode::OK, &usage)
 }
 
-#[derive(Serialize)]
-struct InspectionReply {
-    complete: bool,
-    entries_examined: u64,
-    objects: u64,
-    versions: u64,
-    delete_markers: u64,
-    multipart_uploads: u64,
-    parts: u64,
-    logical_bytes: u64,
-    physical_bytes: u64,
-    orphaned_payloads: u64,
-    orphaned_bytes: u64,
-    findings: Vec<FindingReply>,
-    findings_omitted: u64,
-}
-
-#[derive(Serialize)]
-struct FindingReply {
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bucket: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version_id: Option<String>,
-    detail: String,
-}
-
-impl From<Finding> for FindingReply {
-    fn from(finding: Finding) -> Self {
-        let version_id = finding.version.map(|version| version.to_string());
-        let Finding { kind, bucket, key, detail, .. } = finding;
-        Self { kind: kind.name(), bucket, key, version_id, detail }
-    }
+fn finding_body(finding: cairn_engine::Finding) -> Finding {
+    let version_id = finding.version.map(|version| version.to_string());
+    let cairn_engine::Finding { kind, bucket, key, detail, .. } = finding;
+    Finding { kind: kind.name().to_owned(), bucket, key, version_id, detail }
 }
 
 /// `GET /api/v1/storage/inspect[?maximum_entries=]`.
@@ -135,8 +76,8 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         call.store()?.begin_inspection(entries.unwrap_or(INSPECTION_ENTRIES_DEFAULT)).map_err(task_error)?;
     let found = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
     let findings_of_links = inspect_links(&call).await?;
-    let findings = found.findings.into_iter().map(FindingReply::from).chain(findings_of_links);
-    let reply = InspectionReply {
+    let findings = found.findings.into_iter().map(finding_body).chain(findings_of_links);
+    let reply = Inspection {
         complete: found.complete,
         entries_examined: found.entries_examined,
         objects: found.usage.objects,
@@ -155,12 +96,12 @@ pub(crate) async fn inspect(call: Call<'_, '_>) -> Result<Reply, AdminError> {
 }
 
 /// Inspects the records of shares and embeds. Returns what is wrong with them.
-async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<FindingReply>, AdminError> {
+async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<Finding>, AdminError> {
     let sharing = call.sharing()?;
     let inspection = async { sharing.inspect().await.map_err(AdminError::from) };
     let (_, findings) = call.until_disconnect(inspection).await?;
-    let finding = |LinkFinding { bucket, key, detail }| FindingReply {
-        kind: LINK_RECORD,
+    let finding = |LinkFinding { bucket, key, detail }| Finding {
+        kind: LINK_RECORD.to_owned(),
         bucket,
         key,
         version_id: None,
@@ -169,42 +110,16 @@ async fn inspect_links(call: &Call<'_, '_>) -> Result<Vec<FindingReply>, AdminEr
     Ok(findings.into_iter().map(finding).collect())
 }
 
-/// The body of a repair. All fields are optional.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct RepairRequest {
-    maximum_entries: Option<u64>,
-    dry_run: Option<bool>,
-}
-
-#[derive(Serialize)]
-struct RepairReply {
-    dry_run: bool,
-    complete: bool,
-    entries_examined: u64,
-    orphaned_payloads: u64,
-    orphaned_bytes: u64,
-    removed_payloads: u64,
-    removed_bytes: u64,
-    refused: Vec<RefusedSlice>,
-}
-
-#[derive(Serialize)]
-struct RefusedSlice {
-    slice: u16,
-    reason: String,
-}
-
 /// `POST /api/v1/storage/repair`.
 pub(crate) async fn repair(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: RepairRequest = call.optional_json().await?;
+    let request: RepairStorage = call.optional_json().await?;
     let dry_run = request.dry_run.unwrap_or(true);
     let mode = if dry_run { RepairMode::DryRun } else { RepairMode::Apply };
     let begun =
         call.store()?.begin_repair(entries_max(request.maximum_entries)?, mode).map_err(task_error)?;
     let done = call.until_disconnect(async { begun.await.map_err(task_error) }).await?;
-    let reply = RepairReply {
+    let reply = Repair {
         dry_run,
         complete: done.complete,
         entries_examined: done.entries_examined,
@@ -249,10 +164,10 @@ mod tests {
 
     #[test]
     fn misspelt_or_invalid_repair_field_is_refused() {
-        assert!(serde_json::from_str::<RepairRequest>(r#"{"dry_run": false, "maximum_entries": 5}"#).is_ok());
+        assert!(serde_json::from_str::<RepairStorage>(r#"{"dry_run": false, "maximum_entries": 5}"#).is_ok());
         for wrong in [r#"{"dryrun": false}"#, r#"{"dry_run": "false"}"#, r#"{"maximum_entries": -1}"#, "[]x"]
         {
-            assert!(serde_json::from_str::<RepairRequest>(wrong).is_err(), "{wrong}");
+            assert!(serde_json::from_str::<RepairStorage>(wrong).is_err(), "{wrong}");
         }
     }
 }

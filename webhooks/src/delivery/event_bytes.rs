@@ -2,7 +2,7 @@
 
 use super::source::EventSource;
 use crate::client::Delivery;
-use crate::event_body::EventBody;
+use crate::event_body::{event_json, test_event_json};
 use crate::store::WebhookRecord;
 use cairn_engine::{EngineError, EventQuery, StorageEvent, Tick};
 use cairn_http1::iso8601_millis;
@@ -20,12 +20,12 @@ pub(super) struct EventBytes {
 
 impl EventBytes {
     pub(super) fn new(event: &StorageEvent) -> Self {
-        Self::with_body(event, EventBody::new(event).to_json())
+        Self::with_body(event, event_json(event))
     }
 
     /// Returns the form of an event that only tests a webhook.
     pub(super) fn of_test(event: &StorageEvent) -> Self {
-        Self::with_body(event, EventBody::of_test(event).to_json())
+        Self::with_body(event, test_event_json(event))
     }
 
     fn with_body(event: &StorageEvent, body: Vec<u8>) -> Self {

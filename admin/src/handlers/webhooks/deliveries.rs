@@ -1,34 +1,26 @@
 //! The route that queries the delivery log.
 
+use cairn_api::DeliveryPage;
 use cairn_engine::EventId;
-use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
+use cairn_http1::parse_rfc3339_millis;
 use cairn_model::{Timestamp, u64_of, usize_of};
 use cairn_webhooks::{DeliveryId, DeliveryQuery, DeliveryStatus, PAGE_DELIVERIES_MAX, WebhookId};
 use http::StatusCode;
-use serde::Serialize;
 
-use super::body::DeliveryBody;
+use super::body::delivery_body;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::query::Parameters;
 
-/// A page. `next_time` and `next_id` are null on the last page.
-#[derive(Serialize)]
-struct PageBody<'d> {
-    deliveries: Vec<DeliveryBody<'d>>,
-    next_time: Option<String>,
-    next_id: Option<String>,
-}
-
 /// `GET /api/v1/webhook-deliveries`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let query = parse_query(call.head.query())?;
     let page = call.webhooks()?.deliveries(query).await?;
-    let body = PageBody {
-        deliveries: page.deliveries.iter().map(DeliveryBody::from).collect(),
-        next_time: page.next.map(|(time, _)| iso8601_millis(time.0)),
-        next_id: page.next.map(|(_, id)| id.to_string()),
+    let body = DeliveryPage {
+        deliveries: page.deliveries.into_iter().map(delivery_body).collect(),
+        next_time: page.next.map(|(time, _)| time.into()),
+        next_id: page.next.map(|(_, id)| id.to_string().into()),
     };
     Reply::json(StatusCode::OK, &body)
 }

@@ -6,22 +6,22 @@ mod redeliver;
 
 use std::sync::Arc;
 
+use cairn_api::{
+    BucketName, CreateWebhook, RotateSecret, RotatedSecret, SetStatus, Time, UpdateWebhook, WebhookList,
+};
 use cairn_engine::EventType;
-use cairn_http1::iso8601_millis;
 use cairn_webhooks::{
     NewWebhook, OVERLAP_SECONDS_DEFAULT, OVERLAP_SECONDS_MAX, Webhook, WebhookChange, WebhookId, Webhooks,
 };
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::accounts::StatusRequest;
+use crate::handlers::accounts::status_detail;
 use crate::handlers::events::parse_type;
 use crate::reply::Reply;
-use crate::request::json::{present, removable};
 use crate::request::names::bucket_name;
-use body::{TestBody, WebhookBody};
+use body::{test_body, webhook_body};
 
 pub(crate) use deliveries::list as list_deliveries;
 pub(crate) use redeliver::{delivery as redeliver_delivery, period as redeliver_period};
@@ -44,65 +44,38 @@ impl Call<'_, '_> {
     }
 }
 
-#[derive(Serialize)]
-struct WebhookList {
-    webhooks: Vec<WebhookBody>,
-}
-
 /// `GET /api/v1/webhooks`.
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let webhooks = call.webhooks()?.list();
-    Reply::json(StatusCode::OK, &WebhookList { webhooks: webhooks.iter().map(WebhookBody::from).collect() })
+    Reply::json(StatusCode::OK, &WebhookList { webhooks: webhooks.iter().map(webhook_body).collect() })
 }
 
 /// `GET /api/v1/webhooks/{id}`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let webhook = call.webhooks()?.get(call.webhook_id()?).ok_or(AdminError::WebhookNotFound)?;
-    Reply::json(StatusCode::OK, &WebhookBody::from(&webhook))
-}
-
-fn enabled() -> bool {
-    true
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CreateRequest {
-    target_url: String,
-    event_types: Vec<String>,
-    #[serde(default)]
-    bucket_filter: Option<String>,
-    #[serde(default)]
-    object_prefix_filter: Option<String>,
-    #[serde(default = "enabled")]
-    enabled: bool,
-}
-
-#[derive(Serialize)]
-struct Created<'w> {
-    subscription: WebhookBody,
-    signing_secret: &'w str,
+    Reply::json(StatusCode::OK, &webhook_body(&webhook))
 }
 
 /// `POST /api/v1/webhooks`. Only this response contains the signing secret.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: CreateRequest = call.json().await?;
+    let request: CreateWebhook = call.json().await?;
     if !call.context.capabilities.events {
         return Err(AdminError::EventsDisabled);
     }
     let new = NewWebhook {
-        target_url: request.target_url,
+        target_url: request.target_url.into(),
         event_types: event_types(&request.event_types)?,
         bucket_filter: request.bucket_filter.map(checked_bucket).transpose()?,
-        object_prefix_filter: request.object_prefix_filter,
+        object_prefix_filter: request.object_prefix_filter.map(String::from),
         enabled: request.enabled,
     };
     let (webhook, secret) = call.webhooks()?.create(new).await?;
     let detail = format!("{}; the signing secret was shown", described(&webhook));
-    let body = Created { subscription: (&webhook).into(), signing_secret: secret.expose() };
+    let signing_secret = secret.expose().to_owned().into();
+    let body = cairn_api::NewWebhook { subscription: webhook_body(&webhook), signing_secret };
     Ok(Reply::json(StatusCode::CREATED, &body)?.resource(webhook.id.to_string()).detail(detail))
 }
 
@@ -122,7 +95,7 @@ fn described(webhook: &Webhook) -> String {
 }
 
 /// Parses event types, each of which may be named once.
-fn event_types(names: &[String]) -> Result<Vec<EventType>, AdminError> {
+fn event_types(names: &[cairn_api::EventType]) -> Result<Vec<EventType>, AdminError> {
     let mut types = Vec::new();
     for name in names {
         let kind = parse_type(name)?;
@@ -138,55 +111,42 @@ fn event_types(names: &[String]) -> Result<Vec<EventType>, AdminError> {
 }
 
 /// Checks the name of a bucket, which need not exist.
-fn checked_bucket(name: String) -> Result<String, AdminError> {
-    bucket_name(&name).map(|_| name)
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UpdateRequest {
-    #[serde(default, deserialize_with = "present")]
-    target_url: Option<String>,
-    #[serde(default, deserialize_with = "present")]
-    event_types: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    bucket_filter: Option<Option<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    object_prefix_filter: Option<Option<String>>,
+fn checked_bucket(name: BucketName) -> Result<String, AdminError> {
+    bucket_name(&name).map(|_| name.into())
 }
 
 /// `PATCH /api/v1/webhooks/{id}`: changes the members that are given. A filter that is null is removed.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.webhook_id()?;
-    let request: UpdateRequest = call.json().await?;
+    let request: UpdateWebhook = call.json().await?;
     let change = WebhookChange {
-        target_url: request.target_url,
+        target_url: request.target_url.map(String::from),
         event_types: request.event_types.as_deref().map(event_types).transpose()?,
         bucket_filter: request.bucket_filter.map(|name| name.map(checked_bucket).transpose()).transpose()?,
-        object_prefix_filter: request.object_prefix_filter,
+        object_prefix_filter: request.object_prefix_filter.map(|prefix| prefix.map(String::from)),
     };
     let webhooks = call.webhooks()?;
     let before = webhooks.get(id).ok_or(AdminError::WebhookNotFound)?;
     if change == WebhookChange::default() {
-        return Ok(Reply::json(StatusCode::OK, &WebhookBody::from(&before))?.without_change());
+        return Ok(Reply::json(StatusCode::OK, &webhook_body(&before))?.without_change());
     }
     let webhook = webhooks.patch(id, change).await?;
-    Ok(Reply::json(StatusCode::OK, &WebhookBody::from(&webhook))?.detail(described(&webhook)))
+    Ok(Reply::json(StatusCode::OK, &webhook_body(&webhook))?.detail(described(&webhook)))
 }
 
 /// `PUT /api/v1/webhooks/{id}/status`. Disabling drops the pending deliveries.
 pub(crate) async fn set_status(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.webhook_id()?;
-    let request: StatusRequest = call.json().await?;
+    let SetStatus { enabled } = call.json().await?;
     let webhooks = call.webhooks()?;
     let before = webhooks.get(id).ok_or(AdminError::WebhookNotFound)?;
-    if before.enabled == request.enabled {
-        return Ok(Reply::json(StatusCode::OK, &WebhookBody::from(&before))?.without_change());
+    if before.enabled == enabled {
+        return Ok(Reply::json(StatusCode::OK, &webhook_body(&before))?.without_change());
     }
-    let webhook = webhooks.set_enabled(id, request.enabled).await?;
-    Ok(Reply::json(StatusCode::OK, &WebhookBody::from(&webhook))?.detail(request.detail()))
+    let webhook = webhooks.set_enabled(id, enabled).await?;
+    Ok(Reply::json(StatusCode::OK, &webhook_body(&webhook))?.detail(status_detail(enabled)))
 }
 
 /// `DELETE /api/v1/webhooks/{id}`: with its secret and pending deliveries.
@@ -197,34 +157,21 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     Ok(Reply::no_content().detail(described(&webhook)))
 }
 
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct RotateRequest {
-    #[serde(default)]
-    overlap_seconds: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Rotated<'s> {
-    signing_secret: &'s str,
-    previous_expires_at: String,
-}
-
 /// `POST /api/v1/webhooks/{id}/rotate-secret`. Only this response contains the new secret.
 pub(crate) async fn rotate_secret(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.webhook_id()?;
-    let request: RotateRequest = call.optional_json().await?;
+    let request: RotateSecret = call.optional_json().await?;
     let overlap = request.overlap_seconds.unwrap_or(OVERLAP_SECONDS_DEFAULT);
     if overlap > OVERLAP_SECONDS_MAX {
         let message = format!("overlap_seconds must be an integer from 0 to {OVERLAP_SECONDS_MAX}");
         return Err(AdminError::invalid(message));
     }
     let (secret, previous_expires_at) = call.webhooks()?.rotate_secret(id, overlap).await?;
-    let previous_expires_at = iso8601_millis(previous_expires_at.0);
+    let previous_expires_at = Time::from(previous_expires_at);
     let detail =
         format!("a new signing secret was shown; the previous one is valid until {previous_expires_at}");
-    let body = Rotated { signing_secret: secret.expose(), previous_expires_at };
+    let body = RotatedSecret { signing_secret: secret.expose().to_owned().into(), previous_expires_at };
     Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
 }
 
@@ -234,6 +181,7 @@ pub(crate) async fn test(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_body().await?;
     let (id, webhooks) = (call.webhook_id()?, Arc::clone(call.webhooks()?));
     let probe = call.until_disconnect(async move { Ok(webhooks.test(id).await?) }).await?;
-    let body = TestBody::from(&probe);
-    Ok(Reply::json(StatusCode::OK, &body)?.detail(body.detail()))
+    let body = test_body(probe);
+    let detail = if body.delivered { "delivered" } else { "not delivered" };
+    Ok(Reply::json(StatusCode::OK, &body)?.detail(detail))
 }

@@ -1,12 +1,12 @@
 //! The routes that deliver events again: one delivery, or those of a period.
 
+use cairn_api::{QueuedDeliveries, RedeliverEvents, Redelivered};
 use cairn_http1::parse_rfc3339_millis;
 use cairn_model::Timestamp;
 use cairn_webhooks::{DeliveryId, Redeliver};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
-use super::body::DeliveryBody;
+use super::body::delivery_body;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -18,45 +18,23 @@ pub(crate) async fn delivery(mut call: Call<'_, '_>) -> Result<Reply, AdminError
     let id = DeliveryId::parse(&call.segment("id")?).ok_or(AdminError::DeliveryNotFound)?;
     let queued = call.webhooks()?.redeliver_delivery(id).await?;
     let detail = format!("webhook {}, event {}, delivery {}", queued.webhook_id, queued.event_id, queued.id);
-    Ok(Reply::json(StatusCode::ACCEPTED, &DeliveryBody::from(&queued))?.detail(detail))
-}
-
-#[derive(Deserialize, Default, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
-enum Only {
-    #[default]
-    Failed,
-    All,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct PeriodRequest {
-    since: String,
-    #[serde(default)]
-    until: Option<String>,
-    #[serde(default)]
-    only: Only,
-}
-
-#[derive(Serialize)]
-struct Queued {
-    queued: u64,
+    Ok(Reply::json(StatusCode::ACCEPTED, &delivery_body(queued))?.detail(detail))
 }
 
 /// `POST /api/v1/webhooks/{id}/redeliver`: the events of a period, all or those whose delivery failed.
 pub(crate) async fn period(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.webhook_id()?;
-    let PeriodRequest { since, until, only } = call.json().await?;
+    let RedeliverEvents { since, until, only } = call.json().await?;
     let since = parse_time("since", &since)?;
     let until = until.map(|until| parse_time("until", &until)).transpose()?;
     let only = match only {
-        Only::Failed => Redeliver::Failed,
-        Only::All => Redeliver::All,
+        Redelivered::Failed => Redeliver::Failed,
+        Redelivered::All => Redeliver::All,
     };
     let queued = call.webhooks()?.redeliver(id, since, until, only).await?;
-    Ok(Reply::json(StatusCode::ACCEPTED, &Queued { queued })?.detail(format!("{queued} deliveries queued")))
+    Ok(Reply::json(StatusCode::ACCEPTED, &QueuedDeliveries { queued })?
+        .detail(format!("{queued} deliveries queued")))
 }
 
 fn parse_time(name: &str, text: &str) -> Result<Timestamp, AdminError> {
