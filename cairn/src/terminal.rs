@@ -11,12 +11,12 @@ pub(crate) fn word(value: &Value) -> String {
 
 /// Removes characters that could control the terminal or change the order in which text is shown.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars().filter(|&character| !is_driving(character)).collect()
+    text.chars().filter(|&character| !is_unsafe(character)).collect()
 }
 
 /// Like [`plain`], for text of our own with line ends.
 pub(crate) fn lines(text: &str) -> String {
-    text.chars().filter(|&character| character == '\n' || !is_driving(character)).collect()
+    text.chars().filter(|&character| character == '\n' || !is_unsafe(character)).collect()
 }
 
 /// Formats JSON for machines that is also safe on a terminal: control characters are escaped, which does not change the value.
@@ -33,7 +33,7 @@ pub(crate) fn json_line(value: &Value) -> String {
 fn escaped(json: &str) -> String {
     let mut text = String::new();
     for character in json.chars() {
-        if is_driving(character) && character != '\n' {
+        if is_unsafe(character) && character != '\n' {
             // Writing to a string does not fail. All of these are below U+10000.
             let _ = write!(text, "\\u{:04x}", u32::from(character));
         } else {
@@ -44,7 +44,7 @@ fn escaped(json: &str) -> String {
 }
 
 /// Returns whether a character is a control character, a line separator or a direction mark.
-fn is_driving(character: char) -> bool {
+fn is_unsafe(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -60,7 +60,7 @@ mod tests {
         assert_eq!(plain(hostile), "a[2J31mz");
         let value = json!({"name": hostile, hostile: [1, {"x": null}]});
         let text = json(&value);
-        assert!(!text.chars().any(|character| is_driving(character) && character != '\n'), "{text:?}");
+        assert!(!text.chars().any(|character| is_unsafe(character) && character != '\n'), "{text:?}");
         assert_eq!(serde_json::from_str::<Value>(&text).ok(), Some(value.clone()));
         let line = json_line(&value);
         assert_eq!(line.lines().count(), 1, "{line:?}");

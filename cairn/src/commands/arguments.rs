@@ -2,10 +2,9 @@
 
 use std::iter::once;
 
-use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfo, FlagInfoKind};
+use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
 use cairn_server::config::{EDITS_MAX, closest};
 
-use crate::commands::Cairn;
 use crate::commands::usage::{HELP, PROGRAM};
 
 /// The option of all commands that talk to a server.
@@ -24,8 +23,7 @@ pub(super) enum Requested {
 
 /// Returns the arguments as argh reads them: the value of an option is a word of its own, and `--endpoint`, which may come
 /// before the command, comes after it.
-pub(super) fn normalized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let mut info = Cairn::get_args_info();
+pub(super) fn normalized<'a>(mut info: CommandInfoWithArgs, arguments: &[&'a str]) -> Vec<&'a str> {
     let (mut normal, mut before_command) = (Vec::new(), Vec::new());
     let mut rest = arguments.iter().copied();
     while let Some(argument) = rest.next() {
@@ -60,8 +58,7 @@ pub(super) fn normalized<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 ///
 /// # Errors
 /// An unknown command or option: a message with the most similar one. A noun without a command: a message with its commands.
-pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
-    let mut info = Cairn::get_args_info();
+pub(super) fn requested(mut info: CommandInfoWithArgs, arguments: &[&str]) -> Result<Requested, String> {
     let mut words = Vec::new();
     let mut wants_help = false;
     let mut is_first_argument = true;
@@ -109,8 +106,7 @@ pub(super) fn requested(arguments: &[&str]) -> Result<Requested, String> {
 }
 
 /// Puts the arguments that are no options after `--` if one of them is a lone dash, because argh parses that as an option.
-pub(super) fn with_dash_last<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let mut info = Cairn::get_args_info();
+pub(super) fn with_dash_last<'a>(mut info: CommandInfoWithArgs, arguments: &[&'a str]) -> Vec<&'a str> {
     let (mut first, mut last) = (Vec::new(), Vec::new());
     let mut rest = arguments.iter().copied();
     while let Some(argument) = rest.next() {
@@ -178,6 +174,8 @@ fn unknown_option(words: &[&str], info: &CommandInfoWithArgs, option: &str) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::Cairn;
+    use argh::ArgsInfo;
 
     #[test]
     fn help_and_version_are_requested_everywhere() {
@@ -203,7 +201,7 @@ mod tests {
             (&["policy", "create", "-"], Ok(Requested::Command)),
             (&[], Ok(Requested::Command)),
         ] {
-            assert_eq!(requested(arguments), expected, "{arguments:?}");
+            assert_eq!(requested(Cairn::get_args_info(), arguments), expected, "{arguments:?}");
         }
     }
 
@@ -229,7 +227,7 @@ mod tests {
             (&["bucket", "show", "b", "--json=1"], &["bucket", "show", "b", "--json=1"]),
             (&["--endpoint"], &["--endpoint"]),
         ] {
-            assert_eq!(normalized(arguments), normal, "{arguments:?}");
+            assert_eq!(normalized(Cairn::get_args_info(), arguments), normal, "{arguments:?}");
         }
     }
 
@@ -246,7 +244,7 @@ mod tests {
             (&["policy", "create", "--", "-"], &["policy", "create", "--", "-"]),
             (&["bucket", "list", "--json"], &["bucket", "list", "--json"]),
         ] {
-            assert_eq!(with_dash_last(arguments), normal, "{arguments:?}");
+            assert_eq!(with_dash_last(Cairn::get_args_info(), arguments), normal, "{arguments:?}");
         }
     }
 
@@ -270,7 +268,7 @@ mod tests {
             (&["bucket", "show", "b", "--json=1"], "did you mean --json?"),
             (&["bucket", "show", "b", "--xyzzyxyzzy"], "has no option --xyzzyxyzzy"),
         ] {
-            let error = requested(arguments).expect_err("unknown");
+            let error = requested(Cairn::get_args_info(), arguments).expect_err("unknown");
             assert!(error.contains(said), "{error}");
         }
     }

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use argh::{ArgsInfo, FlagInfo, FlagInfoKind, FromArgs, Optionality, PositionalInfo};
 use cairn_server::config::{ALL_KEYS, Key};
 
-use crate::commands::usage::{HELP, HELP_DESCRIPTION, Usage, usages};
+use crate::commands::usage::{HELP, HELP_DESCRIPTION, Usage};
 use crate::environment::{CA_VARIABLE, ENDPOINT_VARIABLE};
 use crate::failure::Outcome;
 use crate::output;
@@ -20,8 +20,8 @@ pub(crate) struct Manual {}
 impl Manual {
     /// Prints the page.
     #[expect(clippy::unused_self, reason = "as every command")]
-    pub(crate) fn run(&self) -> Outcome {
-        output::print(&page(&usages()))
+    pub(crate) fn run(&self, usages: &[Usage]) -> Outcome {
+        output::print(&page(usages))
     }
 }
 
@@ -211,6 +211,8 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::Cairn;
+    use crate::commands::usage::usages;
 
     #[test]
     fn special_characters_are_escaped() {
@@ -227,7 +229,8 @@ mod tests {
 
     #[test]
     fn the_page_has_every_command_and_every_key() {
-        let (usages, page) = (usages(), page(&usages()));
+        let usages = usages(Cairn::get_args_info());
+        let page = page(&usages);
         for usage in usages.iter().filter(|usage| usage.info.commands.is_empty()) {
             assert!(page.contains(&format!(".SS {}\n", escaped(&usage.words))), "{}", usage.words);
         }

@@ -56,7 +56,7 @@ use service_account::ServiceAccount;
 use status::Status;
 use storage::Storage;
 use token::Token;
-use usage::{HELP, PROGRAM};
+use usage::{HELP, PROGRAM, usages};
 use verify::Verify;
 use webhook::Webhook;
 
@@ -134,21 +134,22 @@ impl Command {
             Self::Embed(noun) => noun.run(),
             Self::Storage(noun) => noun.run(),
             Self::Verify(noun) => noun.run(),
-            Self::Completions(command) => command.run(),
-            Self::Man(command) => command.run(),
+            Self::Completions(command) => command.run(&usages(Cairn::get_args_info())),
+            Self::Man(command) => command.run(&usages(Cairn::get_args_info())),
         }
     }
 }
 
 /// Parses the arguments after the program's name. An early exit is a request for help, or wrong usage.
 pub(crate) fn parse(arguments: &[&str]) -> Result<Cairn, EarlyExit> {
-    let normalized = normalized(arguments);
+    let program = Cairn::get_args_info();
+    let normalized = normalized(program.clone(), arguments);
     let arguments = normalized.as_slice();
-    let arguments = match requested(arguments) {
+    let arguments = match requested(program.clone(), arguments) {
         Err(output) => return Err(EarlyExit { output, status: Err(()) }),
         Ok(Requested::Version) => return Ok(Cairn { version: true, command: None }),
         Ok(Requested::Help(words)) => words.into_iter().chain([HELP]).collect(),
-        Ok(Requested::Command) => with_dash_last(&link::with_password_prompt(arguments)),
+        Ok(Requested::Command) => with_dash_last(program, &link::with_password_prompt(arguments)),
     };
     Cairn::from_args(&[PROGRAM], &arguments)
 }

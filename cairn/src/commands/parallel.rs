@@ -15,17 +15,17 @@ const WORKERS: usize = 8;
 /// Maximum number of refusals that are shown.
 const SHOWN_MAX: u64 = 20;
 
-/// Counts of a command that handles many objects.
+/// The requests of a command that handles many objects: how many were answered, and how many refused.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Batch {
     pub(super) done: u64,
     pub(super) refused: u64,
 }
 
-impl Tally {
+impl Batch {
     /// Runs `work` for all items. A refusal is shown under the item's name and counted. A server that does not respond ends
     /// the command.
-    pub(super) fn each<T: Sync>(
+    pub(super) fn run<T: Sync>(
         &mut self,
         items: &[T],
         name: impl Fn(&T) -> String,
@@ -87,19 +87,19 @@ mod tests {
     fn all_items_are_handled_and_refusals_counted() {
         let items: Vec<u32> = (0..100).collect();
         let seen = Mutex::new(Vec::new());
-        let mut tally = Tally::default();
+        let mut batch = Batch::default();
         let work = |item: &u32| {
             seen.lock().expect("no panic").push(*item);
             if item.is_multiple_of(10) { Err("refused".into()) } else { Ok(()) }
         };
-        assert_eq!(tally.each(&items, u32::to_string, work), Ok(()));
-        assert_eq!((tally.done, tally.refused), (90, 10));
+        assert_eq!(batch.run(&items, u32::to_string, work), Ok(()));
+        assert_eq!((batch.done, batch.refused), (90, 10));
         let mut seen = seen.lock().expect("no panic").clone();
         seen.sort_unstable();
         assert_eq!(seen, items);
-        assert_eq!(tally.result("item", "kept"), Err("10 items were not kept".into()));
+        assert_eq!(batch.result("item", "kept"), Err("10 items were not kept".into()));
         let gone = |_: &u32| Err(Failure::NoResponse("gone".to_owned()));
-        assert_eq!(tally.each(&items, u32::to_string, gone), Err(Failure::NoResponse("gone".to_owned())));
-        assert_eq!(tally.each(&[], u32::to_string, work), Ok(()));
+        assert_eq!(batch.run(&items, u32::to_string, gone), Err(Failure::NoResponse("gone".to_owned())));
+        assert_eq!(batch.run(&[], u32::to_string, work), Ok(()));
     }
 }

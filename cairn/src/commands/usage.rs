@@ -1,8 +1,6 @@
 //! argh's description of the commands, for completions and the manual page.
 
-use argh::{ArgsInfo, CommandInfoWithArgs, FlagInfo, FlagInfoKind};
-
-use crate::commands::Cairn;
+use argh::{CommandInfoWithArgs, FlagInfo, FlagInfoKind};
 
 /// The program's name: the first word of every command.
 pub(crate) const PROGRAM: &str = "cairn";
@@ -17,7 +15,7 @@ pub(crate) struct Usage {
 
 /// The kind of value that an argument takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Takes {
+pub(crate) enum ValueKind {
     /// None: it is a switch.
     Nothing,
     /// The name of a file.
@@ -29,9 +27,9 @@ pub(crate) enum Takes {
 }
 
 /// Returns the program and all its commands, each before its subcommands.
-pub(crate) fn usages() -> Vec<Usage> {
+pub(crate) fn usages(program: CommandInfoWithArgs) -> Vec<Usage> {
     let mut found = Vec::new();
-    walk(PROGRAM.to_owned(), Cairn::get_args_info(), &mut found);
+    walk(PROGRAM.to_owned(), program, &mut found);
     found
 }
 
@@ -54,9 +52,9 @@ impl Usage {
     }
 
     /// Returns the kind of its positional argument that a shell can complete, if it has one.
-    pub(crate) fn positional(&self) -> Takes {
+    pub(crate) fn positional(&self) -> ValueKind {
         let files = self.info.positionals.iter().map(|positional| named(positional.name));
-        files.into_iter().find(|takes| *takes != Takes::Other).unwrap_or(Takes::Other)
+        files.into_iter().find(|takes| *takes != ValueKind::Other).unwrap_or(ValueKind::Other)
     }
 
     /// Returns the words that its positional argument accepts, if it accepts only those.
@@ -75,39 +73,41 @@ pub(crate) const HELP: &str = "--help";
 pub(crate) const HELP_DESCRIPTION: &str = "display usage information";
 
 /// Returns the kind of value that an option takes.
-pub(crate) fn takes(option: &FlagInfo<'_>) -> Takes {
+pub(crate) fn takes(option: &FlagInfo<'_>) -> ValueKind {
     match option.kind {
-        FlagInfoKind::Switch => Takes::Nothing,
+        FlagInfoKind::Switch => ValueKind::Nothing,
         FlagInfoKind::Option { arg_name } => named(arg_name),
     }
 }
 
 /// Returns the kind of value of an argument with this name. The whole program uses these names.
-fn named(name: &str) -> Takes {
+fn named(name: &str) -> ValueKind {
     match name {
-        "file" => Takes::File,
-        "folder" => Takes::Folder,
-        _ => Takes::Other,
+        "file" => ValueKind::File,
+        "folder" => ValueKind::Folder,
+        _ => ValueKind::Other,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::Cairn;
+    use argh::ArgsInfo;
 
     #[test]
     fn usages_contain_commands_options_and_their_kinds() {
-        let usages = usages();
+        let usages = usages(Cairn::get_args_info());
         let usage = |words: &str| usages.iter().find(|usage| usage.words == words).expect("a command");
         assert_eq!(usages[0].words, PROGRAM);
         assert!(!usage("cairn bucket").info.commands.is_empty());
         let serve: Vec<_> =
             usage("cairn serve").options().map(|option| (option.long, takes(option))).collect();
-        assert!(serve.contains(&("--dev", Takes::Nothing)), "{serve:?}");
-        assert!(serve.contains(&("--config", Takes::File)), "{serve:?}");
-        assert!(serve.contains(&("--data-dir", Takes::Folder)), "{serve:?}");
-        assert_eq!(usage("cairn policy create").positional(), Takes::File);
-        assert_eq!(usage("cairn bucket create").positional(), Takes::Other);
+        assert!(serve.contains(&("--dev", ValueKind::Nothing)), "{serve:?}");
+        assert!(serve.contains(&("--config", ValueKind::File)), "{serve:?}");
+        assert!(serve.contains(&("--data-dir", ValueKind::Folder)), "{serve:?}");
+        assert_eq!(usage("cairn policy create").positional(), ValueKind::File);
+        assert_eq!(usage("cairn bucket create").positional(), ValueKind::Other);
         assert_eq!(usage("cairn bucket create").choices().count(), 0);
         assert_eq!(usage("cairn completions").choices().collect::<Vec<_>>(), ["bash", "zsh", "fish"]);
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::client::pages::{Pages, UPLOADS, VERSIONS};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
@@ -90,11 +90,11 @@ pub(super) fn empty(client: &Client, name: &str, what: &str, is_confirmed: bool)
         confirm(&text, &name, is_confirmed)?;
     }
     let has_older = versions.saturating_add(markers) > contents["objects"].as_u64().unwrap_or(0);
-    let mut sweep = Sweep { client, name, progress: Progress::count(total), tally: Tally::default() };
-    let older = if has_older { sweep.versions(false)? } else { Deleted::default() };
-    let current = sweep.versions(true)?;
-    let aborted = sweep.uploads()?;
-    let refused = sweep.tally.refused;
+    let mut deletion = Deletion { client, name, progress: Progress::count(total), batch: Batch::default() };
+    let older = if has_older { deletion.versions(false)? } else { Deleted::default() };
+    let current = deletion.versions(true)?;
+    let aborted = deletion.uploads()?;
+    let refused = deletion.batch.refused;
     let body = json!({
         "bucket": name,
         "deleted_versions": older.versions + current.versions,
@@ -113,14 +113,14 @@ struct Deleted {
 }
 
 /// The deletion of a bucket's content.
-struct Sweep<'c> {
+struct Deletion<'c> {
     client: &'c Client,
     name: &'c str,
     progress: Progress,
-    tally: Tally,
+    batch: Batch,
 }
 
-impl Sweep<'_> {
+impl Deletion<'_> {
     /// Deletes the versions and delete markers that are current, or those that are not.
     fn versions(&mut self, is_current: bool) -> Result<Deleted, Failure> {
         let is_marker = |version: &Value| version["is_delete_marker"] == true;
@@ -147,12 +147,12 @@ impl Sweep<'_> {
 
     /// Deletes the entries of a list by their ids. Returns how many were deleted.
     fn delete(&mut self, entries: &[Value], route: &str, id: &str) -> Result<u64, Failure> {
-        let before = self.tally.done;
+        let before = self.batch.done;
         let name = |entry: &Value| {
             let [key, id] = ["key", id].map(|member| entry[member].as_str().unwrap_or_default());
             format!("{key}, {id}")
         };
-        self.tally.each(entries, name, |entry| {
+        self.batch.run(entries, name, |entry| {
             self.progress.add(1);
             let (Some(key), Some(value)) = (entry["key"].as_str(), entry[id].as_str()) else {
                 return Err("the response contains an entry without key or id".into());
@@ -161,6 +161,6 @@ impl Sweep<'_> {
             let path = format!("{bucket}/{route}/{}?{id}={}", encode_path(key), encode_strict(value));
             self.client.call(&Request::delete(path)).map(drop)
         })?;
-        Ok(self.tally.done - before)
+        Ok(self.batch.done - before)
     }
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{commands, commands_with_file, options_that_take, options_with_value};
-use crate::commands::usage::{HELP, Takes, Usage};
+use super::tables::{commands, commands_with_file, options_that_take, options_with_value};
+use crate::commands::usage::{HELP, Usage, ValueKind};
 
 /// Returns the script.
 pub(super) fn script(usages: &[Usage]) -> String {
@@ -63,8 +63,8 @@ complete -F _cairn cairn
 "#,
         values = options_with_value(usages).join(" | "),
         commands = commands(usages).join(" | "),
-        files = options_that_take(usages, Takes::File).join(" | "),
-        folders = options_that_take(usages, Takes::Folder).join(" | "),
+        files = options_that_take(usages, ValueKind::File).join(" | "),
+        folders = options_that_take(usages, ValueKind::Folder).join(" | "),
         positional = commands_with_file(usages).join(" | "),
     )
 }

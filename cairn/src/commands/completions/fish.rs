@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{commands, options_with_value};
-use crate::commands::usage::{HELP, HELP_DESCRIPTION, Takes, Usage, takes};
+use super::tables::{commands, options_with_value};
+use crate::commands::usage::{HELP, HELP_DESCRIPTION, Usage, ValueKind, takes};
 
 /// Returns text in single quotes for fish.
 fn quoted(text: &str) -> String {
@@ -52,17 +52,17 @@ complete -c cairn -f
         }
         for option in usage.options() {
             let value = match takes(option) {
-                Takes::Nothing => "",
-                Takes::File => " -r -F",
-                Takes::Folder => " -x -a '(__fish_complete_directories)'",
-                Takes::Other => " -x",
+                ValueKind::Nothing => "",
+                ValueKind::File => " -r -F",
+                ValueKind::Folder => " -x -a '(__fish_complete_directories)'",
+                ValueKind::Other => " -x",
             };
             let name = option.long.trim_start_matches('-');
             let _ = writeln!(text, "{rule} -l {name}{value} -d {}", quoted(option.description));
         }
         let help = HELP.trim_start_matches('-');
         let _ = writeln!(text, "{rule} -l {help} -d {}", quoted(HELP_DESCRIPTION));
-        if usage.positional() == Takes::File {
+        if usage.positional() == ValueKind::File {
             let _ = writeln!(text, "{rule} -F");
         }
     }

@@ -2,13 +2,14 @@
 
 mod bash;
 mod fish;
+mod tables;
 mod zsh;
 
 use std::str::FromStr;
 
 use argh::{ArgsInfo, FromArgs};
 
-use crate::commands::usage::{Takes, Usage, takes, usages};
+use crate::commands::usage::Usage;
 use crate::failure::Outcome;
 use crate::output;
 
@@ -44,40 +45,11 @@ impl FromStr for Shell {
 
 impl Completions {
     /// Prints the script.
-    pub(crate) fn run(&self) -> Outcome {
-        let usages = usages();
+    pub(crate) fn run(&self, usages: &[Usage]) -> Outcome {
         output::print(&match self.shell {
-            Shell::Bash => bash::script(&usages),
-            Shell::Zsh => zsh::script(&usages),
-            Shell::Fish => fish::script(&usages),
+            Shell::Bash => bash::script(usages),
+            Shell::Zsh => zsh::script(usages),
+            Shell::Fish => fish::script(usages),
         })
     }
-}
-
-/// Returns the words of all commands, each in single quotes. The scripts compare the words of a line with them.
-fn commands(usages: &[Usage]) -> Vec<String> {
-    usages.iter().skip(1).map(|usage| format!("'{}'", usage.words)).collect()
-}
-
-/// Returns the options of all commands that take `what`, each after the words of its command and in single quotes.
-fn options_that_take(usages: &[Usage], what: Takes) -> Vec<String> {
-    let of = |usage: &Usage| {
-        let options = usage.options().filter(|option| takes(option) == what);
-        options.map(|option| format!("'{} {}'", usage.words, option.long)).collect::<Vec<_>>()
-    };
-    usages.iter().flat_map(of).collect()
-}
-
-/// Returns the options of all commands that take a value.
-fn options_with_value(usages: &[Usage]) -> Vec<String> {
-    [Takes::File, Takes::Folder, Takes::Other]
-        .iter()
-        .flat_map(|what| options_that_take(usages, *what))
-        .collect()
-}
-
-/// Returns the commands whose positional argument is a file.
-fn commands_with_file(usages: &[Usage]) -> Vec<String> {
-    let with_file = usages.iter().filter(|usage| usage.positional() == Takes::File);
-    with_file.map(|usage| format!("'{}'", usage.words)).collect()
 }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{commands, commands_with_file, options_that_take, options_with_value};
-use crate::commands::usage::{HELP, HELP_DESCRIPTION, Takes, Usage};
+use super::tables::{commands, commands_with_file, options_that_take, options_with_value};
+use crate::commands::usage::{HELP, HELP_DESCRIPTION, Usage, ValueKind};
 
 /// Returns a name and its description in the form that `_describe` expects, in single quotes.
 fn described(name: &str, description: &str) -> String {
@@ -77,8 +77,8 @@ fi
 "#,
         values = options_with_value(usages).join(" | "),
         commands = commands(usages).join(" | "),
-        files = options_that_take(usages, Takes::File).join(" | "),
-        folders = options_that_take(usages, Takes::Folder).join(" | "),
+        files = options_that_take(usages, ValueKind::File).join(" | "),
+        folders = options_that_take(usages, ValueKind::Folder).join(" | "),
         positional = commands_with_file(usages).join(" | "),
     )
 }

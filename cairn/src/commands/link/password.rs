@@ -93,7 +93,7 @@ fn from_terminal() -> Result<String, Failure> {
              --password-stdin reads it from standard input"
         )
     })?;
-    let hidden = Hidden::begin(&terminal).map_err(|error| unreadable(&error))?;
+    let echo_off = EchoOff::begin(&terminal).map_err(|error| unreadable(&error))?;
     let mut ask = |question: &str| -> Result<String, Failure> {
         let asked = write!(terminal, "{question}: ").and_then(|()| {
             let line = first_line(BufReader::new(terminal.try_clone()?));
@@ -104,28 +104,28 @@ fn from_terminal() -> Result<String, Failure> {
         asked.map_err(|error| unreadable(&error).into())
     };
     let (password, again) = (ask("Password")?, ask("Password again")?);
-    drop(hidden);
+    drop(echo_off);
     if password == again { Ok(password) } else { Err("the two passwords differ".into()) }
 }
 
 /// Turns the terminal's echo off until it is dropped.
-struct Hidden {
+struct EchoOff {
     terminal: File,
     before: Termios,
 }
 
-impl Hidden {
+impl EchoOff {
     fn begin(terminal: &File) -> std::io::Result<Self> {
         let terminal = terminal.try_clone()?;
         let before = tcgetattr(&terminal)?;
-        let mut hidden = before.clone();
-        hidden.local_modes.remove(LocalModes::ECHO);
-        tcsetattr(&terminal, OptionalActions::Flush, &hidden)?;
+        let mut echo_off = before.clone();
+        echo_off.local_modes.remove(LocalModes::ECHO);
+        tcsetattr(&terminal, OptionalActions::Flush, &echo_off)?;
         Ok(Self { terminal, before })
     }
 }
 
-impl Drop for Hidden {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         // Nothing can be done if it fails; shells restore their terminal.
         let _ = tcsetattr(&self.terminal, OptionalActions::Now, &self.before);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::place::{Found, Place, Selection, below, count, for_each_page, route};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 use crate::output::table::{Columns, record, text};
@@ -55,19 +55,19 @@ impl Copy {
                 }
                 let (bucket, pattern) = (&self.source.bucket, pattern.as_ref());
                 let (objects, _) = count(&client, bucket, &prefix, pattern)?;
-                let (progress, mut tally) = (Progress::count(objects), Tally::default());
+                let (progress, mut batch) = (Progress::count(objects), Batch::default());
                 for_each_page(&client, bucket, &prefix, pattern, |found| {
                     let name = |one: &Found| format!("{bucket}/{}", one.key);
-                    tally.each(&found, name, |one| {
+                    batch.run(&found, name, |one| {
                         progress.add(1);
                         self.copy(&client, &one.key, &format!("{folder}{}", below(&prefix, &one.key)))
                             .map(drop)
                     })
                 })?;
                 drop(progress);
-                let body = json!({"copied": tally.done, "refused": tally.refused});
+                let body = json!({"copied": batch.done, "refused": batch.refused});
                 client.print(&body, || record(COPIED, &body))?;
-                tally.result("object", "copied")
+                batch.result("object", "copied")
             }
         }
     }

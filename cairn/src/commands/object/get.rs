@@ -8,7 +8,7 @@ use serde_json::json;
 use super::place::{Found, Place, Selection, below, count, for_each_page, version_route};
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::new_file::NewFile;
 use crate::output::progress::Progress;
@@ -55,12 +55,12 @@ impl Get {
         }
         let pattern = pattern.as_ref();
         let (_, total) = count(&client, bucket, &prefix, pattern)?;
-        let (progress, mut tally) = (Progress::bytes(total), Tally::default());
+        let (progress, mut batch) = (Progress::bytes(total), Batch::default());
         let mut moved = 0_u64;
         for_each_page(&client, bucket, &prefix, pattern, |found| {
             let name = |one: &Found| format!("{bucket}/{}", one.key);
             let sizes = std::sync::atomic::AtomicU64::new(0);
-            tally.each(&found, name, |one| {
+            batch.run(&found, name, |one| {
                 let path = local_path(Path::new(destination), below(&prefix, &one.key))?;
                 if let Some(folder) = path.parent() {
                     std::fs::create_dir_all(folder).map_err(|error| not_written(folder, &error))?;
@@ -73,9 +73,9 @@ impl Get {
             Ok(())
         })?;
         drop(progress);
-        let body = json!({"downloaded": tally.done, "bytes": moved, "refused": tally.refused});
+        let body = json!({"downloaded": batch.done, "bytes": moved, "refused": batch.refused});
         client.print(&body, || record(DOWNLOADED, &body))?;
-        tally.result("object", "downloaded")
+        batch.result("object", "downloaded")
     }
 
     /// Downloads one object into a file, into a folder, or to standard output.

@@ -13,7 +13,7 @@ use super::place::{Place, route};
 use super::spool::spooled;
 use crate::client::{Client, Request};
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::progress::Progress;
 use crate::output::table::{Columns, bytes, record, text};
@@ -94,7 +94,7 @@ impl Put {
         let client = self.client()?;
         let Items { found: items, skipped } = self.items(sources, &place.destination()?)?;
         let total = items.iter().filter_map(|item| item.size).fold(0_u64, u64::saturating_add);
-        let (progress, mut tally, moved) = (Progress::bytes(total), Tally::default(), AtomicU64::new(0));
+        let (progress, mut batch, moved) = (Progress::bytes(total), Batch::default(), AtomicU64::new(0));
         if let ([item], []) = (&items[..], &skipped[..]) {
             let (body, size) = self.upload(&client, &place.bucket, item, &progress)?;
             drop(progress);
@@ -102,9 +102,9 @@ impl Put {
             return client.print(&body, || crate::terminal::lines(&done));
         }
         for (file, failure) in &skipped {
-            tally.refuse(&file.display().to_string(), failure);
+            batch.refuse(&file.display().to_string(), failure);
         }
-        tally.each(
+        batch.run(
             &items,
             |item| item.file.display().to_string(),
             |item| {
@@ -114,9 +114,9 @@ impl Put {
             },
         )?;
         drop(progress);
-        let body = json!({"uploaded": tally.done, "bytes": moved.into_inner(), "refused": tally.refused});
+        let body = json!({"uploaded": batch.done, "bytes": moved.into_inner(), "refused": batch.refused});
         client.print(&body, || record(UPLOADED, &body))?;
-        tally.result("file", "uploaded")
+        batch.result("file", "uploaded")
     }
 
     /// Uploads one file. Returns the record of the new version and the size.

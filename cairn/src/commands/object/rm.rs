@@ -5,7 +5,7 @@ use serde_json::json;
 use super::place::{Found, Place, Selection, count, for_each_page, route, version_route};
 use crate::client::Request;
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::commands::resources::BUCKETS;
 use crate::failure::{Failure, Outcome};
 use crate::output::confirmation::confirm;
@@ -71,17 +71,17 @@ impl Remove {
                 self.yes,
             )?;
         }
-        let (progress, mut tally) = (Progress::count(objects), Tally::default());
+        let (progress, mut batch) = (Progress::count(objects), Batch::default());
         for_each_page(&client, bucket, &prefix, pattern, |found| {
             let name = |one: &Found| format!("{bucket}/{}", one.key);
-            tally.each(&found, name, |one| {
+            batch.run(&found, name, |one| {
                 progress.add(1);
                 client.call(&Request::delete(route(bucket, "object", &one.key))).map(drop)
             })
         })?;
         drop(progress);
-        let body = json!({"deleted": tally.done, "refused": tally.refused});
+        let body = json!({"deleted": batch.done, "refused": batch.refused});
         client.print(&body, || record(DELETED, &body))?;
-        tally.result("object", "deleted")
+        batch.result("object", "deleted")
     }
 }

@@ -3,10 +3,10 @@
 use cairn_http1::encode_strict;
 use serde_json::json;
 
-use super::{proof_file, store_proofs, verify};
+use super::verification::{damage_text, proof_file, store_proofs, verify};
 use crate::client::{Request, rows};
 use crate::commands::macros::command;
-use crate::commands::parallel::Tally;
+use crate::commands::parallel::Batch;
 use crate::failure::{Failure, Outcome};
 use crate::output::table::{Columns, bytes, record, table, text};
 
@@ -40,7 +40,7 @@ impl Store {
         let client = self.client()?;
         let file = self.proof.as_deref().map(proof_file).transpose()?;
         let body = client.call(&Request::get("/api/v1/buckets"))?;
-        let (mut found, mut proofs, mut tally) = (Vec::new(), Vec::new(), Tally::default());
+        let (mut found, mut proofs, mut batch) = (Vec::new(), Vec::new(), Batch::default());
         for bucket in rows(&body, "buckets")? {
             let name = bucket["name"].as_str().ok_or("the response contains a bucket without a name")?;
             let path = format!("/api/v1/verify/buckets/{}", encode_strict(name));
@@ -49,7 +49,7 @@ impl Store {
                     proofs.push(result["proof"].take());
                     found.push(result);
                 }
-                Err(failure @ Failure::Failed(_)) => tally.refuse(name, &failure),
+                Err(failure @ Failure::Failed(_)) => batch.refuse(name, &failure),
                 Err(failure) => return Err(failure),
             }
         }
@@ -60,16 +60,16 @@ impl Store {
             "versions_verified": sum("versions_verified"),
             "bytes_verified": sum("bytes_verified"),
             "corrupt_count": damaged,
-            "refused": tally.refused,
+            "refused": batch.refused,
             "buckets": found,
         });
         let printed = client.print(&all, || {
-            let damage: String = found.iter().map(super::damage_text).collect();
+            let damage: String = found.iter().map(damage_text).collect();
             table(BY_BUCKET, &found) + &damage + "\n" + &record(TOTALS, &all)
         });
         printed.and(file.map_or(Ok(()), |file| store_proofs(file, &json!({"proofs": proofs}))))?;
         match damaged {
-            0 => tally.result("bucket", "verified"),
+            0 => batch.result("bucket", "verified"),
             count => Err(format!("damaged versions: {count}").into()),
         }
     }

@@ -1,0 +1,112 @@
+//! Verifications: request, progress, proof and damage.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use crate::client::{Client, Request};
+use crate::failure::{Failure, Outcome};
+use crate::output::new_file::NewFile;
+use crate::terminal::{plain, word};
+
+/// How often the progress is requested.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// Requests the verification and shows its progress until the response arrives.
+pub(super) fn verify(client: &Client, path: &str, bucket: &str, key: Option<&str>) -> Result<Value, Failure> {
+    let (done, waiting) = channel();
+    thread::scope(|scope| {
+        scope.spawn(move || show_progress(client, bucket, key, &waiting));
+        let response = client.call(&Request::post(path).long_running());
+        drop(done);
+        response
+    })
+}
+
+/// Shows a progress bar on standard error, if it is a terminal, until the other end of the channel is dropped.
+fn show_progress(client: &Client, bucket: &str, key: Option<&str>, done: &Receiver<()>) {
+    let template = "{wide_bar} {percent}% {msg}";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let bar = ProgressBar::new(1).with_style(style);
+    while !bar.is_hidden() && done.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+        // Only the display depends on it, so a failure is ignored.
+        let Ok(body) = client.call(&Request::get("/api/v1/verify/progress")) else { continue };
+        let all = body["verifications"].as_array().map_or(&[][..], Vec::as_slice);
+        let mine = all.iter().find(|one| one["bucket"] == bucket && one["key"].as_str() == key);
+        if let Some(mine) = mine {
+            let number = |name: &str| mine[name].as_u64().unwrap_or(0);
+            bar.set_length(number("bytes_expected").max(number("bytes_verified")).max(1));
+            bar.set_position(number("bytes_verified"));
+            bar.set_message(format!(
+                "{} versions, {}, {} damaged",
+                number("versions_verified"),
+                HumanBytes(number("bytes_verified")),
+                number("corrupt_versions")
+            ));
+        }
+    }
+    bar.finish_and_clear();
+}
+
+/// The file of a proof. It is opened before the verification, which may take days, so that an unwritable file is reported at
+/// once.
+pub(super) fn proof_file(path: &str) -> Result<NewFile, Failure> {
+    NewFile::create(Path::new(path)).map_err(|error| not_written(Path::new(path), error))
+}
+
+/// Writes the proof from a response, and gives the file its final name.
+pub(super) fn store_proof(file: NewFile, body: &Value) -> Outcome {
+    if !body["proof"].is_object() {
+        return Err(not_written(file.path(), "the response contains none"));
+    }
+    store_proofs(file, &body["proof"])
+}
+
+/// Writes a document, and gives the file its final name.
+pub(super) fn store_proofs(mut file: NewFile, document: &Value) -> Outcome {
+    let path = file.path().to_path_buf();
+    let written = file.write_all(format!("{document:#}\n").as_bytes()).and_then(|()| file.finish());
+    written.map_err(|error| not_written(&path, error))
+}
+
+fn not_written(path: &Path, why: impl std::fmt::Display) -> Failure {
+    format!("the proof could not be written to {}: {why}", path.display()).into()
+}
+
+/// Returns a line for each damaged version of a bucket.
+pub(super) fn damage_text(body: &Value) -> String {
+    let mut text = String::new();
+    let bucket = body["bucket"].as_str().map_or_else(String::new, |bucket| plain(bucket) + "/");
+    let listed = body["corrupt"].as_array().map_or(&[][..], Vec::as_slice);
+    for version in listed {
+        let [key, id, status, detail] =
+            ["key", "version_id", "status", "detail"].map(|name| word(&version[name]));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "  {bucket}{key} version {id}: {status}: {detail}");
+    }
+    let unlisted = body["corrupt_count"].as_u64().unwrap_or(0).saturating_sub(listed.len() as u64);
+    if unlisted > 0 {
+        let _ = writeln!(text, "  and {unlisted} more");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn damage_is_listed_without_control_characters() {
+        let corrupt =
+            json!([{"key": "a\u{1b}[2J", "version_id": "7", "status": "corrupt", "detail": "block 3"}]);
+        let body = json!({"bucket": "b", "corrupt_count": 3, "corrupt": corrupt});
+        assert_eq!(damage_text(&body), "  b/a[2J version 7: corrupt: block 3\n  and 2 more\n");
+    }
+}
