@@ -32,7 +32,7 @@ pub use limits::{
 pub use password::unlock_token::Unlock;
 pub use policy::{ListenerUrl, ListenerUrls, SharingPolicy};
 pub use public::{PublicLinks, ShareService};
-pub use sharing::{Download, Sharing, SharingMetrics, SharingOptions};
+pub use sharing::{AnyLink, Download, Sharing, SharingMetrics, SharingOptions};
 pub use store::{LinkFinding, LinkPage, LinkQuery};
 pub use types::embed::{Embed, EmbedChange, NewEmbed};
 pub use types::id::LinkId;

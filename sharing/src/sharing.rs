@@ -10,7 +10,9 @@ use crate::password::hash_threads::{HashThreads, NotHashed};
 use crate::password::unlock_token::{Unlock, UnlockKey};
 use crate::policy::{LinkUrls, ListenerUrls, SharingPolicy};
 use crate::schema::SCHEMA;
-use crate::store::{self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, Shared, derive_unlock_key};
+use crate::store::{
+    self, Changes, Counted, LinkFinding, LinkPage, LinkQuery, LinkRecord, Shared, derive_unlock_key,
+};
 use crate::types::embed::{Embed, EmbedChange, NewEmbed};
 use crate::types::id::LinkId;
 use crate::types::link::{LinkKind, LinkObject, LinkStatus};
@@ -82,6 +84,12 @@ struct Counters {
 
 /// Niceness of the thread of an inspection.
 const INSPECTION_NICENESS: i32 = 10;
+
+/// A share or an embed. [`Share`] and [`Embed`] are all.
+pub trait AnyLink: LinkRecord {}
+
+impl AnyLink for Share {}
+impl AnyLink for Embed {}
 
 /// The links, shared by all executors. All changes are durable when they are answered.
 pub struct Sharing {
@@ -185,7 +193,7 @@ impl Sharing {
         label.as_deref().map_or(Ok(()), check_label)?;
         check_maximum(maximum_downloads.flatten())?;
         // Before a password is hashed for nothing.
-        self.share(id)?.ok_or(SharingError::NotFound(LinkKind::Share))?;
+        self.get::<Share>(id)?.ok_or(SharingError::NotFound(LinkKind::Share))?;
         let password = match password {
             Some(Some(password)) => Some(Some(self.hash_password(password).await?)),
             Some(None) => Some(None),
@@ -219,110 +227,59 @@ impl Sharing {
         self.writer.change(move |changes| changes.update(id, expires_at.is_some(), apply)).await
     }
 
-    /// Revokes a share. Returns it, and whether it was not revoked before.
+    /// Revokes a link. Returns it, and whether it was not revoked before.
     ///
     /// # Errors
     /// [`SharingError::NotFound`], or a failure.
-    pub async fn revoke_share(&self, id: LinkId) -> Result<(Share, bool), SharingError> {
+    pub async fn revoke<L: AnyLink>(&self, id: LinkId) -> Result<(L, bool), SharingError> {
         self.writer.change(move |changes| changes.revoke(id)).await
     }
 
-    /// As [`Self::revoke_share`], for an embed.
-    ///
-    /// # Errors
-    /// As [`Self::revoke_share`].
-    pub async fn revoke_embed(&self, id: LinkId) -> Result<(Embed, bool), SharingError> {
-        self.writer.change(move |changes| changes.revoke(id)).await
-    }
-
-    /// Deletes a share. Returns it.
+    /// Deletes a link. Returns it.
     ///
     /// # Errors
     /// [`SharingError::NotFound`], or a failure.
-    pub async fn delete_share(&self, id: LinkId) -> Result<Share, SharingError> {
+    pub async fn delete<L: AnyLink>(&self, id: LinkId) -> Result<L, SharingError> {
         self.writer.change(move |changes| changes.delete(id)).await
     }
 
-    /// As [`Self::delete_share`], for an embed.
-    ///
-    /// # Errors
-    /// As [`Self::delete_share`].
-    pub async fn delete_embed(&self, id: LinkId) -> Result<Embed, SharingError> {
-        self.writer.change(move |changes| changes.delete(id)).await
-    }
-
-    /// Returns a share, if it exists. Reads mapped memory.
+    /// Returns a link, if it exists. Reads mapped memory.
     ///
     /// # Errors
     /// A damaged record, or a failure.
-    pub fn share(&self, id: LinkId) -> Result<Option<Share>, SharingError> {
-        self.shared.get(id)
-    }
-
-    /// Returns an embed, if it exists.
-    ///
-    /// # Errors
-    /// As [`Self::share`].
-    pub fn embed(&self, id: LinkId) -> Result<Option<Embed>, SharingError> {
+    pub fn get<L: AnyLink>(&self, id: LinkId) -> Result<Option<L>, SharingError> {
         self.shared.get(id)
     }
 
     /// Returns the token of a link, if the link exists.
     ///
     /// # Errors
-    /// As [`Self::share`].
-    pub fn token(&self, kind: LinkKind, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
-        match kind {
-            LinkKind::Share => self.shared.token::<Share>(id),
-            LinkKind::Embed => self.shared.token::<Embed>(id),
-        }
+    /// As [`Self::get`].
+    pub fn token<L: AnyLink>(&self, id: LinkId) -> Result<Option<CapabilityToken>, SharingError> {
+        self.shared.token::<L>(id)
     }
 
-    /// Finds the share of a token in the durable state.
+    /// Finds the link of a token in the durable state.
     ///
     /// # Errors
-    /// As [`Self::share`].
-    pub fn find_share(&self, token: &TokenHash) -> Result<Option<Share>, SharingError> {
+    /// As [`Self::get`].
+    pub fn find<L: AnyLink>(&self, token: &TokenHash) -> Result<Option<L>, SharingError> {
         self.shared.find(token)
     }
 
-    /// Finds the embed of a token in the durable state.
-    ///
-    /// # Errors
-    /// As [`Self::share`].
-    pub fn find_embed(&self, token: &TokenHash) -> Result<Option<Embed>, SharingError> {
-        self.shared.find(token)
-    }
-
-    /// Returns the shares of an object, the newest first.
+    /// Returns the links of an object, the newest first.
     ///
     /// # Errors
     /// [`SharingError::Store`].
-    pub async fn shares_of_object(&self, object: LinkObject) -> Result<Vec<Share>, SharingError> {
+    pub async fn of_object<L: AnyLink>(&self, object: LinkObject) -> Result<Vec<L>, SharingError> {
         self.reader.query(move |shared| shared.links_of_object(&object)).await?
     }
 
-    /// Returns the embeds of an object, the newest first.
+    /// Returns a page of all links, the newest first.
     ///
     /// # Errors
-    /// As [`Self::shares_of_object`].
-    pub async fn embeds_of_object(&self, object: LinkObject) -> Result<Vec<Embed>, SharingError> {
-        self.reader.query(move |shared| shared.links_of_object(&object)).await?
-    }
-
-    /// Returns a page of all shares, the newest first.
-    ///
-    /// # Errors
-    /// As [`Self::shares_of_object`].
-    pub async fn shares(&self, query: LinkQuery) -> Result<LinkPage<Share>, SharingError> {
-        self.reader.query(move |shared| shared.page(&query)).await?
-    }
-
-    /// Returns a page of all embeds, the newest first.
-    ///
-    /// # Errors
-    /// As [`Self::shares_of_object`].
-    pub async fn embeds(&self, query: LinkQuery) -> Result<LinkPage<Embed>, SharingError> {
+    /// As [`Self::of_object`].
+    pub async fn page<L: AnyLink>(&self, query: LinkQuery) -> Result<LinkPage<L>, SharingError> {
         self.reader.query(move |shared| shared.page(&query)).await?
     }
 

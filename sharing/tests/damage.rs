@@ -1,6 +1,7 @@
 //! Damaged, missing and foreign folders: nothing is hidden, and the message says what to do.
 
 use crate::support::{Fixture, embed, new_share, share};
+use cairn_sharing::Share;
 use cairn_tables::StoreFailure;
 use std::os::unix::fs::FileExt;
 
@@ -46,13 +47,13 @@ fn a_changed_byte_is_found() {
             match cairn_sharing::Sharing::open(fixture.options()) {
                 Err(error) => found += usize::from(error.to_string().contains("cannot be opened")),
                 // An old copy of the page: the record that is in force is intact.
-                Ok(sharing) => assert_eq!(sharing.find_share(&token.hash()), Ok(Some(created.clone()))),
+                Ok(sharing) => assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(created.clone()))),
             }
             file.write_at(&intact[at..=at], at as u64).unwrap();
         }
     }
     assert!(found >= 3, "{found}");
-    assert_eq!(fixture.open().find_share(&token.hash()), Ok(Some(created)));
+    assert_eq!(fixture.open().find::<Share>(&token.hash()), Ok(Some(created)));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Counted downloads: once an hour per visitor, never more than allowed, durable where a limit depends on it.
 
 use crate::support::{Fixture, embed, new_share, share, visitor};
-use cairn_sharing::{Download, LinkId, LinkStatus, NewShare, Share, ShareChange, Sharing, Visitor};
+use cairn_sharing::{Download, Embed, LinkId, LinkStatus, NewShare, Share, ShareChange, Sharing, Visitor};
 use futures_lite::future::block_on;
 use std::sync::Arc;
 use std::thread;
@@ -14,12 +14,12 @@ fn limited(sharing: &Sharing, maximum: u64) -> Share {
 }
 
 fn download(sharing: &Sharing, id: LinkId, visitor: Visitor, continues: bool) -> Download {
-    let share = sharing.share(id).unwrap().unwrap();
+    let share = sharing.get::<Share>(id).unwrap().unwrap();
     block_on(sharing.begin_share_download(&share, visitor, continues)).unwrap()
 }
 
 fn count(sharing: &Sharing, id: LinkId) -> u64 {
-    sharing.share(id).unwrap().unwrap().link.access_count
+    sharing.get::<Share>(id).unwrap().unwrap().link.access_count
 }
 
 #[test]
@@ -35,12 +35,12 @@ fn requests_of_a_visitor_are_one_download() {
     let with_unlock = Visitor::new([192, 0, 2, 1].into(), Some([1; 16]));
     assert_eq!(download(&sharing, id, with_unlock, false), Download::Allowed);
     assert_eq!((count(&sharing, id), sharing.metrics().downloads), (3, [3, 0]));
-    let last = sharing.share(id).unwrap().unwrap().link.last_accessed_at;
+    let last = sharing.get::<Share>(id).unwrap().unwrap().link.last_accessed_at;
     assert_eq!(last, Some(sharing.now()));
     let (created, _) = embed(&sharing, "a");
     sharing.count_embed_download(&created, visitor(1));
     sharing.count_embed_download(&created, visitor(1));
-    assert_eq!(sharing.embed(created.link.id).unwrap().unwrap().link.access_count, 1);
+    assert_eq!(sharing.get::<Embed>(created.link.id).unwrap().unwrap().link.access_count, 1);
     drop(sharing);
     let sharing = fixture.open();
     assert_eq!(count(&sharing, id), 3, "the end of the service writes them");
@@ -99,9 +99,9 @@ fn a_revoked_share_ends_downloads_that_were_counted() {
     let fixture = Fixture::new();
     let sharing = fixture.open();
     let id = limited(&sharing, 2).link.id;
-    let before = sharing.share(id).unwrap().unwrap();
+    let before = sharing.get::<Share>(id).unwrap().unwrap();
     assert_eq!(download(&sharing, id, visitor(1), false), Download::Allowed);
-    block_on(sharing.revoke_share(id)).unwrap();
+    block_on(sharing.revoke::<Share>(id)).unwrap();
     let revoked = Download::Refused(LinkStatus::Revoked);
     assert_eq!(download(&sharing, id, visitor(1), true), revoked);
     let decided = block_on(sharing.begin_share_download(&before, visitor(2), false)).unwrap();

@@ -1,7 +1,7 @@
 //! Links on a full disk: changes are refused, visitors are served, and it recovers by itself.
 
 use crate::support::{Fixture, new_share, share, visitor};
-use cairn_sharing::{Download, NewShare, SharingError};
+use cairn_sharing::{Download, NewShare, Share, SharingError};
 use cairn_tables::StoreFailure;
 use cairn_tables::testing::{fill_disk, limit_files, with_limited_files};
 use futures_lite::future::block_on;
@@ -44,11 +44,11 @@ fn refuse_changes_and_lose_none() {
     assert_eq!(refused, SharingError::Store(StoreFailure::Full));
     assert!(created > 100, "the headroom is used first: {created}");
     assert_eq!(sharing.metrics().links[0], created as u64);
-    assert_eq!(sharing.find_share(&token.hash()), Ok(Some(limited.clone())), "visitors are served");
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(limited.clone())), "visitors are served");
     let begin = |share, number| block_on(sharing.begin_share_download(share, visitor(number), false));
     assert_eq!(begin(&open, 1), Ok(Download::Allowed));
     assert_eq!(begin(&limited, 1), Ok(Download::Allowed), "new links leave room for counts");
-    let (doomed, _) = block_on(sharing.revoke_share(limited.link.id)).unwrap();
+    let (doomed, _) = block_on(sharing.revoke::<Share>(limited.link.id)).unwrap();
     assert!(doomed.link.revoked_at.is_some(), "new links leave room for revocations");
     assert_eq!(sharing.health(), Ok(()), "a full disk is not a failure");
 
@@ -65,13 +65,13 @@ fn refuse_changes_and_lose_none() {
         Err(SharingError::Store(StoreFailure::Full)),
         "it cannot be counted, so it is not sent"
     );
-    assert_eq!(sharing.share(last.link.id).unwrap().unwrap().link.access_count, 0);
+    assert_eq!(sharing.get::<Share>(last.link.id).unwrap().unwrap().link.access_count, 0);
     assert_eq!(begin(&open, 2), Ok(Download::Allowed));
     limit_files(None);
     assert_eq!(begin(&last, 1), Ok(Download::Allowed));
     drop(sharing);
     let sharing = fixture.open();
     assert_eq!(sharing.metrics().links[0], created as u64 + 1);
-    assert_eq!(sharing.share(open.link.id).unwrap().unwrap().link.access_count, 2);
+    assert_eq!(sharing.get::<Share>(open.link.id).unwrap().unwrap().link.access_count, 2);
     assert_eq!(block_on(sharing.inspect()).unwrap().1, []);
 }

@@ -3,20 +3,20 @@
 use crate::support::{DAY, Fixture, NOW, embed, new_embed, new_link, new_share, object, share};
 use cairn_model::{BucketName, Timestamp};
 use cairn_sharing::{
-    Disposition, EmbedChange, LINKS_PER_OBJECT_MAX, LinkId, LinkKind, LinkObject, LinkQuery, LinkStatus,
-    NewLink, NewShare, Share, ShareChange, Sharing, SharingError, SharingPolicy, WebOrigin,
+    Disposition, Embed, EmbedChange, LINKS_PER_OBJECT_MAX, LinkId, LinkKind, LinkObject, LinkQuery,
+    LinkStatus, NewLink, NewShare, Share, ShareChange, Sharing, SharingError, SharingPolicy, WebOrigin,
 };
 use futures_lite::future::block_on;
 
 fn page(sharing: &Sharing, change: impl FnOnce(&mut LinkQuery)) -> Vec<LinkId> {
     let mut query = LinkQuery { bucket_id: None, status: None, created_by: None, before: None, limit: 1000 };
     change(&mut query);
-    let page = block_on(sharing.shares(query)).unwrap();
+    let page = block_on(sharing.page::<Share>(query)).unwrap();
     page.links.iter().map(|share| share.link.id).collect()
 }
 
 fn status(sharing: &Sharing, share: &Share) -> LinkStatus {
-    sharing.share(share.link.id).unwrap().unwrap().status_at(sharing.now())
+    sharing.get::<Share>(share.link.id).unwrap().unwrap().status_at(sharing.now())
 }
 
 #[test]
@@ -25,10 +25,10 @@ fn links_are_found_by_their_token_and_survive_a_restart() {
     let sharing = fixture.open();
     let (first, token) = share(&sharing, new_share("a"));
     let (second, embed_token) = embed(&sharing, "b");
-    assert_eq!(sharing.find_share(&token.hash()), Ok(Some(first.clone())));
-    assert_eq!(sharing.find_embed(&embed_token.hash()), Ok(Some(second.clone())));
-    assert_eq!(sharing.find_embed(&token.hash()), Ok(None), "the token of a share finds no embed");
-    assert_eq!(sharing.find_share(&embed_token.hash()), Ok(None));
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(first.clone())));
+    assert_eq!(sharing.find::<Embed>(&embed_token.hash()), Ok(Some(second.clone())));
+    assert_eq!(sharing.find::<Embed>(&token.hash()), Ok(None), "the token of a share finds no embed");
+    assert_eq!(sharing.find::<Share>(&embed_token.hash()), Ok(None));
     assert_eq!(
         sharing.url(LinkKind::Share, &token, None),
         format!("http://127.0.0.1:7602/s/{}", token.expose())
@@ -36,10 +36,10 @@ fn links_are_found_by_their_token_and_survive_a_restart() {
     drop(sharing);
 
     let sharing = fixture.open();
-    assert_eq!(sharing.find_share(&token.hash()), Ok(Some(first.clone())));
-    assert_eq!(sharing.token(LinkKind::Share, first.link.id), Ok(Some(token)));
-    assert_eq!(sharing.token(LinkKind::Embed, second.link.id), Ok(Some(embed_token)));
-    assert_eq!(sharing.token(LinkKind::Embed, first.link.id), Ok(None));
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(first.clone())));
+    assert_eq!(sharing.token::<Share>(first.link.id), Ok(Some(token)));
+    assert_eq!(sharing.token::<Embed>(second.link.id), Ok(Some(embed_token)));
+    assert_eq!(sharing.token::<Embed>(first.link.id), Ok(None));
     assert_eq!(sharing.metrics().links, [1, 1]);
     assert_eq!(block_on(sharing.inspect()), Ok((8, Vec::new())));
 }
@@ -61,10 +61,10 @@ fn revocation_is_in_force_at_once_and_permanent() {
     let fixture = Fixture::new();
     let sharing = fixture.open();
     let (created, token) = share(&sharing, new_share("a"));
-    let (revoked, changed) = block_on(sharing.revoke_share(created.link.id)).unwrap();
+    let (revoked, changed) = block_on(sharing.revoke::<Share>(created.link.id)).unwrap();
     assert!(changed && revoked.status_at(sharing.now()) == LinkStatus::Revoked);
-    assert_eq!(sharing.find_share(&token.hash()), Ok(Some(revoked)));
-    assert!(!block_on(sharing.revoke_share(created.link.id)).unwrap().1, "a second time changes nothing");
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(Some(revoked)));
+    assert!(!block_on(sharing.revoke::<Share>(created.link.id)).unwrap().1, "a second time changes nothing");
     let change = ShareChange { expires_at: Some(Some(Timestamp(NOW + DAY))), ..ShareChange::default() };
     let changed = block_on(sharing.update_share(created.link.id, change)).unwrap();
     assert_eq!(changed.status_at(sharing.now()), LinkStatus::Revoked);
@@ -73,8 +73,8 @@ fn revocation_is_in_force_at_once_and_permanent() {
     assert_eq!(status(&sharing, &created), LinkStatus::Revoked);
 
     let (created, token) = embed(&sharing, "a");
-    assert!(block_on(sharing.revoke_embed(created.link.id)).unwrap().1);
-    let found = sharing.find_embed(&token.hash()).unwrap().unwrap();
+    assert!(block_on(sharing.revoke::<Embed>(created.link.id)).unwrap().1);
+    let found = sharing.find::<Embed>(&token.hash()).unwrap().unwrap();
     assert_eq!(found.status_at(sharing.now()), LinkStatus::Revoked);
 }
 
@@ -84,15 +84,15 @@ fn deleted_links_leave_nothing() {
     let sharing = fixture.open();
     let (created, token) = share(&sharing, new_share("a"));
     let (other, _) = share(&sharing, new_share("a"));
-    assert_eq!(block_on(sharing.delete_share(created.link.id)).unwrap().link.id, created.link.id);
-    assert_eq!(sharing.find_share(&token.hash()), Ok(None));
-    assert_eq!(sharing.share(created.link.id), Ok(None));
+    assert_eq!(block_on(sharing.delete::<Share>(created.link.id)).unwrap().link.id, created.link.id);
+    assert_eq!(sharing.find::<Share>(&token.hash()), Ok(None));
+    assert_eq!(sharing.get::<Share>(created.link.id), Ok(None));
     assert_eq!(page(&sharing, |_| ()), [other.link.id]);
-    assert_eq!(block_on(sharing.shares_of_object(object("a"))).unwrap(), [other]);
+    assert_eq!(block_on(sharing.of_object::<Share>(object("a"))).unwrap(), [other]);
     assert_eq!(block_on(sharing.inspect()).unwrap().0, 4, "four records of the other one");
     let missing = SharingError::NotFound(LinkKind::Share);
-    assert_eq!(block_on(sharing.delete_share(created.link.id)).unwrap_err(), missing);
-    assert_eq!(block_on(sharing.revoke_share(created.link.id)).unwrap_err(), missing);
+    assert_eq!(block_on(sharing.delete::<Share>(created.link.id)).unwrap_err(), missing);
+    assert_eq!(block_on(sharing.revoke::<Share>(created.link.id)).unwrap_err(), missing);
     let change = ShareChange { password: Some(Some("p".to_owned().into())), ..ShareChange::default() };
     assert_eq!(block_on(sharing.update_share(created.link.id, change)).unwrap_err(), missing);
 }
@@ -203,7 +203,7 @@ fn policy_applies_to_new_links_and_changes_of_expiry_only() {
         SharingError::ExpirationRequired
     );
     assert!(
-        block_on(sharing.revoke_embed(old_embed.link.id)).is_ok(),
+        block_on(sharing.revoke::<Embed>(old_embed.link.id)).is_ok(),
         "embeds can be revoked while they are off"
     );
 }
@@ -221,7 +221,7 @@ fn lists_have_the_newest_first_and_pages_have_no_gap() {
         new.link.created_by = if number < 5 { "anna" } else { "root" }.to_owned();
         ids.insert(0, share(&sharing, new).0.link.id);
     }
-    block_on(sharing.revoke_share(ids[3])).unwrap();
+    block_on(sharing.revoke::<Share>(ids[3])).unwrap();
     assert_eq!(page(&sharing, |_| ()), ids);
     let odd: Vec<_> = ids.iter().copied().skip(1).step_by(2).collect();
     assert_eq!(page(&sharing, |query| query.bucket_id = Some(1)), odd);
@@ -231,7 +231,7 @@ fn lists_have_the_newest_first_and_pages_have_no_gap() {
     let (mut before, mut read) = (None, Vec::new());
     loop {
         let query = LinkQuery { bucket_id: Some(1), status: None, created_by: None, before, limit: 5 };
-        let page = block_on(sharing.shares(query)).unwrap();
+        let page = block_on(sharing.page::<Share>(query)).unwrap();
         read.extend(page.links.iter().map(|share| share.link.id));
         before = page.next;
         if before.is_none() {
@@ -252,7 +252,7 @@ fn an_object_has_a_limited_number_of_links() {
     assert_eq!(refused, SharingError::TooMany { what: "shares of an object", max: 1000 });
     share(&sharing, new_share("b"));
     embed(&sharing, "a");
-    assert_eq!(block_on(sharing.shares_of_object(object("a"))).unwrap().len(), LINKS_PER_OBJECT_MAX);
+    assert_eq!(block_on(sharing.of_object::<Share>(object("a"))).unwrap().len(), LINKS_PER_OBJECT_MAX);
     let of_other_bucket = LinkObject { bucket_id: 4, ..object("a") };
-    assert_eq!(block_on(sharing.shares_of_object(of_other_bucket)).unwrap(), []);
+    assert_eq!(block_on(sharing.of_object::<Share>(of_other_bucket)).unwrap(), []);
 }

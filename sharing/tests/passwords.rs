@@ -35,7 +35,7 @@ fn only_the_right_password_unlocks() {
     assert_eq!(unlock(&sharing, &open, "open sesame", 1).unwrap_err(), UnlockError::NotProtected);
     drop(sharing);
     let sharing = fixture.open();
-    let read = sharing.share(first.link.id).unwrap().unwrap();
+    let read = sharing.get::<Share>(first.link.id).unwrap().unwrap();
     assert!(sharing.check_unlock(&read, &unlocked.token).is_some(), "it survives a restart");
     fixture.set_time(unlocked.expires_at.0);
     assert!(sharing.check_unlock(&read, &unlocked.token).is_none(), "it ends");

@@ -12,7 +12,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 
-use super::{Reply, ReplyBody};
+use super::handler_reply::{Reply, ReplyBody};
 use crate::error::AdminError;
 
 /// Most parts of a page: entries and what they contain. They are looked up under the directory's lock and serialized

@@ -5,7 +5,7 @@ use cairn_model::u64_of;
 use cairn_net::{Response, ResponseBody, ResponseMeta};
 use serde::Serialize;
 
-use super::{JSON, Reply, ReplyBody};
+use super::handler_reply::{JSON, Reply, ReplyBody};
 use crate::error::AdminError;
 
 /// Seconds after which a client may retry after a 429.

@@ -8,6 +8,7 @@
 mod access;
 mod headers;
 mod refusal;
+mod reply;
 
 use super::links::PublicLinks;
 use super::read_audit::ReadAudit;
@@ -24,6 +25,7 @@ use cairn_http1::{Method, ResponseHead, unsatisfied_content_range};
 use cairn_net::{Request, Response, ResponseBody, ResponseMeta};
 use cairn_transfer::{ReadPlan, StartedPayload, stored_content_type};
 use refusal::Refusal;
+use reply::Reply;
 use std::sync::Arc;
 
 /// What the paths of embeds begin with. No bucket has a name of one letter, so no object is at such a path. The second form means
@@ -39,12 +41,6 @@ const METHODS: &str = "GET, HEAD, OPTIONS";
 /// What follows the prefix of embeds.
 fn token_text(path: &str) -> Option<&str> {
     PREFIXES.iter().find_map(|prefix| path.strip_prefix(prefix))
-}
-
-/// A response, before it gets the facts for the log.
-struct Reply {
-    head: ResponseHead,
-    body: ResponseBody,
 }
 
 impl PublicLinks {
@@ -87,7 +83,7 @@ impl PublicLinks {
             _ => return Err(Refusal::method_not_allowed(METHODS)),
         };
         let token = token_text(head.path()).and_then(TokenHash::of).ok_or_else(Refusal::not_found)?;
-        let found = self.sharing.find_embed(&token).map_err(|error| {
+        let found = self.sharing.find::<Embed>(&token).map_err(|error| {
             let request_id = &request.id;
             tracing::error!(target: "service::sharing", request_id, cause = %error, "an embed could not be read");
             Refusal::internal()

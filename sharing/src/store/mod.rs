@@ -16,6 +16,7 @@ mod writer;
 pub(crate) use changes::{Changes, Counted};
 pub use inspect::LinkFinding;
 pub use pages::{LinkPage, LinkQuery};
+pub(crate) use record::LinkRecord;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::check_fuzzed as check_fuzzed_record;
 pub(crate) use seal::derive_unlock_key;

@@ -51,8 +51,8 @@ pub(crate) struct StoredToken {
     pub(super) sealed: Vec<u8>,
 }
 
-/// A kind of links as it is stored.
-pub(crate) trait LinkRecord: Clone + Send + Sized + 'static {
+/// A kind of links as it is stored. Other crates use it through [`crate::AnyLink`].
+pub trait LinkRecord: Clone + Send + Sized + 'static {
     /// The kind.
     const KIND: LinkKind;
     /// The members that only this kind has.
@@ -111,7 +111,7 @@ struct CommonBody<'b> {
 
 /// Members of shares.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct ShareOwn {
+pub struct ShareOwn {
     password: Option<StoredPassword>,
     disposition: String,
     maximum_downloads: Option<u64>,
@@ -119,7 +119,7 @@ pub(crate) struct ShareOwn {
 
 /// Members of embeds.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct EmbedOwn {
+pub struct EmbedOwn {
     allowed_origins: Vec<String>,
     disposition: String,
 }

@@ -2,8 +2,41 @@
 
 use cairn_http1::iso8601_millis;
 use cairn_model::Timestamp;
-use cairn_sharing::{Embed, Link, Share};
+use cairn_sharing::{AnyLink, Embed, Link, LinkStatus, Share};
 use serde::Serialize;
+
+/// A kind of links as responses show it.
+pub(crate) trait ManagedLink: AnyLink {
+    /// The member of a response that contains a list of them.
+    const MEMBER: &'static str;
+    /// The statuses that they can have.
+    const STATUSES: &'static [LinkStatus];
+    /// The JSON form.
+    type Body: Serialize;
+
+    /// Returns the JSON form at a time.
+    fn body(&self, now: Timestamp) -> Self::Body;
+}
+
+impl ManagedLink for Share {
+    const MEMBER: &'static str = "shares";
+    const STATUSES: &'static [LinkStatus] = &LinkStatus::ALL;
+    type Body = ShareBody;
+
+    fn body(&self, now: Timestamp) -> ShareBody {
+        ShareBody::new(self, now)
+    }
+}
+
+impl ManagedLink for Embed {
+    const MEMBER: &'static str = "embeds";
+    const STATUSES: &'static [LinkStatus] = &[LinkStatus::Active, LinkStatus::Revoked, LinkStatus::Expired];
+    type Body = EmbedBody;
+
+    fn body(&self, now: Timestamp) -> EmbedBody {
+        EmbedBody::new(self, now)
+    }
+}
 
 fn time(time: Timestamp) -> String {
     iso8601_millis(time.0)
@@ -33,7 +66,7 @@ pub(crate) struct ShareBody {
 }
 
 impl ShareBody {
-    pub(super) fn new(share: &Share, now: Timestamp) -> Self {
+    fn new(share: &Share, now: Timestamp) -> Self {
         let link = &share.link;
         Self {
             id: link.id.to_string(),
@@ -81,7 +114,7 @@ enum VersionBody {
 }
 
 impl EmbedBody {
-    pub(super) fn new(embed: &Embed, now: Timestamp) -> Self {
+    fn new(embed: &Embed, now: Timestamp) -> Self {
         let link = &embed.link;
         let pinned =
             |version: cairn_model::VersionName| VersionBody::Pinned { version_id: version.to_string() };

@@ -8,7 +8,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
 use super::body::EmbedBody;
-use super::kind::ManagedLink as _;
+use super::body::ManagedLink as _;
 use super::object::{FoundObject, described, disposition, expiry};
 use super::snippet::snippet;
 use crate::call::Call;

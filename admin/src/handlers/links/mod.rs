@@ -5,7 +5,6 @@
 
 mod body;
 pub(crate) mod embeds;
-mod kind;
 mod object;
 pub(crate) mod shares;
 mod snippet;
@@ -24,7 +23,7 @@ use crate::handlers::objects::ObjectRef;
 use crate::limits::LINKS_AT_ONCE;
 use crate::reply::{Reply, continued_list, paged_list};
 use crate::request::names::bucket_name;
-use kind::ManagedLink;
+use body::ManagedLink;
 
 impl Call<'_, '_> {
     /// Returns shares and embeds.
@@ -48,7 +47,7 @@ impl Call<'_, '_> {
     /// # Errors
     /// As [`Self::link_id`].
     fn managed_link<T: ManagedLink>(&self) -> Result<T, AdminError> {
-        T::find(self.sharing()?, self.link_id::<T>()?)?.ok_or(AdminError::LinkNotFound(T::KIND))
+        self.sharing()?.get(self.link_id::<T>()?)?.ok_or(AdminError::LinkNotFound(T::KIND))
     }
 }
 
@@ -60,7 +59,7 @@ pub(crate) async fn list_of_object<T: ManagedLink>(call: Call<'_, '_>) -> Result
     let sharing = Arc::clone(call.sharing()?);
     let object =
         LinkObject { bucket: bucket.name.clone(), bucket_id: bucket.id(), key: key.clone(), version: None };
-    let links = T::of_object(&sharing, object).await?;
+    let links = sharing.of_object::<T>(object).await?;
     if links.is_empty() {
         // A misspelt key is an error. An object in a damaged record has no links, too.
         let source = ObjectRef { bucket, key, version: None };
@@ -102,7 +101,7 @@ pub(crate) async fn list<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Ad
         limit: limit.map_or(PAGE_LINKS_DEFAULT, usize_of),
     };
     let sharing = call.sharing()?;
-    let page = T::page(sharing, query).await?;
+    let page = sharing.page::<T>(query).await?;
     let (now, next) = (sharing.now(), page.next.map(|id| id.to_string()));
     continued_list(T::MEMBER, page.links, LINKS_AT_ONCE, move |link| link.body(now), next.as_deref())
 }
@@ -131,7 +130,7 @@ pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Adm
     call.no_parameters()?;
     let link: T = call.managed_link()?;
     let sharing = call.sharing()?;
-    let token = sharing.token(T::KIND, link.link().id)?.ok_or(AdminError::LinkNotFound(T::KIND))?;
+    let token = sharing.token::<T>(link.link().id)?.ok_or(AdminError::LinkNotFound(T::KIND))?;
     let url = sharing.url(T::KIND, &token, call.head.header_str("host"));
     let detail = format!("the URL was shown; {}", object::described(link.link()));
     Ok(Reply::json(StatusCode::OK, &UrlBody { url: &url })?.detail(detail))
@@ -148,7 +147,7 @@ pub(crate) async fn revoke<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Rep
     let id = call.link_id::<T>()?;
     let Nothing {} = call.optional_json().await?;
     let sharing = call.sharing()?;
-    let (link, is_changed) = T::revoke(sharing, id).await?;
+    let (link, is_changed) = sharing.revoke::<T>(id).await?;
     let reply = Reply::json(StatusCode::OK, &link.body(sharing.now()))?;
     Ok(if is_changed { reply.detail(object::described(link.link())) } else { reply.without_change() })
 }
@@ -157,7 +156,7 @@ pub(crate) async fn revoke<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Rep
 pub(crate) async fn delete<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     call.no_body().await?;
-    let link = T::delete(call.sharing()?, call.link_id::<T>()?).await?;
+    let link: T = call.sharing()?.delete(call.link_id::<T>()?).await?;
     Ok(Reply::no_content().detail(object::described(link.link())))
 }
 

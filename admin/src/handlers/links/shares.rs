@@ -5,8 +5,8 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
+use super::body::ManagedLink as _;
 use super::body::ShareBody;
-use super::kind::ManagedLink as _;
 use super::object::{FoundObject, described, disposition, expiry};
 use crate::call::Call;
 use crate::error::AdminError;

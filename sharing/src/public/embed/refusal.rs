@@ -1,7 +1,7 @@
 //! Refused requests for embeds: a status, and one line of text that says what to do.
 
-use super::Reply;
 use super::headers;
+use super::reply::Reply;
 use crate::denied::DeniedReason;
 use crate::types::origin::WebOrigin;
 use cairn_http1::{ResponseHead, StatusCode};

@@ -16,6 +16,7 @@ use crate::public::links::PublicLinks;
 use crate::public::negotiation::{Language, prefers_page};
 use crate::public::page::{Message, PasswordProblem, render_locked, render_message};
 use crate::types::link::{LinkKind, LinkStatus};
+use crate::types::share::Share;
 use crate::types::token::CapabilityToken;
 use cairn_http1::{Method, RequestHead};
 use cairn_net::{Request, RequestBody, Response};
@@ -69,7 +70,7 @@ impl PublicLinks {
             return Err(Refusal::MethodNotAllowed(page.methods()));
         }
         let token = CapabilityToken::parse(text).ok_or(Refusal::NotFound)?;
-        let share = self.sharing.find_share(&token.hash())?.ok_or(Refusal::NotFound)?;
+        let share = self.sharing.find::<Share>(&token.hash())?.ok_or(Refusal::NotFound)?;
         let visit = Visit { links: self, request, id, token: &token, page, share: &share };
         match share.status_at(self.sharing.now()) {
             LinkStatus::Active => {}

@@ -1,0 +1,101 @@
+//! The reply of a handler: status, headers, body and audit record.
+
+use cairn_identity::directory::Outcome;
+use cairn_net::BodySource;
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::error::AdminError;
+
+/// The reply of a handler, with the contents of its audit record.
+pub(crate) struct Reply {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: ReplyBody,
+    pub(crate) record: ChangeRecord,
+}
+
+/// The body of a reply.
+pub(crate) enum ReplyBody {
+    None,
+    Full(Vec<u8>),
+    /// For HEAD: the length of the body that GET would stream.
+    Omitted(u64),
+    /// Exactly `length` bytes from a source. An error closes the connection.
+    Stream {
+        length: u64,
+        source: Box<dyn BodySource>,
+    },
+    /// All bytes from a source, chunked. An error closes the connection.
+    Chunked {
+        source: Box<dyn BodySource>,
+    },
+}
+
+/// Contents of the audit record of a completed change.
+#[derive(Default, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeRecord {
+    /// Nothing was changed, so nothing is recorded.
+    pub(crate) is_without_change: bool,
+    /// The changed resource, if the path does not name it.
+    pub(crate) resource: Option<String>,
+    /// Details for people. Never a secret.
+    pub(crate) detail: String,
+}
+
+pub(super) const JSON: &str = "application/json";
+
+impl Reply {
+    /// Returns a reply with a JSON body.
+    pub(crate) fn json(status: StatusCode, body: &impl Serialize) -> Result<Self, AdminError> {
+        let body = serde_json::to_vec(body).map_err(|error| {
+            tracing::error!(target: "service", %error, "a response could not be serialized as JSON");
+            AdminError::Internal
+        })?;
+        Ok(Self::bytes(status, JSON, body))
+    }
+
+    /// Returns a reply with a body of another type.
+    pub(crate) fn bytes(status: StatusCode, content_type: &str, body: Vec<u8>) -> Self {
+        let headers = vec![("content-type", content_type.to_owned())];
+        Self { status, headers, body: ReplyBody::Full(body), record: ChangeRecord::default() }
+    }
+
+    /// Returns a reply with status 204 and no body.
+    pub(crate) fn no_content() -> Self {
+        let (status, body) = (StatusCode::NO_CONTENT, ReplyBody::None);
+        Self { status, headers: Vec::new(), body, record: ChangeRecord::default() }
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Sets the resource of the audit record, for a route whose path does not name it.
+    pub(crate) fn resource(mut self, resource: impl Into<String>) -> Self {
+        self.record.resource = Some(resource.into());
+        self
+    }
+
+    /// Sets the detail of the audit record.
+    pub(crate) fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.record.detail = detail.into();
+        self
+    }
+
+    /// Applies the outcome of a change of the directory: an unchanged directory is not recorded.
+    pub(crate) fn with_outcome(self, outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Changed => self,
+            Outcome::Unchanged => self.without_change(),
+        }
+    }
+
+    /// Marks that nothing was changed.
+    pub(crate) fn without_change(mut self) -> Self {
+        self.record.is_without_change = true;
+        self
+    }
+}
