@@ -7,7 +7,9 @@
 
 mod audit;
 mod directory;
+mod listeners;
 mod no_shares;
+mod plan;
 mod planes;
 mod ports;
 mod readiness;
@@ -40,9 +42,11 @@ use crate::host::protection;
 use crate::host::sd_notify::ServiceManager;
 use crate::host::watchdog::{self, Watchdog};
 use crate::load::{Mode, ServeOptions, Sources};
-use planes::{Listeners, Shared};
+use listeners::{Listeners, Ports};
+use plan::Plan;
+use planes::Shared;
 use shutdown::Shutdown;
-use subsystems::{Closers, Ports, Subsystems};
+use subsystems::{Closers, Subsystems};
 
 /// Metadata is read into the page cache after a start if it has at most one part in two of the memory.
 const WARM_UP_PART: u64 = 2;
@@ -58,16 +62,6 @@ pub struct Ready {
     pub console: Option<SocketAddr>,
     /// The banner to print; with `--dev` only.
     pub banner: Option<String>,
-}
-
-/// The configuration of a run.
-struct Plan {
-    settings: Arc<Settings>,
-    budget: Budget,
-    mode: Mode,
-    /// The limit of the service manager's watchdog, if it has one.
-    watchdog: Option<Duration>,
-    shutdown: Shutdown,
 }
 
 /// Runs the service until a signal has ended it. Calls `on_ready` once, when requests are accepted.

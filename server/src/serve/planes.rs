@@ -21,15 +21,15 @@ use cairn_observe::{Plane, RefusedRequests};
 use cairn_s3::{S3Options, S3Service};
 use cairn_sharing::{PublicLinks, ShareService};
 
+use super::listeners::Listeners;
+use super::plan::Plan;
+use super::readiness;
 use super::shutdown::Shutdown;
 use super::subsystems::Subsystems;
-use super::{Plan, readiness};
-use crate::addresses::Addresses;
 use crate::certificates::Certificates;
-use crate::config::{Settings, keys};
+use crate::config::Settings;
 use crate::error::ServeError;
 use crate::host::open_files;
-use crate::host::port::{self, PortError};
 use crate::host::watchdog::Heartbeats;
 
 /// State that all executors share; each has a clone.
@@ -135,58 +135,6 @@ impl ConsoleState {
         });
         Ok(Self { sessions, files: Arc::new(files) })
     }
-}
-
-/// The listeners of one executor.
-pub(crate) struct Listeners {
-    pub(crate) data: Listener,
-    pub(crate) management: Listener,
-    /// Serves shares; `None` if it is disabled.
-    pub(crate) console: Option<Listener>,
-}
-
-impl Listeners {
-    pub(crate) fn addresses(&self) -> Addresses {
-        Addresses {
-            data: self.data.local_addr(),
-            management: self.management.local_addr(),
-            console: self.console.as_ref().map(Listener::local_addr),
-        }
-    }
-}
-
-/// Binds every port, once per executor.
-pub(crate) fn bind(
-    settings: &Settings,
-    executors: usize,
-    certificates: &Certificates,
-) -> Result<Vec<Listeners>, ServeError> {
-    let bind_one = |address: SocketAddr, key| {
-        // Without the first step, the port would silently be shared with another server of the same user.
-        let bound = port::try_listen(address).and_then(|()| cairn_net::bind(address, executors));
-        bound.map_err(|error| {
-            ServeError::Ports(vec![PortError::new(address, settings.values.source(key), error)])
-        })
-    };
-    let data = bind_one(settings.server.s3_bind.address, &keys::S3_BIND)?;
-    let management = bind_one(settings.server.api_bind.address, &keys::API_BIND)?;
-    let console: Vec<Option<Listener>> = match &settings.server.console_bind {
-        Some(bind) => bind_one(bind.address, &keys::CONSOLE_BIND)?.into_iter().map(Some).collect(),
-        None => (0..executors).map(|_| None).collect(),
-    };
-    let configured = |listener: Listener, plane| {
-        let listener = listener.with_trusted_proxies(settings.server.trusted_proxies.clone());
-        match certificates.of(plane) {
-            Some(tls) => listener.with_tls(tls),
-            None => listener,
-        }
-    };
-    let of_executor = |((data, management), console): ((Listener, Listener), Option<Listener>)| Listeners {
-        data: configured(data, Plane::Data),
-        management: configured(management, Plane::Management),
-        console: console.map(|listener| configured(listener, Plane::Console)),
-    };
-    Ok(data.into_iter().zip(management).zip(console).map(of_executor).collect())
 }
 
 /// Returns the sources of the ports' metrics. Each listener of a port has the counts of all executors.

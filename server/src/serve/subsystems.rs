@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use cairn_engine::Store;
 use cairn_identity::directory::Directory;
-use cairn_observe::{AuditLog, Plane};
-use cairn_sharing::{ListenerUrl, ListenerUrls, Sharing};
+use cairn_observe::AuditLog;
+use cairn_sharing::Sharing;
 use cairn_webhooks::Webhooks;
 
-use super::planes::{self, Listeners};
-use super::{Plan, audit, directory, sharing, webhooks};
-use crate::addresses::Addresses;
-use crate::certificates::Certificates;
+use super::listeners::Ports;
+use super::plan::Plan;
+use super::{audit, directory, sharing, webhooks};
 use crate::error::ServeError;
 
 /// Everything that is stored, for all executors.
@@ -22,14 +21,6 @@ pub(super) struct Subsystems {
     pub(super) directory: Arc<Directory>,
     pub(super) webhooks: Arc<Webhooks>,
     pub(super) sharing: Arc<Sharing>,
-}
-
-/// The bound ports.
-pub(super) struct Ports {
-    pub(super) certificates: Certificates,
-    /// One for each executor.
-    pub(super) listeners: Vec<Listeners>,
-    pub(super) addresses: Addresses,
 }
 
 impl Subsystems {
@@ -64,31 +55,6 @@ impl Subsystems {
         sharing.limit_password_hashes(plan.budget.password_hashes);
         closers.add(&sharing, |sharing, _| sharing.close());
         Ok((Self { store, audit, directory, webhooks, sharing }, ports))
-    }
-}
-
-impl Ports {
-    fn open(plan: &Plan) -> Result<Self, ServeError> {
-        let (settings, executors) = (&plan.settings, plan.budget.executors);
-        let certificates =
-            Certificates::load(&settings.server.tls, executors).map_err(ServeError::Certificate)?;
-        let listeners = planes::bind(settings, executors, &certificates)?;
-        let addresses = listeners.first().map(Listeners::addresses);
-        let addresses = addresses.ok_or(ServeError::Host(cairn_net::StartError::NoExecutors))?;
-        Ok(Self { certificates, listeners, addresses })
-    }
-
-    /// Returns where visitors find links.
-    fn urls_of_links(&self) -> ListenerUrls {
-        let is_secure = |plane| self.certificates.of(plane).is_some();
-        let url = |address, plane| ListenerUrl { address, is_secure: is_secure(plane) };
-        ListenerUrls {
-            share: match self.addresses.console {
-                Some(console) => url(console, Plane::Console),
-                None => url(self.addresses.management, Plane::Management),
-            },
-            embed: url(self.addresses.data, Plane::Data),
-        }
     }
 }
 

@@ -15,8 +15,9 @@ use cairn_identity::CredentialThrottle;
 use cairn_observe::RefusedRequests;
 use cairn_s3::UnavailableService;
 
+use super::listeners::{self, Listeners};
 use super::no_shares::NoShares;
-use super::planes::{self, Listeners};
+use super::planes;
 use super::shutdown::Shutdown;
 use super::signals;
 use crate::certificates::Certificates;
@@ -59,7 +60,7 @@ pub(crate) fn serve(
     let reason = why.to_string();
     let certificates =
         Certificates::load(&settings.server.tls, EXECUTORS).map_err(ServeError::Certificate)?;
-    let listeners = planes::bind(settings, EXECUTORS, &certificates)?;
+    let listeners = listeners::bind(settings, EXECUTORS, &certificates)?;
     let shutdown = Shutdown::new(EXECUTORS);
     let grace = settings.server.shutdown_grace_period;
     signals::watch(shutdown.data.clone(), grace, manager.clone(), certificates)
