@@ -1,4 +1,4 @@
-//! State that the threads of the store share, and reads of single links.
+//! State shared by the store's threads, and reads of single links.
 
 use super::environment::LinkStore;
 use super::record::{self, LinkRecord, StoredToken, Usage};
