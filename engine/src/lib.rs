@@ -78,16 +78,18 @@ pub use slice::command::{CompleteUpload, PutObject, PutPart};
 pub use slice::event_source::EventSignal;
 pub use slice::staged::StagedPayload;
 pub use store::compact::{CompactError, compact_store};
-pub use store::compaction::{CompactionStatus, OtherEnvironment};
+pub use store::compaction::OtherEnvironment;
+pub use store::compaction_status::CompactionStatus;
 pub use store::discard_logs::{DamagedSlice, DiscardMode, LostObject, discard_damaged_logs};
 pub use store::metrics::StoreMetrics;
+pub use store::options::{CommitMode, EtagKind, StoreOptions};
 pub use store::preflight::{
     StorePart, preflight_commit_logs, preflight_direct_io, preflight_file_system, preflight_lock,
     preflight_master_key, preflight_store, store_parts,
 };
 pub use store::scrub_status::ScrubStatus;
 pub use store::verify_progress::{VerificationStatus, VerifyProgress};
-pub use store::{CommitMode, EtagKind, Store, StoreOptions, StoreUsage};
+pub use store::{Store, StoreUsage};
 pub use types::bucket::{Bucket, BucketChange, BucketSettings, Quota, Usage, Versioning};
 pub use types::disk_state::DiskState;
 pub use types::event::{

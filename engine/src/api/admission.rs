@@ -52,7 +52,7 @@ impl Engine {
         if size <= INLINE_BYTES_MAX || size <= growable {
             return Ok(());
         }
-        let free = slice.allocator.free_space().free_units.saturating_mul(UNIT_BYTES);
+        let free = slice.space.allocator.free_space().free_units.saturating_mul(UNIT_BYTES);
         let fits = size <= growable.saturating_add(free);
         self.context.counters.count_refusal(if fits { Ok(()) } else { Err(EngineError::StorageFull) })
     }
@@ -75,7 +75,7 @@ impl Engine {
             self.check_space(self.store().slice_of(bucket, key)?, size)
         };
         check_room()?;
-        let admission = self.context.copies.admit(client, &self.store().activities).await;
+        let admission = self.context.copies.admit(client, &self.store().background.activities).await;
         let permit = self.context.counters.count_refusal(admission)?;
         check_room()?;
         Ok(permit)

@@ -11,7 +11,8 @@ use crate::read::pinned_payload::ReadMode;
 use crate::read::reader::OpenObject;
 use crate::slice::command::{ChangeVersion, Command, DeleteObject, PutObject, Reply, VersionChange};
 use crate::slice::lookup::{find_version, name_object};
-use crate::store::{EtagKind, Store};
+use crate::store::Store;
+use crate::store::options::EtagKind;
 use crate::types::bucket::Bucket;
 use crate::types::object::{
     DeleteOptions, DeleteOutcome, ListObjects, ListPage, ListVersions, ObjectInfo, PutOutcome, VersionsPage,
@@ -82,12 +83,12 @@ impl Engine {
         size: u64,
     ) -> Result<PayloadWriter, EngineError> {
         self.context.begin_request();
-        self.begin_payload(bucket, key, size, TagSource::Md5(self.store().etags))
+        self.begin_payload(bucket, key, size, TagSource::Md5(self.store().payloads.etags))
     }
 
     /// Returns the source of a new payload's entity tag, if nobody needs its MD5.
     pub(crate) fn new_tag(&self) -> Result<TagSource, EngineError> {
-        match self.store().etags {
+        match self.store().payloads.etags {
             EtagKind::Md5 => Ok(TagSource::Md5(EtagKind::Md5)),
             EtagKind::Opaque => {
                 let mut bytes = [0; 16];
@@ -113,7 +114,7 @@ impl Engine {
             return Err(EngineError::KeyTooLong);
         }
         let slice = self.store().slice_of(bucket, key)?;
-        if let Some(reason) = slice.stopped.get() {
+        if let Some(reason) = slice.commits.stopped.get() {
             return Err(EngineError::Io(reason));
         }
         // Below the reserve, free space within volumes and metadata can still be used, but no file grows.
@@ -173,7 +174,7 @@ impl Engine {
             }));
         }
         for (slice, commands) in slices.iter().zip(commands).filter(|(_, commands)| !commands.is_empty()) {
-            slice.queue.push_all(commands);
+            slice.commits.queue.push_all(commands);
         }
         let mut outcomes = Vec::with_capacity(answers.len());
         for answer in answers {
@@ -252,7 +253,7 @@ impl Engine {
         let (reply, answer) = oneshot::channel();
         self.context
             .counters
-            .count_refusal(self.store().slice_of(bucket, key)?.queue.push(command(reply)))?;
+            .count_refusal(self.store().slice_of(bucket, key)?.commits.queue.push(command(reply)))?;
         self.context.counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
     }
 

@@ -94,9 +94,9 @@ impl Engine {
             let max = usize_of(count - removed).min(EVENTS_REMOVED_AT_ONCE);
             let (reply, answer) = oneshot::channel();
             match source {
-                Some(slice) => slice.queue.push(Command::RemoveEvents { before, max, reply })?,
+                Some(slice) => slice.commits.queue.push(Command::RemoveEvents { before, max, reply })?,
                 None => {
-                    self.store().send_to_catalog(CatalogCommand::RemoveEvents { before, max, reply })?;
+                    self.store().control.send(CatalogCommand::RemoveEvents { before, max, reply })?;
                 }
             }
             let step = answer.await.map_err(|_| EngineError::ShuttingDown)??;

@@ -119,7 +119,7 @@ impl Store {
 /// Lets the slice's committer free the runs; returns those that it freed.
 fn free_orphans(slice: &Slice, snapshot: u64, runs: Vec<Extent>) -> Result<Vec<Extent>, EngineError> {
     let (reply, answer) = oneshot::channel();
-    slice.queue.push(Command::FreeOrphans(Box::new(FreeOrphans { snapshot, runs }), reply))?;
+    slice.commits.queue.push(Command::FreeOrphans(Box::new(FreeOrphans { snapshot, runs }), reply))?;
     futures_lite::future::block_on(answer).map_err(|_| EngineError::ShuttingDown)?
 }
 

@@ -33,7 +33,7 @@ pub struct ScrubOptions {
 impl Store {
     async fn save_scrub(&self) -> Result<(), EngineError> {
         let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::SaveScrub(self.scrub.record(), reply))?;
+        self.control.send(CatalogCommand::SaveScrub(self.background.scrub.record(), reply))?;
         answer.await.map_err(|_| EngineError::ShuttingDown)?
     }
 }
@@ -46,10 +46,10 @@ impl Engine {
         let forever = self.in_background(async move {
             while !stopping() {
                 let now = engine.store().clock.now();
-                if engine.store().scrub.lock().is_due(now, options.interval) {
-                    engine.store().scrub.running.store(true, Ordering::Relaxed);
+                if engine.store().background.scrub.lock().is_due(now, options.interval) {
+                    engine.store().background.scrub.running.store(true, Ordering::Relaxed);
                     let passed = engine.scrub_pass(options, &stopping).await;
-                    engine.store().scrub.running.store(false, Ordering::Relaxed);
+                    engine.store().background.scrub.running.store(false, Ordering::Relaxed);
                     if let Err(error) = passed {
                         tracing::error!(target: "service::engine", %error, "the scrub failed and will be retried later");
                         wait(SCRUB_RETRY, &stopping).await;
@@ -74,7 +74,7 @@ impl Engine {
         let store = self.store();
         let position = self.begin_or_resume();
         let mut walk = VersionWalk::new(Rc::clone(self), Vec::new(), position);
-        let total = Arc::clone(&store.scrub.total);
+        let total = Arc::clone(&store.background.scrub.total);
         let mut verifier = Verifier::new(Rc::clone(self), Arc::clone(&total), Some(options.bytes_per_second));
         let mut bucket = BucketNameOf::default();
         let mut saved = Instant::now();
@@ -82,7 +82,7 @@ impl Engine {
             let before = (total.versions(), total.bytes(), total.corrupt());
             verifier.verify_walked(&version, bucket.name(store, &version.encoded)).await?;
             {
-                let mut record = store.scrub.lock();
+                let mut record = store.background.scrub.lock();
                 record.versions += total.versions() - before.0;
                 record.bytes += total.bytes() - before.1;
                 record.corrupt += total.corrupt() - before.2;
@@ -97,7 +97,7 @@ impl Engine {
             }
         }
         let ended = {
-            let mut record = store.scrub.lock();
+            let mut record = store.background.scrub.lock();
             record.started = Timestamp(0);
             record.completed = store.clock.now();
             record.last_corrupt = record.corrupt;
@@ -114,7 +114,7 @@ impl Engine {
     }
 
     fn begin_or_resume(&self) -> VerifyPosition {
-        let mut record = self.store().scrub.lock();
+        let mut record = self.store().background.scrub.lock();
         if record.started.0 == 0 {
             let ScrubRecord { completed, last_corrupt, .. } = *record;
             let started = self.store().clock.now();

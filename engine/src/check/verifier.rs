@@ -12,7 +12,7 @@ use crate::format::seal::KeyOwner;
 use crate::limits::{BLOCK_BYTES, FINDINGS_OF_VERSION_MAX};
 use crate::read::open::{OpenTarget, ReadSnapshot, repeat_until_pinned};
 use crate::read::pinned_payload::{PinnedPayload, ReadMode};
-use crate::read::reader::{PayloadSource, Source};
+use crate::read::reader::{Source, StoredPayload};
 use crate::slice::Slice;
 use crate::store::verify_progress::{VerificationStatus, VerifyProgress};
 use cairn_model::{VersionId, VersionName};
@@ -51,7 +51,7 @@ impl Verifier {
         progress: Arc<VerifyProgress>,
         bytes_per_second: Option<u64>,
     ) -> Self {
-        let throttle = Throttle::new(&engine.store().activities, bytes_per_second);
+        let throttle = Throttle::new(&engine.store().background.activities, bytes_per_second);
         Self { engine, progress, throttle }
     }
 
@@ -134,17 +134,17 @@ impl Verifier {
     /// Verifies the payload of an object or a part; returns the number of its blocks.
     async fn verify_source(
         &mut self,
-        source: &PayloadSource,
+        source: &StoredPayload,
         findings: &mut Findings,
     ) -> Result<u64, EngineError> {
         match source {
-            PayloadSource::Inline(bytes) => {
+            StoredPayload::Inline(bytes) => {
                 // The payload was already checked when it was opened.
                 self.progress.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 self.throttle.rest(Instant::now(), bytes.len() as u64).await;
                 Ok(u64::from(!bytes.is_empty()))
             }
-            PayloadSource::Volume(payload) => self.verify_blocks(payload, findings).await,
+            StoredPayload::Volume(payload) => self.verify_blocks(payload, findings).await,
         }
     }
 

@@ -29,8 +29,8 @@ use std::time::Instant;
 pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, clock: &dyn Clock, mut sequence: u64) {
     loop {
         slice.faults.committer_is_idle(slice.number);
-        let Some(commands) = slice.queue.take() else { return };
-        if let Some(reason) = slice.stopped.get() {
+        let Some(commands) = slice.commits.queue.take() else { return };
+        if let Some(reason) = slice.commits.stopped.get() {
             fail_all(commands, &EngineError::Io(reason));
             continue;
         }
@@ -68,7 +68,7 @@ fn flush_payloads(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
 /// Fails payloads in volumes that began before the last recovery from a failed flush. A flush now would not prove that their
 /// first writes are durable.
 fn refuse_earlier_epochs(slice: &Slice, commands: Vec<Command>) -> Vec<Command> {
-    let epoch = slice.flush_epoch();
+    let epoch = slice.space.flush_epoch();
     let is_earlier = |command: &Command| {
         let payload = command.payload();
         payload.is_some_and(|payload| payload.flush_epoch() != epoch && payload.volumes().next().is_some())
@@ -84,8 +84,8 @@ fn refuse_earlier_epochs(slice: &Slice, commands: Vec<Command>) -> Vec<Command> 
 /// Flushes a volume. Returns whether all writes to it are durable.
 fn flush_volume(slice: &Slice, number: u32) -> bool {
     let begun = Instant::now();
-    let flushed = slice.volume(number).map(|volume| volume.flush());
-    slice.counters.flushes.record_duration(begun.elapsed());
+    let flushed = slice.space.volume(number).map(|volume| volume.flush());
+    slice.commits.counters.flushes.record_duration(begun.elapsed());
     match flushed {
         Some(Ok(())) => true,
         Some(Err(_)) => slice.faults.has(Flaw::IgnoreFailedFlush),
@@ -104,7 +104,7 @@ fn commit(
     mut commands: Vec<Command>,
 ) -> u64 {
     while !commands.is_empty() {
-        if let Some(reason) = slice.stopped.get() {
+        if let Some(reason) = slice.commits.stopped.get() {
             fail_all(commands, &EngineError::Io(reason));
             return sequence;
         }
@@ -125,11 +125,11 @@ fn commit(
 /// disk the remaining space is kept for deletes, which need a little space too. Then other commands are failed before
 /// anything of them is written. Returns the commands that can be committed.
 fn ensure_headroom(slice: &Slice, disk: &DiskSpace, commands: Vec<Command>) -> Vec<Command> {
-    let is_first = slice.note_use();
+    let is_first = slice.space.note_use();
     let headroom = slice.environment.headroom();
     // The first change of a slice does not wait for the maintainer, which extends the file by much more.
     if headroom < METADATA_HEADROOM_LOW && !is_first {
-        slice.wake_maintainer();
+        slice.space.wake_maintainer();
     }
     if headroom >= METADATA_HEADROOM_MIN {
         return commands;
@@ -182,9 +182,9 @@ fn commit_batch(
     let ended = match broken {
         None => {
             // Recorded before the commit: when a command is complete, the metrics include it.
-            slice.counters.batches.record(count);
+            slice.commits.counters.batches.record(count);
             let ended = batch.commit();
-            slice.counters.commits.record_duration(begun.elapsed());
+            slice.commits.counters.commits.record_duration(begun.elapsed());
             ended
         }
         Some(error) => {

@@ -2,6 +2,7 @@
 
 use crate::counters::ExecutorCounters;
 use crate::device::executor_files::{Disk, DiskFile};
+use crate::device::files::Files;
 use crate::device::volume::volume_path;
 use crate::error::{EngineError, OpenError};
 use crate::executor::copy_queue::CopyQueue;
@@ -44,13 +45,13 @@ impl ExecutorContext {
     pub(crate) async fn open(store: Arc<Store>) -> Result<Rc<Self>, OpenError> {
         let counters = store.executor_counters.add();
         let context = Self {
-            disk: Disk::new(store.files.clone(), Arc::clone(&counters)),
-            memory_budget: MemoryBudget::new(store.buffers.upload_bytes),
+            disk: Disk::new(Files::on(&store.faults), Arc::clone(&counters)),
+            memory_budget: MemoryBudget::new(store.payloads.buffers.upload_bytes),
             hasher: Hasher::default(),
             inline_hasher: InlineHasher::default(),
             copies: CopyQueue::default(),
             read_ahead_bytes: Cell::new(0),
-            activity: store.activities.add(),
+            activity: store.background.activities.add(),
             counters,
             store,
         };
@@ -81,7 +82,7 @@ impl ExecutorContext {
 
     /// Whether readers may read more blocks ahead.
     pub(crate) fn may_read_ahead(&self) -> bool {
-        u64_of(self.read_ahead_bytes.get()) < self.store.buffers.read_ahead_bytes
+        u64_of(self.read_ahead_bytes.get()) < self.store.payloads.buffers.read_ahead_bytes
     }
 
     /// Adds blocks that a reader has begun to read ahead.

@@ -1,4 +1,4 @@
-//! What each executor owns: open volume files, upload memory, hashing, counters.
+//! The resources of each executor: open volume files, upload memory, hashing, counters.
 
 pub(crate) mod context;
 pub(crate) mod copy_queue;

@@ -3,7 +3,7 @@
 //! The types of simulated files are enums without variants. A variant that holds one cannot exist, so the compiler drops it
 //! from the layout of the enum and from every `match`.
 
-use super::Flaw;
+use super::flaw::Flaw;
 use std::future::Ready;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,7 @@
 //! The fault hooks of a build with the feature `simulation`.
 
-use super::{Flaw, Scheduler, SimulatedDisk, StopPoint, StoreThread};
+use super::flaw::Flaw;
+use super::{Scheduler, SimulatedDisk, StopPoint, StoreThread};
 use std::sync::Arc;
 
 /// What a simulated store runs on. Its metadata is in a real LMDB environment.

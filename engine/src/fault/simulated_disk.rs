@@ -1,6 +1,6 @@
 //! A disk in memory with power cuts and planned failures.
 //!
-//! It keeps flushed data apart from written data.
+//! Flushed data and data that is only written are kept apart.
 //!
 //! Each file has a live image, which reads see, a durable image, and the ordered list of changes since its last flush. A flush
 //! makes durable the writes that had *completed* when it began. Writes by executors complete after a few yields of the executor.

@@ -56,7 +56,7 @@ impl<'p> Previewing<'p> {
     }
 
     async fn run(mut self) -> Result<LifecyclePreview, EngineError> {
-        let mut throttle = Throttle::new(&self.store.activities, None);
+        let mut throttle = Throttle::new(&self.store.background.activities, None);
         let (store, begun) = (self.store, Instant::now());
         for slice in &store.slices {
             let mut above: Above = None;
@@ -112,7 +112,7 @@ impl<'p> Previewing<'p> {
     ) -> Result<(), EngineError> {
         let is_kept = role == VersionRole::Noncurrent
             && newer_noncurrent < usize_of(self.rule.newer_noncurrent_versions.into());
-        let due = self.rule.due_at(role, since, self.store.lifecycle.day());
+        let due = self.rule.due_at(role, since, self.store.background.lifecycle.day());
         let Some(due_at) = due.filter(|_| !is_kept) else { return Ok(()) };
         let tags = &self.rule.tags;
         if !tags.is_empty() && !decode_tags_of(record.version, record.body)?.contains_all(tags) {

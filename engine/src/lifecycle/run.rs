@@ -36,7 +36,7 @@ pub(super) struct Run<'w> {
 
 impl<'w> Run<'w> {
     pub(super) fn new(worker: &'w Worker) -> Self {
-        let throttle = Throttle::new(&worker.store.activities, None);
+        let throttle = Throttle::new(&worker.store.background.activities, None);
         Self { worker, throttle, oldest_due: None }
     }
 
@@ -60,7 +60,7 @@ impl<'w> Run<'w> {
         let upcoming = next_due(&self.worker.store, bucket, &rules, started).unwrap_or_default();
         let store = &self.worker.store;
         {
-            let mut state = store.lifecycle.lock();
+            let mut state = store.background.lifecycle.lock();
             for (rule, next_due_at) in rules.iter().zip(upcoming.iter().copied()) {
                 let status = state.rules.entry(rule.id).or_default();
                 status.last_run_started_at = Some(started);
@@ -92,7 +92,7 @@ impl<'w> Run<'w> {
         slice: &Slice,
         role: VersionRole,
     ) -> Result<(), EngineError> {
-        let (store, day) = (&self.worker.store, self.worker.store.lifecycle.day());
+        let (store, day) = (&self.worker.store, self.worker.store.background.lifecycle.day());
         let (mut after, mut failed) = (None, None);
         while !(self.worker.stopping)() {
             let begun = Instant::now();
@@ -100,7 +100,7 @@ impl<'w> Run<'w> {
             let Some(rules) = bucket.settings().lifecycle.clone() else { break };
             let query = DueQuery { bucket, rules: &rules, role, day, now };
             let page = read_due_page(slice, &query, after.as_deref(), self.worker.options.batch_size)?;
-            store.lifecycle.add_counts(&page.skipped);
+            store.background.lifecycle.add_counts(&page.skipped);
             after = page.next;
             let mut candidates = page.candidates;
             if candidates.is_empty() {
@@ -139,17 +139,17 @@ impl<'w> Run<'w> {
         let command = ExpireDue {
             bucket: Arc::clone(bucket),
             now,
-            day: store.lifecycle.day(),
+            day: store.background.lifecycle.day(),
             origin: Origin { principal: PRINCIPAL.into(), ..Origin::default() },
             candidates: candidates.iter().take(most).cloned().collect(),
         };
         let (reply, answer) = oneshot::channel();
-        slice.queue.push(Command::Expire(Box::new(command), reply))?;
+        slice.commits.queue.push(Command::Expire(Box::new(command), reply))?;
         let ExpireOutcome { decided, counts, failure } =
             answer.await.map_err(|_| EngineError::ShuttingDown)??;
         // At least one is decided by each command.
         candidates.drain(..decided.clamp(1, candidates.len()));
-        store.lifecycle.add_counts(&counts);
+        store.background.lifecycle.add_counts(&counts);
         self.throttle.rest(begun, 0).await;
         Ok(failure)
     }

@@ -63,7 +63,7 @@ impl Engine {
 
 impl Worker {
     async fn run(&self) {
-        self.store.lifecycle.lock().worker.is_enabled = true;
+        self.store.background.lifecycle.lock().worker.is_enabled = true;
         let mut next_run = Instant::now() + self.options.interval.min(LIFECYCLE_FIRST_RUN);
         self.announce(next_run);
         let mut next_save = Instant::now();
@@ -95,11 +95,11 @@ impl Worker {
         let rest = next_run.saturating_duration_since(Instant::now());
         let rest = u64::try_from(rest.as_millis()).unwrap_or(u64::MAX);
         let at = Timestamp(self.store.clock.now().0.saturating_add(rest));
-        self.store.lifecycle.lock().worker.next_run_at = Some(at);
+        self.store.background.lifecycle.lock().worker.next_run_at = Some(at);
     }
 
     fn note_error(&self, error: &EngineError) {
-        let worker = &mut self.store.lifecycle.lock().worker;
+        let worker = &mut self.store.background.lifecycle.lock().worker;
         let text = error.to_string();
         // Once, although the worker tries again every second.
         if *error != EngineError::ShuttingDown && worker.last_error.as_ref() != Some(&text) {
@@ -118,7 +118,7 @@ impl Worker {
     pub(super) async fn run_once(&self) -> Result<(), EngineError> {
         let Some(started) = self.trusted_now() else { return Ok(()) };
         {
-            let worker = &mut self.store.lifecycle.lock().worker;
+            let worker = &mut self.store.background.lifecycle.lock().worker;
             (worker.last_run_started_at, worker.last_run_finished_at) = (Some(started), None);
         }
         let mut run = Run::new(self);
@@ -145,7 +145,7 @@ impl Worker {
             .flat_map(|rules| rules.iter().map(|rule| rule.id).collect::<Vec<_>>())
             .collect();
         {
-            let state = &mut *self.store.lifecycle.lock();
+            let state = &mut *self.store.background.lifecycle.lock();
             state.rules.retain(|rule, _| rules.contains(rule));
             let worker = &mut state.worker;
             worker.last_run_finished_at = Some(self.store.clock.now());
@@ -173,16 +173,16 @@ impl Worker {
             let surplus = states.keys().filter(|id| !with_rules.contains_key(id));
             steps.extend(surplus.map(|id| (slice, *id, None)));
         }
-        let mut throttle = Throttle::new(&self.store.activities, None);
+        let mut throttle = Throttle::new(&self.store.background.activities, None);
         let mut first_error = None;
         for (done, (slice, id, bucket)) in steps.iter().enumerate() {
-            self.store.lifecycle.lock().worker.indexes_in_progress =
+            self.store.background.lifecycle.lock().worker.indexes_in_progress =
                 u64::try_from(steps.len() - done).unwrap_or(u64::MAX);
             if let Err(error) = self.keep_index(slice, *id, bucket.as_ref(), &mut throttle).await {
                 first_error.get_or_insert(error);
             }
         }
-        self.store.lifecycle.lock().worker.indexes_in_progress = u64::from(first_error.is_some());
+        self.store.background.lifecycle.lock().worker.indexes_in_progress = u64::from(first_error.is_some());
         first_error.map_or(Ok(()), Err)
     }
 
@@ -201,7 +201,7 @@ impl Worker {
             // A bucket that lost its rules in the meantime is noticed by the committer.
             let bucket = bucket.map(Arc::clone);
             let (reply, answer) = oneshot::channel();
-            slice.queue.push(Command::IndexDue(IndexDue { id, bucket, entries_max }, reply))?;
+            slice.commits.queue.push(Command::IndexDue(IndexDue { id, bucket, entries_max }, reply))?;
             if answer.await.map_err(|_| EngineError::ShuttingDown)?? == DueProgress::Finished {
                 return Ok(());
             }

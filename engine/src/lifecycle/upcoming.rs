@@ -21,7 +21,7 @@ pub(super) fn next_due(
     rules: &LifecycleRules,
     now: Timestamp,
 ) -> Result<Vec<Option<Timestamp>>, EngineError> {
-    let day = store.lifecycle.day();
+    let day = store.background.lifecycle.day();
     let (mut upcoming, mut records_left) = (Vec::new(), UPCOMING_RECORDS_MAX);
     for rule in rules.iter() {
         let mut next = None;

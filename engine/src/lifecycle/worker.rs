@@ -1,4 +1,4 @@
-//! What the lifecycle worker works with, and the time that it trusts.
+//! The context of the lifecycle worker, and its trusted clock.
 
 use crate::store::Store;
 use crate::store::clock_guard::ClockGuard;
@@ -35,9 +35,9 @@ impl Worker {
     /// resumes it.
     pub(super) fn trusted_now(&self) -> Option<Timestamp> {
         let now = self.store.clock.now();
-        let mut state = self.store.lifecycle.lock();
+        let mut state = self.store.background.lifecycle.lock();
         let guard = state.guard.get_or_insert_with(|| {
-            ClockGuard::trusting(self.store.catalog.lifecycle_trusted_time().unwrap_or(now))
+            ClockGuard::trusting(self.store.control.catalog.lifecycle_trusted_time().unwrap_or(now))
         });
         match guard.check(now) {
             Ok(()) => {

@@ -83,7 +83,7 @@ impl Store {
     fn final_before(&self) -> Tick {
         // The order matters: the tick first, then the floors, then the snapshots.
         let now = self.event_tick();
-        let sources = self.slices.iter().map(|slice| &slice.events).chain([&self.catalog.events]);
+        let sources = self.slices.iter().map(|slice| &slice.events).chain([&self.control.catalog.events]);
         sources.map(EventSource::floor).fold(now, Tick::min)
     }
 
@@ -91,14 +91,14 @@ impl Store {
     pub(crate) fn count_events(&self, slice: Option<&Slice>) -> Result<u64, EngineError> {
         let (environment, table) = match slice {
             Some(slice) => (&slice.environment, slice.tables.events),
-            None => (&self.catalog.environment, self.catalog.events_table),
+            None => (&self.control.catalog.environment, self.control.catalog.events_table),
         };
         Ok(environment.read()?.count(table)?)
     }
 
     fn event_snapshots(&self) -> Result<Vec<Snapshot<'_>>, EngineError> {
         let of_slices = self.slices.iter().map(|slice| (&slice.environment, slice.tables.events));
-        let of_buckets = [(&self.catalog.environment, self.catalog.events_table)];
+        let of_buckets = [(&self.control.catalog.environment, self.control.catalog.events_table)];
         let sources = of_slices.chain(of_buckets);
         sources.map(|(environment, table)| Ok((environment.read()?, table))).collect()
     }

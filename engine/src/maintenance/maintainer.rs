@@ -10,6 +10,7 @@
 
 use crate::device::disk_space::DiskSpace;
 use crate::device::file_map::FreeKind;
+use crate::device::files::Files;
 use crate::device::volume::Volume;
 use crate::error::EngineError;
 use crate::fault_reports::StoreFault;
@@ -20,7 +21,8 @@ use crate::limits::{
 };
 use crate::maintenance::reclaim::Reclaim;
 use crate::maintenance::recovery::Recovery;
-use crate::slice::{GrowthRequest, Slice};
+use crate::slice::Slice;
+use crate::slice::volume_space::GrowthRequest;
 use crate::space::growth::growth_step;
 use cairn_model::u64_of;
 use std::collections::BTreeSet;
@@ -40,7 +42,7 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
     let mut recovery = Recovery::new();
     loop {
         slice.faults.maintainer_is_idle(slice.number);
-        let space = slice.allocator.free_space();
+        let space = slice.space.allocator.free_space();
         let wanted_ahead = if writes_ahead { space.wanted_written_units } else { 0 };
         let requests = wait_for_requests(slice, wanted_ahead == 0, pause);
         report_failed_volumes(slice, &mut reported);
@@ -50,14 +52,14 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
         recovery.step(slice, disk, Instant::now());
         let Some(requests) = requests else { return };
         disk.measure();
-        if requests.is_empty() && slice.is_in_use() && space.free_units < FREE_LOW_UNITS {
+        if requests.is_empty() && slice.space.is_in_use() && space.free_units < FREE_LOW_UNITS {
             // No upload waits for this space, so a failure is reported to none. An upload that needs space will request it.
             let _ = grow(slice, disk, 0);
         }
         complete_growth(slice, disk, requests);
         keep_metadata_headroom(slice, disk);
         let has_metadata_room = !disk.is_low() || slice.environment.headroom() >= METADATA_HEADROOM_MIN;
-        disk.note_slice(slice.number, slice.allocator.free_space().free_units, has_metadata_room);
+        disk.note_slice(slice.number, slice.space.allocator.free_space().free_units, has_metadata_room);
         if wanted_ahead > 0 {
             writes_ahead = write_ahead(slice, wanted_ahead);
         }
@@ -73,9 +75,9 @@ pub(crate) fn run(slice: &Arc<Slice>, disk: &DiskSpace, reclaim: &mut Reclaim) {
 /// Takes the requests for growth. If there is nothing to do, waits for at most `pause`. Returns `None` if the maintainer must
 /// stop.
 fn wait_for_requests(slice: &Slice, is_idle: bool, pause: Duration) -> Option<Vec<GrowthRequest>> {
-    let mut requests = slice.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
     if is_idle && requests.growth.is_empty() && !requests.woken && !requests.stop {
-        let waited = slice.maintenance_wake.wait_timeout(requests, pause);
+        let waited = slice.space.maintenance_wake.wait_timeout(requests, pause);
         requests = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
     let growth = std::mem::take(&mut requests.growth);
@@ -86,7 +88,7 @@ fn wait_for_requests(slice: &Slice, is_idle: bool, pause: Duration) -> Option<Ve
 
 /// Reports each volume that has become read-only. The failed flush may have been that of another thread.
 fn report_failed_volumes(slice: &Slice, reported: &mut BTreeSet<u32>) {
-    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
     for volume in volumes.iter() {
         if !volume.failed() {
             reported.remove(&volume.number);
@@ -123,14 +125,14 @@ fn check_readers(slice: &Slice) {
 
 /// Restores the written space after the metadata's last page, if there is enough space above the reserve.
 fn keep_metadata_headroom(slice: &Slice, disk: &DiskSpace) {
-    let (low, wanted) = if slice.is_in_use() {
+    let (low, wanted) = if slice.space.is_in_use() {
         (METADATA_HEADROOM_LOW, METADATA_HEADROOM)
     } else {
         let unused = unused_headroom(slice.superblock.slices);
         (unused / 2, unused)
     };
     let is_enough = slice.environment.headroom() >= low;
-    if is_enough || slice.stopped.is_set() || disk.measure() < wanted {
+    if is_enough || slice.commits.stopped.is_set() || disk.measure() < wanted {
         return;
     }
     if let Err(error) = slice.environment.extend(wanted).map_err(EngineError::from) {
@@ -147,8 +149,9 @@ fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError>
     let available = if wanted > 0 { disk.measure() } else { disk.measure() / 2 };
     let block = u64_of(BLOCK_BYTES);
     let needed = (units_for(wanted) * UNIT_BYTES).next_multiple_of(block) + block;
-    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
-    let step = (growth_step(slice.allocated_units()) * UNIT_BYTES).max(needed).min(available / block * block);
+    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let step =
+        (growth_step(slice.space.allocated_units()) * UNIT_BYTES).max(needed).min(available / block * block);
     if step < needed {
         return if wanted > 0 { Err(EngineError::StorageFull) } else { Ok(()) };
     }
@@ -157,7 +160,7 @@ fn grow(slice: &Slice, disk: &DiskSpace, wanted: u64) -> Result<(), EngineError>
     if volumes.last().is_some_and(|last| last.failed()) || growing.is_some_and(|volume| volume.failed()) {
         return Err(EngineError::Io("the volume is read-only after a failed flush".to_owned()));
     }
-    let holes = slice.allocator.take_holes(step / UNIT_BYTES, needed / UNIT_BYTES);
+    let holes = slice.space.allocator.take_holes(step / UNIT_BYTES, needed / UNIT_BYTES);
     let grown = if !holes.is_empty() {
         allocate_holes(slice, holes)
     } else if let Some(volume) = growing {
@@ -180,16 +183,16 @@ fn allocate_holes(slice: &Slice, holes: Vec<Extent>) -> io::Result<()> {
     let mut outcome = Ok(());
     for hole in holes {
         if outcome.is_err() {
-            slice.allocator.add(hole, FreeKind::Hole);
+            slice.space.allocator.add(hole, FreeKind::Hole);
             continue;
         }
-        let volume = slice.volume(hole.volume).expect("free space is in a volume of the slice");
+        let volume = slice.space.volume(hole.volume).expect("free space is in a volume of the slice");
         match volume.allocate(hole) {
-            Ok(()) => slice.allocator.add(hole, FreeKind::Fresh),
+            Ok(()) => slice.space.allocator.add(hole, FreeKind::Fresh),
             Err(error) => {
                 // A part of it may have been allocated. Give that back, because the disk is full.
                 let _ = volume.punch(hole);
-                slice.allocator.add(hole, FreeKind::Hole);
+                slice.space.allocator.add(hole, FreeKind::Hole);
                 outcome = Err(error);
             }
         }
@@ -201,29 +204,35 @@ fn allocate_holes(slice: &Slice, holes: Vec<Extent>) -> io::Result<()> {
 fn extend(slice: &Slice, volume: &Volume, step: u64) -> io::Result<()> {
     let before = volume.units();
     volume.grow_to(u64::from(before) * UNIT_BYTES + step)?;
-    slice.allocator.add(Extent::between(volume.number, before, volume.units()), FreeKind::Fresh);
+    slice.space.allocator.add(Extent::between(volume.number, before, volume.units()), FreeKind::Fresh);
     tracing::debug!(target: "service::engine", slice = slice.number, volume = volume.number, units = volume.units(), "volume grown");
     Ok(())
 }
 
 fn add_volume(slice: &Slice, number: u32, bytes: u64) -> io::Result<()> {
-    let volume =
-        Volume::create(&slice.files, &slice.folder, slice.superblock.store, slice.number, number, bytes)?;
+    let volume = Volume::create(
+        &Files::on(&slice.faults),
+        &slice.folder,
+        slice.superblock.store,
+        slice.number,
+        number,
+        bytes,
+    )?;
     // Unit 0 is the header.
     let free = Extent::between(number, 1, volume.units());
-    slice.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
-    slice.allocator.add(free, FreeKind::Fresh);
+    slice.space.volumes.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(volume));
+    slice.space.allocator.add(free, FreeKind::Fresh);
     Ok(())
 }
 
 /// Writes zeros over a run of fresh space and makes it written space. Returns `false` if that failed and must not be tried
 /// again.
 fn write_ahead(slice: &Slice, wanted: u64) -> bool {
-    let Some(fresh) = slice.allocator.take_fresh(wanted.min(WRITE_AHEAD_UNITS)) else { return true };
-    let volume = slice.volume(fresh.volume).expect("free space is in a volume of the slice");
+    let Some(fresh) = slice.space.allocator.take_fresh(wanted.min(WRITE_AHEAD_UNITS)) else { return true };
+    let volume = slice.space.volume(fresh.volume).expect("free space is in a volume of the slice");
     match volume.write_ahead(fresh) {
         Ok(()) => {
-            slice.allocator.add(fresh, FreeKind::Written);
+            slice.space.allocator.add(fresh, FreeKind::Written);
             true
         }
         Err(error) => {

@@ -36,10 +36,11 @@ impl Reclaim {
     pub(crate) fn step(&mut self, slice: &Slice, now: Instant) -> Option<Duration> {
         let period = self.period?;
         if self.watched_since.is_none_or(|since| now.duration_since(since) >= period) {
-            let lowest = slice.allocator.take_lowest_free();
+            let lowest = slice.space.allocator.take_lowest_free();
             // The free space before the first period is unknown.
             let lowest = self.watched_since.replace(now).map_or(0, |_| lowest);
-            self.surplus = surplus(lowest, slice.allocated_units(), slice.allocator.free_space().free_units);
+            self.surplus =
+                surplus(lowest, slice.space.allocated_units(), slice.space.allocator.free_space().free_units);
         }
         if self.surplus == 0 {
             return None;
@@ -57,27 +58,27 @@ impl Reclaim {
     }
 
     fn give_back(&mut self, slice: &Slice) {
-        let Some((free, kind)) = slice.allocator.take_surplus(self.surplus) else {
+        let Some((free, kind)) = slice.space.allocator.take_surplus(self.surplus) else {
             self.surplus = 0;
             return;
         };
         let units = u64::from(free.units);
         assert!(units <= self.surplus, "no more than the surplus is taken");
         self.surplus -= units;
-        let volume = slice.volume(free.volume).expect("free space is in a volume of the slice");
+        let volume = slice.space.volume(free.volume).expect("free space is in a volume of the slice");
         match volume.punch(free) {
             Ok(()) => {
-                slice.allocator.add(free, FreeKind::Hole);
+                slice.space.allocator.add(free, FreeKind::Hole);
                 tracing::debug!(target: "service::engine", slice = slice.number, bytes = free.bytes(), "free space given back to the file system");
             }
             Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
-                slice.allocator.add(free, kind);
+                slice.space.allocator.add(free, kind);
                 tracing::info!(target: "service::engine", slice = slice.number, "the file system cannot punch holes: free space stays in the volumes");
                 self.stop();
             }
             Err(error) => {
                 // It is unknown how much of the run is still allocated. Allocating it again does no harm.
-                slice.allocator.add(free, FreeKind::Hole);
+                slice.space.allocator.add(free, FreeKind::Hole);
                 tracing::warn!(target: "service::engine", slice = slice.number, %error, "free space could not be given back: it stays in the volumes until the next start");
                 self.stop();
             }

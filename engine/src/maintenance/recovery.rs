@@ -41,9 +41,9 @@ impl Recovery {
 
     /// Tests the device if something has failed and it is time, and recovers the slice after enough passed tests.
     pub(crate) fn step(&mut self, slice: &Slice, disk: &DiskSpace, now: Instant) {
-        let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
         let failed: Vec<_> = volumes.iter().filter(|volume| volume.failed()).cloned().collect();
-        if failed.is_empty() && !slice.stopped.is_set() {
+        if failed.is_empty() && !slice.commits.stopped.is_set() {
             *self = Self::new();
             return;
         }
@@ -68,17 +68,17 @@ impl Recovery {
 /// Recovers volumes and metadata. Returns whether changes are accepted again.
 fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
     if !failed.is_empty() {
-        slice.begin_flush_epoch();
+        slice.space.begin_flush_epoch();
         for volume in failed {
             volume.recover();
             let path = volume.path.display().to_string();
             slice.fault_reports.report(&StoreFault::ChangesResumed { what: &path });
         }
     }
-    if !slice.stopped.is_set() {
+    if !slice.commits.stopped.is_set() {
         return true;
     }
-    let proceed = |_| !slice.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop;
+    let proceed = |_| !slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop;
     let options = OpenCompactOptions {
         headroom_bytes: METADATA_HEADROOM,
         available_bytes: disk.measure(),
@@ -88,7 +88,7 @@ fn recover(slice: &Slice, disk: &DiskSpace, failed: &[Arc<Volume>]) -> bool {
         Ok(_) => {
             // The outcome of the failed commit is known now: the copy is of the state before it.
             slice.events.close();
-            slice.stopped.clear();
+            slice.commits.stopped.clear();
             let what = format!("slice {}", slice.number);
             slice.fault_reports.report(&StoreFault::ChangesResumed { what: &what });
             true

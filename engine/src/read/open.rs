@@ -16,7 +16,7 @@ use crate::format::payload_id::PayloadId;
 use crate::format::seal::KeyOwner;
 use crate::limits::{OPEN_ATTEMPTS_MAX, OWN_PARTS_MAX};
 use crate::read::pinned_payload::{PinnedPayload, ReadMode};
-use crate::read::reader::{OpenObject, OpenPart, PayloadSource, Source};
+use crate::read::reader::{OpenObject, OpenPart, Source, StoredPayload};
 use crate::read::shared_parts::SharedParts;
 use crate::slice::Slice;
 use crate::space::allocator::Pin;
@@ -42,13 +42,13 @@ impl<'s> ReadSnapshot<'s> {
     /// [`EngineError::Io`] when LMDB cannot begin a transaction.
     pub(crate) fn begin(slice: &'s Arc<Slice>) -> Result<Self, EngineError> {
         // The count must be read first: a removal after it makes the pin fail, even if the snapshot already shows it.
-        let free_epoch = slice.allocator.free_epoch();
+        let free_epoch = slice.space.allocator.free_epoch();
         Ok(Self { slice, free_epoch, txn: slice.environment.read()? })
     }
 
     /// Pins a payload; `None` when space was freed since the snapshot began.
     fn pin(&self, id: PayloadId) -> Option<Pin> {
-        self.slice.allocator.pin(id, self.free_epoch)
+        self.slice.space.allocator.pin(id, self.free_epoch)
     }
 }
 
@@ -117,7 +117,7 @@ impl Opener {
             Content::Parts { id, upload } => {
                 Source::Parts(self.open_parts(target, (id, upload), &info, &range, opening)?)
             }
-            Content::DeleteMarker => Source::Payload(PayloadSource::Inline(Vec::new())),
+            Content::DeleteMarker => Source::Payload(StoredPayload::Inline(Vec::new())),
         };
         Ok(Some(OpenObject { info, range, mode: target.mode, source }))
     }
@@ -128,16 +128,16 @@ impl Opener {
         payload: Payload,
         tail: &[u8],
         opening: PayloadTarget<'_>,
-    ) -> Result<PayloadSource, EngineError> {
+    ) -> Result<StoredPayload, EngineError> {
         let corrupt = |what: &str| EngineError::Corrupt(what.to_owned());
         let unwrap = |wrapped| {
-            let unwrapped = self.context.store.wrapping_key.unwrap(&wrapped, target.owner);
+            let unwrapped = self.context.store.payloads.wrapping_key.unwrap(&wrapped, target.owner);
             unwrapped.ok_or_else(|| corrupt("the data key"))
         };
         let data_key = payload.sealed.map(unwrap).transpose()?;
         let PayloadTarget { version, part, size, object, pin } = opening;
         match payload.form {
-            PayloadForm::Volume(payload) => Ok(PayloadSource::Volume(Rc::new(PinnedPayload {
+            PayloadForm::Volume(payload) => Ok(StoredPayload::Volume(Rc::new(PinnedPayload {
                 context: Rc::clone(&self.context),
                 slice: Arc::clone(target.snapshot.slice),
                 payload,
@@ -153,7 +153,7 @@ impl Opener {
                 if bytes.len() as u64 != size || !accept(data_key.as_ref(), 0, &mut bytes, check) {
                     return Err(corrupt("the inline payload"));
                 }
-                Ok(PayloadSource::Inline(bytes))
+                Ok(StoredPayload::Inline(bytes))
             }
         }
     }
@@ -196,7 +196,7 @@ impl Opener {
         upload: &[u8],
         number: u16,
         opening: PayloadTarget<'_>,
-    ) -> Result<PayloadSource, EngineError> {
+    ) -> Result<StoredPayload, EngineError> {
         let stored =
             target.snapshot.txn.get(target.snapshot.slice.tables.parts, &keys::with_part(upload, number))?;
         let stored = stored.ok_or_else(|| EngineError::Corrupt(format!("part {number}: it is missing")))?;

@@ -69,7 +69,7 @@ impl PinnedPayload {
 
     fn cached_piece(&self, piece: Piece, mode: ReadMode) -> Option<Arc<[u8]>> {
         match mode {
-            ReadMode::Serve | ReadMode::Copy => self.context.store.cache.get(self.payload.id, piece),
+            ReadMode::Serve | ReadMode::Copy => self.context.store.payloads.cache.get(self.payload.id, piece),
             ReadMode::Verify => None,
         }
     }
@@ -81,7 +81,7 @@ impl PinnedPayload {
             Piece::TablePage(_) => mode != ReadMode::Verify,
         };
         if fills {
-            self.context.store.cache.insert(self.payload.id, piece, Arc::clone(bytes));
+            self.context.store.payloads.cache.insert(self.payload.id, piece, Arc::clone(bytes));
         }
     }
 

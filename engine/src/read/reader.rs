@@ -26,14 +26,14 @@ pub struct OpenObject {
 
 /// Where the bytes of an object come from.
 pub(crate) enum Source {
-    Payload(PayloadSource),
+    Payload(StoredPayload),
     /// Parts in order: at least those that the range touches.
     Parts(Rc<Vec<OpenPart>>),
 }
 
-/// Where the bytes of one payload come from.
+/// A payload as it is stored: in the metadata, or pinned in a volume.
 #[derive(Clone)]
-pub(crate) enum PayloadSource {
+pub(crate) enum StoredPayload {
     Inline(Vec<u8>),
     Volume(Rc<PinnedPayload>),
 }
@@ -43,7 +43,7 @@ pub(crate) struct OpenPart {
     /// Offset of the part's first byte in the object.
     pub(crate) start: u64,
     pub(crate) size: u64,
-    pub(crate) source: PayloadSource,
+    pub(crate) source: StoredPayload,
 }
 
 /// A checked piece of a payload.
@@ -145,13 +145,13 @@ impl OpenObject {
 }
 
 impl PayloadReader {
-    fn of_payload(source: PayloadSource, range: Range<u64>, mode: ReadMode) -> Self {
+    fn of_payload(source: StoredPayload, range: Range<u64>, mode: ReadMode) -> Self {
         Self(match source {
-            PayloadSource::Inline(bytes) => {
+            StoredPayload::Inline(bytes) => {
                 assert!(range.end <= u64_of(bytes.len()), "a range lies within its payload");
                 Form::Inline(Some(bytes), usize_of(range.start)..usize_of(range.end))
             }
-            PayloadSource::Volume(payload) => {
+            StoredPayload::Volume(payload) => {
                 let block = BLOCK_BYTES as u64;
                 let (first, end) = (range.start / block, range.end.div_ceil(block));
                 let end = if range.is_empty() { first } else { end };

@@ -18,7 +18,8 @@ use crate::simulation::recovery::{CutPoint, MetadataFiles, StaticFiles, read_met
 use crate::simulation::violation::Violation;
 use crate::simulation::workload::{Workload, poll_continuously};
 use crate::slice::Slice;
-use crate::store::{CommitMode, Store, StoreOptions};
+use crate::store::Store;
+use crate::store::options::{CommitMode, StoreOptions};
 use futures_lite::future::yield_now;
 use glommio::{LocalExecutorBuilder, Placement};
 use std::cell::{Cell, RefCell};
@@ -340,7 +341,7 @@ impl<'s> Driver<'s> {
         for slice in &self.store.slices {
             let committer = StoreThread::Committer(slice.number);
             let committer_at = scheduler.stop_of(committer);
-            if committer_at != StopPoint::Idle || slice.queue.waiting() > 0 {
+            if committer_at != StopPoint::Idle || slice.commits.queue.waiting() > 0 {
                 threads.push(committer);
             }
             let maintainer = StoreThread::Maintainer(slice.number);
@@ -367,7 +368,7 @@ impl<'s> Driver<'s> {
 
 /// Whether a slice's maintainer would find something to do if it ran now.
 fn maintainer_has_work(slice: &Slice) -> bool {
-    let requests = slice.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
+    let requests = slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
     requests.woken || !requests.growth.is_empty()
 }
 

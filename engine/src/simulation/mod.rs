@@ -38,7 +38,8 @@ pub use crate::fault::{
     DiskSnapshot, Effect, Fault, Flaw, Kept, Operation, Random, Scheduler, SimulatedDisk, Simulation,
     StopPoint, StoreThread,
 };
-use crate::store::{Store, StoreOptions};
+use crate::store::Store;
+use crate::store::options::StoreOptions;
 use std::sync::Arc;
 pub use violation::{Violation, ViolationKind};
 

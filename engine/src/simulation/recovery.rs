@@ -13,7 +13,8 @@ use crate::simulation::event_replay::check_events;
 use crate::simulation::history::History;
 use crate::simulation::key_state::KeyState;
 use crate::simulation::violation::{Violation, ViolationKind};
-use crate::store::{Store, StoreOptions};
+use crate::store::Store;
+use crate::store::options::StoreOptions;
 use crate::types::bucket::Usage;
 use std::fs;
 use std::io;
@@ -158,9 +159,9 @@ fn check_inspection(store: &Store, usage: &Usage) -> Result<(), Violation> {
 fn check_space(store: &Store, owned_units: u64) -> Result<(), Violation> {
     let (mut units, mut free) = (0, 0);
     for slice in &store.slices {
-        let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
         units += volumes.iter().map(|volume| u64::from(volume.units() - 1)).sum::<u64>();
-        let state = slice.allocator.free_space();
+        let state = slice.space.allocator.free_space();
         free += state.free_units + state.hole_units;
     }
     if units == free + owned_units {

@@ -17,6 +17,7 @@ pub(crate) mod staged;
 pub(crate) mod stopped;
 pub(crate) mod tables;
 pub(crate) mod version_chain;
+pub(crate) mod volume_space;
 
 use crate::counters::CommitterCounters;
 use crate::device::files::Files;
@@ -29,7 +30,7 @@ use crate::format::extent::Extent;
 use crate::format::free_map;
 use crate::format::superblock::{Superblock, sync_folder};
 use crate::format::usage_record;
-use crate::limits::{SLICES_MAX, UNIT_BYTES, first_volume_bytes};
+use crate::limits::{SLICES_MAX, first_volume_bytes};
 use crate::slice::change_log::ChangeLog;
 use crate::slice::due_states::{DueStates, read_due_states};
 use crate::slice::event_source::EventSource;
@@ -38,32 +39,23 @@ use crate::slice::stopped::Stopped;
 use crate::slice::tables::{
     SEQUENCE_KEY, Tables, check_identity, last_tick, open_environment, write_first_records,
 };
-use crate::space::allocator::{Allocator, MinExtent};
-use crate::space::reservation::Reservation;
+use crate::slice::volume_space::VolumeSpace;
 use crate::types::bucket::Usage;
 use cairn_lmdb::{Environment, LogOptions};
-use futures_channel::oneshot;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
 
 /// Distance between two sequences of one slice.
 const SEQUENCE_STEP: u64 = 256;
 const _: () = assert!(SEQUENCE_STEP > SLICES_MAX as u64, "each slice has sequences of its own");
 
-/// A request to the maintainer for free space.
-pub(crate) struct GrowthRequest {
-    /// Bytes of free space that the caller needs.
-    pub(crate) bytes: u64,
-    pub(crate) reply: oneshot::Sender<Result<(), EngineError>>,
-}
-
-/// Requests to the maintainer.
+/// What requests and the committer share.
 #[derive(Default)]
-pub(crate) struct MaintenanceRequests {
-    pub(crate) growth: Vec<GrowthRequest>,
-    pub(crate) woken: bool,
-    pub(crate) stop: bool,
+pub(crate) struct Commits {
+    pub(crate) queue: Queue,
+    pub(crate) counters: CommitterCounters,
+    /// Set when a commit failed, so that its outcome is unknown. Cleared when the metadata was recovered.
+    pub(crate) stopped: Stopped,
 }
 
 /// One slice of the store.
@@ -71,26 +63,14 @@ pub(crate) struct Slice {
     pub(crate) number: u16,
     pub(crate) folder: PathBuf,
     pub(crate) superblock: Superblock,
-    pub(crate) files: Files,
     pub(crate) faults: Faults,
+    pub(crate) fault_reports: Arc<FaultReports>,
     pub(crate) environment: Environment,
     pub(crate) tables: Tables,
-    pub(crate) allocator: Arc<Allocator>,
-    /// In order of their numbers, which begin with 0.
-    pub(crate) volumes: RwLock<Vec<Arc<Volume>>>,
-    pub(crate) queue: Queue,
-    pub(crate) counters: CommitterCounters,
+    pub(crate) space: VolumeSpace,
+    pub(crate) commits: Commits,
     pub(crate) change_log: ChangeLog,
     pub(crate) due_states: DueStates,
-    pub(crate) maintenance: Mutex<MaintenanceRequests>,
-    pub(crate) maintenance_wake: Condvar,
-    /// Whether anything was ever written to the slice. Until then it keeps little space ready.
-    in_use: AtomicBool,
-    /// Set when a commit failed, so that its outcome is unknown. Cleared when the metadata was recovered.
-    pub(crate) stopped: Stopped,
-    /// Counts recoveries of volumes. Payloads that began before the last one are refused (`maintenance/recovery.rs`).
-    flush_epoch: AtomicU64,
-    pub(crate) fault_reports: Arc<FaultReports>,
     pub(crate) events: EventSource,
 }
 
@@ -152,22 +132,14 @@ impl Slice {
         let slice = Self {
             number,
             superblock,
-            files,
             faults: faults.clone(),
+            fault_reports: Arc::clone(fault_reports),
             environment,
             tables,
-            allocator: Arc::new(Allocator::default()),
-            volumes: RwLock::new(volumes),
-            queue: Queue::default(),
-            counters: CommitterCounters::default(),
+            space: VolumeSpace::new(volumes),
+            commits: Commits::default(),
             change_log: ChangeLog::default(),
             due_states: DueStates::default(),
-            maintenance: Mutex::default(),
-            maintenance_wake: Condvar::new(),
-            in_use: AtomicBool::new(false),
-            stopped: Stopped::default(),
-            flush_epoch: AtomicU64::new(0),
-            fault_reports: Arc::clone(fault_reports),
             events,
             folder,
         };
@@ -177,7 +149,7 @@ impl Slice {
         slice.load_due_states()?;
         let damaged = |error: EngineError| OpenError::Damaged { path: meta.clone(), what: error.to_string() };
         if slice.sequence().map_err(damaged)? > 0 {
-            slice.note_use();
+            slice.space.note_use();
         }
         Ok(Arc::new(slice))
     }
@@ -185,7 +157,7 @@ impl Slice {
     /// Adds all units that no record owns to the allocator. The file system knows which of them are allocated.
     fn load_free_map(&self) -> Result<(), OpenError> {
         let meta = self.folder.join("meta");
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let volumes = self.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
         let mut allocations = Vec::with_capacity(volumes.len());
         for volume in &volumes {
             allocations.push(volume.allocation().doing("mapping", &volume.path)?);
@@ -193,7 +165,7 @@ impl Slice {
         let add = |volume: usize, start: u32, end: u32| {
             if start < end {
                 let free = Extent::between(volumes[volume].number, start, end);
-                allocations[volume].split(free, |extent, kind| self.allocator.add(extent, kind));
+                allocations[volume].split(free, |extent, kind| self.space.allocator.add(extent, kind));
             }
         };
         // The first unit after the owned runs so far. Unit 0 of each volume is its header.
@@ -233,16 +205,6 @@ impl Slice {
         Ok(())
     }
 
-    /// Notes that something is written to the slice. Returns whether it is the first time.
-    pub(crate) fn note_use(&self) -> bool {
-        !self.is_in_use() && !self.in_use.swap(true, Ordering::Relaxed)
-    }
-
-    /// Returns whether anything was ever written to the slice.
-    pub(crate) fn is_in_use(&self) -> bool {
-        self.in_use.load(Ordering::Relaxed)
-    }
-
     /// Reads the last sequence that was assigned.
     pub(crate) fn sequence(&self) -> Result<u64, EngineError> {
         let txn = self.environment.read()?;
@@ -271,12 +233,6 @@ impl Slice {
         Ok(())
     }
 
-    /// Returns volume `number`, if it exists.
-    pub(crate) fn volume(&self, number: u32) -> Option<Arc<Volume>> {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
-        volumes.get(number as usize).cloned()
-    }
-
     /// Stops all changes of the slice after a failure of the device, and reports damage.
     ///
     /// After a failure it is unknown what the device holds of the metadata, so nothing more is written. A lack of space and a
@@ -289,7 +245,7 @@ impl Slice {
                     "slice {slice} was stopped after a failure: {error}; it resumes when the device works again, \
                      otherwise restart the service"
                 );
-                if self.stopped.set(reason.clone()) {
+                if self.commits.stopped.set(reason.clone()) {
                     self.fault_reports.report(&StoreFault::ChangesStopped { reason: &reason });
                 }
             }
@@ -301,71 +257,5 @@ impl Slice {
             }),
             _ => {}
         }
-    }
-
-    /// Returns the flush epoch. A payload reads it before its first write.
-    pub(crate) fn flush_epoch(&self) -> u64 {
-        self.flush_epoch.load(Ordering::SeqCst)
-    }
-
-    /// Begins a flush epoch: payloads that began earlier are refused from now on.
-    pub(crate) fn begin_flush_epoch(&self) {
-        self.flush_epoch.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// Reserves extents for `bytes` bytes. Waits until the volume has grown, if necessary.
-    pub(crate) async fn reserve(&self, bytes: u64) -> Result<Reservation, EngineError> {
-        /// Other payloads may take the space that was added for this one. After so many rounds the store counts as full.
-        const ROUNDS_MAX: usize = 16;
-        let mut shortest = MinExtent::Long;
-        for _ in 0..ROUNDS_MAX {
-            self.note_use();
-            if let Some(reservation) = self.allocator.reserve(bytes, shortest) {
-                if self.allocator.needs_maintenance() {
-                    self.wake_maintainer();
-                }
-                return Ok(reservation);
-            }
-            match self.request_growth(bytes)?.await.map_err(|_| EngineError::ShuttingDown)? {
-                Ok(()) => {}
-                // The remaining space may suffice in short extents.
-                Err(EngineError::StorageFull) if shortest == MinExtent::Long => {
-                    shortest = MinExtent::OneBlock;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Err(EngineError::StorageFull)
-    }
-
-    fn request_growth(&self, bytes: u64) -> Result<oneshot::Receiver<Result<(), EngineError>>, EngineError> {
-        let (reply, grown) = oneshot::channel();
-        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
-        if requests.stop {
-            return Err(EngineError::ShuttingDown);
-        }
-        requests.growth.push(GrowthRequest { bytes, reply });
-        self.maintenance_wake.notify_one();
-        Ok(grown)
-    }
-
-    /// Wakes the maintainer, so that it checks what there is to do.
-    pub(crate) fn wake_maintainer(&self) {
-        let mut requests = self.maintenance.lock().unwrap_or_else(PoisonError::into_inner);
-        if !requests.woken {
-            requests.woken = true;
-            self.maintenance_wake.notify_one();
-        }
-    }
-
-    /// Returns the units of the volumes that are allocated on the disk.
-    pub(crate) fn allocated_units(&self) -> u64 {
-        (self.volume_bytes() / UNIT_BYTES).saturating_sub(self.allocator.free_space().hole_units)
-    }
-
-    /// Returns the total length of the volumes' files in bytes, including holes.
-    pub(crate) fn volume_bytes(&self) -> u64 {
-        let volumes = self.volumes.read().unwrap_or_else(PoisonError::into_inner);
-        volumes.iter().map(|volume| u64::from(volume.units()) * UNIT_BYTES).sum()
     }
 }

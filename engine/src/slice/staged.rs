@@ -21,7 +21,7 @@ pub(crate) struct StagedParts {
     /// Bytes of an inline payload.
     pub(crate) inline: Vec<u8>,
     pub(crate) reservation: Option<Reservation>,
-    /// The flush epoch of the slice when the payload began ([`crate::slice::Slice::flush_epoch`]).
+    /// The flush epoch of the slice when the payload began ([`crate::slice::volume_space::VolumeSpace::flush_epoch`]).
     pub(crate) flush_epoch: u64,
 }
 

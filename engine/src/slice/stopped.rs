@@ -1,4 +1,4 @@
-//! Whether changes are accepted, and why not.
+//! The latch that refuses changes of a slice, with its reason.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};

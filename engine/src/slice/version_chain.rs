@@ -88,7 +88,7 @@ impl<R: Records> VersionChain<'_, R> {
         self.of_key(self.records.at_or_after(self.objects, &[key, &[0]].concat()))
     }
 
-    /// Returns the role of a version, and since when it has had it. `None` if no rule is ever about it.
+    /// Returns a version's lifecycle role and its start time; `None` if no rule can apply.
     pub(crate) fn role_of(
         &self,
         version: &ChainedVersion,

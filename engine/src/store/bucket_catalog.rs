@@ -78,7 +78,7 @@ pub(crate) struct BucketCatalog {
     pub(crate) lifecycle_counts_table: Table,
     pub(crate) store: StoreId,
     /// The reason why the catalog accepts no more changes. Set once, when a commit failed so that its outcome is unknown.
-    stopped: Arc<OnceLock<String>>,
+    stopped: OnceLock<String>,
     pub(crate) fault_reports: Arc<FaultReports>,
 }
 
@@ -117,7 +117,7 @@ impl BucketCatalog {
             lifecycle_table,
             lifecycle_counts_table,
             store,
-            stopped: Arc::default(),
+            stopped: OnceLock::new(),
             fault_reports: Arc::default(),
         })
     }
@@ -358,7 +358,7 @@ impl BucketCatalog {
         let mut answers = Vec::with_capacity(slices.len());
         for slice in slices {
             let (reply, answer) = oneshot::channel();
-            slice.queue.push(Command::ProbeEmpty(bucket.id, reply))?;
+            slice.commits.queue.push(Command::ProbeEmpty(bucket.id, reply))?;
             answers.push(answer);
         }
         for answer in answers {
@@ -416,8 +416,8 @@ impl BucketCatalog {
         committed
     }
 
-    /// Returns the reason why the catalog accepts no more changes, shared with the store.
-    pub(crate) fn stopped(&self) -> Arc<OnceLock<String>> {
-        Arc::clone(&self.stopped)
+    /// Returns the reason why the catalog accepts no more changes.
+    pub(crate) fn stopped_reason(&self) -> Option<String> {
+        self.stopped.get().cloned()
     }
 }

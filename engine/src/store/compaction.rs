@@ -11,58 +11,17 @@ use crate::limits::{
     COMPACTION_REST_FACTOR, COMPACTION_REST_MAX, GROWTH_BYTES_MIN, METADATA_HEADROOM, UNIT_BYTES,
 };
 use crate::slice::Slice;
-use crate::store::{Store, spawn_background};
+use crate::store::Store;
+use crate::store::compaction_status::CompactionStatus;
+use crate::store::runtime::spawn_background;
 use cairn_lmdb::{CopyProgress, Environment, OpenCompactOptions, OpenCompaction};
-use cairn_model::Timestamp;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 /// An environment outside of the engine that is compacted with the store, for example that of the audit trail: the name of its
 /// folder in the data folder, and the environment.
 pub type OtherEnvironment = (&'static str, Arc<Environment>);
-
-/// Progress and result of the last compaction since the store was opened.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CompactionStatus {
-    /// When it began. `None` if there was none.
-    pub started_at: Option<Timestamp>,
-    /// When it ended. `None` while it runs.
-    pub finished_at: Option<Timestamp>,
-    /// Environments to compact.
-    pub environments: u32,
-    /// Environments that are done, compacted or with little to gain.
-    pub environments_done: u32,
-    /// Bytes of records copied in the current environment, and the approximate number to copy.
-    pub copied_bytes: u64,
-    /// See `copied_bytes`.
-    pub expected_bytes: u64,
-    /// Bytes of the data files of the environments that are done, before.
-    pub bytes_before: u64,
-    /// Bytes of the same files now.
-    pub bytes_after: u64,
-    /// Records of those environments.
-    pub records: u64,
-    /// Bytes by which empty volumes were truncated.
-    pub volume_bytes_freed: u64,
-    /// The longest time for which the writers of an environment had to wait for the replacement of its file.
-    pub pause_max: Duration,
-    /// Why it ended early. Environments that were done before stay compact.
-    pub error: Option<String>,
-}
-
-/// The compaction of a store.
-#[derive(Debug, Default)]
-pub(crate) struct Compactions {
-    status: Mutex<CompactionStatus>,
-    is_running: AtomicBool,
-}
-
-impl Compactions {
-    fn lock(&self) -> MutexGuard<'_, CompactionStatus> {
-        self.status.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 impl Store {
     /// Begins to compact the store and `others`. Returns at once; [`Store::compaction`] shows the progress.
@@ -71,17 +30,17 @@ impl Store {
     /// [`EngineError::Overloaded`] when a compaction is running, [`EngineError::StorageFull`] when the copy of an environment
     /// does not fit above the reserve, [`EngineError::ShuttingDown`], and failures of the device.
     pub fn begin_compaction(self: &Arc<Self>, others: Vec<OtherEnvironment>) -> Result<(), EngineError> {
-        if self.is_closing.load(Ordering::SeqCst) {
+        if self.runtime.is_closing() {
             return Err(EngineError::ShuttingDown);
         }
-        if self.compactions.is_running.swap(true, Ordering::SeqCst) {
+        if self.background.compactions.is_running.swap(true, Ordering::SeqCst) {
             return Err(EngineError::Overloaded);
         }
         let own = Arc::clone(self);
         let begun = self.refuse_without_space(&others).and_then(|()| {
             let environments = u32::try_from(self.slices.len() + 1 + others.len()).unwrap_or(u32::MAX);
             let started_at = Some(self.clock.now());
-            *self.compactions.lock() =
+            *self.background.compactions.lock() =
                 CompactionStatus { environments, started_at, ..CompactionStatus::default() };
             let body = move || own.run_compaction(&others);
             let thread = spawn_background("compaction".to_owned(), self.disk.path(), body);
@@ -89,13 +48,11 @@ impl Store {
         });
         match begun {
             Ok(thread) => {
-                let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
-                threads.retain(|thread| !thread.is_finished());
-                threads.push(thread);
+                self.runtime.add(thread);
                 Ok(())
             }
             Err(error) => {
-                self.compactions.is_running.store(false, Ordering::SeqCst);
+                self.background.compactions.is_running.store(false, Ordering::SeqCst);
                 Err(error)
             }
         }
@@ -104,12 +61,13 @@ impl Store {
     /// Returns progress or result of the last compaction.
     #[must_use]
     pub fn compaction(&self) -> CompactionStatus {
-        self.compactions.lock().clone()
+        self.background.compactions.lock().clone()
     }
 
     fn refuse_without_space(&self, others: &[OtherEnvironment]) -> Result<(), EngineError> {
         let own = self.slices.iter().map(|slice| &slice.environment);
-        let all = own.chain([&self.catalog.environment]).chain(others.iter().map(|(_, other)| &**other));
+        let all =
+            own.chain([&self.control.catalog.environment]).chain(others.iter().map(|(_, other)| &**other));
         let available = self.disk.measure();
         for environment in all {
             let needed = environment.compaction_need(METADATA_HEADROOM)?;
@@ -123,7 +81,7 @@ impl Store {
     fn run_compaction(&self, others: &[OtherEnvironment]) {
         let done = self.compact_all(others);
         let status = {
-            let mut status = self.compactions.lock();
+            let mut status = self.background.compactions.lock();
             status.finished_at = Some(self.clock.now());
             status.error = done.err();
             status.clone()
@@ -135,23 +93,23 @@ impl Store {
             let pause_ms = u64::try_from(pause_max.as_millis()).unwrap_or(u64::MAX);
             tracing::info!(target: "service::engine", bytes_before, bytes_after, volume_bytes_freed, pause_ms, "the store was compacted");
         }
-        self.compactions.is_running.store(false, Ordering::SeqCst);
+        self.background.compactions.is_running.store(false, Ordering::SeqCst);
     }
 
     fn compact_all(&self, others: &[OtherEnvironment]) -> Result<(), String> {
         for slice in &self.slices {
-            if let Some(reason) = slice.stopped.get() {
+            if let Some(reason) = slice.commits.stopped.get() {
                 return Err(reason);
             }
             self.compact_environment(&format!("slices/{:02}/meta", slice.number), &slice.environment)?;
         }
-        self.compact_environment("control", &self.catalog.environment)?;
+        self.compact_environment("control", &self.control.catalog.environment)?;
         for (name, environment) in others {
             self.compact_environment(name, environment)?;
         }
         for slice in &self.slices {
             let freed = truncate_empty_volumes(slice, &self.disk);
-            self.compactions.lock().volume_bytes_freed +=
+            self.background.compactions.lock().volume_bytes_freed +=
                 freed.map_err(|error| format!("truncating a volume of slice {}: {error}", slice.number))?;
         }
         Ok(())
@@ -161,13 +119,13 @@ impl Store {
         let is_full = std::cell::Cell::new(false);
         let proceed = |progress: CopyProgress| {
             {
-                let mut status = self.compactions.lock();
+                let mut status = self.background.compactions.lock();
                 (status.copied_bytes, status.expected_bytes) =
                     (progress.copied_bytes, progress.expected_bytes);
             }
             rest(progress.step);
             is_full.set(self.disk.measure() == 0);
-            !is_full.get() && !self.is_closing.load(Ordering::SeqCst)
+            !is_full.get() && !self.runtime.is_closing()
         };
         let options = OpenCompactOptions {
             headroom_bytes: METADATA_HEADROOM,
@@ -181,7 +139,7 @@ impl Store {
                 format!("{name}: {error}")
             }
         })?;
-        let mut status = self.compactions.lock();
+        let mut status = self.background.compactions.lock();
         status.environments_done += 1;
         (status.copied_bytes, status.expected_bytes) = (0, 0);
         status.bytes_before += compaction.bytes_before;
@@ -205,13 +163,13 @@ fn truncate_empty_volumes(slice: &Slice, disk: &DiskSpace) -> Result<u64, Engine
     let _none_grows = disk.growing.lock().unwrap_or_else(PoisonError::into_inner);
     // An inspection compares the extents of a snapshot with the lengths of the volumes, so none may run.
     let Ok(_no_inspection) = slice.change_log.follow(&slice.environment) else { return Ok(0) };
-    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
     let mut freed = 0;
     for volume in volumes {
         if volume.bytes() <= GROWTH_BYTES_MIN || volume.failed() {
             continue;
         }
-        let Some(allocated) = slice.allocator.take_empty_volume(volume.number, volume.units()) else {
+        let Some(allocated) = slice.space.allocator.take_empty_volume(volume.number, volume.units()) else {
             continue;
         };
         volume.truncate().map_err(|error| EngineError::Io(error.to_string()))?;

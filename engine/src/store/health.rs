@@ -25,19 +25,19 @@ impl Store {
     /// # Errors
     /// The reason, as a text for operators.
     pub fn check_metadata(&self) -> Result<(), String> {
-        let stopped = self.slices.iter().find_map(|slice| slice.stopped.get());
-        if let Some(reason) = stopped.or_else(|| self.catalog_stopped.get().cloned()) {
+        let stopped = self.slices.iter().find_map(|slice| slice.commits.stopped.get());
+        if let Some(reason) = stopped.or_else(|| self.control.catalog.stopped_reason()) {
             return Err(reason);
         }
         for slice in &self.slices {
             slice.sequence().map_err(|error| format!("{}: {error}", slice.folder.display()))?;
         }
-        self.catalog.check().map_err(|error| format!("the records of the buckets: {error}"))
+        self.control.catalog.check().map_err(|error| format!("the records of the buckets: {error}"))
     }
 }
 
 fn check_volumes(slice: &Arc<Slice>) -> Result<(), String> {
-    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
     if let Some(volume) = volumes.iter().find(|volume| volume.failed()) {
         return Err(format!("{} is read-only after a failed flush", volume.path.display()));
     }

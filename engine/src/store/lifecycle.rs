@@ -1,4 +1,4 @@
-//! State of lifecycle rules that the worker and all requests share: settings, status, pause.
+//! Lifecycle rules as the worker and all requests see them: settings, status, pause.
 
 use crate::error::EngineError;
 use crate::store::Store;
@@ -6,76 +6,29 @@ use crate::store::bucket_catalog::CatalogCommand;
 use crate::store::clock_guard::ClockGuard;
 use crate::types::bucket::Bucket;
 use crate::types::lifecycle::{DayLength, RuleId};
-use crate::types::lifecycle_status::{LifecycleStatus, RuleCounts, RuleStatus, SavedLifecycle};
+use crate::types::lifecycle_status::{LifecycleStatus, RuleStatus, SavedLifecycle};
 use crate::types::tags::Tags;
 use cairn_model::Timestamp;
 use futures_channel::oneshot;
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-#[derive(Debug, Default)]
-pub(crate) struct LifecycleState {
-    pub(crate) worker: LifecycleStatus,
-    pub(crate) rules: HashMap<RuleId, RuleStatus>,
-    /// Rules whose counts have changed since they were saved.
-    pub(crate) unsaved: HashSet<RuleId>,
-    pub(crate) guard: Option<ClockGuard>,
-}
-
-/// Lifecycle in memory.
-#[derive(Debug)]
-pub(crate) struct Lifecycle {
-    day_seconds: AtomicU64,
-    state: Mutex<LifecycleState>,
-}
-
-impl Lifecycle {
-    pub(crate) fn new(counts: HashMap<RuleId, RuleCounts>) -> Self {
-        let with_counts = |counts| RuleStatus { counts, ..RuleStatus::default() };
-        let rules = counts.into_iter().map(|(rule, counts)| (rule, with_counts(counts))).collect();
-        Self {
-            day_seconds: AtomicU64::new(DayLength::default().0),
-            state: Mutex::new(LifecycleState { rules, ..LifecycleState::default() }),
-        }
-    }
-
-    pub(crate) fn lock(&self) -> MutexGuard<'_, LifecycleState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the length of a day.
-    pub(crate) fn day(&self) -> DayLength {
-        DayLength(self.day_seconds.load(Ordering::Relaxed))
-    }
-
-    /// Adds what rules did.
-    pub(crate) fn add_counts(&self, counts: &[(RuleId, RuleCounts)]) {
-        let mut state = self.lock();
-        for (rule, counts) in counts {
-            state.rules.entry(*rule).or_default().counts.add(counts);
-            state.worker.counts.add(counts);
-            state.unsaved.insert(*rule);
-        }
-    }
-}
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 impl Store {
     /// Sets the length of a day in lifecycle rules. Called once, before requests are served.
     pub fn set_lifecycle_day(&self, day: DayLength) {
-        self.lifecycle.day_seconds.store(day.0, Ordering::Relaxed);
+        self.background.lifecycle.day_seconds.store(day.0, Ordering::Relaxed);
     }
 
     /// Returns the length of a day in lifecycle rules.
     #[must_use]
     pub fn lifecycle_day(&self) -> DayLength {
-        self.lifecycle.day()
+        self.background.lifecycle.day()
     }
 
     /// Returns the state of the lifecycle worker.
     #[must_use]
     pub fn lifecycle_status(&self) -> LifecycleStatus {
-        self.lifecycle.lock().worker.clone()
+        self.background.lifecycle.lock().worker.clone()
     }
 
     /// Returns for how many seconds the oldest version that is due has been due.
@@ -87,12 +40,12 @@ impl Store {
     /// Returns the state of a rule.
     #[must_use]
     pub fn lifecycle_rule_status(&self, rule: RuleId) -> RuleStatus {
-        self.lifecycle.lock().rules.get(&rule).cloned().unwrap_or_default()
+        self.background.lifecycle.lock().rules.get(&rule).cloned().unwrap_or_default()
     }
 
     /// Lets the worker continue after a jump of the clock. The clock is trusted from now on.
     pub fn resume_lifecycle(&self) {
-        let mut state = self.lifecycle.lock();
+        let mut state = self.background.lifecycle.lock();
         state.worker.paused = None;
         state.guard = Some(ClockGuard::trusting(self.clock.now()));
     }
@@ -117,14 +70,15 @@ impl Store {
     ) -> Option<(Timestamp, String)> {
         let settings = bucket.settings();
         let rules = settings.lifecycle.as_ref()?;
-        let expires = rules.expiration_of(key.as_bytes(), tags, last_modified, self.lifecycle.day());
+        let expires =
+            rules.expiration_of(key.as_bytes(), tags, last_modified, self.background.lifecycle.day());
         expires.map(|(due, rule)| (due, rule.id_in_s3()))
     }
 
     /// Saves what has changed since the last time, and the time if it is trusted. Durable when this returns.
     pub(crate) async fn save_lifecycle(&self, trusted_time: Option<Timestamp>) -> Result<(), EngineError> {
         let counts: Vec<_> = {
-            let mut state = self.lifecycle.lock();
+            let mut state = self.background.lifecycle.lock();
             let unsaved = std::mem::take(&mut state.unsaved);
             let of = |rule: RuleId| state.rules.get(&rule).map(|status| (rule, status.counts));
             unsaved.into_iter().filter_map(of).collect()
@@ -135,13 +89,13 @@ impl Store {
         let rules: Vec<_> = counts.iter().map(|(rule, _)| *rule).collect();
         let (reply, answer) = oneshot::channel();
         let saved = SavedLifecycle { trusted_time, counts };
-        let saved = match self.send_to_catalog(CatalogCommand::SaveLifecycle(saved, reply)) {
+        let saved = match self.control.send(CatalogCommand::SaveLifecycle(saved, reply)) {
             Ok(()) => answer.await.unwrap_or(Err(EngineError::ShuttingDown)),
             Err(refused) => Err(refused),
         };
         if saved.is_err() {
             // The next run saves them.
-            self.lifecycle.lock().unsaved.extend(rules);
+            self.background.lifecycle.lock().unsaved.extend(rules);
         }
         saved
     }

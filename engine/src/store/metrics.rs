@@ -63,11 +63,11 @@ impl Store {
         let committed = |one: fn(&CommitterCounters) -> &DurationHistogram| {
             HistogramSnapshot::sum_of(
                 &DURATION_BOUNDS,
-                self.slices.iter().map(|slice| one(&slice.counters).snapshot()),
+                self.slices.iter().map(|slice| one(&slice.commits.counters).snapshot()),
             )
         };
-        let batches = self.slices.iter().map(|slice| slice.counters.batches.snapshot());
-        let waiting = |slice: &Arc<Slice>| slice.queue.waiting() as u64;
+        let batches = self.slices.iter().map(|slice| slice.commits.counters.batches.snapshot());
+        let waiting = |slice: &Arc<Slice>| slice.commits.queue.waiting() as u64;
         StoreMetrics {
             queue_lengths: self.slices.iter().map(waiting).collect(),
             batches: HistogramSnapshot::sum_of(&BATCH_BOUNDS, batches),

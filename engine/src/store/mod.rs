@@ -11,24 +11,32 @@
 
 pub(crate) mod activity;
 pub(crate) mod background;
+mod background_work;
 pub(crate) mod bucket_catalog;
 pub(crate) mod clock_guard;
 pub(crate) mod compact;
 pub(crate) mod compaction;
+pub(crate) mod compaction_status;
+pub(crate) mod control;
 mod create;
+pub(crate) mod data_folder;
 pub(crate) mod discard_logs;
 pub(crate) mod health;
 pub(crate) mod lifecycle;
 pub(crate) mod lifecycle_records;
+mod lifecycle_state;
 pub(crate) mod metrics;
+pub(crate) mod options;
+mod payloads;
 pub(crate) mod preflight;
+mod runtime;
 pub(crate) mod scrub_status;
 mod stopped_store;
 pub(crate) mod verify_progress;
 mod warm_up;
 
 use crate::commit::committer;
-use crate::counters::{AllExecutorCounters, ExecutorCounters};
+use crate::counters::AllExecutorCounters;
 use crate::device::block_cache::BlockCache;
 use crate::device::bus_error::explain_bus_errors;
 use crate::device::disk_space::DiskSpace;
@@ -40,112 +48,33 @@ use crate::format::keys;
 use crate::format::seal::WrappingKey;
 use crate::format::signing_key::SigningKey;
 use crate::format::superblock::{self, StoreId};
-use crate::limits::{
-    BufferLimits, CHECKPOINT_BYTES, LOG_BYTES_LEAST, LOG_BYTES_MAX, LOG_DISK_SHARE, UNIT_BYTES,
-};
+use crate::limits::{CHECKPOINT_BYTES, LOG_BYTES_LEAST, LOG_BYTES_MAX, LOG_DISK_SHARE, UNIT_BYTES};
 use crate::maintenance::maintainer;
 use crate::maintenance::reclaim::Reclaim;
 use crate::slice::Slice;
 use crate::slice::event_source::{EventSignal, EventSource};
-use crate::store::activity::Activities;
-use crate::store::background::{Inspections, lower_priority};
-use crate::store::bucket_catalog::{BucketCatalog, Buckets, CatalogCommand};
-use crate::store::compaction::Compactions;
-use crate::store::lifecycle::Lifecycle;
+use crate::store::background::Inspections;
+use crate::store::background_work::BackgroundWork;
+use crate::store::bucket_catalog::{BucketCatalog, CatalogCommand};
+use crate::store::compaction_status::Compactions;
+use crate::store::control::Control;
+use crate::store::data_folder::{lock, refuse_network_file_system};
+use crate::store::lifecycle_state::Lifecycle;
+use crate::store::options::{CommitMode, StoreOptions};
+use crate::store::payloads::Payloads;
+use crate::store::runtime::{Runtime, spawn};
 use crate::store::scrub_status::ScrubStatus;
 use crate::types::bucket::{Bucket, BucketChange, BucketSettings, Usage};
 use crate::types::disk_state::DiskState;
 use crate::types::event::Origin;
 use cairn_lmdb::LogOptions;
 use cairn_model::{BucketName, Clock, ObjectKey};
-use futures_channel::oneshot;
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, mpsc};
-use std::thread::JoinHandle;
+use std::panic::resume_unwind;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock, mpsc};
 use std::time::Duration;
-use zeroize::Zeroizing;
-
-/// What the entity tags of new objects and parts are.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum EtagKind {
-    /// The MD5 of the bytes, as on Amazon S3.
-    #[default]
-    Md5,
-    /// Random bytes, in the form of an upload of one part. Bytes are hashed only if a request declares their MD5.
-    Opaque,
-}
-
-impl EtagKind {
-    /// All kinds.
-    pub const ALL: [Self; 2] = [Self::Md5, Self::Opaque];
-
-    /// Returns the word in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Md5 => "md5",
-            Self::Opaque => "opaque",
-        }
-    }
-}
-
-/// What makes changes of objects durable.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum CommitMode {
-    /// A commit log: one write and one flush for each batch.
-    #[default]
-    Log,
-    /// LMDB: two flushes of its data file for each batch.
-    Lmdb,
-}
-
-impl CommitMode {
-    /// All modes.
-    pub const ALL: [Self; 2] = [Self::Log, Self::Lmdb];
-
-    /// Returns the word in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Log => "log",
-            Self::Lmdb => "lmdb",
-        }
-    }
-}
-
-/// Options for opening a store.
-pub struct StoreOptions {
-    /// The data folder. Created if it is missing.
-    pub data_dir: PathBuf,
-    /// Number of slices of a new store. `None` means one for two cores of the host ([`crate::limits::default_slices`]). An
-    /// existing store keeps its number.
-    pub slices: Option<u16>,
-    /// The credential master key.
-    pub master_key: Zeroizing<Vec<u8>>,
-    /// Limit of the block cache in bytes. 0 means no cache.
-    pub cache_bytes: u64,
-    /// Memory for the buffers of each executor.
-    pub buffers: BufferLimits,
-    /// With less free bytes than this on the file system, new writes are refused.
-    pub reserve_bytes: u64,
-    /// Free space in the volumes that was not needed for this time is given back to the file system. `None` means never.
-    pub reclaim_after: Option<Duration>,
-    /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
-    pub encryption_at_rest: bool,
-    /// What the entity tags of new objects and parts are.
-    pub etags: EtagKind,
-    /// What makes changes durable. A store can be opened with either after the other.
-    pub commit: CommitMode,
-    /// Whether changes write storage events.
-    pub events: bool,
-    /// The source of dates.
-    pub clock: Arc<dyn Clock>,
-}
 
 /// Usage of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,39 +105,18 @@ pub struct StoreUsage {
 
 /// An open store.
 pub struct Store {
-    pub(crate) slices: Vec<Arc<Slice>>,
-    pub(crate) files: Files,
-    faults: Faults,
-    pub(crate) cache: BlockCache,
-    pub(crate) buffers: BufferLimits,
-    pub(crate) wrapping_key: WrappingKey,
-    /// Whether new payloads are sealed.
-    pub(crate) encryption_at_rest: bool,
-    pub(crate) etags: EtagKind,
-    pub(crate) disk: Arc<DiskSpace>,
-    pub(crate) fault_reports: Arc<FaultReports>,
-    pub(crate) activities: Arc<Activities>,
-    pub(crate) executor_counters: AllExecutorCounters,
-    /// Counts refused changes of buckets, which no executor counts.
-    bucket_counters: Arc<ExecutorCounters>,
-    pub(crate) scrub: ScrubStatus,
-    pub(crate) lifecycle: Lifecycle,
-    pub(crate) clock: Arc<dyn Clock>,
-    buckets: Arc<Buckets>,
-    pub(crate) catalog: Arc<BucketCatalog>,
-    /// The running inspection or repair.
-    pub(crate) inspections: Inspections,
-    pub(crate) compactions: Compactions,
-    /// Set when the store closes. Ends a compaction and a warm-up.
-    is_closing: AtomicBool,
-    pub(crate) catalog_stopped: Arc<OnceLock<String>>,
-    catalog_commands: Mutex<Sender<CatalogCommand>>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
     store: StoreId,
     signing_key: SigningKey,
-    event_signal: Arc<EventSignal>,
-    /// Locked until the store is closed.
-    lock: File,
+    pub(crate) slices: Vec<Arc<Slice>>,
+    pub(crate) faults: Faults,
+    pub(crate) disk: Arc<DiskSpace>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) fault_reports: Arc<FaultReports>,
+    pub(crate) executor_counters: AllExecutorCounters,
+    pub(crate) payloads: Payloads,
+    pub(crate) background: BackgroundWork,
+    pub(crate) control: Control,
+    runtime: Runtime,
 }
 
 impl Store {
@@ -254,67 +162,61 @@ impl Store {
         create::load_usage(data_dir, &slices, &buckets)?;
         let (sender, receiver) = mpsc::channel();
         let wrapping_key = WrappingKey::derive(&options.master_key, superblock.store);
-        let catalog = Arc::new(catalog);
         let executor_counters = AllExecutorCounters::default();
         let store = Arc::new(Self {
-            wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
-            encryption_at_rest: options.encryption_at_rest,
-            etags: options.etags,
-            cache: BlockCache::new(options.cache_bytes),
-            buffers: options.buffers,
-            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
-            fault_reports,
-            activities: Arc::default(),
-            bucket_counters: executor_counters.add(),
-            executor_counters,
-            scrub: ScrubStatus::new(catalog.scrub_record()),
-            lifecycle: Lifecycle::new(catalog.lifecycle_counts()),
-            clock: Arc::clone(&options.clock),
-            buckets: Arc::new(RwLock::new(buckets)),
-            catalog_stopped: catalog.stopped(),
-            catalog: Arc::clone(&catalog),
-            inspections: Inspections::default(),
-            compactions: Compactions::default(),
-            is_closing: AtomicBool::new(false),
-            catalog_commands: Mutex::new(sender),
-            threads: Mutex::default(),
             store: superblock.store,
-            event_signal,
             signing_key: SigningKey::derive(&options.master_key, superblock.store, data_dir)?,
-            files,
-            faults,
             slices,
-            lock,
+            faults,
+            disk: Arc::new(DiskSpace::new(data_dir.clone(), options.reserve_bytes)),
+            clock: Arc::clone(&options.clock),
+            fault_reports,
+            payloads: Payloads {
+                cache: BlockCache::new(options.cache_bytes),
+                buffers: options.buffers,
+                wrapping_key: wrapping_key.doing("deriving the keys of", data_dir)?,
+                encryption_at_rest: options.encryption_at_rest,
+                etags: options.etags,
+            },
+            background: BackgroundWork {
+                activities: Arc::default(),
+                scrub: ScrubStatus::new(catalog.scrub_record()),
+                lifecycle: Lifecycle::new(catalog.lifecycle_counts()),
+                inspections: Inspections::default(),
+                compactions: Compactions::default(),
+            },
+            control: Control::new(catalog, Arc::new(RwLock::new(buckets)), sender, executor_counters.add()),
+            executor_counters,
+            runtime: Runtime::new(lock),
         });
-        store.start_threads(catalog, receiver, &options)?;
+        store.start_threads(receiver, &options)?;
         Ok(store)
     }
 
     fn start_threads(
         &self,
-        catalog: Arc<BucketCatalog>,
         commands: mpsc::Receiver<CatalogCommand>,
         options: &StoreOptions,
     ) -> Result<(), OpenError> {
         let StoreOptions { data_dir, clock, .. } = options;
-        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
         for slice in &self.slices {
             let sequence = slice.sequence().map_err(|error| OpenError::Damaged {
                 path: slice.folder.clone(),
                 what: error.to_string(),
             })?;
             let (own, clock, disk) = (Arc::clone(slice), Arc::clone(clock), Arc::clone(&self.disk));
-            threads.push(spawn(format!("committer-{:02}", slice.number), data_dir, move || {
+            self.runtime.add(spawn(format!("committer-{:02}", slice.number), data_dir, move || {
                 committer::run(&own, &disk, &*clock, sequence);
             })?);
             let (own, disk) = (Arc::clone(slice), Arc::clone(&self.disk));
             let mut reclaim = Reclaim::new(options.reclaim_after);
-            threads.push(spawn(format!("maintainer-{:02}", slice.number), data_dir, move || {
+            self.runtime.add(spawn(format!("maintainer-{:02}", slice.number), data_dir, move || {
                 maintainer::run(&own, &disk, &mut reclaim)
             })?);
         }
-        let (buckets, slices, clock) = (Arc::clone(&self.buckets), self.slices.clone(), Arc::clone(clock));
-        threads.push(spawn("control".to_owned(), data_dir, move || {
+        let (catalog, buckets) = (Arc::clone(&self.control.catalog), Arc::clone(&self.control.buckets));
+        let (slices, clock) = (self.slices.clone(), Arc::clone(clock));
+        self.runtime.add(spawn("control".to_owned(), data_dir, move || {
             catalog.run(&commands, &buckets, &slices, &*clock)
         })?);
         Ok(())
@@ -325,30 +227,24 @@ impl Store {
     /// The executors must have ended, so that nothing writes to volumes any more. Later changes are refused with
     /// [`EngineError::ShuttingDown`].
     pub fn close(&self) {
-        self.is_closing.store(true, Ordering::SeqCst);
-        self.inspections.end();
-        let _ =
-            self.catalog_commands.lock().unwrap_or_else(PoisonError::into_inner).send(CatalogCommand::Stop);
+        self.runtime.begin_closing();
+        self.background.inspections.end();
+        // Fails only if the thread has ended.
+        let _ = self.control.send(CatalogCommand::Stop);
         for slice in &self.slices {
-            slice.queue.close();
-            slice.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
-            slice.maintenance_wake.notify_all();
+            slice.commits.queue.close();
+            slice.space.maintenance.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
+            slice.space.maintenance_wake.notify_all();
         }
         self.faults.release_threads();
-        for thread in std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner)) {
-            // A thread that panicked has ended the process already.
-            let _ = thread.join();
-        }
+        self.runtime.join();
         for slice in &self.slices {
             // So that the next start has nothing to apply. If it fails, that start applies the log.
             if let Err(error) = slice.environment.checkpoint() {
                 tracing::warn!(target: "service::engine", slice = slice.number, %error, "no last checkpoint: the next start applies the commit log");
             }
         }
-        // Released here, not when the store is dropped: a task that its executor never completed keeps the store alive.
-        if let Err(error) = rustix::fs::flock(&self.lock, rustix::fs::FlockOperation::Unlock) {
-            tracing::warn!(target: "service::engine", %error, "the lock of the store could not be released");
-        }
+        self.runtime.unlock();
     }
 
     /// Sets the observer of faults. Must be called once, right after opening; a second observer is ignored.
@@ -371,19 +267,19 @@ impl Store {
     /// Returns the signal of new storage events.
     #[must_use]
     pub fn event_signal(&self) -> &Arc<EventSignal> {
-        &self.event_signal
+        &self.control.catalog.events.signal
     }
 
     /// Returns the bucket with this name, if it exists.
     #[must_use]
     pub fn bucket(&self, name: &BucketName) -> Option<Arc<Bucket>> {
-        self.buckets.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+        self.control.bucket(name)
     }
 
     /// Returns all buckets in order of their names.
     #[must_use]
     pub fn buckets(&self) -> Vec<Arc<Bucket>> {
-        self.buckets.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+        self.control.all()
     }
 
     /// Creates a bucket. It is durable when this returns. With object lock it keeps versions.
@@ -397,11 +293,9 @@ impl Store {
         origin: Origin,
     ) -> Result<Arc<Bucket>, EngineError> {
         if self.disk.is_low() {
-            return self.bucket_counters.count_refusal(Err(EngineError::StorageFull));
+            return self.control.refuse_full();
         }
-        let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::Create(name.clone(), settings, origin, reply))?;
-        self.bucket_counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
+        self.control.change(|reply| CatalogCommand::Create(name.clone(), settings, origin, reply)).await
     }
 
     /// Deletes an empty bucket. The deletion is durable when this returns.
@@ -409,9 +303,7 @@ impl Store {
     /// # Errors
     /// [`EngineError::NoSuchBucket`], [`EngineError::BucketNotEmpty`] and failures of the device.
     pub async fn delete_bucket(&self, name: &BucketName, origin: Origin) -> Result<(), EngineError> {
-        let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::Delete(name.clone(), origin, reply))?;
-        self.bucket_counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
+        self.control.change(|reply| CatalogCommand::Delete(name.clone(), origin, reply)).await
     }
 
     /// Changes a setting of a bucket. The change is durable when this returns, and every later request sees it.
@@ -420,14 +312,9 @@ impl Store {
     /// [`EngineError::NoSuchBucket`], [`EngineError::InvalidBucketState`] if the bucket's object lock, or its lack, does not
     /// allow the change, [`EngineError::QuotaBelowUsage`] and failures of the device.
     pub async fn change_bucket(&self, bucket: &Bucket, change: BucketChange) -> Result<(), EngineError> {
-        let (reply, answer) = oneshot::channel();
-        self.send_to_catalog(CatalogCommand::Change(bucket.id, bucket.name.clone(), change, reply))?;
-        self.bucket_counters.count_refusal(answer.await.map_err(|_| EngineError::ShuttingDown)?)
-    }
-
-    pub(crate) fn send_to_catalog(&self, command: CatalogCommand) -> Result<(), EngineError> {
-        let commands = self.catalog_commands.lock().unwrap_or_else(PoisonError::into_inner);
-        commands.send(command).map_err(|_| EngineError::ShuttingDown)
+        self.control
+            .change(|reply| CatalogCommand::Change(bucket.id, bucket.name.clone(), change, reply))
+            .await
     }
 
     /// Returns whether the disk has room for new data.
@@ -440,7 +327,7 @@ impl Store {
     #[must_use]
     pub fn usage(&self) -> StoreUsage {
         let mut usage = StoreUsage {
-            cached_bytes: self.cache.bytes(),
+            cached_bytes: self.payloads.cache.bytes(),
             available_bytes: self.disk.available_bytes(),
             capacity_bytes: self.disk.capacity_bytes(),
             ..StoreUsage::default()
@@ -449,16 +336,16 @@ impl Store {
             usage.held.add(&bucket.usage());
         }
         for slice in &self.slices {
-            let space = slice.allocator.free_space();
+            let space = slice.space.allocator.free_space();
             let holes = space.hole_units * UNIT_BYTES;
-            usage.volume_bytes += slice.volume_bytes().saturating_sub(holes);
+            usage.volume_bytes += slice.space.volume_bytes().saturating_sub(holes);
             usage.free_volume_bytes += space.free_units * UNIT_BYTES;
             usage.reclaimed_bytes += holes;
             usage.metadata_bytes += slice.environment.used();
             usage.oldest_read =
                 usage.oldest_read.max(slice.environment.oldest_read_age().unwrap_or_default());
             usage.stale_readers += slice.environment.stale_readers();
-            usage.reserved_bytes += slice.allocator.reserved_units() * UNIT_BYTES;
+            usage.reserved_bytes += slice.space.allocator.reserved_units() * UNIT_BYTES;
         }
         usage
     }
@@ -472,13 +359,13 @@ impl Store {
     /// Returns progress and results of the scrub.
     #[must_use]
     pub fn scrub(&self) -> &ScrubStatus {
-        &self.scrub
+        &self.background.scrub
     }
 
     /// Returns whether new payloads are encrypted at rest.
     #[must_use]
     pub const fn encrypts_at_rest(&self) -> bool {
-        self.encryption_at_rest
+        self.payloads.encryption_at_rest
     }
 
     /// Returns the slice that holds a key.
@@ -508,33 +395,6 @@ fn open_slices(
     })
 }
 
-/// Starts a thread of the store. A panic in it aborts the process, because its state is unknown. The next start recovers.
-fn spawn(
-    name: String,
-    data_dir: &Path,
-    body: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, OpenError> {
-    let guarded = move || {
-        if catch_unwind(AssertUnwindSafe(body)).is_err() {
-            tracing::error!(target: "service::engine", "a thread of the store panicked: the process ends");
-            std::process::abort();
-        }
-    };
-    std::thread::Builder::new().name(name).spawn(guarded).doing("starting the threads of", data_dir)
-}
-
-/// As [`spawn`], with a lower priority than requests.
-fn spawn_background(
-    name: String,
-    data_dir: &Path,
-    body: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, OpenError> {
-    spawn(name, data_dir, move || {
-        lower_priority();
-        body();
-    })
-}
-
 /// Lets writes beyond the process's file size limit fail with `EFBIG` instead of killing the process. The error is handled like
 /// a full disk.
 fn ignore_file_size_signal() {
@@ -545,37 +405,10 @@ fn ignore_file_size_signal() {
     }
 }
 
-/// The file that is locked while the store is open.
-pub(crate) const LOCK_FILE: &str = "lock";
-
-/// Locks the data folder against other processes.
-pub(crate) fn lock(data_dir: &Path) -> Result<File, OpenError> {
-    let path = data_dir.join(LOCK_FILE);
-    let open = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = open.doing("opening", &path)?;
-    match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(file),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(OpenError::Locked(data_dir.to_owned())),
-        Err(error) => Err(std::io::Error::from(error)).doing("locking", &path),
-    }
-}
-
 /// Returns the sizes of the commit log of one of the slices, on the disk of this folder.
 fn log_options(data_dir: &Path, slices: u16) -> std::io::Result<LogOptions> {
     let stat = rustix::fs::statvfs(data_dir)?;
     let share = stat.f_blocks.saturating_mul(stat.f_frsize) / LOG_DISK_SHARE / u64::from(slices);
     let bytes_max = share.clamp(LOG_BYTES_LEAST, LOG_BYTES_MAX);
     Ok(LogOptions { bytes_max, checkpoint_bytes: CHECKPOINT_BYTES.min(bytes_max / 4) })
-}
-
-/// Refuses network file systems: LMDB's locks and maps, and direct I/O, are not reliable there.
-pub(crate) fn refuse_network_file_system(data_dir: &Path) -> Result<(), OpenError> {
-    /// `f_type` of NFS, SMB, CIFS and SMB2 (linux/magic.h and the file systems' sources).
-    const NETWORK: [i64; 4] = [0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42];
-    let stat = rustix::fs::statfs(data_dir).map_err(std::io::Error::from).doing("examining", data_dir)?;
-    if NETWORK.contains(&stat.f_type) {
-        let what = "a network file system cannot keep acknowledged writes safe";
-        return Err(OpenError::UnsuitableFileSystem { path: data_dir.to_owned(), what });
-    }
-    Ok(())
 }

@@ -9,7 +9,7 @@ use crate::format::superblock;
 use crate::format::superblock::StoreFacts;
 use crate::limits::UNIT_BYTES;
 use crate::slice::Slice;
-use crate::store;
+use crate::store::data_folder;
 use crate::store::stopped_store::slice_environments;
 use cairn_lmdb::{DamagedLog, UNMADE_MARKER, examine_log};
 use cairn_model::usize_of;
@@ -51,7 +51,7 @@ pub struct StorePart {
 pub fn store_parts(data_dir: &Path, facts: StoreFacts) -> Vec<StorePart> {
     let mut parts = vec![
         StorePart { path: superblock::path(data_dir), is_folder: false, is_required: true },
-        StorePart { path: data_dir.join(store::LOCK_FILE), is_folder: false, is_required: false },
+        StorePart { path: data_dir.join(data_folder::LOCK_FILE), is_folder: false, is_required: false },
     ];
     environment_parts(&data_dir.join("control"), true, &mut parts);
     for name in superblock::FOREIGN_ENVIRONMENTS {
@@ -94,7 +94,7 @@ fn volume_count(folder: &Path) -> u32 {
 /// # Errors
 /// [`OpenError::Io`] if the lock file cannot be opened.
 pub fn preflight_lock(data_dir: &Path) -> Result<bool, OpenError> {
-    let path = data_dir.join(store::LOCK_FILE);
+    let path = data_dir.join(data_folder::LOCK_FILE);
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         opened => opened.doing("opening", &path)?,
@@ -126,7 +126,7 @@ pub fn preflight_commit_logs(data_dir: &Path) -> Result<Vec<(PathBuf, DamagedLog
 /// # Errors
 /// [`OpenError::UnsuitableFileSystem`].
 pub fn preflight_file_system(data_dir: &Path) -> Result<(), OpenError> {
-    store::refuse_network_file_system(data_dir)
+    data_folder::refuse_network_file_system(data_dir)
 }
 
 /// Writes a unit with direct I/O to an unnamed file in `folder`, and reads it back.
@@ -183,7 +183,7 @@ mod tests {
         preflight_master_key(folder.path(), b"the key").expect("it is the right one");
         let wrong = preflight_master_key(folder.path(), b"another");
         assert!(matches!(wrong, Err(OpenError::WrongMasterKey)), "{wrong:?}");
-        let held = store::lock(folder.path()).expect("nobody has it");
+        let held = data_folder::lock(folder.path()).expect("nobody has it");
         assert!(preflight_lock(folder.path()).expect("it can be checked"));
         drop(held);
         assert!(!preflight_lock(folder.path()).expect("it can be checked"));

@@ -3,7 +3,7 @@
 use crate::error::OpenError;
 use crate::format::superblock::{self, StoreId, Superblock};
 use crate::slice::Slice;
-use crate::store;
+use crate::store::data_folder;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ impl StoppedStore {
         let none = || OpenError::NoStore(data_dir.to_owned());
         // The lock creates a file, so a folder without a store must be refused before.
         superblock::identify(data_dir)?.ok_or_else(none)?;
-        let lock = store::lock(data_dir)?;
+        let lock = data_folder::lock(data_dir)?;
         let superblock = superblock::identify(data_dir)?.ok_or_else(none)?;
         Ok(Self { data_dir: data_dir.to_owned(), superblock, _lock: lock })
     }

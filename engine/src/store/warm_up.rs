@@ -5,10 +5,9 @@
 //! thread therefore reads it once, in order. After each piece it rests for as long as the read took.
 
 use crate::error::EngineError;
-use crate::store::{Store, spawn_background};
+use crate::store::Store;
+use crate::store::runtime::spawn_background;
 use std::sync::Arc;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 impl Store {
@@ -24,7 +23,7 @@ impl Store {
         let own = Arc::clone(self);
         let thread = spawn_background("warm-up".to_owned(), self.disk.path(), move || own.warm_up());
         let thread = thread.map_err(|error| EngineError::Io(error.to_string()))?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.runtime.add(thread);
         Ok(true)
     }
 
@@ -35,7 +34,7 @@ impl Store {
             let read = slice.environment.read_into_page_cache(|| {
                 std::thread::sleep(begun.elapsed());
                 begun = Instant::now();
-                !self.is_closing.load(Ordering::SeqCst)
+                !self.runtime.is_closing()
             });
             match read {
                 Ok(bytes) => {

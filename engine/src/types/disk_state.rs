@@ -1,4 +1,4 @@
-//! Whether the disk has room for new data.
+//! The state of the disk's free space.
 
 /// The state of the disk's free space, from good to bad.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]

@@ -1,4 +1,4 @@
-//! What the lifecycle worker has done, and what it will do.
+//! The status of the lifecycle worker: finished and planned work.
 
 use crate::types::lifecycle::{RuleId, VersionRole};
 use cairn_model::{Timestamp, VersionName};

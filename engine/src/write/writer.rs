@@ -24,7 +24,7 @@ use crate::limits::{
 use crate::slice::Slice;
 use crate::slice::staged::{StagedParts, StagedPayload};
 use crate::space::reservation::Reservation;
-use crate::store::EtagKind;
+use crate::store::options::EtagKind;
 use crate::types::bucket::Bucket;
 use cairn_model::{Etag, ObjectKey, u64_of, usize_of};
 use futures_channel::oneshot;
@@ -118,10 +118,10 @@ impl PayloadWriter {
         tag: TagSource,
     ) -> Result<Self, EngineError> {
         let store = &context.store;
-        let flush_epoch = slice.flush_epoch();
-        let key = if store.encryption_at_rest {
+        let flush_epoch = slice.space.flush_epoch();
+        let key = if store.payloads.encryption_at_rest {
             let owner = KeyOwner { bucket: bucket.id, object: object.as_bytes() };
-            let made = store.wrapping_key.new_payload_key(owner);
+            let made = store.payloads.wrapping_key.new_payload_key(owner);
             let (key, wrapped) = made.map_err(|error| EngineError::Io(format!("no data key: {error}")))?;
             Some(DataKey { key: Rc::new(key), wrapped })
         } else {
@@ -218,9 +218,11 @@ impl PayloadWriter {
     /// # Errors
     /// [`EngineError::Io`] when bytes are missing or a write failed.
     pub async fn finish(self) -> Result<StagedPayload, EngineError> {
-        let mut parts = match self.form {
+        let Self { form, key, tag, flush_epoch } = self;
+        let sealed = key.as_ref().map(|key| key.wrapped);
+        let parts = match form {
             Form::Inline { context, mut bytes, filled } if filled == bytes.len() => {
-                let computed = match self.tag {
+                let computed = match tag {
                     TagSource::Known(_) => None,
                     TagSource::Md5(_) => {
                         let md5;
@@ -228,23 +230,21 @@ impl PayloadWriter {
                         Some(md5)
                     }
                 };
-                let (md5, etag) = self.tag.resolve(computed);
-                let check = protect_inline(self.key.as_ref(), &mut bytes)?;
+                let (md5, etag) = tag.resolve(computed);
+                let check = protect_inline(key.as_ref(), &mut bytes)?;
                 StagedParts {
                     size: filled as u64,
                     md5,
                     etag,
-                    payload: Payload { form: PayloadForm::Inline { check }, sealed: None },
+                    payload: Payload { form: PayloadForm::Inline { check }, sealed },
                     inline: bytes,
                     reservation: None,
-                    flush_epoch: self.flush_epoch,
+                    flush_epoch,
                 }
             }
             Form::Inline { .. } => return Err(missing()),
-            Form::Volume(writer) => writer.finish(self.tag).await?,
+            Form::Volume(writer) => writer.finish(tag, sealed, flush_epoch).await?,
         };
-        parts.flush_epoch = self.flush_epoch;
-        parts.payload.sealed = self.key.map(|key| key.wrapped);
         Ok(StagedPayload { parts })
     }
 }
@@ -367,7 +367,7 @@ impl VolumeWriter {
     async fn reserve_more(&mut self) -> Result<(), EngineError> {
         let most = self.reserved.clamp(FIRST_RESERVATION_BYTES, EXTENT_UNITS_MAX * UNIT_BYTES);
         let bytes = (self.size - self.reserved).min(most);
-        let more = self.context.counters.count_refusal(self.slice.reserve(bytes).await)?;
+        let more = self.context.counters.count_refusal(self.slice.space.reserve(bytes).await)?;
         self.reserved += bytes;
         match &self.reservation {
             Some(reservation) => reservation.borrow_mut().append(more),
@@ -448,7 +448,12 @@ impl VolumeWriter {
         }
     }
 
-    async fn finish(mut self: Box<Self>, tag: TagSource) -> Result<StagedParts, EngineError> {
+    async fn finish(
+        mut self: Box<Self>,
+        tag: TagSource,
+        sealed: Option<WrappedKey>,
+        flush_epoch: u64,
+    ) -> Result<StagedParts, EngineError> {
         if self.received != self.size || self.buffer.is_some() || self.has_failed {
             return Err(missing());
         }
@@ -483,11 +488,10 @@ impl VolumeWriter {
             size: self.size,
             md5,
             etag,
-            payload: Payload { form: PayloadForm::Volume(payload), sealed: None },
+            payload: Payload { form: PayloadForm::Volume(payload), sealed },
             inline: Vec::new(),
             reservation: Some(reservation),
-            // Set by the caller, who read it before the first write.
-            flush_epoch: 0,
+            flush_epoch,
         })
     }
 
@@ -495,7 +499,8 @@ impl VolumeWriter {
     async fn write_table(&self) -> Result<Reservation, EngineError> {
         let kind = CheckKind::of(self.key.is_some());
         let bytes = kind.table_pages(self.checks.len() as u64) * UNIT_BYTES;
-        let reservation = Rc::new(self.context.counters.count_refusal(self.slice.reserve(bytes).await)?);
+        let reservation =
+            Rc::new(self.context.counters.count_refusal(self.slice.space.reserve(bytes).await)?);
         let mut table = vec![0u8; usize_of(bytes)];
         write_table(self.id, &self.checks, &mut table);
         let mut rest: &[u8] = &table;

@@ -23,6 +23,7 @@
 mod compare;
 mod due;
 mod finding;
+mod inspection;
 mod records;
 mod relations;
 mod replica;
@@ -35,6 +36,7 @@ mod task;
 mod tests;
 
 pub use finding::{Finding, FindingKind};
+pub use inspection::Inspection;
 pub(crate) use report::Report;
 pub(crate) use scan::Scanned;
 pub use task::Inspecting;
@@ -45,38 +47,6 @@ use crate::slice::Slice;
 use crate::slice::change_log::Following;
 use crate::store::Store;
 use crate::store::background::Cancel;
-use crate::types::bucket::Usage;
-
-/// The result of an inspection.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Inspection {
-    /// Whether everything was compared. False if the limit was reached or damage left something undecided.
-    pub complete: bool,
-    /// Records that were read: versions, uploads, parts, and references to them.
-    pub entries_examined: u64,
-    /// Usage of all buckets, summed over the records.
-    pub usage: Usage,
-    /// Records of parts, of unfinished uploads and of versions together.
-    pub parts: u64,
-    /// Bytes of the units that records own.
-    pub owned_bytes: u64,
-    /// Maximal runs of units that are marked but owned by no record.
-    pub orphaned_payloads: u64,
-    /// Bytes of those units.
-    pub orphaned_bytes: u64,
-    /// The first findings.
-    pub findings: Vec<Finding>,
-    /// Findings beyond the limit of [`crate::limits::FINDINGS_MAX`].
-    pub findings_omitted: u64,
-}
-
-impl Inspection {
-    /// Whether there are no findings.
-    #[must_use]
-    pub const fn is_clean(&self) -> bool {
-        self.findings.is_empty() && self.findings_omitted == 0
-    }
-}
 
 impl Store {
     /// Inspects the store; reads at most `entries_max` records. Blocks, so only plain threads call it. Does not delay

@@ -1,6 +1,7 @@
 //! The result of an inspection in progress: counts, findings up to a limit, bucket names.
 
-use super::{Finding, FindingKind, Inspection};
+use super::finding::{Finding, FindingKind};
+use super::inspection::Inspection;
 use crate::error::EngineError;
 use crate::format::due_record::DueKey;
 use crate::format::keys;

@@ -22,7 +22,7 @@ pub(super) struct VolumeBounds(Vec<u64>);
 impl VolumeBounds {
     /// Measures the volumes as they are now.
     pub(super) fn measure(&mut self, slice: &Slice) {
-        let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner);
+        let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner);
         self.0 = volumes.iter().map(|volume| u64::from(volume.units())).collect();
     }
 
@@ -46,7 +46,7 @@ pub(super) fn inspect_superblock(store: &Store, report: &mut Report<'_>) {
 
 /// Checks the files of a slice's volumes.
 pub(super) fn inspect_volumes(slice: &Slice, report: &mut Report<'_>) {
-    let volumes = slice.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let volumes = slice.space.volumes.read().unwrap_or_else(PoisonError::into_inner).clone();
     for volume in volumes {
         let place = format!("volume {} of slice {}", volume.number, slice.number);
         for fault in volume.inspect(slice.superblock.store, slice.number) {
@@ -82,7 +82,7 @@ pub(super) fn metadata_is_readable(slice: &Slice, report: &mut Report<'_>) -> bo
 
 /// Checks the records of the buckets.
 pub(super) fn inspect_buckets(store: &Store, report: &mut Report<'_>) {
-    let control = &store.catalog;
+    let control = &store.control.catalog;
     let read = control.environment.check_file().map_err(EngineError::from);
     let read = read.and_then(|()| Ok(control.environment.read()?));
     if let Err(error) = read.and_then(|txn| compare_buckets(control, &txn, report)) {
@@ -158,7 +158,7 @@ fn compare_buckets(
 /// Adds the buckets that exist now to the known ones. Buckets that were removed in the meantime stay known: they have no
 /// records any more.
 pub(super) fn refresh_buckets(report: &mut Report<'_>) {
-    let control = &report.store.catalog;
+    let control = &report.store.control.catalog;
     let Ok(txn) = control.environment.read() else { return };
     let Ok(entries) = txn.entries(control.buckets_table, None) else { return };
     for entry in entries.map_while(Result::ok) {

@@ -43,7 +43,7 @@ pub(crate) fn begin<T: Send + 'static>(
     store: &Arc<Store>,
     work: impl FnOnce(&Store, &Cancel) -> Result<T, EngineError> + Send + 'static,
 ) -> Result<Inspecting<T>, EngineError> {
-    let mut state = store.inspections.lock();
+    let mut state = store.background.inspections.lock();
     if state.ended {
         return Err(EngineError::ShuttingDown);
     }
@@ -56,7 +56,7 @@ pub(crate) fn begin<T: Send + 'static>(
     let body = move || {
         lower_priority();
         let done = catch_unwind(AssertUnwindSafe(|| work(&own_store, &own_cancel)));
-        own_store.inspections.lock().is_running = false;
+        own_store.background.inspections.lock().is_running = false;
         drop(own_store);
         // The caller may be gone. On panic the dropped sender wakes it; the panic hook has logged.
         if let Ok(done) = done {

@@ -41,7 +41,7 @@ impl Batch<'_> {
     }
 
     fn chain<'t>(&'t self, target: &'t TargetKey) -> VersionChain<'t, impl Records> {
-        VersionChain { records: &self.txn, objects: self.tables.objects, versions: &target.versions }
+        VersionChain { records: &self.txn, objects: self.slice.tables.objects, versions: &target.versions }
     }
 
     /// Changes the index for a version that is about to be removed.
@@ -166,7 +166,7 @@ impl Batch<'_> {
     }
 
     fn has_due(&self, (entry, _): &NewEntry) -> Result<bool, Failure> {
-        Ok(self.txn.get(self.tables.due, &entry.encode()).map_err(broken)?.is_some())
+        Ok(self.txn.get(self.slice.tables.due, &entry.encode()).map_err(broken)?.is_some())
     }
 
     fn insert_due(&mut self, bucket: &Arc<Bucket>, (entry, key): &NewEntry) -> Result<(), Failure> {
@@ -177,7 +177,7 @@ impl Batch<'_> {
 
     fn remove_due(&mut self, bucket: u64, key: &[u8]) -> Result<(), Failure> {
         let before = self.txn.totals().hash;
-        if !self.txn.remove(self.tables.due, key).map_err(broken)? {
+        if !self.txn.remove(self.slice.tables.due, key).map_err(broken)? {
             return Ok(());
         }
         let hash = before.wrapping_sub(self.txn.totals().hash);
@@ -235,7 +235,7 @@ impl Batch<'_> {
         let all = keys::prefix_of(bucket, &[]);
         let from = if after.is_empty() { all.clone() } else { [after, &[0]].concat() };
         let mut found = Vec::new();
-        for item in self.txn.scan(self.tables.objects, &from)? {
+        for item in self.txn.scan(self.slice.tables.objects, &from)? {
             let (key, record) = item?;
             if !key.starts_with(&all) || found.len() > versions_max {
                 break;
@@ -249,7 +249,7 @@ impl Batch<'_> {
             let (_, object, _) = keys::decode(&version.key)
                 .ok_or_else(|| EngineError::Corrupt("the key of a version".to_owned()))?;
             let versions = &version.key[..keys::shared_length(&version.key)];
-            let chain = VersionChain { records: &self.txn, objects: self.tables.objects, versions };
+            let chain = VersionChain { records: &self.txn, objects: self.slice.tables.objects, versions };
             let above = match newer.take() {
                 Some(newer) => Some(newer).filter(|newer| newer.key.starts_with(versions)),
                 None => chain.newer_than(&version.key)?,
@@ -266,7 +266,7 @@ impl Batch<'_> {
     fn remove_due_index(&mut self, bucket: u64, entries_max: usize) -> Result<DueProgress, Failure> {
         let prefix = bucket.to_be_bytes();
         let mut keys: Vec<Vec<u8>> = Vec::new();
-        for item in self.txn.scan(self.tables.due, &prefix).map_err(EngineError::from)? {
+        for item in self.txn.scan(self.slice.tables.due, &prefix).map_err(EngineError::from)? {
             let (key, _) = item.map_err(EngineError::from)?;
             if !key.starts_with(&prefix) || keys.len() > entries_max {
                 break;
@@ -287,9 +287,11 @@ impl Batch<'_> {
         match &state {
             Some(state) => {
                 let body = state.encode();
-                self.txn.put(self.tables.due_state, &key, DUE_STATE_VERSION, &body, &[]).map_err(broken)?;
+                self.txn
+                    .put(self.slice.tables.due_state, &key, DUE_STATE_VERSION, &body, &[])
+                    .map_err(broken)?;
             }
-            None => drop(self.txn.remove(self.tables.due_state, &key).map_err(broken)?),
+            None => drop(self.txn.remove(self.slice.tables.due_state, &key).map_err(broken)?),
         }
         let states = Arc::make_mut(&mut self.due_states);
         match state {

@@ -127,12 +127,12 @@ impl Batch<'_> {
         }
         let Author { origin: Origin { principal, request_id, .. }, lifecycle_rule, .. } = author;
         let (bucket, object) = (target.bucket.name.as_str(), Some(object));
-        self.event_body.clear();
+        self.buffers.event.clear();
         let fields = EventFields { kind, bucket, object, principal, request_id, lifecycle_rule };
-        event_record::encode(&mut self.event_body, &fields);
+        event_record::encode(&mut self.buffers.event, &fields);
         let tick = events.tick(kind, self.clock.now());
-        let (table, key, before) = (self.tables.events, tick.0.to_be_bytes(), self.txn.totals().hash);
-        self.txn.append(table, &key, EVENT_RECORD_VERSION, &self.event_body).map_err(broken)?;
+        let (table, key, before) = (self.slice.tables.events, tick.0.to_be_bytes(), self.txn.totals().hash);
+        self.txn.append(table, &key, EVENT_RECORD_VERSION, &self.buffers.event).map_err(broken)?;
         let hash = self.txn.totals().hash.wrapping_sub(before);
         self.record_change(ChangeKind::Added, FollowedTable::Events, 0, &key, Accounting::NOTHING, hash);
         Ok(())
@@ -140,7 +140,7 @@ impl Batch<'_> {
 
     /// Removes the oldest events, those before a tick, at most `max`. Returns their number.
     pub(super) fn remove_events(&mut self, before: Tick, max: usize) -> Result<usize, Failure> {
-        let (table, end) = (self.tables.events, before.0.to_be_bytes());
+        let (table, end) = (self.slice.tables.events, before.0.to_be_bytes());
         for removed in 0..max {
             let oldest = self.txn.first_key_at_or_after(table, &[0]).map_err(broken)?;
             let Some(key) = oldest.filter(|key| *key < &end[..]).map(<[u8]>::to_vec) else {

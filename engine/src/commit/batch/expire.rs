@@ -85,8 +85,11 @@ impl Batch<'_> {
         moment: Moment,
     ) -> Result<Option<(RuleId, FoundVersion)>, EngineError> {
         let Some(found) = self.version_with_id(target, candidate.version)? else { return Ok(None) };
-        let chain =
-            VersionChain { records: &self.txn, objects: self.tables.objects, versions: &target.versions };
+        let chain = VersionChain {
+            records: &self.txn,
+            objects: self.slice.tables.objects,
+            versions: &target.versions,
+        };
         let version = ChainedVersion {
             key: keys::with_sequence(&target.versions, candidate.version.0),
             version: candidate.version,

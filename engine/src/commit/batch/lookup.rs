@@ -78,7 +78,7 @@ impl Batch<'_> {
         target: &TargetKey,
         key: &[u8],
     ) -> Result<Option<FoundVersion>, EngineError> {
-        let found = self.txn.first_at_or_after(self.tables.objects, key)?;
+        let found = self.txn.first_at_or_after(self.slice.tables.objects, key)?;
         let Some((key, record)) = found.filter(|(key, _)| key.starts_with(&target.versions)) else {
             return Ok(None);
         };
@@ -93,14 +93,14 @@ impl Batch<'_> {
         version: VersionId,
     ) -> Result<Option<FoundVersion>, EngineError> {
         let key = keys::with_sequence(&target.versions, version.0);
-        let Some(record) = self.txn.get(self.tables.objects, &key)? else { return Ok(None) };
+        let Some(record) = self.txn.get(self.slice.tables.objects, &key)? else { return Ok(None) };
         let record = ObjectRecord::decode(record.version, record.body)?;
         Ok(Some(FoundVersion { key, record }))
     }
 
     /// Finds the null version if it is not the newest version.
     pub(super) fn older_null_version(&self, target: &TargetKey) -> Result<Option<FoundVersion>, EngineError> {
-        let Some(entry) = self.txn.get(self.tables.null_versions, &target.versions)? else {
+        let Some(entry) = self.txn.get(self.slice.tables.null_versions, &target.versions)? else {
             return Ok(None);
         };
         let corrupt = || EngineError::Corrupt("the place of a null version".to_owned());
@@ -144,7 +144,7 @@ impl Batch<'_> {
     /// Reads the parts of an upload, in order of their numbers.
     pub(super) fn parts_of_upload(&self, upload: &[u8]) -> Result<Vec<FoundPart>, EngineError> {
         let mut parts = Vec::new();
-        for item in self.txn.scan(self.tables.parts, upload)? {
+        for item in self.txn.scan(self.slice.tables.parts, upload)? {
             let (key, record) = item?;
             if !key.starts_with(upload) {
                 break;

@@ -2,7 +2,7 @@
 //!
 //! This file begins a batch, applies commands to it, and commits or abandons it. What the commands do is in `versions.rs`
 //! (objects and versions), `version_changes.rs` (their metadata) and `uploads.rs`. They use `lookup.rs` to read, `records.rs` to change records
-//! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events.
+//! and the free map, `quota.rs` to reserve quota, and `events.rs` to write events. `effects.rs` is what follows the commit.
 //!
 //! Every command is decided before the transaction is touched: its conditions, the extents in the free map, and the
 //! encoding of its record. So a refused command leaves the transaction unchanged. An error of [`Batch::apply`] is an error of
@@ -12,6 +12,7 @@
 //! if the commit fails.
 
 mod due_index;
+mod effects;
 mod events;
 mod expire;
 mod lookup;
@@ -21,7 +22,7 @@ mod uploads;
 mod version_changes;
 mod versions;
 
-use self::quota::QuotaReservation;
+use self::effects::{CommitEffects, complete_all};
 use crate::error::EngineError;
 use crate::fault::Flaw;
 use crate::format::codec::SMALL_RECORD_VERSION;
@@ -35,17 +36,10 @@ use crate::slice::Slice;
 use crate::slice::change_log::Change;
 use crate::slice::command::{Command, FreeOrphans, Reply};
 use crate::slice::due_states::DueStateMap;
-use crate::slice::tables::{SEQUENCE_KEY, Tables};
-use crate::space::allocator::RemovedPayload;
-use crate::space::reservation::Reservation;
-use crate::types::bucket::{Bucket, Usage};
+use crate::slice::tables::SEQUENCE_KEY;
+use crate::types::bucket::Usage;
 use cairn_lmdb::WriteTxn;
 use cairn_model::Clock;
-use std::collections::HashMap;
-use std::sync::Arc;
-
-/// Sends the outcome of a command after the commit. Its argument is the error if the commit failed.
-type Completion = Box<dyn FnOnce(Option<&EngineError>)>;
 
 /// Why a command was not applied.
 enum Failure {
@@ -65,22 +59,12 @@ impl From<EngineError> for Failure {
 pub(crate) struct Batch<'s> {
     slice: &'s Slice,
     clock: &'s dyn Clock,
-    tables: Tables,
     txn: WriteTxn<'s>,
     /// The last sequence assigned.
     sequence: u64,
     first_sequence: u64,
     free_map: FreeMapEdit,
-    /// Change of each bucket's usage, by the bucket's id. The counters wrap.
-    usage: HashMap<u64, (Arc<Bucket>, Usage)>,
-    completions: Vec<Completion>,
-    /// Extents of the new payloads. Records own them if the commit succeeds, else they are freed.
-    reservations: Vec<Reservation>,
-    /// Payloads that records no longer name after the commit.
-    removed: Vec<RemovedPayload>,
-    /// Extents that no record owned, and whose marks in the free map are removed.
-    freed_orphans: Vec<Extent>,
-    quota_reservations: Vec<QuotaReservation>,
+    effects: CommitEffects,
     /// The changes of records, if someone follows the slice's change log.
     changes: Option<Vec<Change>>,
     /// Which buckets have a due index, with the changes of this batch.
@@ -88,10 +72,16 @@ pub(crate) struct Batch<'s> {
     due_states_changed: bool,
     /// Number of part records that were read or removed.
     parts_touched: usize,
-    /// Buffer for the body of a version's record.
-    body: Vec<u8>,
-    /// Buffer for the body of an event's record.
-    event_body: Vec<u8>,
+    buffers: RecordBuffers,
+}
+
+/// Buffers for encoded records, which all commands of a batch use.
+#[derive(Default)]
+struct RecordBuffers {
+    /// For the body of a version's record.
+    version: Vec<u8>,
+    /// For the body of an event's record.
+    event: Vec<u8>,
 }
 
 impl<'s> Batch<'s> {
@@ -101,24 +91,17 @@ impl<'s> Batch<'s> {
         Ok(Self {
             slice,
             clock,
-            tables: slice.tables,
             // Read under the writer lock: see [`crate::slice::change_log::ChangeLog::follow`].
             changes: slice.change_log.is_followed().then(Vec::new),
             txn,
             sequence,
             first_sequence: sequence,
             free_map: FreeMapEdit::default(),
-            usage: HashMap::new(),
-            completions: Vec::new(),
-            reservations: Vec::new(),
-            removed: Vec::new(),
-            freed_orphans: Vec::new(),
-            quota_reservations: Vec::new(),
+            effects: CommitEffects::default(),
             due_states: slice.due_states.get(),
             due_states_changed: false,
             parts_touched: 0,
-            body: Vec::new(),
-            event_body: Vec::new(),
+            buffers: RecordBuffers::default(),
         })
     }
 
@@ -204,7 +187,7 @@ impl<'s> Batch<'s> {
                 return Err(error);
             }
         };
-        self.completions.push(Box::new(move |failure| {
+        self.effects.completions.push(Box::new(move |failure| {
             let _ = reply.send(match failure {
                 None => outcome,
                 Some(error) => Err(error.clone()),
@@ -216,7 +199,7 @@ impl<'s> Batch<'s> {
     /// Returns whether no record of the slice belongs to the bucket with this id.
     fn is_empty(&self, bucket: u64) -> Result<bool, EngineError> {
         let prefix = keys::prefix_of(bucket, &[]);
-        for table in [self.tables.objects, self.tables.uploads] {
+        for table in [self.slice.tables.objects, self.slice.tables.uploads] {
             let found = self.txn.first_key_at_or_after(table, &prefix)?;
             if found.is_some_and(|key| key.starts_with(&prefix)) {
                 return Ok(false);
@@ -237,11 +220,11 @@ impl<'s> Batch<'s> {
         for run in &orphans.runs {
             let candidates = added.partition_point(|extent| extent.address() < run.end_address());
             let is_owned = added[..candidates].iter().any(|extent| extent.overlaps(run));
-            if !is_owned && self.free_map.mark_free(&self.txn, self.tables.free_map, &[*run]).is_ok() {
+            if !is_owned && self.free_map.mark_free(&self.txn, self.slice.tables.free_map, &[*run]).is_ok() {
                 freed.push(*run);
             }
         }
-        self.freed_orphans.extend(&freed);
+        self.effects.freed_orphans.extend(&freed);
         Ok(freed)
     }
 
@@ -251,39 +234,28 @@ impl<'s> Batch<'s> {
             self.abandon(&error);
             return Err(error);
         }
-        let Self { slice, txn, usage, completions, reservations, removed, freed_orphans, changes, .. } = self;
-        let quota_reservations = self.quota_reservations;
+        let Self { slice, txn, effects, changes, .. } = self;
         let due_states = self.due_states_changed.then_some(self.due_states);
         let number = txn.id();
         if let Some(changes) = changes {
             slice.change_log.append(number, changes);
         }
-        let (completions, removed) = before_commit(slice, completions, removed);
+        let effects = before_commit(slice, effects);
         let committed = txn.commit().map_err(EngineError::from);
         slice.events.close_after(&committed);
         if let Err(error) = committed {
             slice.change_log.withdraw(number);
-            complete_all(completions, Some(&error));
-            quota_reservations.iter().for_each(QuotaReservation::cancel);
             // It is unknown whether the device holds the commit, so nobody else may use the extents before the store is opened
             // again. With a log, a transaction without space has no record, and its extents become free.
-            if !matches!(error, EngineError::StorageFull) || !slice.environment.has_log() {
-                reservations.into_iter().for_each(Reservation::commit);
-            }
+            let is_without_record = matches!(error, EngineError::StorageFull) && slice.environment.has_log();
+            effects.cancel(&error, !is_without_record);
             return Err(error);
         }
         slice.faults.after_commit();
         if let Some(states) = due_states {
             slice.due_states.set(states);
         }
-        reservations.into_iter().for_each(Reservation::commit);
-        slice.allocator.free_removed(removed);
-        slice.allocator.free_orphans(freed_orphans);
-        quota_reservations.iter().for_each(QuotaReservation::complete);
-        for (bucket, change) in usage.values() {
-            bucket.add_usage(change);
-        }
-        complete_all(completions, None);
+        effects.carry_out(slice);
         Ok(())
     }
 
@@ -292,22 +264,22 @@ impl<'s> Batch<'s> {
         assert!(self.sequence >= self.first_sequence, "sequences only grow");
         if self.sequence != self.first_sequence {
             let sequence = self.sequence.to_le_bytes();
-            self.txn.put(self.tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &sequence, &[])?;
+            self.txn.put(self.slice.tables.slice, SEQUENCE_KEY, SMALL_RECORD_VERSION, &sequence, &[])?;
         }
-        std::mem::take(&mut self.free_map).write(&mut self.txn, self.tables.free_map)?;
-        for (bucket, (_, change)) in &self.usage {
+        std::mem::take(&mut self.free_map).write(&mut self.txn, self.slice.tables.free_map)?;
+        for (bucket, (_, change)) in &self.effects.usage {
             let key = bucket.to_be_bytes();
-            let mut usage = match self.txn.get(self.tables.usage, &key)? {
+            let mut usage = match self.txn.get(self.slice.tables.usage, &key)? {
                 Some(record) => usage_record::decode(record)
                     .ok_or_else(|| EngineError::Corrupt("a usage record is invalid".to_owned()))?,
                 None => Usage::default(),
             };
             usage.add(change);
             if usage == Usage::default() {
-                self.txn.remove(self.tables.usage, &key)?;
+                self.txn.remove(self.slice.tables.usage, &key)?;
             } else {
                 let body = usage_record::encode(&usage);
-                self.txn.put(self.tables.usage, &key, USAGE_RECORD_VERSION, &body, &[])?;
+                self.txn.put(self.slice.tables.usage, &key, USAGE_RECORD_VERSION, &body, &[])?;
             }
         }
         Ok(())
@@ -316,33 +288,24 @@ impl<'s> Batch<'s> {
     /// Drops the transaction and fails every command in it. Dropping the reservations frees their extents.
     pub(crate) fn abandon(self, error: &EngineError) {
         self.slice.events.close();
-        complete_all(self.completions, Some(error));
-        self.quota_reservations.iter().for_each(QuotaReservation::cancel);
+        self.effects.cancel(error, false);
     }
-}
-
-fn complete_all(completions: Vec<Completion>, failure: Option<&EngineError>) {
-    completions.into_iter().for_each(|complete| complete(failure));
 }
 
 /// The id of a payload that does not exist, so that no reader has it pinned.
 const UNPINNED_PAYLOAD: PayloadId = PayloadId([0; 16]);
 
-/// Injects the faults that come before a commit. Returns its arguments when there are none.
-fn before_commit(
-    slice: &Slice,
-    mut completions: Vec<Completion>,
-    mut removed: Vec<RemovedPayload>,
-) -> (Vec<Completion>, Vec<RemovedPayload>) {
+/// Injects the faults that come before a commit. Returns the effects as they are when there are none.
+fn before_commit(slice: &Slice, mut effects: CommitEffects) -> CommitEffects {
     if slice.faults.has(Flaw::AnswerBeforeCommit) {
-        complete_all(std::mem::take(&mut completions), None);
+        complete_all(std::mem::take(&mut effects.completions), None);
     }
     if slice.faults.has(Flaw::ReleaseBeforeCommit) {
-        slice.allocator.free_removed(std::mem::take(&mut removed));
+        slice.space.allocator.free_removed(std::mem::take(&mut effects.removed));
     }
     if slice.faults.has(Flaw::ReleaseDespiteReaders) {
-        removed.iter_mut().for_each(|removed| removed.id = UNPINNED_PAYLOAD);
+        effects.removed.iter_mut().for_each(|removed| removed.id = UNPINNED_PAYLOAD);
     }
     slice.faults.before_commit();
-    (completions, removed)
+    effects
 }

@@ -4,32 +4,12 @@
 //! it removes counts until the commit is durable. So no order of commits on several slices exceeds a limit.
 
 use super::Batch;
+use super::effects::QuotaReservation;
 use super::lookup::TargetKey;
 use crate::error::EngineError;
 use crate::slice::change_log::Change;
 use crate::types::bucket::{Bucket, QuotaUsage};
 use std::sync::Arc;
-
-/// What one change adds to the quota's total of a bucket, and what it removes from it.
-pub(super) struct QuotaReservation {
-    bucket: Arc<Bucket>,
-    /// Counted now. Released when the commit fails.
-    added: QuotaUsage,
-    /// Released when the commit succeeds.
-    removed: QuotaUsage,
-}
-
-impl QuotaReservation {
-    /// Releases what the change would have added.
-    pub(super) fn cancel(&self) {
-        self.bucket.release_quota(self.added);
-    }
-
-    /// Releases what the change has removed.
-    pub(super) fn complete(&self) {
-        self.bucket.release_quota(self.removed);
-    }
-}
 
 impl Batch<'_> {
     /// Records that the current object of a key now counts for `after` instead of `before`.
@@ -51,13 +31,13 @@ impl Batch<'_> {
     ) -> Result<(), EngineError> {
         let (added, removed) = (after.excess_over(before), before.excess_over(after));
         bucket.reserve_quota(added)?;
-        self.quota_reservations.push(QuotaReservation { bucket: Arc::clone(bucket), added, removed });
+        self.effects.quota_reservations.push(QuotaReservation { bucket: Arc::clone(bucket), added, removed });
         Ok(())
     }
 
     /// Cancels the latest reservation: the change that it was made for is refused.
     pub(super) fn cancel_last_quota_reservation(&mut self) {
-        let last = self.quota_reservations.pop();
+        let last = self.effects.quota_reservations.pop();
         last.expect("a reservation is made before it is cancelled").cancel();
     }
 }

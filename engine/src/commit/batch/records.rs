@@ -88,7 +88,7 @@ impl Batch<'_> {
             "a record owns exactly what was reserved for its payload"
         );
         let freed = if self.slice.faults.has(Flaw::KeepRemovedMarked) { &[] } else { freed };
-        let table = self.tables.free_map;
+        let table = self.slice.tables.free_map;
         let mut marked = self.free_map.mark_owned(&self.txn, table, allocated);
         if marked.is_ok() {
             marked = self.free_map.mark_free(&self.txn, table, freed);
@@ -97,7 +97,7 @@ impl Batch<'_> {
             }
         }
         match marked {
-            Ok(()) => self.reservations.extend(reservation),
+            Ok(()) => self.effects.reservations.extend(reservation),
             Err(_) => reservation.into_iter().for_each(Reservation::commit),
         }
         marked
@@ -113,7 +113,7 @@ impl Batch<'_> {
         accounting: Accounting,
     ) -> Result<(), Failure> {
         let before = self.txn.totals().hash;
-        let (table, version) = self.tables.followed(followed);
+        let (table, version) = self.slice.tables.followed(followed);
         self.txn.insert(table, key, version, bytes.body, bytes.tail).map_err(broken)?;
         let hash = self.txn.totals().hash.wrapping_sub(before);
         self.count(bucket, &accounting.counts);
@@ -130,7 +130,7 @@ impl Batch<'_> {
         accounting: Accounting,
     ) -> Result<(), Failure> {
         let before = self.txn.totals().hash;
-        let (table, _) = self.tables.followed(followed);
+        let (table, _) = self.slice.tables.followed(followed);
         self.txn.remove(table, key).map_err(broken)?;
         let hash = before.wrapping_sub(self.txn.totals().hash);
         self.count(bucket, &accounting.counts.negated());
@@ -157,7 +157,8 @@ impl Batch<'_> {
 
     /// Adds to a bucket's usage. The counters wrap.
     pub(super) fn count(&mut self, bucket: &Arc<Bucket>, more: &Usage) {
-        let entry = self.usage.entry(bucket.id).or_insert_with(|| (Arc::clone(bucket), Usage::default()));
+        let entry =
+            self.effects.usage.entry(bucket.id).or_insert_with(|| (Arc::clone(bucket), Usage::default()));
         entry.1.add(more);
     }
 }

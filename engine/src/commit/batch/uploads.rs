@@ -48,11 +48,11 @@ impl Batch<'_> {
     pub(super) fn put_part(&mut self, part: PutPart) -> Result<PartInfo, Failure> {
         let target = self.target(&part.bucket, &part.key)?;
         let upload = keys::with_upload(&target.versions, part.upload);
-        if self.txn.get(self.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
+        if self.txn.get(self.slice.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
             return Err(EngineError::NoSuchUpload.into());
         }
         let key = keys::with_part(&upload, part.number);
-        let replaced = match self.txn.get(self.tables.parts, &key).map_err(EngineError::from)? {
+        let replaced = match self.txn.get(self.slice.tables.parts, &key).map_err(EngineError::from)? {
             Some(stored) => {
                 let record = PartRecord::decode(stored.version, stored.body, part.number);
                 Some(FoundPart { key: key.clone(), record: record.map_err(EngineError::from)? })
@@ -86,7 +86,7 @@ impl Batch<'_> {
     pub(super) fn abort_upload(&mut self, abort: &AbortUpload) -> Result<(), Failure> {
         let target = self.target(&abort.bucket, &abort.key)?;
         let upload = keys::with_upload(&target.versions, abort.upload);
-        if self.txn.get(self.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
+        if self.txn.get(self.slice.tables.uploads, &upload).map_err(EngineError::from)?.is_none() {
             return Err(EngineError::NoSuchUpload.into());
         }
         let parts = self.parts_of_upload(&upload)?;
@@ -107,7 +107,9 @@ impl Batch<'_> {
             let accounting = Accounting::of_unfinished_part(&part.record);
             self.remove_record(&target.bucket, FollowedTable::Parts, &part.key, accounting)?;
             if let Some(volume) = part.record.payload.volume() {
-                self.removed.push(RemovedPayload { id: volume.id, extents: volume.owned().collect() });
+                self.effects
+                    .removed
+                    .push(RemovedPayload { id: volume.id, extents: volume.owned().collect() });
             }
         }
         self.parts_touched += parts.len();
@@ -181,13 +183,13 @@ impl Batch<'_> {
     }
 
     fn upload_at(&self, key: &[u8], id: UploadId) -> Result<Option<UploadInfo>, EngineError> {
-        let Some(record) = self.txn.get(self.tables.uploads, key)? else { return Ok(None) };
+        let Some(record) = self.txn.get(self.slice.tables.uploads, key)? else { return Ok(None) };
         Ok(Some(upload_record::decode(record.version, record.body, id)?))
     }
 
     /// Finds the version that was made of an upload's parts, as long as it exists.
     fn completed_before(&self, target: &TargetKey, key: &[u8]) -> Result<Option<ObjectRecord>, EngineError> {
-        let Some(entry) = self.txn.get(self.tables.assembled, key)? else { return Ok(None) };
+        let Some(entry) = self.txn.get(self.slice.tables.assembled, key)? else { return Ok(None) };
         let corrupt = || EngineError::Corrupt("the record of a completed upload".to_owned());
         let version = codec::decode_u64(entry.body).ok_or_else(corrupt)?;
         let found = self.version_with_id(target, VersionId(version))?.ok_or_else(corrupt)?;
@@ -201,7 +203,7 @@ impl Batch<'_> {
     fn divide_parts(&self, upload: &[u8], named: &[(u16, [u8; 16])]) -> Result<DividedParts, EngineError> {
         let mut wanted = named.iter().peekable();
         let (mut used, mut unused) = (Vec::with_capacity(named.len()), Vec::new());
-        for item in self.txn.scan(self.tables.parts, upload)? {
+        for item in self.txn.scan(self.slice.tables.parts, upload)? {
             let (key, stored) = item?;
             let Some((_, number)) = keys::decode_part(key).filter(|(of, _)| *of == upload) else { break };
             // Only the head is decoded: all other commands of the slice wait while up to ten thousand parts are read.

@@ -47,10 +47,10 @@ impl Batch<'_> {
     ) -> Result<(), Failure> {
         let mut body = Vec::new();
         record.encode(&mut body).map_err(EngineError::from)?;
-        let stored = self.txn.get(self.tables.objects, key).map_err(EngineError::from)?;
+        let stored = self.txn.get(self.slice.tables.objects, key).map_err(EngineError::from)?;
         let inline = stored.map(|stored| stored.tail.to_vec()).unwrap_or_default();
         let before = self.txn.totals().hash;
-        let put = self.txn.put(self.tables.objects, key, OBJECT_RECORD_VERSION, &body, &inline);
+        let put = self.txn.put(self.slice.tables.objects, key, OBJECT_RECORD_VERSION, &body, &inline);
         put.map_err(broken)?;
         let hash = self.txn.totals().hash.wrapping_sub(before);
         let table = FollowedTable::Objects;

@@ -118,7 +118,7 @@ impl Batch<'_> {
             record.info.lock.retention = default.map(|default| default.starting_at(now));
         }
         let replaced = if is_null { self.replaced_null_version(target, newest, now)? } else { None };
-        let mut body = std::mem::take(&mut self.body);
+        let mut body = std::mem::take(&mut self.buffers.version);
         body.clear();
         record.encode(&mut body).map_err(EngineError::from)?;
         freed.extend(replaced.iter().flat_map(Removal::extents));
@@ -155,7 +155,7 @@ impl Batch<'_> {
         let bytes = RecordBytes { body: &body, tail: inline };
         let accounting = Accounting::of_version(&record);
         self.insert_record(&target.bucket, FollowedTable::Objects, &key, bytes, accounting)?;
-        self.body = body;
+        self.buffers.version = body;
         Ok(Written { outcome, record, removed_object })
     }
 
@@ -317,14 +317,14 @@ impl Batch<'_> {
             Content::DeleteMarker => {}
             Content::Payload(payload) => {
                 if let PayloadForm::Volume(volume) = payload.form {
-                    self.removed.push(RemovedPayload { id: volume.id, extents });
+                    self.effects.removed.push(RemovedPayload { id: volume.id, extents });
                 }
             }
             Content::Parts { id, upload } => {
                 self.remove_assembled(target, upload, &parts)?;
                 let is_unpinned = self.slice.faults.has(Flaw::ReleasePartsDespiteReaders);
                 let id = if is_unpinned { UNPINNED_PAYLOAD } else { id };
-                self.removed.push(RemovedPayload { id, extents });
+                self.effects.removed.push(RemovedPayload { id, extents });
             }
         }
         Ok(found.record.info)

@@ -27,7 +27,7 @@ impl Workload {
         let entries_max = 1 + random.index(4);
         let step = IndexDue { id: bucket.id, bucket: Some(Arc::clone(bucket)), entries_max };
         let (reply, answer) = oneshot::channel();
-        let stepped = match slice.queue.push(Command::IndexDue(step, reply)) {
+        let stepped = match slice.commits.queue.push(Command::IndexDue(step, reply)) {
             Ok(()) => answer.await.unwrap_or(Err(EngineError::ShuttingDown)).map(drop),
             Err(error) => Err(error),
         };

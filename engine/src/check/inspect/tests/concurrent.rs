@@ -286,6 +286,6 @@ fn one_inspection_runs_at_a_time_and_is_cancelled_with_its_caller() {
     let txn = store.slices[0].environment.write().expect("writes");
     drop(store.begin_repair(u64::MAX, RepairMode::DryRun).expect("begins"));
     drop(txn);
-    store.inspections.end();
+    store.background.inspections.end();
     assert!(matches!(store.begin_inspection(u64::MAX), Err(EngineError::ShuttingDown)));
 }

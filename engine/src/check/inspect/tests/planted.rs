@@ -269,7 +269,7 @@ fn a_lost_record_is_found_by_the_totals() {
 #[test]
 fn damaged_buckets_are_found() {
     let planted = store();
-    let control = &planted.store.catalog;
+    let control = &planted.store.control.catalog;
     let edit = |name: &[u8], body: Option<&[u8]>| {
         let mut txn = control.environment.write().expect("writes");
         match body {

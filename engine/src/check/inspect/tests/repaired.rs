@@ -16,7 +16,7 @@ fn store() -> Planted {
 }
 
 fn free_units(planted: &Planted) -> u64 {
-    planted.store.slices[0].allocator.free_space().free_units
+    planted.store.slices[0].space.allocator.free_space().free_units
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn space_owned_since_the_snapshot_is_not_freed() {
     let free = |snapshot, runs| {
         let (reply, answer) = oneshot::channel();
         let job = FreeOrphans { snapshot, runs };
-        slice.queue.push(Command::FreeOrphans(Box::new(job), reply)).expect("taken");
+        slice.commits.queue.push(Command::FreeOrphans(Box::new(job), reply)).expect("taken");
         futures_lite::future::block_on(answer).expect("answered")
     };
     let unmarked = Extent { volume: 0, start: 10_000, units: 1 };
@@ -114,7 +114,7 @@ fn space_owned_since_the_snapshot_is_not_freed() {
 #[test]
 fn freed_space_waits_for_current_readers() {
     let planted = store();
-    let space = &planted.store.slices[0].allocator;
+    let space = &planted.store.slices[0].space.allocator;
     let orphan = planted.orphan(4096)[0];
     let pin = space.pin(PayloadId([9; 16]), space.free_epoch()).expect("nothing was removed");
     planted.store.repair(u64::MAX, RepairMode::Apply).expect("repairs");

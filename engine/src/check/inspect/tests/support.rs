@@ -234,7 +234,7 @@ impl Planted {
     /// Marks free space as owned, as if the record that owned it were lost.
     pub(super) fn orphan(&self, bytes: u64) -> Vec<Extent> {
         // The volume grows when it must.
-        let reserved = self.store.slices[0].reserve(bytes);
+        let reserved = self.store.slices[0].space.reserve(bytes);
         let reservation = futures_lite::future::block_on(reserved).expect("space");
         let extents = reservation.extents().to_vec();
         reservation.commit();

@@ -1,0 +1,85 @@
+//! Options for opening a store.
+
+use crate::limits::BufferLimits;
+use cairn_model::Clock;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use zeroize::Zeroizing;
+
+/// What the entity tags of new objects and parts are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EtagKind {
+    /// The MD5 of the bytes, as on Amazon S3.
+    #[default]
+    Md5,
+    /// Random bytes, in the form of an upload of one part. Bytes are hashed only if a request declares their MD5.
+    Opaque,
+}
+
+impl EtagKind {
+    /// All kinds.
+    pub const ALL: [Self; 2] = [Self::Md5, Self::Opaque];
+
+    /// Returns the word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Md5 => "md5",
+            Self::Opaque => "opaque",
+        }
+    }
+}
+
+/// What makes changes of objects durable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum CommitMode {
+    /// A commit log: one write and one flush for each batch.
+    #[default]
+    Log,
+    /// LMDB: two flushes of its data file for each batch.
+    Lmdb,
+}
+
+impl CommitMode {
+    /// All modes.
+    pub const ALL: [Self; 2] = [Self::Log, Self::Lmdb];
+
+    /// Returns the word in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Log => "log",
+            Self::Lmdb => "lmdb",
+        }
+    }
+}
+
+/// Options for opening a store.
+pub struct StoreOptions {
+    /// The data folder. Created if it is missing.
+    pub data_dir: PathBuf,
+    /// Number of slices of a new store. `None` means one for two cores of the host ([`crate::limits::default_slices`]). An
+    /// existing store keeps its number.
+    pub slices: Option<u16>,
+    /// The credential master key.
+    pub master_key: Zeroizing<Vec<u8>>,
+    /// Limit of the block cache in bytes. 0 means no cache.
+    pub cache_bytes: u64,
+    /// Memory for the buffers of each executor.
+    pub buffers: BufferLimits,
+    /// With less free bytes than this on the file system, new writes are refused.
+    pub reserve_bytes: u64,
+    /// Free space in the volumes that was not needed for this time is given back to the file system. `None` means never.
+    pub reclaim_after: Option<Duration>,
+    /// Whether new payloads are sealed (`seal.rs`). Existing payloads can be read either way.
+    pub encryption_at_rest: bool,
+    /// What the entity tags of new objects and parts are.
+    pub etags: EtagKind,
+    /// What makes changes durable. A store can be opened with either after the other.
+    pub commit: CommitMode,
+    /// Whether changes write storage events.
+    pub events: bool,
+    /// The source of dates.
+    pub clock: Arc<dyn Clock>,
+}

@@ -1,0 +1,16 @@
+//! The shared state of payload reads and writes: cache, memory limits, keys.
+
+use crate::device::block_cache::BlockCache;
+use crate::format::seal::WrappingKey;
+use crate::limits::BufferLimits;
+use crate::store::options::EtagKind;
+
+/// What all readers and writers of payloads share.
+pub(crate) struct Payloads {
+    pub(crate) cache: BlockCache,
+    pub(crate) buffers: BufferLimits,
+    pub(crate) wrapping_key: WrappingKey,
+    /// Whether new payloads are sealed.
+    pub(crate) encryption_at_rest: bool,
+    pub(crate) etags: EtagKind,
+}
