@@ -24,6 +24,15 @@ pub struct ResolvedRange {
 }
 
 impl ResolvedRange {
+    /// Returns the range of these bytes of `size`. `None` if it is empty or outside.
+    #[must_use]
+    pub const fn of(range: &std::ops::Range<u64>, size: u64) -> Option<Self> {
+        if range.start >= range.end || range.end > size {
+            return None;
+        }
+        Some(Self { first: range.start, last: range.end - 1, size })
+    }
+
     /// Returns the position of the first byte.
     #[must_use]
     pub const fn first(&self) -> u64 {

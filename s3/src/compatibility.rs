@@ -1,4 +1,4 @@
-//! Which part of S3 the data plane answers: `s3.compatibility`.
+//! The setting `s3.compatibility`: the part of S3 that the data plane answers.
 
 /// How much of S3 is implemented, besides what every mode has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

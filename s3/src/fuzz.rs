@@ -15,7 +15,6 @@ use crate::lifecycle::{reading, writing};
 use crate::limits::{FORM_FIELD_BYTES_MAX, FORM_FIELDS_MAX};
 use crate::multipart::named_parts;
 use crate::operations::Handling;
-use crate::ops::continuation_token;
 use crate::ops::{
     get_object_lock_configuration, get_object_retention, list_multipart_uploads, list_object_versions,
     list_objects, list_objects_v2, named_objects, put_object_legal_hold, put_object_lock_configuration,
@@ -32,6 +31,7 @@ use cairn_engine::{BucketSettings, ChecksumAlgorithm, LifecycleRule, ListPositio
 use cairn_http1::Method;
 use cairn_identity::fuzz::{TextRequest, authenticator, chunk_signatures, with_valid_signature};
 use cairn_model::Timestamp;
+use cairn_transfer::list_token;
 use std::collections::BTreeSet;
 
 /// A function that a fuzz target calls with its input. It panics if a property does not hold.
@@ -212,14 +212,11 @@ pub fn s3_list_query(data: &[u8]) {
     for position in [ListPosition::AfterKey(data.to_vec()), ListPosition::AfterPrefix(data.to_vec())] {
         // A position that is longer than any key gives a token that is refused.
         let fits = data.len() <= cairn_model::OBJECT_KEY_BYTES_MAX;
-        assert_eq!(
-            continuation_token::to_position(&continuation_token::of_position(&position)),
-            fits.then_some(position)
-        );
+        assert_eq!(list_token::to_position(&list_token::of_position(&position)), fits.then_some(position));
     }
     let Ok(text) = std::str::from_utf8(data) else { return };
-    if let Some(position) = continuation_token::to_position(text) {
-        assert_eq!(continuation_token::of_position(&position), text, "a position has one token");
+    if let Some(position) = list_token::to_position(text) {
+        assert_eq!(list_token::of_position(&position), text, "a position has one token");
     }
     let Ok(query) = Query::parse(Some(text)) else { return };
     list_objects::check_query(&query);

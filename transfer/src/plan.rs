@@ -57,16 +57,22 @@ impl ReadPlan {
     pub fn of(head: &RequestHead, info: &ObjectInfo) -> Self {
         let etag = info.etag.quoted();
         let validators = Validators { etag: &etag, last_modified_seconds: info.last_modified.seconds() };
-        match Conditions::of(head).evaluate(&validators) {
+        Self::with_validators(head, &validators, info.size)
+    }
+
+    /// Does the same as [`ReadPlan::of`] for an object of `size` bytes whose validators the caller has formatted.
+    #[must_use]
+    pub fn with_validators(head: &RequestHead, validators: &Validators<'_>, size: u64) -> Self {
+        match Conditions::of(head).evaluate(validators) {
             Verdict::Proceed => {}
             Verdict::NotModified => return Self::NotModified,
             Verdict::PreconditionFailed => return Self::PreconditionFailed,
         }
-        let range = head.header("range").filter(|_| if_range_matches(head.header("if-range"), &validators));
-        match resolve_range(range, info.size) {
-            RangeOutcome::Whole => Self::Whole { size: info.size },
+        let range = head.header("range").filter(|_| if_range_matches(head.header("if-range"), validators));
+        match resolve_range(range, size) {
+            RangeOutcome::Whole => Self::Whole { size },
             RangeOutcome::Part(part) => Self::Part(part),
-            RangeOutcome::Unsatisfiable => Self::Unsatisfiable { size: info.size },
+            RangeOutcome::Unsatisfiable => Self::Unsatisfiable { size },
         }
     }
 

@@ -10,8 +10,8 @@ use std::future::Future;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where the bytes of a payload come from.
-pub trait PayloadSource {
+/// A source of the bytes of an upload: a request body, or the content of an encoded one.
+pub trait BodyReader {
     /// Why they could not be read.
     type Error;
 
@@ -26,7 +26,7 @@ pub trait PayloadSource {
     fn abandon(&mut self);
 }
 
-impl PayloadSource for RequestBody<'_> {
+impl BodyReader for RequestBody<'_> {
     type Error = BodyError;
 
     async fn read(&mut self, out: &mut [u8]) -> Result<usize, BodyError> {
@@ -60,7 +60,7 @@ impl<E> From<EngineError> for ReceiveError<E> {
 ///
 /// # Errors
 /// [`ReceiveError`].
-pub async fn receive_payload<S: PayloadSource>(
+pub async fn receive_payload<S: BodyReader>(
     engine: &Rc<Engine>,
     source: &mut S,
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
@@ -94,7 +94,7 @@ pub async fn receive_payload<S: PayloadSource>(
 ///
 /// # Panics
 /// If the source has more bytes.
-pub async fn receive_payload_to_end<S: PayloadSource>(
+pub async fn receive_payload_to_end<S: BodyReader>(
     engine: &Rc<Engine>,
     source: &mut S,
     (bucket, key): (&Arc<Bucket>, &ObjectKey),
@@ -138,7 +138,7 @@ async fn begin(
 }
 
 /// Reads from the source. Ends the upload when the engine recalls the memory of its buffer.
-async fn read_unless_recalled<S: PayloadSource>(
+async fn read_unless_recalled<S: BodyReader>(
     source: &mut S,
     buffer: &mut [u8],
     recall: &Recall,

@@ -59,18 +59,19 @@ impl StartedPayload {
     #[must_use]
     pub fn into_source(self, report: impl Fn(String) + 'static) -> Box<dyn BodySource> {
         let Self { first, reader } = self;
-        Box::new(PayloadSource { first: Some(first), reader, report })
+        Box::new(PayloadBody { first: Some(first), reader, report })
     }
 }
 
-struct PayloadSource<R> {
+/// The body of a response, read from a payload chunk by chunk.
+struct PayloadBody<R> {
     /// Read before the head was sent.
     first: Option<PayloadChunk>,
     reader: PayloadReader,
     report: R,
 }
 
-impl<R: Fn(String)> BodySource for PayloadSource<R> {
+impl<R: Fn(String)> BodySource for PayloadBody<R> {
     fn next<'a>(&'a mut self) -> Pin<Box<dyn Future<Output = io::Result<Option<Chunk>>> + 'a>> {
         Box::pin(async {
             let chunk = match self.first.take() {

@@ -11,7 +11,7 @@ use cairn_http1::BodyFraming;
 use cairn_identity::PayloadDigest;
 use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
-use cairn_transfer::{PayloadSource, ReceiveError};
+use cairn_transfer::{BodyReader, ReceiveError};
 use std::sync::Arc;
 
 /// Returns the declared size of the payload: of the body, or of the content of an `aws-chunked` body.
@@ -108,7 +108,7 @@ pub(crate) async fn receive_file(
     Ok((payload, checksum))
 }
 
-async fn receive<S: PayloadSource>(
+async fn receive<S: BodyReader>(
     call: &Call<'_>,
     source: &mut S,
     object: (&Arc<Bucket>, &ObjectKey),

@@ -11,7 +11,7 @@ use crate::forms::policy::FileSizes;
 use crate::limits::FORM_TRAILING_BYTES_MAX;
 use cairn_model::u64_of;
 use cairn_net::RequestBody;
-use cairn_transfer::PayloadSource;
+use cairn_transfer::BodyReader;
 
 /// Bytes to read where the reader's buffer has no room behind the bytes that were held back, and after the file.
 const SMALL_READ_BYTES: usize = 512;
@@ -191,7 +191,7 @@ impl<'b, 'c> FileSource<'b, 'c> {
     }
 }
 
-impl PayloadSource for FileSource<'_, '_> {
+impl BodyReader for FileSource<'_, '_> {
     type Error = S3Error;
 
     async fn read(&mut self, out: &mut [u8]) -> S3Result<usize> {

@@ -1,4 +1,4 @@
-//! What the client of a form gets when its file is stored: a status, a document, or a redirect.
+//! The response to a stored form upload: a status, a document, or a redirect.
 
 use crate::errors::S3Result;
 use crate::forms::fields::{FormFields, invalid};

@@ -3,12 +3,12 @@
 use crate::access::account::{self, REGION};
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
-use crate::ops::continuation_token;
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::Bucket;
 use cairn_http1::iso8601_millis;
+use cairn_transfer::list_token;
 use std::sync::Arc;
 
 /// Most buckets on one page.
@@ -65,7 +65,7 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     };
     let after = match query.get_non_empty("continuation-token") {
         None => None,
-        Some(text) => Some(continuation_token::to_bucket(text).ok_or_else(|| {
+        Some(text) => Some(list_token::to_bucket(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
             S3Error::invalid_argument("continuation-token", text, message)
         })?),
@@ -99,15 +99,15 @@ fn page<'b>(
         .map(|bucket| &**bucket)
         .filter(|bucket| bucket.name.as_str().starts_with(request.prefix) && is_shown(bucket));
     let page: Vec<&Bucket> = matching.by_ref().take(request.max).collect();
-    let next = matching.next().and(page.last()).map(|last| continuation_token::of_bucket(last.name.as_str()));
+    let next = matching.next().and(page.last()).map(|last| list_token::of_bucket(last.name.as_str()));
     (page, next)
 }
 
 #[cfg(test)]
 mod tests {
     use super::list_request;
-    use crate::ops::continuation_token;
     use crate::request::query::Query;
+    use cairn_transfer::list_token;
 
     #[test]
     fn parameters_out_of_range_are_invalid_arguments() {
@@ -117,8 +117,7 @@ mod tests {
             let query = Query::parse(Some(raw)).expect("parses");
             assert_eq!(list_request(&query).expect_err(raw).code(), "InvalidArgument");
         }
-        let raw =
-            format!("max-buckets=2&prefix=a&continuation-token={}", continuation_token::of_bucket("abc"));
+        let raw = format!("max-buckets=2&prefix=a&continuation-token={}", list_token::of_bucket("abc"));
         let query = Query::parse(Some(&raw)).expect("parses");
         let request = list_request(&query).expect("ok");
         assert_eq!((request.max, request.prefix, request.after.as_deref()), (2, "a", Some("abc")));

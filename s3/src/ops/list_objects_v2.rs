@@ -5,13 +5,13 @@
 
 use crate::call::Call;
 use crate::errors::{S3Error, S3Result};
-use crate::ops::continuation_token;
 use crate::ops::list_page::{self, ENTRY_BYTES, Owners};
 use crate::ops::name_encoding::NameEncoding;
 use crate::reply::Reply;
 use crate::request::query::Query;
 use crate::xml::writer::XmlWriter;
 use cairn_engine::{ListObjects, ListPage, ListPosition};
+use cairn_transfer::list_token;
 
 /// The parsed query.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ fn list_request<'a>(query: &'a Query<'_>) -> S3Result<ListRequest<'a>> {
     let start_after = query.get_non_empty("start-after");
     let token = query.get("continuation-token");
     let after = match token {
-        Some(text) => Some(continuation_token::to_position(text).ok_or_else(|| {
+        Some(text) => Some(list_token::to_position(text).ok_or_else(|| {
             let message = "The continuation token provided is incorrect.";
             S3Error::invalid_argument("continuation-token", text, message)
         })?),
@@ -78,8 +78,7 @@ pub(crate) fn check_query(query: &Query<'_>) {
     let page = ListPage { next: request.after.clone(), ..ListPage::default() };
     if let Ok(xml) = document("bucket", &request, &page) {
         let root = crate::xml::reader::parse(&xml.finish()).expect("an answer is well-formed");
-        let next =
-            root.child("NextContinuationToken").map(|token| continuation_token::to_position(token.text()));
+        let next = root.child("NextContinuationToken").map(|token| list_token::to_position(token.text()));
         assert!(next.is_none_or(|next| next == request.after) || request.token.is_none());
     }
 }
@@ -105,7 +104,7 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &ListPage) -> S3Resul
         xml.text("ContinuationToken", token);
     }
     if let Some(next) = &page.next {
-        xml.text("NextContinuationToken", &continuation_token::of_position(next));
+        xml.text("NextContinuationToken", &list_token::of_position(next));
     }
     if let Some(start_after) = request.start_after {
         names.write(&mut xml, "StartAfter", start_after)?;
@@ -121,11 +120,11 @@ fn document(bucket: &str, request: &ListRequest<'_>, page: &ListPage) -> S3Resul
 #[cfg(test)]
 mod tests {
     use super::{document, list_request};
-    use crate::ops::continuation_token;
     use crate::request::query::Query;
     use crate::xml::reader::{Element, parse};
     use cairn_engine::{ChecksumKind, ListPage, ListPosition, ListedObject};
     use cairn_model::{Etag, Timestamp, VersionId};
+    use cairn_transfer::list_token;
 
     fn listed(key: &str) -> ListedObject {
         ListedObject {
@@ -178,7 +177,7 @@ mod tests {
     #[test]
     fn token_overrides_start_after() {
         let position = ListPosition::AfterPrefix(b"a/".to_vec());
-        let token = continuation_token::of_position(&position);
+        let token = list_token::of_position(&position);
         let raw = format!("start-after=b&continuation-token={token}");
         let query = Query::parse(Some(&raw)).expect("parses");
         assert_eq!(list_request(&query).expect("valid").after, Some(position));
@@ -203,7 +202,7 @@ mod tests {
         assert_eq!(text(&root, "EncodingType"), Some("url"));
         assert_eq!(text(&root, "Delimiter"), Some("/"));
         let token = text(&root, "NextContinuationToken").expect("truncated");
-        assert_eq!(continuation_token::to_position(token), page.next);
+        assert_eq!(list_token::to_position(token), page.next);
         let object = root.child("Contents").expect("one");
         assert_eq!(text(object, "Key"), Some("a%20b"));
         assert_eq!(text(object, "LastModified"), Some("1994-11-06T08:49:37.123Z"));

@@ -3,7 +3,6 @@
 mod abort_multipart_upload;
 mod acl;
 mod complete_multipart_upload;
-pub(crate) mod continuation_token;
 mod copies;
 mod copy_object;
 mod create_bucket;

@@ -11,19 +11,10 @@ use crate::headers::version;
 use crate::multipart::parse_part_number;
 use cairn_engine::{Bucket, ObjectInfo};
 use cairn_http1::{
-    Conditions, RangeOutcome, ResponseHead, StatusCode, Validators, Verdict, http_date, if_range_matches,
-    resolve_range, unsatisfied_content_range,
+    ResolvedRange, ResponseHead, StatusCode, Validators, http_date, unsatisfied_content_range,
 };
+use cairn_transfer::ReadPlan;
 use std::ops::Range;
-
-/// The bytes of the object that a response is about.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Extent {
-    /// All bytes: 200.
-    Whole,
-    /// A range: 206 with this `Content-Range`.
-    Part { range: Range<u64>, content_range: String },
-}
 
 /// The response to a request for an existing object.
 pub(crate) enum ObjectResponse {
@@ -50,30 +41,22 @@ pub(crate) fn object_response(
         let message = "Cannot specify both Range header and partNumber query parameter.";
         return Err(S3Error::with_message(ErrorCode::InvalidRequest, message));
     }
-    match Conditions::of(call.head).evaluate(&validators) {
-        Verdict::Proceed => {}
-        Verdict::PreconditionFailed => return Err(ErrorCode::PreconditionFailed.into()),
-        Verdict::NotModified => {
+    let plan = match ReadPlan::with_validators(call.head, &validators, info.size) {
+        ReadPlan::PreconditionFailed => return Err(ErrorCode::PreconditionFailed.into()),
+        ReadPlan::Unsatisfiable { size } => return Err(invalid_range(range, size)),
+        ReadPlan::NotModified => {
             let mut head = ResponseHead::new(StatusCode::NOT_MODIFIED);
             write_validators(&mut head, &etag, info);
             version::write_headers(&mut head, bucket, info);
             attributes::write_cache_headers(&mut head, &info.attributes);
             return Ok(ObjectResponse::NotModified { head });
         }
+        plan => part_number.map_or(Ok(plan), |number| part_plan(number, info))?,
+    };
+    let mut head = ResponseHead::new(plan.status());
+    if let ReadPlan::Part(part) = &plan {
+        head.header("content-range", part.content_range());
     }
-    let range = range.filter(|_| if_range_matches(call.head.header("if-range"), &validators));
-    let extent = match part_number {
-        Some(number) => part_extent(number, info)?,
-        None => range_extent(range, info.size)?,
-    };
-    let (mut head, range) = match extent {
-        Extent::Whole => (ResponseHead::new(StatusCode::OK), 0..info.size),
-        Extent::Part { range, content_range } => {
-            let mut head = ResponseHead::new(StatusCode::PARTIAL_CONTENT);
-            head.header("content-range", content_range);
-            (head, range)
-        }
-    };
     write_validators(&mut head, &etag, info);
     version::write_headers(&mut head, bucket, info);
     // Only the current object expires; named versions are removed when they are not current any more.
@@ -97,7 +80,7 @@ pub(crate) fn object_response(
     {
         attributes::write_checksums(&mut head, &info.attributes, info.etag.parts);
     }
-    Ok(ObjectResponse::Content { head, range })
+    Ok(ObjectResponse::Content { head, range: plan.range() })
 }
 
 fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
@@ -105,40 +88,31 @@ fn write_validators(head: &mut ResponseHead, etag: &str, info: &ObjectInfo) {
     head.header("last-modified", http_date(info.last_modified.seconds()));
 }
 
-/// Returns the bytes of a part. An empty part has no range: in an empty object it is all of it, else it is an invalid
+/// Returns the plan for a part. An empty part has no range: in an empty object it is all of it, else it is an invalid
 /// part number.
-fn part_extent(number: u16, info: &ObjectInfo) -> S3Result<Extent> {
+fn part_plan(number: u16, info: &ObjectInfo) -> S3Result<ReadPlan> {
     let size = info.size;
     let range = info.part_range(number).filter(|range| !range.is_empty() || size == 0).ok_or_else(|| {
         S3Error::new(ErrorCode::InvalidPartNumber)
             .element("ActualPartCount", info.etag.parts.max(1).to_string())
             .element("PartNumberRequested", number.to_string())
     })?;
-    if range.is_empty() {
-        return Ok(Extent::Whole);
-    }
-    let content_range = format!("bytes {}-{}/{size}", range.start, range.end - 1);
-    Ok(Extent::Part { range, content_range })
+    Ok(ResolvedRange::of(&range, size).map_or(ReadPlan::Whole { size }, ReadPlan::Part))
 }
 
-fn range_extent(range: Option<&[u8]>, size: u64) -> S3Result<Extent> {
-    match resolve_range(range, size) {
-        RangeOutcome::Whole => Ok(Extent::Whole),
-        RangeOutcome::Part(part) => {
-            Ok(Extent::Part { range: part.as_range(), content_range: part.content_range() })
-        }
-        RangeOutcome::Unsatisfiable => Err(S3Error::new(ErrorCode::InvalidRange)
-            .element("RangeRequested", String::from_utf8_lossy(range.unwrap_or_default()))
-            .element("ActualObjectSize", size.to_string())
-            .header("content-range", unsatisfied_content_range(size))),
-    }
+fn invalid_range(range: Option<&[u8]>, size: u64) -> S3Error {
+    S3Error::new(ErrorCode::InvalidRange)
+        .element("RangeRequested", String::from_utf8_lossy(range.unwrap_or_default()))
+        .element("ActualObjectSize", size.to_string())
+        .header("content-range", unsatisfied_content_range(size))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Extent, part_extent, range_extent};
+    use super::{invalid_range, part_plan};
     use cairn_engine::{Attributes, ObjectInfo, ObjectLock, PartRun};
     use cairn_model::{Etag, Timestamp, VersionId};
+    use cairn_transfer::ReadPlan;
 
     fn info(size: u64, parts: Vec<PartRun>) -> ObjectInfo {
         let count = parts.iter().map(|run| u32::from(run.count)).sum();
@@ -157,10 +131,10 @@ mod tests {
 
     #[test]
     fn part_one_of_a_single_part_object_is_the_object() {
-        let expected = Extent::Part { range: 0..5, content_range: "bytes 0-4/5".to_owned() };
-        assert_eq!(part_extent(1, &info(5, Vec::new())).expect("ok"), expected);
-        assert_eq!(part_extent(1, &info(0, Vec::new())).expect("ok"), Extent::Whole);
-        let refused = part_extent(2, &info(5, Vec::new())).expect_err("no such part");
+        let whole = part_plan(1, &info(5, Vec::new())).expect("ok");
+        assert!(matches!(&whole, ReadPlan::Part(part) if part.content_range() == "bytes 0-4/5"));
+        assert_eq!(part_plan(1, &info(0, Vec::new())).expect("ok"), ReadPlan::Whole { size: 0 });
+        let refused = part_plan(2, &info(5, Vec::new())).expect_err("no such part");
         assert_eq!((refused.status(), refused.code()), (416, "InvalidPartNumber"));
     }
 
@@ -173,19 +147,19 @@ mod tests {
         ];
         let object = info(23, runs);
         for (number, range) in [(2, 0..10), (3, 10..20), (7, 20..23)] {
-            let content_range = format!("bytes {}-{}/23", range.start, range.end - 1);
-            assert_eq!(part_extent(number, &object).expect("a part"), Extent::Part { range, content_range });
+            let plan = part_plan(number, &object).expect("a part");
+            assert!(matches!(plan, ReadPlan::Part(_)), "{number}");
+            assert_eq!(plan.range(), range);
         }
         for number in [1, 4, 8, 9] {
-            assert_eq!(part_extent(number, &object).expect_err("none").status(), 416, "{number}");
+            assert_eq!(part_plan(number, &object).expect_err("none").status(), 416, "{number}");
         }
     }
 
     #[test]
     fn range_past_the_end_is_416_with_the_size() {
-        let refused = range_extent(Some(b"bytes=5-"), 5).expect_err("past the end");
+        let refused = invalid_range(Some(b"bytes=5-"), 5);
         assert_eq!((refused.status(), refused.code()), (416, "InvalidRange"));
         assert_eq!(refused.headers(), [("content-range", "bytes */5".to_owned())]);
-        assert_eq!(range_extent(Some(b"bytes=0-1,3-4"), 5).expect("whole"), Extent::Whole);
     }
 }

@@ -10,11 +10,11 @@ use crate::call::Call;
 use crate::errors::{ErrorCode, S3Error, S3Result};
 use crate::headers::{attributes, object_lock, tagging, write_conditions};
 use crate::ops::form_response::{StoredObject, Success};
-use crate::ops::put_object::{ReceivedObject, store};
+use crate::ops::put_object::store;
 use crate::reply::Reply;
 use crate::xml::reader;
 use cairn_engine::limits::OBJECT_TAGS_MAX;
-use cairn_engine::{Tags, WriteCondition};
+use cairn_engine::{Cause, PutObject, Tags, WriteCondition};
 use cairn_net::RequestBody;
 
 pub(crate) async fn post_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S3Result<Reply> {
@@ -44,12 +44,13 @@ pub(crate) async fn post_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> 
     let digests = BodyDigests::new(declared);
     let (payload, checksum) = receive_file(call, body, form, (&bucket, &key), digests).await?;
 
-    let etag = payload.etag().quoted();
+    let (etag, origin) = (payload.etag(), call.origin(Cause::Request));
+    attributes.checksums = checksum.into_iter().collect();
     let url = call.location(bucket.name.as_str(), &key);
-    let new = ReceivedObject { bucket, key, payload, checksum, attributes, condition, lock };
-    let mut reply = store(call, new).await?;
+    let put = PutObject { bucket, key, payload, etag, attributes, condition, lock, origin };
+    let mut reply = store(call, put).await?;
     let (bucket, key) = (call.target.bucket_text(), call.target.key_text());
-    success.write(&mut reply, StoredObject { bucket, key, etag: &etag, url: &url });
+    success.write(&mut reply, StoredObject { bucket, key, etag: &etag.quoted(), url: &url });
     Ok(reply)
 }
 

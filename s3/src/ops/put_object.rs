@@ -4,7 +4,7 @@
 //! is told to continue.
 
 use crate::body::declared;
-use crate::body::digests::{BodyDigests, CheckedChecksum};
+use crate::body::digests::BodyDigests;
 use crate::body::payload::{declared_size, receive_payload};
 use crate::call::Call;
 use crate::errors::S3Result;
@@ -14,9 +14,8 @@ use crate::headers::object_lock;
 use crate::headers::version::VERSION_HEADER;
 use crate::headers::write_conditions;
 use crate::reply::Reply;
-use cairn_engine::{Attributes, Bucket, Cause, ObjectLock, PutObject, StagedPayload, WriteCondition};
+use cairn_engine::{Attributes, Cause, PutObject, WriteCondition};
 use cairn_http1::StatusCode;
-use cairn_model::ObjectKey;
 use cairn_net::RequestBody;
 use std::sync::Arc;
 
@@ -37,34 +36,18 @@ pub(crate) async fn put_object(call: &Call<'_>, body: &mut RequestBody<'_>) -> S
     let digests = BodyDigests::new(declared);
     let (payload, checksum) = receive_payload(call, body, (&bucket, &key), size, digests).await?;
 
-    let new = ReceivedObject { bucket, key, payload, checksum, attributes, condition, lock };
-    store(call, new).await
-}
-
-/// A payload that was received, and what is stored with it.
-pub(super) struct ReceivedObject {
-    pub(super) bucket: Arc<Bucket>,
-    pub(super) key: ObjectKey,
-    pub(super) payload: StagedPayload,
-    pub(super) checksum: CheckedChecksum,
-    pub(super) attributes: Attributes,
-    pub(super) condition: WriteCondition,
-    pub(super) lock: ObjectLock,
+    let (etag, origin) = (payload.etag(), call.origin(Cause::Request));
+    let attributes = Attributes { checksums: checksum.into_iter().collect(), ..attributes };
+    store(call, PutObject { bucket, key, payload, etag, attributes, condition, lock, origin }).await
 }
 
 /// Makes the payload the current version of its key, and returns the answer of PutObject.
-pub(super) async fn store(call: &Call<'_>, new: ReceivedObject) -> S3Result<Reply> {
-    let ReceivedObject { bucket, key, payload, checksum, attributes, condition, lock } = new;
-    let conditional = condition != WriteCondition::default();
-    let etag = payload.etag();
-    let attributes = Attributes { checksums: checksum.into_iter().collect(), ..attributes };
+pub(super) async fn store(call: &Call<'_>, put: PutObject) -> S3Result<Reply> {
+    let conditional = put.condition != WriteCondition::default();
     let mut reply = Reply::empty(StatusCode::OK);
-    reply.head.header("etag", etag.quoted());
-    attributes::write_checksums(&mut reply.head, &attributes, 0);
-    let (origin, tags) = (call.origin(Cause::Request), attributes.tags.clone());
-    let (put_bucket, put_key) = (Arc::clone(&bucket), key.clone());
-    let put =
-        PutObject { bucket: put_bucket, key: put_key, payload, etag, attributes, condition, lock, origin };
+    reply.head.header("etag", put.etag.quoted());
+    attributes::write_checksums(&mut reply.head, &put.attributes, 0);
+    let (bucket, key, tags) = (Arc::clone(&put.bucket), put.key.clone(), put.attributes.tags.clone());
     let put = call.engine.put_object(put).await;
     let outcome = put.map_err(|error| write_conditions::write_error(error, conditional))?;
     if !outcome.is_null {

@@ -1,4 +1,4 @@
-//! What would help a refused request, in a sentence for the operator.
+//! Advice for the operator about a refused request, as one sentence.
 
 use crate::compatibility::Compatibility;
 use crate::errors::S3Error;

@@ -2,11 +2,11 @@
 
 use cairn_engine::{EngineError, ListObjects};
 use cairn_model::{ObjectKey, u64_of, usize_of};
+use cairn_transfer::list_token;
 use futures_lite::future::yield_now;
 use http::StatusCode;
 use serde::Serialize;
 
-use super::list_token;
 use super::record::ObjectBody;
 use crate::call::Call;
 use crate::error::AdminError;
@@ -25,7 +25,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let query = call.parameters(&["prefix", "delimiter", "limit", "continuation_token"])?;
     let limit = query.number("limit", 1..=u64_of(LIST_ENTRIES_MAX))?;
     let position = |text| {
-        list_token::decode(text).ok_or_else(|| {
+        list_token::to_position(text).ok_or_else(|| {
             AdminError::invalid("continuation_token is invalid: it must come from a response of this route")
         })
     };
@@ -55,7 +55,7 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let body = PageBody {
         objects,
         common_prefixes: page.common_prefixes.into_iter().map(text).collect(),
-        next_continuation_token: page.next.as_ref().map(list_token::encode),
+        next_continuation_token: page.next.as_ref().map(list_token::of_position),
     };
     Reply::json(StatusCode::OK, &body)
 }

@@ -11,7 +11,6 @@ mod delete;
 mod delete_version;
 mod headers;
 mod list;
-mod list_token;
 mod list_uploads;
 mod list_versions;
 mod lock;

@@ -15,7 +15,7 @@ use cairn_engine::{
 use cairn_http1::{BodyFraming, RequestHead};
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_net::RequestBody;
-use cairn_transfer::{PayloadSource, ReceiveError};
+use cairn_transfer::{BodyReader, ReceiveError};
 use http::StatusCode;
 
 use super::headers;
@@ -134,7 +134,7 @@ struct LimitedBody<'b, 'c> {
     left: u64,
 }
 
-impl PayloadSource for LimitedBody<'_, '_> {
+impl BodyReader for LimitedBody<'_, '_> {
     type Error = AdminError;
 
     async fn read(&mut self, out: &mut [u8]) -> Result<usize, AdminError> {

@@ -1,4 +1,4 @@
-//! What is wrong with an `aws-chunked` body, with the code of AWS.
+//! Errors of `aws-chunked` bodies, with the codes of AWS.
 
 use crate::errors::{ErrorCode, S3Error};
 use crate::headers::checksum;

@@ -3,7 +3,7 @@
 use super::decoder::{Decoder, LINE_BYTES_MAX};
 use crate::errors::{S3Error, S3Result};
 use cairn_net::RequestBody;
-use cairn_transfer::PayloadSource;
+use cairn_transfer::BodyReader;
 
 /// Bytes to read at a time after the last chunk. A trailer is shorter.
 const TRAILER_READ_BYTES: usize = 512;
@@ -53,7 +53,7 @@ impl<'b, 'c> ChunkedSource<'b, 'c> {
     }
 }
 
-impl PayloadSource for ChunkedSource<'_, '_> {
+impl BodyReader for ChunkedSource<'_, '_> {
     type Error = S3Error;
 
     async fn read(&mut self, out: &mut [u8]) -> S3Result<usize> {

@@ -1,6 +1,6 @@
 //! Combines the CRCs of parts into the object's, without reading its bytes.
 
-use super::crc_bytes;
+use super::digest::crc_bytes;
 use cairn_engine::ChecksumAlgorithm;
 
 /// The CRC of consecutive parts, computed from the CRC and the size of each.

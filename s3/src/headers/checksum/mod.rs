@@ -4,8 +4,12 @@
 //! checksums of its parts (`COMPOSITE`). The text of a composite ends in `-` and the number of parts.
 
 mod combine;
+mod digest;
 
 pub(crate) use combine::CombinedCrc;
+pub(crate) use digest::digest_bytes;
+
+use digest::crc_bytes;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -66,16 +70,6 @@ pub(crate) fn of_kind_name(text: &str) -> Option<ChecksumKind> {
     kinds.into_iter().find(|kind| kind_name(*kind).eq_ignore_ascii_case(text))
 }
 
-/// The length of a digest in bytes.
-pub(crate) const fn digest_bytes(algorithm: ChecksumAlgorithm) -> usize {
-    match algorithm {
-        ChecksumAlgorithm::Crc32 | ChecksumAlgorithm::Crc32c => 4,
-        ChecksumAlgorithm::Crc64Nvme => 8,
-        ChecksumAlgorithm::Sha1 => 20,
-        ChecksumAlgorithm::Sha256 => 32,
-    }
-}
-
 /// Decodes a digest; `None` if the text is not base64 of the right length.
 pub(crate) fn parse_digest(algorithm: ChecksumAlgorithm, text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok().filter(|digest| digest.len() == digest_bytes(algorithm))
@@ -132,12 +126,6 @@ impl RunningChecksum {
             Self::Sha256(sha256) => sha256.finalize().to_vec(),
         }
     }
-}
-
-/// Formats a CRC as the bytes of its digest, big-endian. A CRC of 32 bits is in the low half of `crc`.
-fn crc_bytes(algorithm: ChecksumAlgorithm, crc: u64) -> Vec<u8> {
-    let bytes = crc.to_be_bytes();
-    bytes[bytes.len() - digest_bytes(algorithm)..].to_vec()
 }
 
 #[cfg(test)]

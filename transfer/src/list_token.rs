@@ -1,4 +1,4 @@
-//! Continuation tokens: the position where a list continues, as opaque text.
+//! List tokens: the position where a list continues, as opaque text.
 //!
 //! ```text
 //! base64url, unpadded, of
@@ -25,7 +25,8 @@ const CHECK_BYTES: usize = 4;
 const TOKEN_BYTES_MAX: usize = 2 + OBJECT_KEY_BYTES_MAX + CHECK_BYTES;
 
 /// Encodes a position in a list of objects.
-pub(crate) fn of_position(position: &ListPosition) -> String {
+#[must_use]
+pub fn of_position(position: &ListPosition) -> String {
     match position {
         ListPosition::AfterKey(key) => encode(KIND_AFTER_KEY, key),
         ListPosition::AfterPrefix(prefix) => encode(KIND_AFTER_PREFIX, prefix),
@@ -33,7 +34,8 @@ pub(crate) fn of_position(position: &ListPosition) -> String {
 }
 
 /// Decodes a position in a list of objects; `None` for an invalid token.
-pub(crate) fn to_position(token: &str) -> Option<ListPosition> {
+#[must_use]
+pub fn to_position(token: &str) -> Option<ListPosition> {
     match decode(token)? {
         (KIND_AFTER_KEY, key) => Some(ListPosition::AfterKey(key)),
         (KIND_AFTER_PREFIX, prefix) => Some(ListPosition::AfterPrefix(prefix)),
@@ -42,12 +44,14 @@ pub(crate) fn to_position(token: &str) -> Option<ListPosition> {
 }
 
 /// Encodes a position in the list of buckets.
-pub(crate) fn of_bucket(name: &str) -> String {
+#[must_use]
+pub fn of_bucket(name: &str) -> String {
     encode(KIND_AFTER_BUCKET, name.as_bytes())
 }
 
 /// Decodes the bucket name after which a list of buckets continues; `None` for an invalid token.
-pub(crate) fn to_bucket(token: &str) -> Option<String> {
+#[must_use]
+pub fn to_bucket(token: &str) -> Option<String> {
     match decode(token)? {
         (KIND_AFTER_BUCKET, name) => String::from_utf8(name).ok(),
         _ => None,
