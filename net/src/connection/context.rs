@@ -1,4 +1,4 @@
-//! What the connections of one port share on one executor.
+//! The shared state of the connections of one port on one executor.
 //!
 //! It owns the coarse clock, the formatted date, the read buffers and the registry of timeouts.
 

@@ -1,4 +1,4 @@
-//! Whether the host's clock is synchronised. Requests signed more than fifteen minutes off are refused.
+//! The synchronisation of the host's clock. Requests signed more than fifteen minutes off are refused.
 
 /// What the kernel reports about its clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,4 +1,4 @@
-//! What the host must offer, and settings of its C library.
+//! Requirements on the host, and settings of its C library.
 //!
 //! The host must offer a kernel with io_uring, lockable memory and a synchronised clock.
 
