@@ -167,15 +167,31 @@ class Crate:
         return path[0] if path else "lib"
 
     def cycles(self) -> list[list[str]]:
-        """Groups of files that import each other, apart from a module and those inside it."""
-        def related(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-            return one == other[: len(one)] or other == one[: len(other)]
+        """Groups of files that import each other. A module and those inside it count as files of their own."""
+        groups = [group for group in strongly_connected(self.edges) if len(group) > 1]
+        return [sorted(self.parts(path).as_posix() for path in group) for group in groups]
 
-        graph = {
-            path: [target for target in targets if not related(path, target)] for path, targets in self.edges.items()
-        }
-        groups = [group for group in strongly_connected(graph) if len(group) > 1]
-        return [sorted(str(self.modules[path].file.relative_to(self.source)) for path in group) for group in groups]
+    def parts(self, path: tuple[str, ...]) -> Path:
+        """The file of a module, relative to the sources."""
+        return self.modules[path].file.relative_to(self.source)
+
+    def folder_cycles(self) -> list[list[str]]:
+        """Groups of entries of one folder, at any depth, that import each other. A file `x.rs` is the head of a folder `x`."""
+        found = []
+        folders = {parent for path in self.modules for parent in self.parts(path).parents}
+        for folder in sorted(folders):
+            graph: dict[str, set[str]] = {}
+            for path, targets in self.edges.items():
+                for target in targets:
+                    ends = [self.parts(end) for end in (path, target)]
+                    if all(folder in end.parents for end in ends):
+                        own, other = (end.parts[len(folder.parts)].removesuffix(".rs") for end in ends)
+                        if own != other:
+                            graph.setdefault(own, set()).add(other)
+                            graph.setdefault(other, set())
+            groups = [sorted(group) for group in strongly_connected(graph) if len(group) > 1]
+            found += [[(folder / name).as_posix() for name in group] for group in groups]
+        return found
 
 
 def strongly_connected(graph: dict) -> list[list]:

@@ -3,7 +3,7 @@
 //! This is the only place that maps an authentication error to its S3 code, status, message and extra XML elements. No
 //! variant holds a secret, so all of them may be logged.
 
-use super::{ALGORITHM, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX};
+use super::limits::{ALGORITHM, PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX};
 use crate::throttle::FailedCredential;
 use std::fmt;
 

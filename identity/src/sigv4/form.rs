@@ -7,10 +7,10 @@
 use super::claim::Claim;
 use super::date::AmzDate;
 use super::error::{AuthError, MalformedReason, UnsupportedSigning};
+use super::limits::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX};
 use super::payload::Payload;
 use super::scope::{Scope, SignedHeaders};
 use super::verify::{Authenticator, check_lifetime};
-use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX};
 use crate::credential::Credentials;
 use crate::request::{Authentication, SignatureKind, SignedForm};
 use crate::throttle::RootAttempts;

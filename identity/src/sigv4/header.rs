@@ -2,10 +2,11 @@
 
 use super::claim::Claim;
 use super::date::AmzDate;
+use super::error::UnsupportedSigning;
 use super::error::{AuthError, MalformedReason};
+use super::limits::{ALGORITHM, ALGORITHM_ASYMMETRIC};
 use super::payload::{AcceptedBodies, Payload};
 use super::scope::{Scope, SignedHeaders};
-use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, UnsupportedSigning};
 use crate::request::SignatureKind;
 
 /// The headers that authentication reads.

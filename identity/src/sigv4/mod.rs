@@ -22,6 +22,7 @@ mod scope;
 mod verify;
 
 pub use error::{AuthError, MalformedReason, SignatureMismatch, UnsupportedSigning};
+pub use limits::{PRESIGNED_LIFETIME_SECONDS_MAX, REQUEST_TIME_SKEW_SECONDS_MAX};
 pub use scope::SIGNED_HEADERS_MAX;
 pub use verify::Authenticator;
 
@@ -38,15 +39,3 @@ pub(crate) fn chunk_signatures(secret_key: &str, date: &str, scope: &str, seed: 
     let key = key::SigningKey::derive(secret_key, &date[..8], region);
     ChunkSignatures::new(key.into_mac(), date, scope, seed)
 }
-
-/// The only supported algorithm.
-const ALGORITHM: &str = "AWS4-HMAC-SHA256";
-
-/// SigV4A, which clients only use for multi-region access points.
-const ALGORITHM_ASYMMETRIC: &str = "AWS4-ECDSA-P256-SHA256";
-
-/// Greatest difference between the time of a request and the server's time, in seconds. 15 minutes, as on AWS.
-pub const REQUEST_TIME_SKEW_SECONDS_MAX: u64 = 15 * 60;
-
-/// Longest lifetime of a presigned URL, in seconds. 7 days, as on AWS.
-pub const PRESIGNED_LIFETIME_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;

@@ -6,12 +6,13 @@
 use super::canonical::{CanonicalQuery, SIGNATURE_PARAMETER};
 use super::claim::Claim;
 use super::date::AmzDate;
+use super::error::UnsupportedSigning;
 use super::error::{AuthError, MalformedReason};
 use super::header::AuthHeaders;
+use super::limits::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX};
 use super::payload::{AcceptedBodies, Payload};
 use super::percent::decode_canonical;
 use super::scope::{Scope, SignedHeaders};
-use super::{ALGORITHM, ALGORITHM_ASYMMETRIC, PRESIGNED_LIFETIME_SECONDS_MAX, UnsupportedSigning};
 use crate::request::SignatureKind;
 
 /// The query parameters that authentication reads, in canonical encoding.

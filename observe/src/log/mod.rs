@@ -2,22 +2,26 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tracing::Level;
 use tracing_subscriber::layer::SubscriberExt;
 
+mod active;
 mod event_layer;
 mod filter;
 pub(crate) mod format;
 mod panic_hook;
 mod sink;
 
+pub(crate) use active::{Logging, active};
+pub use active::{RequestLog, flush_logs};
 pub use filter::{DEFAULT_LOG_FILTER, InvalidLogFilter, LogFilter};
 pub use format::LogFormat;
 pub use panic_hook::install_panic_hook;
 
+use active::ACTIVE;
 use event_layer::EventLayer;
 use sink::Sink;
 
@@ -28,45 +32,6 @@ const REQUEST_LEVEL: Level = Level::INFO;
 
 /// How long the process waits for the last lines to be written before it ends.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
-
-static ACTIVE: OnceLock<Logging> = OnceLock::new();
-
-/// The parts of the log that the request log uses directly.
-pub(crate) struct Logging {
-    pub(crate) sink: Arc<Sink>,
-    pub(crate) format: LogFormat,
-    /// Which requests are logged; `Off` if the filter does not enable request lines. Fixed while the process runs.
-    pub(crate) request_log: RequestLog,
-    /// Whether request lines name bucket and key.
-    pub(crate) paths: bool,
-}
-
-/// Which requests have a line in the log.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum RequestLog {
-    /// All.
-    #[default]
-    All,
-    /// Those with a status of 400 or more, and those that ended before the response was complete.
-    Errors,
-    /// None.
-    Off,
-}
-
-impl RequestLog {
-    /// Every value.
-    pub const ALL: [Self; 3] = [Self::All, Self::Errors, Self::Off];
-
-    /// Returns the name in the configuration.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Errors => "errors",
-            Self::Off => "off",
-        }
-    }
-}
 
 /// The configuration of the log.
 #[derive(Clone, Debug)]
@@ -79,11 +44,6 @@ pub struct LogOptions {
     pub request_log: RequestLog,
     /// Whether the lines of requests name bucket and key.
     pub paths: bool,
-}
-
-/// Returns the log of this process once it is started.
-pub(crate) fn active() -> Option<&'static Logging> {
-    ACTIVE.get()
 }
 
 /// Why logging did not start.
@@ -137,12 +97,4 @@ pub fn start_logging(
     let subscriber = tracing_subscriber::registry().with(filter.targets()).with(EventLayer { sink, format });
     tracing::subscriber::set_global_default(subscriber).map_err(|_| LogStartError::AlreadyStarted)?;
     Ok(LogGuard(()))
-}
-
-/// Waits at most `timeout` until everything logged so far has been written. Blocks. For threads that are about to end the
-/// process.
-pub fn flush_logs(timeout: Duration) {
-    if let Some(logging) = active() {
-        logging.sink.flush(timeout);
-    }
 }

@@ -3,7 +3,7 @@
 use std::panic::PanicHookInfo;
 use std::time::Duration;
 
-use super::flush_logs;
+use super::active::flush_logs;
 use crate::metrics;
 
 /// How long a panicking thread waits for its log line to be written, because the process may end right afterwards. This is the

@@ -1,0 +1,58 @@
+//! The running log of the process.
+
+use super::format::LogFormat;
+use super::sink::Sink;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+pub(super) static ACTIVE: OnceLock<Logging> = OnceLock::new();
+
+/// The parts of the log that the request log uses directly.
+pub(crate) struct Logging {
+    pub(crate) sink: Arc<Sink>,
+    pub(crate) format: LogFormat,
+    /// Which requests are logged; `Off` if the filter does not enable request lines. Fixed while the process runs.
+    pub(crate) request_log: RequestLog,
+    /// Whether request lines name bucket and key.
+    pub(crate) paths: bool,
+}
+
+/// Which requests have a line in the log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum RequestLog {
+    /// All.
+    #[default]
+    All,
+    /// Those with a status of 400 or more, and those that ended before the response was complete.
+    Errors,
+    /// None.
+    Off,
+}
+
+impl RequestLog {
+    /// Every value.
+    pub const ALL: [Self; 3] = [Self::All, Self::Errors, Self::Off];
+
+    /// Returns the name in the configuration.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Errors => "errors",
+            Self::Off => "off",
+        }
+    }
+}
+
+/// Returns the log of this process once it is started.
+pub(crate) fn active() -> Option<&'static Logging> {
+    ACTIVE.get()
+}
+
+/// Waits at most `timeout` until everything logged so far has been written. Blocks. For threads that are about to end the
+/// process.
+pub fn flush_logs(timeout: Duration) {
+    if let Some(logging) = active() {
+        logging.sink.flush(timeout);
+    }
+}
