@@ -20,9 +20,6 @@ pub(crate) const JSON_VALUES_MAX: usize = 20_000;
 /// Longest error message about a JSON body, in bytes. The message quotes what the client sent.
 pub(crate) const JSON_MESSAGE_BYTES_MAX: usize = 200;
 
-/// Largest limit of a quota: the largest integer that every JSON parser represents exactly (RFC 8259, section 6).
-pub(crate) const QUOTA_LIMIT_MAX: u64 = (1 << 53) - 1;
-
 /// Most entries of a page of a list, and the default.
 pub(crate) const LIST_ENTRIES_MAX: usize = 1000;
 /// Longest value of a setting in the explanation of a refused request, in bytes. A list of host names can be longer.
@@ -59,5 +56,3 @@ pub(crate) const REFUSED_REQUESTS_DEFAULT: usize = 100;
 
 /// Shares or embeds of a list that are sent at once. An embed with 100 origins has about 3 KiB.
 pub(crate) const LINKS_AT_ONCE: usize = 64;
-/// Largest limit of downloads of a share: the largest integer that every JSON parser represents exactly.
-pub(crate) const MAXIMUM_DOWNLOADS_MAX: u64 = (1 << 53) - 1;

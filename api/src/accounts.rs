@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Description, Id, Name, Time};
+use crate::text::{Description, Id, Name, Time, text};
 
 text! {
     /// Names a credential in a signature.

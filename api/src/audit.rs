@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Id, IpAddress, Time};
+use crate::text::{Id, IpAddress, Time, text};
 
 text! {
     /// What became of a request.

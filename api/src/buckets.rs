@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::optional::present;
-use crate::text::text;
-use crate::{BucketName, Time};
+use crate::text::{BucketName, Time, text};
 
 /// Most bytes or objects that a quota can allow: 2^53 - 1, which every JSON parser reads exactly.
 pub const QUOTA_LIMIT_MAX: u64 = 9_007_199_254_740_991;
@@ -49,7 +48,7 @@ pub enum QuotaMode {
 ]))]
 pub struct ByteQuota {
     pub mode: QuotaMode,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
     pub bytes: Option<u64>,
 }
@@ -63,7 +62,7 @@ pub struct ByteQuota {
 ]))]
 pub struct ObjectQuota {
     pub mode: QuotaMode,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u64", range(max = QUOTA_LIMIT_MAX))]
     pub objects: Option<u64>,
 }

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Id, Time};
+use crate::text::{Id, Time, text};
 
 text! {
     /// The kind of a storage event.

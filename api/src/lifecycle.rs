@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Id, ObjectKey, Time, VersionId};
+use crate::text::{Id, ObjectKey, Time, VersionId, text};
 
 /// A tag of an object. Letters, digits, spaces and + - = . _ : / @. A key does not begin with aws:.
 #[derive(Serialize, Deserialize, JsonSchema)]

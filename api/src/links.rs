@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::optional::{present, removable};
-use crate::text::text;
-use crate::{BucketName, Id, ObjectKey, Time, VersionId};
+use crate::text::{BucketName, Id, ObjectKey, Time, VersionId, text};
 
 /// Most downloads that a share can be limited to: 2^53 - 1, which every JSON parser reads exactly.
 pub const MAXIMUM_DOWNLOADS_MAX: u64 = 9_007_199_254_740_991;

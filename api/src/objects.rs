@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BucketName, EntityTag, ObjectKey, RetentionMode, Time, UploadId, VersionId};
+use crate::buckets::RetentionMode;
+use crate::text::{BucketName, EntityTag, ObjectKey, Time, UploadId, VersionId};
 
 /// Until when a version cannot be deleted.
 #[derive(Serialize, Deserialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use crate::EventType;
+use crate::events::EventType;
 
 /// Most entries of a page.
 #[derive(JsonSchema)]

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::optional::present;
-use crate::text::text;
-use crate::{BucketName, Description, Id, Name, ObjectKey, Time};
+use crate::text::{BucketName, Description, Id, Name, ObjectKey, Time, text};
 
 text! {
     /// What requests do.

@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Effect, Id, IpAddress, Name, Time};
+use crate::policies::Effect;
+use crate::text::{Id, IpAddress, Name, Time, text};
 
 text! {
     /// What refused a request.

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{BucketName, Time};
+use crate::text::{BucketName, Time, text};
 
 text! {
     /// Whether there is enough free space.

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
 
-use crate::Time;
-use crate::text::text;
+use crate::text::{Time, text};
 
 text! {
     /// The process accepts connections.
@@ -83,7 +82,7 @@ pub struct MetricBucket {
 }
 
 /// A value of a metric: a number, or a histogram.
-#[derive(Serialize, Deserialize, JsonSchema)]
+#[derive(Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("oneOf" = [{"required": ["value"]}, {"required": ["count", "sum", "buckets"]}]))]
 pub struct MetricSample {
     pub name: String,

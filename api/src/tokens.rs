@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::text::text;
-use crate::{Id, Name, Role, Time};
+use crate::text::{Id, Name, Role, Time, text};
 
 text! {
     /// Returned only once.

@@ -4,8 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Time;
-use crate::text::text;
+use crate::text::{Time, text};
 
 text! {
     /// Whether content is what was stored.
@@ -44,9 +43,9 @@ pub struct Proof {
     pub signature: String,
 }
 
-/// The verification of one version.
+/// What the verification of one version found.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct ObjectVerification {
+pub struct VerifiedObject {
     pub bucket: String,
     pub key: String,
     pub version_id: String,
@@ -54,6 +53,13 @@ pub struct ObjectVerification {
     pub status: VerificationStatus,
     pub blocks_checked: u64,
     pub detail: Option<String>,
+}
+
+/// The verification of one version.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct ObjectVerification {
+    #[serde(flatten)]
+    pub found: VerifiedObject,
     pub proof: Proof,
 }
 
@@ -76,9 +82,9 @@ pub struct CorruptVersion {
     pub detail: Option<String>,
 }
 
-/// The verification of versions of a bucket.
+/// What the verification of versions of a bucket found.
 #[derive(Serialize, Deserialize, JsonSchema)]
-pub struct BucketVerification {
+pub struct VerifiedBucket {
     pub bucket: String,
     pub complete: bool,
     pub versions_verified: u64,
@@ -90,5 +96,12 @@ pub struct BucketVerification {
     /// Where this verification began.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub continuation_token: Option<String>,
+}
+
+/// The verification of versions of a bucket.
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct BucketVerification {
+    #[serde(flatten)]
+    pub found: VerifiedBucket,
     pub proof: Proof,
 }

@@ -3,8 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::Time;
-use crate::text::text;
+use crate::text::{Time, text};
 
 text! {
     /// The last part of a share's URL.

@@ -3,9 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::events::EventType;
 use crate::optional::{present, removable};
-use crate::text::text;
-use crate::{BucketName, EventType, Id, Time};
+use crate::text::{BucketName, Id, Time, text};
 
 text! {
     /// Where deliveries are posted. Not every URL is accepted.

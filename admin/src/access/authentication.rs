@@ -10,18 +10,25 @@ use base64::engine::general_purpose::STANDARD;
 use cairn_http1::RequestHead;
 use cairn_identity::Role;
 use cairn_identity::directory::{Directory, TokenId};
-use serde::Serialize;
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
 use crate::error::AdminError;
 
 /// How a caller authenticated.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AuthenticationKind {
     Token,
     Basic,
+}
+
+impl AuthenticationKind {
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Token => "token",
+            Self::Basic => "basic",
+        }
+    }
 }
 
 /// An authenticated caller.

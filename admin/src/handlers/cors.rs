@@ -2,88 +2,51 @@
 //!
 //! They are the rules that PutBucketCors stores, with the same limits. The data plane applies them.
 
+use cairn_api::{CorsRule, CorsRules, SetCorsRules};
 use cairn_cors::{
     CONFIGURATION_BYTES_MAX, CorsError, HeaderList, ID_CHARACTERS_MAX, METHODS, Problem, RULES_MAX, Rule,
     Rules,
 };
 use cairn_engine::{Bucket, BucketChange};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::body::parse_json;
-use crate::request::json::present;
 
-/// JSON form of a rule.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleBody {
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    id: Option<String>,
-    allowed_origins: Vec<String>,
-    allowed_methods: Vec<String>,
-    #[serde(default)]
-    allowed_headers: Vec<String>,
-    #[serde(default)]
-    expose_headers: Vec<String>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    max_age_seconds: Option<u32>,
-}
-
-impl From<&Rule> for RuleBody {
-    fn from(rule: &Rule) -> Self {
-        let Rule { id, origins, methods, allowed_headers, expose_headers, max_age_seconds } = rule.clone();
-        Self {
-            id,
-            allowed_origins: origins,
-            allowed_methods: methods,
-            allowed_headers,
-            expose_headers,
-            max_age_seconds,
-        }
+fn rule_body(rule: &Rule) -> CorsRule {
+    let Rule { id, origins, methods, allowed_headers, expose_headers, max_age_seconds } = rule.clone();
+    CorsRule {
+        id,
+        allowed_origins: origins.into_iter().map(Into::into).collect(),
+        allowed_methods: methods.into_iter().map(Into::into).collect(),
+        allowed_headers: allowed_headers.into_iter().map(Into::into).collect(),
+        expose_headers: expose_headers.into_iter().map(Into::into).collect(),
+        max_age_seconds,
     }
 }
 
-impl From<RuleBody> for Rule {
-    fn from(body: RuleBody) -> Self {
-        let RuleBody {
-            id,
-            allowed_origins,
-            allowed_methods,
-            allowed_headers,
-            expose_headers,
-            max_age_seconds,
-        } = body;
-        Self {
-            id,
-            origins: allowed_origins,
-            methods: allowed_methods,
-            allowed_headers,
-            expose_headers,
-            max_age_seconds,
-        }
+fn rule_of(body: CorsRule) -> Rule {
+    Rule {
+        id: body.id,
+        origins: body.allowed_origins.into_iter().map(Into::into).collect(),
+        methods: body.allowed_methods.into_iter().map(Into::into).collect(),
+        allowed_headers: body.allowed_headers.into_iter().map(Into::into).collect(),
+        expose_headers: body.expose_headers.into_iter().map(Into::into).collect(),
+        max_age_seconds: body.max_age_seconds,
     }
 }
 
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CorsBody {
-    rules: Vec<RuleBody>,
-}
-
-impl From<&Rules> for CorsBody {
-    fn from(rules: &Rules) -> Self {
-        Self { rules: rules.rules().iter().map(RuleBody::from).collect() }
-    }
+fn rules_body(rules: &Rules) -> CorsRules {
+    CorsRules { rules: rules.rules().iter().map(rule_body).collect() }
 }
 
 /// Returns the stored rules of a bucket; an empty list if it has none.
-fn stored(bucket: &Bucket) -> Result<CorsBody, AdminError> {
+fn stored(bucket: &Bucket) -> Result<CorsRules, AdminError> {
     match bucket.settings().cors.as_deref() {
-        None => Ok(CorsBody { rules: Vec::new() }),
-        Some(stored) => Rules::decode(stored).as_ref().map(CorsBody::from).ok_or_else(|| {
+        None => Ok(CorsRules { rules: Vec::new() }),
+        Some(stored) => Rules::decode(stored).as_ref().map(rules_body).ok_or_else(|| {
             tracing::error!(target: "service", bucket = %bucket.name, "the CORS rules cannot be read");
             AdminError::Internal
         }),
@@ -105,11 +68,11 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let message = format!("the CORS rules of a bucket have at most {CONFIGURATION_BYTES_MAX} bytes");
         return Err(AdminError::Invalid(StatusCode::PAYLOAD_TOO_LARGE, message));
     }
-    let body: CorsBody = parse_json(&json)?;
-    let rules = Rules::new(body.rules.into_iter().map(Rule::from).collect()).map_err(refusal)?;
+    let body: SetCorsRules = parse_json(&json)?;
+    let rules = Rules::new(body.rules.into_iter().map(rule_of).collect()).map_err(refusal)?;
     call.store()?.change_bucket(&bucket, BucketChange::Cors(Some(rules.encode()))).await?;
     let detail = format!("{} rules", rules.rules().len());
-    Ok(Reply::json(StatusCode::OK, &CorsBody::from(&rules))?.detail(detail))
+    Ok(Reply::json(StatusCode::OK, &rules_body(&rules))?.detail(detail))
 }
 
 /// `DELETE /api/v1/buckets/{bucket}/cors`: removes all rules. Succeeds if there are none, too.
@@ -154,20 +117,20 @@ fn problem_text(problem: &Problem) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{CorsBody, Rule, Rules, refusal};
+    use super::{Rules, SetCorsRules, refusal, rule_of, rules_body};
 
     fn read(rules: &str) -> Result<Rules, String> {
-        let body: CorsBody =
+        let body: SetCorsRules =
             serde_json::from_str(&format!("{{\"rules\": {rules}}}")).map_err(|error| error.to_string())?;
-        Rules::new(body.rules.into_iter().map(Rule::from).collect()).map_err(|error| refusal(error).message())
+        Rules::new(body.rules.into_iter().map(rule_of).collect()).map_err(|error| refusal(error).message())
     }
 
     #[test]
     fn rules_are_read_and_written_alike() {
         let text = r#"{"rules":[{"id":"a","allowed_origins":["https://a.example"],"allowed_methods":["GET"],"allowed_headers":["x-*"],"expose_headers":["ETag"],"max_age_seconds":5},{"allowed_origins":["*"],"allowed_methods":["PUT"],"allowed_headers":[],"expose_headers":[]}]}"#;
-        let body: CorsBody = serde_json::from_str(text).expect("rules");
-        let rules = Rules::new(body.rules.into_iter().map(Rule::from).collect()).expect("valid");
-        assert_eq!(serde_json::to_string(&CorsBody::from(&rules)).expect("writes"), text);
+        let body: SetCorsRules = serde_json::from_str(text).expect("rules");
+        let rules = Rules::new(body.rules.into_iter().map(rule_of).collect()).expect("valid");
+        assert_eq!(serde_json::to_string(&rules_body(&rules)).expect("writes"), text);
     }
 
     #[test]

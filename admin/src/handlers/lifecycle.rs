@@ -1,5 +1,6 @@
 //! The routes of lifecycle rules: list, create, replace, delete, preview; status and resumption of the worker.
 
+use cairn_api::{LifecycleRuleList, LifecycleRuleStatus, LifecycleStatus, SetLifecycleRule, Tag, Time};
 use cairn_engine::limits::{
     LIFECYCLE_DAYS_MAX, LIFECYCLE_RULES_MAX, NEWER_NONCURRENT_VERSIONS_MAX, OBJECT_TAGS_MAX,
     TAG_KEY_UNITS_MAX, TAG_VALUE_UNITS_MAX,
@@ -8,25 +9,15 @@ use cairn_engine::{
     Bucket, BucketChange, EngineError, InvalidTags, LifecycleChange, LifecyclePreview, LifecycleRule,
     PlannedAction, PlannedRemoval, RuleId, RuleStatus, Store, Tags,
 };
-use cairn_http1::iso8601_millis;
 use cairn_model::{Clock, OBJECT_KEY_BYTES_MAX, SystemClock, Timestamp};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
-/// A tag of a rule.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct TagBody {
-    key: String,
-    value: String,
-}
-
 /// Validates the tags of a rule.
-fn tags(bodies: Vec<TagBody>) -> Result<Tags, AdminError> {
+fn tags(bodies: Vec<Tag>) -> Result<Tags, AdminError> {
     let tags = bodies.into_iter().map(|tag| (tag.key, tag.value)).collect();
     Tags::new(tags, OBJECT_TAGS_MAX).map_err(|invalid| {
         AdminError::invalid(match invalid {
@@ -48,158 +39,93 @@ fn tags(bodies: Vec<TagBody>) -> Result<Tags, AdminError> {
     })
 }
 
-/// A rule in a request. An update replaces it completely.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RuleRequest {
-    prefix: String,
-    #[serde(default)]
-    tags: Option<Vec<TagBody>>,
-    #[serde(default)]
-    expiration: Option<u32>,
-    #[serde(default)]
-    noncurrent_version_expiration: Option<u32>,
-    #[serde(default)]
-    newer_noncurrent_versions: Option<u32>,
-    #[serde(default)]
-    expired_delete_markers: Option<bool>,
-    #[serde(default)]
-    enabled: Option<bool>,
+/// Validates the rule of a request. A replacement gives every member again.
+fn rule_of(
+    request: SetLifecycleRule,
+    id: RuleId,
+    created_at: Timestamp,
+) -> Result<LifecycleRule, AdminError> {
+    let days = |name: &str, days: Option<u32>| match days {
+        Some(days) if !(1..=LIFECYCLE_DAYS_MAX).contains(&days) => {
+            Err(AdminError::invalid(format!("{name} must be 1 to {LIFECYCLE_DAYS_MAX} days")))
+        }
+        days => Ok(days),
+    };
+    let rule = LifecycleRule {
+        id,
+        s3_id: None,
+        prefix: request.prefix,
+        tags: tags(request.tags.unwrap_or_default())?,
+        expiration_days: days("expiration", request.expiration)?,
+        noncurrent_days: days("noncurrent_version_expiration", request.noncurrent_version_expiration)?,
+        newer_noncurrent_versions: request.newer_noncurrent_versions.unwrap_or_default(),
+        expired_delete_markers: request.expired_delete_markers.unwrap_or_default(),
+        is_enabled: request.enabled.unwrap_or(true),
+        created_at,
+    };
+    if rule.prefix.len() > OBJECT_KEY_BYTES_MAX {
+        return Err(AdminError::invalid(format!(
+            "prefix must have at most {OBJECT_KEY_BYTES_MAX} bytes: no key is longer"
+        )));
+    }
+    if rule.newer_noncurrent_versions > NEWER_NONCURRENT_VERSIONS_MAX {
+        return Err(AdminError::invalid(format!(
+            "newer_noncurrent_versions must be at most {NEWER_NONCURRENT_VERSIONS_MAX}"
+        )));
+    }
+    if rule.expiration_days.is_none() && rule.noncurrent_days.is_none() && !rule.expired_delete_markers {
+        return Err(AdminError::invalid(
+            "the rule does nothing: set expiration, noncurrent_version_expiration or expired_delete_markers",
+        ));
+    }
+    if rule.expired_delete_markers && !rule.tags.is_empty() {
+        return Err(AdminError::invalid(
+            "expired_delete_markers has no effect in a rule with tags, because delete markers have none: make two rules",
+        ));
+    }
+    if rule.newer_noncurrent_versions > 0 && rule.noncurrent_days.is_none() {
+        return Err(AdminError::invalid(
+            "newer_noncurrent_versions has an effect only with noncurrent_version_expiration: set that too",
+        ));
+    }
+    Ok(rule)
 }
 
-impl RuleRequest {
-    /// Validates the rule.
-    fn rule(self, id: RuleId, created_at: Timestamp) -> Result<LifecycleRule, AdminError> {
-        let days = |name: &str, days: Option<u32>| match days {
-            Some(days) if !(1..=LIFECYCLE_DAYS_MAX).contains(&days) => {
-                Err(AdminError::invalid(format!("{name} must be 1 to {LIFECYCLE_DAYS_MAX} days")))
-            }
-            days => Ok(days),
-        };
-        let rule = LifecycleRule {
-            id,
-            s3_id: None,
-            prefix: self.prefix,
-            tags: tags(self.tags.unwrap_or_default())?,
-            expiration_days: days("expiration", self.expiration)?,
-            noncurrent_days: days("noncurrent_version_expiration", self.noncurrent_version_expiration)?,
-            newer_noncurrent_versions: self.newer_noncurrent_versions.unwrap_or_default(),
-            expired_delete_markers: self.expired_delete_markers.unwrap_or_default(),
-            is_enabled: self.enabled.unwrap_or(true),
-            created_at,
-        };
-        if rule.prefix.len() > OBJECT_KEY_BYTES_MAX {
-            return Err(AdminError::invalid(format!(
-                "prefix must have at most {OBJECT_KEY_BYTES_MAX} bytes: no key is longer"
-            )));
-        }
-        if rule.newer_noncurrent_versions > NEWER_NONCURRENT_VERSIONS_MAX {
-            return Err(AdminError::invalid(format!(
-                "newer_noncurrent_versions must be at most {NEWER_NONCURRENT_VERSIONS_MAX}"
-            )));
-        }
-        if rule.expiration_days.is_none() && rule.noncurrent_days.is_none() && !rule.expired_delete_markers {
-            return Err(AdminError::invalid(
-                "the rule does nothing: set expiration, noncurrent_version_expiration or expired_delete_markers",
-            ));
-        }
-        if rule.expired_delete_markers && !rule.tags.is_empty() {
-            return Err(AdminError::invalid(
-                "expired_delete_markers has no effect in a rule with tags, because delete markers have none: make two rules",
-            ));
-        }
-        if rule.newer_noncurrent_versions > 0 && rule.noncurrent_days.is_none() {
-            return Err(AdminError::invalid(
-                "newer_noncurrent_versions has an effect only with noncurrent_version_expiration: set that too",
-            ));
-        }
-        Ok(rule)
+fn status_body(status: RuleStatus, next_run_at: Option<Timestamp>) -> LifecycleRuleStatus {
+    let counts = status.counts;
+    LifecycleRuleStatus {
+        last_run_started_at: status.last_run_started_at.map(Time::from),
+        last_run_finished_at: status.last_run_finished_at.map(Time::from),
+        next_run_at: next_run_at.map(Time::from),
+        next_due_at: status.next_due_at.map(Time::from),
+        examined: counts.examined,
+        expired_objects: counts.expired_objects,
+        delete_markers_written: counts.delete_markers_written,
+        noncurrent_versions_removed: counts.noncurrent_versions_removed,
+        delete_markers_removed: counts.delete_markers_removed,
+        skipped_locked: counts.skipped_locked,
+        failed: counts.failed,
+        bytes_freed: counts.bytes_freed,
+        last_error: status.last_error,
     }
 }
 
-fn text(time: Option<Timestamp>) -> Option<String> {
-    time.map(|time| iso8601_millis(time.0))
-}
-
-#[derive(Serialize)]
-struct RuleStatusBody {
-    last_run_started_at: Option<String>,
-    last_run_finished_at: Option<String>,
-    next_run_at: Option<String>,
-    next_due_at: Option<String>,
-    examined: u64,
-    expired_objects: u64,
-    delete_markers_written: u64,
-    noncurrent_versions_removed: u64,
-    delete_markers_removed: u64,
-    skipped_locked: u64,
-    failed: u64,
-    bytes_freed: u64,
-    last_error: Option<String>,
-}
-
-impl RuleStatusBody {
-    fn new(status: RuleStatus, next_run_at: Option<Timestamp>) -> Self {
-        let counts = status.counts;
-        Self {
-            last_run_started_at: text(status.last_run_started_at),
-            last_run_finished_at: text(status.last_run_finished_at),
-            next_run_at: text(next_run_at),
-            next_due_at: text(status.next_due_at),
-            examined: counts.examined,
-            expired_objects: counts.expired_objects,
-            delete_markers_written: counts.delete_markers_written,
-            noncurrent_versions_removed: counts.noncurrent_versions_removed,
-            delete_markers_removed: counts.delete_markers_removed,
-            skipped_locked: counts.skipped_locked,
-            failed: counts.failed,
-            bytes_freed: counts.bytes_freed,
-            last_error: status.last_error,
-        }
+fn rule_body(store: &Store, rule: &LifecycleRule) -> cairn_api::LifecycleRule {
+    let next_run_at = store.lifecycle_status().next_run_at.filter(|_| rule.is_enabled);
+    let tag = |(key, value): (&str, &str)| Tag { key: key.to_owned(), value: value.to_owned() };
+    cairn_api::LifecycleRule {
+        id: rule.id.to_string().into(),
+        s3_id: rule.s3_id.clone(),
+        prefix: rule.prefix.clone(),
+        tags: rule.tags.iter().map(tag).collect(),
+        expiration: rule.expiration_days,
+        noncurrent_version_expiration: rule.noncurrent_days,
+        newer_noncurrent_versions: rule.newer_noncurrent_versions,
+        expired_delete_markers: rule.expired_delete_markers,
+        enabled: rule.is_enabled,
+        created_at: rule.created_at.into(),
+        status: status_body(store.lifecycle_rule_status(rule.id), next_run_at),
     }
-}
-
-#[derive(Serialize)]
-struct RuleBody {
-    id: String,
-    s3_id: Option<String>,
-    prefix: String,
-    tags: Vec<TagBody>,
-    expiration: Option<u32>,
-    noncurrent_version_expiration: Option<u32>,
-    newer_noncurrent_versions: u32,
-    expired_delete_markers: bool,
-    enabled: bool,
-    created_at: String,
-    status: RuleStatusBody,
-}
-
-impl RuleBody {
-    fn new(store: &Store, rule: &LifecycleRule) -> Self {
-        let next_run_at = store.lifecycle_status().next_run_at.filter(|_| rule.is_enabled);
-        Self {
-            id: rule.id.to_string(),
-            s3_id: rule.s3_id.clone(),
-            prefix: rule.prefix.clone(),
-            tags: tag_bodies(&rule.tags),
-            expiration: rule.expiration_days,
-            noncurrent_version_expiration: rule.noncurrent_days,
-            newer_noncurrent_versions: rule.newer_noncurrent_versions,
-            expired_delete_markers: rule.expired_delete_markers,
-            enabled: rule.is_enabled,
-            created_at: iso8601_millis(rule.created_at.0),
-            status: RuleStatusBody::new(store.lifecycle_rule_status(rule.id), next_run_at),
-        }
-    }
-}
-
-fn tag_bodies(tags: &Tags) -> Vec<TagBody> {
-    tags.iter().map(|(key, value)| TagBody { key: key.to_owned(), value: value.to_owned() }).collect()
-}
-
-#[derive(Serialize)]
-struct RuleList {
-    rules: Vec<RuleBody>,
 }
 
 /// Describes a rule for the audit trail.
@@ -236,20 +162,20 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let (bucket, store) = (call.bucket()?, call.store()?);
     let settings = bucket.settings();
     let rules = settings.lifecycle.iter().flat_map(|rules| rules.iter());
-    let rules = rules.map(|rule| RuleBody::new(store, rule)).collect();
-    Reply::json(StatusCode::OK, &RuleList { rules })
+    let rules = rules.map(|rule| rule_body(store, rule)).collect();
+    Reply::json(StatusCode::OK, &LifecycleRuleList { rules })
 }
 
 /// `POST /api/v1/buckets/{bucket}/lifecycle`.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
-    let request: RuleRequest = call.json().await?;
+    let request: SetLifecycleRule = call.json().await?;
     let now = SystemClock.now();
-    let rule = request.rule(RuleId::new(now)?, now)?;
+    let rule = rule_of(request, RuleId::new(now)?, now)?;
     let store = call.store()?;
     change(store, &bucket, LifecycleChange::Add(rule.clone())).await?;
-    Ok(Reply::json(StatusCode::CREATED, &RuleBody::new(store, &rule))?.detail(describe(&rule)))
+    Ok(Reply::json(StatusCode::CREATED, &rule_body(store, &rule))?.detail(describe(&rule)))
 }
 
 fn rule_id(call: &Call<'_, '_>, segment: &str) -> Result<RuleId, AdminError> {
@@ -260,13 +186,13 @@ fn rule_id(call: &Call<'_, '_>, segment: &str) -> Result<RuleId, AdminError> {
 pub(crate) async fn replace(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, id) = (call.bucket()?, rule_id(&call, "rule_id")?);
-    let request: RuleRequest = call.json().await?;
+    let request: SetLifecycleRule = call.json().await?;
     let found = bucket.settings().lifecycle.as_ref().and_then(|rules| rules.get(id).cloned());
     let LifecycleRule { created_at, s3_id, .. } = found.ok_or(AdminError::LifecycleRuleNotFound)?;
-    let rule = LifecycleRule { s3_id, ..request.rule(id, created_at)? };
+    let rule = LifecycleRule { s3_id, ..rule_of(request, id, created_at)? };
     let store = call.store()?;
     change(store, &bucket, LifecycleChange::Replace(rule.clone())).await?;
-    Ok(Reply::json(StatusCode::OK, &RuleBody::new(store, &rule))?.detail(describe(&rule)))
+    Ok(Reply::json(StatusCode::OK, &rule_body(store, &rule))?.detail(describe(&rule)))
 }
 
 /// `DELETE /api/v1/lifecycle-rules/{id}`.
@@ -282,58 +208,33 @@ pub(crate) async fn delete(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     }
 }
 
-#[derive(Serialize)]
-struct PlannedBody {
-    key: String,
-    version_id: String,
-    size: u64,
-    due_at: String,
-    action: &'static str,
-}
-
-impl From<PlannedRemoval> for PlannedBody {
-    fn from(planned: PlannedRemoval) -> Self {
-        Self {
-            key: planned.key,
-            version_id: planned.version.to_string(),
-            size: planned.size,
-            due_at: iso8601_millis(planned.due_at.0),
-            action: match planned.action {
-                PlannedAction::WriteDeleteMarker => "write_delete_marker",
-                PlannedAction::RemoveObject => "remove_object",
-                PlannedAction::RemoveVersion => "remove_version",
-                PlannedAction::RemoveDeleteMarker => "remove_delete_marker",
-            },
-        }
+fn planned_body(planned: PlannedRemoval) -> cairn_api::PlannedRemoval {
+    let action = match planned.action {
+        PlannedAction::WriteDeleteMarker => "write_delete_marker",
+        PlannedAction::RemoveObject => "remove_object",
+        PlannedAction::RemoveVersion => "remove_version",
+        PlannedAction::RemoveDeleteMarker => "remove_delete_marker",
+    };
+    cairn_api::PlannedRemoval {
+        key: planned.key.into(),
+        version_id: planned.version.to_string().into(),
+        size: planned.size,
+        due_at: planned.due_at.into(),
+        action: action.into(),
     }
 }
 
-#[derive(Serialize)]
-struct PreviewBody {
-    complete: bool,
-    current_objects: u64,
-    current_bytes: u64,
-    noncurrent_versions: u64,
-    noncurrent_bytes: u64,
-    delete_markers: u64,
-    locked: u64,
-    next_due_at: Option<String>,
-    sample: Vec<PlannedBody>,
-}
-
-impl From<LifecyclePreview> for PreviewBody {
-    fn from(preview: LifecyclePreview) -> Self {
-        Self {
-            complete: preview.is_complete,
-            current_objects: preview.current_objects,
-            current_bytes: preview.current_bytes,
-            noncurrent_versions: preview.noncurrent_versions,
-            noncurrent_bytes: preview.noncurrent_bytes,
-            delete_markers: preview.delete_markers,
-            locked: preview.locked,
-            next_due_at: text(preview.next_due_at),
-            sample: preview.sample.into_iter().map(PlannedBody::from).collect(),
-        }
+fn preview_body(preview: LifecyclePreview) -> cairn_api::LifecyclePreview {
+    cairn_api::LifecyclePreview {
+        complete: preview.is_complete,
+        current_objects: preview.current_objects,
+        current_bytes: preview.current_bytes,
+        noncurrent_versions: preview.noncurrent_versions,
+        noncurrent_bytes: preview.noncurrent_bytes,
+        delete_markers: preview.delete_markers,
+        locked: preview.locked,
+        next_due_at: preview.next_due_at.map(Time::from),
+        sample: preview.sample.into_iter().map(planned_body).collect(),
     }
 }
 
@@ -341,36 +242,23 @@ impl From<LifecyclePreview> for PreviewBody {
 pub(crate) async fn preview(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
-    let request: RuleRequest = call.json().await?;
+    let request: SetLifecycleRule = call.json().await?;
     let now = SystemClock.now();
-    let rule = request.rule(RuleId::new(now)?, now)?;
+    let rule = rule_of(request, RuleId::new(now)?, now)?;
     let engine = call.engine()?;
     let preview = async { engine.preview_lifecycle(&bucket, rule).await.map_err(AdminError::from) };
     let preview = call.until_disconnect(preview).await?;
-    Reply::json(StatusCode::OK, &PreviewBody::from(preview))
-}
-
-#[derive(Serialize)]
-struct StatusBody {
-    enabled: bool,
-    paused: bool,
-    reason: Option<String>,
-    last_run_started_at: Option<String>,
-    last_run_finished_at: Option<String>,
-    next_run_at: Option<String>,
-    oldest_overdue_seconds: u64,
-    indexes_in_progress: u64,
-    last_error: Option<String>,
+    Reply::json(StatusCode::OK, &preview_body(preview))
 }
 
 fn status_of(store: &Store) -> Result<Reply, AdminError> {
     let status = store.lifecycle_status();
-    let body = StatusBody {
+    let body = LifecycleStatus {
         enabled: status.is_enabled,
         paused: status.paused.is_some(),
-        last_run_started_at: text(status.last_run_started_at),
-        last_run_finished_at: text(status.last_run_finished_at),
-        next_run_at: text(status.next_run_at),
+        last_run_started_at: status.last_run_started_at.map(Time::from),
+        last_run_finished_at: status.last_run_finished_at.map(Time::from),
+        next_run_at: status.next_run_at.map(Time::from),
         oldest_overdue_seconds: store.lifecycle_overdue_seconds(),
         indexes_in_progress: status.indexes_in_progress,
         reason: status.paused,
@@ -396,15 +284,15 @@ pub(crate) async fn resume(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
 
 #[cfg(test)]
 mod tests {
-    use super::RuleRequest;
+    use super::{SetLifecycleRule, rule_of};
     use crate::error::AdminError;
     use cairn_engine::{LifecycleRule, RuleId};
     use cairn_model::Timestamp;
 
     fn parse(text: &str) -> Result<LifecycleRule, AdminError> {
-        let request: RuleRequest =
+        let request: SetLifecycleRule =
             serde_json::from_str(text).map_err(|error| AdminError::invalid(error.to_string()))?;
-        request.rule(RuleId::new(Timestamp(1)).expect("random numbers"), Timestamp(1))
+        rule_of(request, RuleId::new(Timestamp(1)).expect("random numbers"), Timestamp(1))
     }
 
     #[test]

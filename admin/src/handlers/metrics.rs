@@ -1,17 +1,14 @@
 //! The routes of metrics: as text for Prometheus, as JSON, and the figures of the last hour and day.
 
-use std::collections::BTreeMap;
-
-use cairn_http1::iso8601_millis;
+use cairn_api::{MetricHistory, Metrics, PlaneHistory, StorageHistory};
 use cairn_model::{Clock, SystemClock};
 use cairn_observe::{Family, Plane};
 use http::StatusCode;
-use serde::Serialize;
 
 use crate::call::Call;
 use crate::context::OpenStore;
 use crate::error::AdminError;
-use crate::metrics::{self, JsonSample, MetricSample, Period, PlaneSample, TEXT_FORMAT};
+use crate::metrics::{self, MetricSample, Period, PlaneSample, TEXT_FORMAT};
 use crate::reply::Reply;
 
 async fn families(call: &Call<'_, '_>) -> Result<Vec<Family>, AdminError> {
@@ -25,82 +22,30 @@ pub(crate) async fn text(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     Ok(Reply::bytes(StatusCode::OK, TEXT_FORMAT, text.into_bytes()))
 }
 
-#[derive(Serialize)]
-struct AllMetrics {
-    metrics: Vec<JsonSample>,
-}
-
 /// `GET /api/v1/system/metrics`.
 pub(crate) async fn json(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let metrics = metrics::json(families(&call).await?);
-    Reply::json(StatusCode::OK, &AllMetrics { metrics })
+    Reply::json(StatusCode::OK, &Metrics { metrics })
 }
 
-/// The history of one period. Every list has one value for each interval.
-#[derive(Serialize)]
-struct History {
-    period: &'static str,
-    /// Length of the period, which began before the server if that was started later.
-    period_seconds: u64,
-    interval_seconds: u64,
-    /// When the history began: there is nothing earlier.
-    started_at: String,
-    /// The ends of the intervals.
-    time: Vec<String>,
-    /// The lengths of the intervals.
-    seconds: Vec<f64>,
-    planes: BTreeMap<&'static str, PlaneHistory>,
-    storage: StorageHistory,
-}
-
-/// Requests of one plane: counts and bytes of each interval, and its latency in seconds.
-#[derive(Serialize)]
-struct PlaneHistory {
-    reads: Vec<u64>,
-    writes: Vec<u64>,
-    lists: Vec<u64>,
-    other: Vec<u64>,
-    client_errors: Vec<u64>,
-    server_errors: Vec<u64>,
-    bytes_in: Vec<u64>,
-    bytes_out: Vec<u64>,
-    latency_p50: Vec<Option<f64>>,
-    latency_p99: Vec<Option<f64>>,
-}
-
-/// Bytes at the end of each interval.
-#[derive(Serialize)]
-struct StorageHistory {
-    logical_bytes: Vec<u64>,
-    physical_bytes: Vec<u64>,
-    available_bytes: Vec<u64>,
-    capacity_bytes: Vec<u64>,
-}
-
-impl PlaneHistory {
-    fn new(samples: &[MetricSample], plane: Plane) -> Self {
-        let counts = |of: fn(&PlaneSample) -> u64| {
-            samples.iter().map(|sample| of(&sample.planes[plane as usize])).collect()
-        };
-        let latency = |of: fn(&PlaneSample) -> Option<u64>| {
-            samples
-                .iter()
-                .map(|sample| of(&sample.planes[plane as usize]).map(microsecond_precision))
-                .collect()
-        };
-        Self {
-            reads: counts(|sample| sample.reads),
-            writes: counts(|sample| sample.writes),
-            lists: counts(|sample| sample.lists),
-            other: counts(|sample| sample.other),
-            client_errors: counts(|sample| sample.client_errors),
-            server_errors: counts(|sample| sample.server_errors),
-            bytes_in: counts(|sample| sample.bytes_in),
-            bytes_out: counts(|sample| sample.bytes_out),
-            latency_p50: latency(|sample| sample.latency_p50),
-            latency_p99: latency(|sample| sample.latency_p99),
-        }
+fn plane_history(samples: &[MetricSample], plane: Plane) -> PlaneHistory {
+    let of_plane = || samples.iter().map(|sample| &sample.planes[plane as usize]);
+    let counts = |of: fn(&PlaneSample) -> u64| of_plane().map(of).collect();
+    let latency = |of: fn(&PlaneSample) -> Option<u64>| {
+        of_plane().map(|sample| of(sample).map(microsecond_precision)).collect()
+    };
+    PlaneHistory {
+        reads: counts(|sample| sample.reads),
+        writes: counts(|sample| sample.writes),
+        lists: counts(|sample| sample.lists),
+        other: counts(|sample| sample.other),
+        client_errors: counts(|sample| sample.client_errors),
+        server_errors: counts(|sample| sample.server_errors),
+        bytes_in: counts(|sample| sample.bytes_in),
+        bytes_out: counts(|sample| sample.bytes_out),
+        latency_p50: latency(|sample| sample.latency_p50),
+        latency_p99: latency(|sample| sample.latency_p99),
     }
 }
 
@@ -123,14 +68,14 @@ pub(crate) async fn history(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let history = call.context.metrics.history().ok_or(AdminError::NotReady("the store is not open"))?;
     let samples = history.samples(period, SystemClock.now());
     let space = |of: fn(&MetricSample) -> u64| samples.iter().map(of).collect();
-    let body = History {
-        period: period.name(),
+    let body = MetricHistory {
+        period: period.name().into(),
         period_seconds: period.seconds(),
         interval_seconds: period.interval_seconds(),
-        started_at: iso8601_millis(history.started().0),
-        time: samples.iter().map(|sample| iso8601_millis(sample.end.0)).collect(),
+        started_at: history.started().into(),
+        time: samples.iter().map(|sample| sample.end.into()).collect(),
         seconds: samples.iter().map(|sample| seconds(sample.milliseconds, 1000)).collect(),
-        planes: Plane::ALL.map(|plane| (plane.name(), PlaneHistory::new(&samples, plane))).into(),
+        planes: Plane::ALL.map(|plane| (plane.name().to_owned(), plane_history(&samples, plane))).into(),
         storage: StorageHistory {
             logical_bytes: space(|sample| sample.space.logical),
             physical_bytes: space(|sample| sample.space.physical),

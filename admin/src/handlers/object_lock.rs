@@ -2,115 +2,67 @@
 //!
 //! Whether a bucket has object lock is decided when it is created.
 
-use cairn_engine::{BucketChange, BucketSettings, DefaultRetention, RetentionMode, RetentionPeriod};
+use cairn_api::{ObjectLock, SetObjectLock};
+use cairn_engine::{BucketChange, DefaultRetention, RetentionMode, RetentionPeriod};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::request::json::present;
 
-/// A retention mode in requests and responses.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) enum ModeName {
-    #[serde(rename = "GOVERNANCE")]
-    Governance,
-    #[serde(rename = "COMPLIANCE")]
-    Compliance,
+/// Returns the name of a mode in bodies.
+pub(crate) const fn mode_name(mode: RetentionMode) -> cairn_api::RetentionMode {
+    match mode {
+        RetentionMode::Governance => cairn_api::RetentionMode::Governance,
+        RetentionMode::Compliance => cairn_api::RetentionMode::Compliance,
+    }
 }
 
-impl From<RetentionMode> for ModeName {
-    fn from(mode: RetentionMode) -> Self {
-        match mode {
-            RetentionMode::Governance => Self::Governance,
-            RetentionMode::Compliance => Self::Compliance,
+/// Returns the mode of a name.
+pub(crate) const fn mode_of(name: cairn_api::RetentionMode) -> RetentionMode {
+    match name {
+        cairn_api::RetentionMode::Governance => RetentionMode::Governance,
+        cairn_api::RetentionMode::Compliance => RetentionMode::Compliance,
+    }
+}
+
+fn retention_body(retention: DefaultRetention) -> cairn_api::DefaultRetention {
+    let (days, years) = match retention.period {
+        RetentionPeriod::Days(days) => (Some(days), None),
+        RetentionPeriod::Years(years) => (None, Some(years)),
+    };
+    cairn_api::DefaultRetention { mode: mode_name(retention.mode), days, years }
+}
+
+fn checked(body: &cairn_api::DefaultRetention) -> Result<DefaultRetention, AdminError> {
+    let positive = |name: &str, number: u32, max: u32| {
+        if (1..=max).contains(&number) {
+            return Ok(number);
         }
-    }
-}
-
-impl From<ModeName> for RetentionMode {
-    fn from(mode: ModeName) -> Self {
-        match mode {
-            ModeName::Governance => Self::Governance,
-            ModeName::Compliance => Self::Compliance,
-        }
-    }
-}
-
-/// The retention of versions that are written without one of their own: days or years, not both.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct DefaultRetentionBody {
-    mode: ModeName,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    days: Option<u32>,
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    years: Option<u32>,
-}
-
-impl From<DefaultRetention> for DefaultRetentionBody {
-    fn from(retention: DefaultRetention) -> Self {
-        let (days, years) = match retention.period {
-            RetentionPeriod::Days(days) => (Some(days), None),
-            RetentionPeriod::Years(years) => (None, Some(years)),
-        };
-        Self { mode: retention.mode.into(), days, years }
-    }
-}
-
-impl DefaultRetentionBody {
-    fn checked(&self) -> Result<DefaultRetention, AdminError> {
-        let positive = |name: &str, number: u32, max: u32| {
-            if (1..=max).contains(&number) {
-                return Ok(number);
-            }
-            Err(AdminError::invalid(format!("default_retention.{name}: must be 1 to {max}")))
-        };
-        let period = match (self.days, self.years) {
-            (Some(days), None) => RetentionPeriod::Days(positive("days", days, RetentionPeriod::DAYS_MAX)?),
-            (None, Some(years)) => {
-                RetentionPeriod::Years(positive("years", years, RetentionPeriod::YEARS_MAX)?)
-            }
-            _ => return Err(AdminError::invalid("default_retention: either days or years is required")),
-        };
-        Ok(DefaultRetention { mode: self.mode.into(), period })
-    }
-}
-
-#[derive(Serialize)]
-struct ObjectLockBody {
-    object_lock: bool,
-    default_retention: Option<DefaultRetentionBody>,
-}
-
-impl From<&BucketSettings> for ObjectLockBody {
-    fn from(settings: &BucketSettings) -> Self {
-        let default_retention = settings.default_retention.map(DefaultRetentionBody::from);
-        Self { object_lock: settings.object_lock, default_retention }
-    }
-}
-
-/// A request for another default retention. `default_retention` is required, and null removes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct SetRequest {
-    #[serde(deserialize_with = "Option::deserialize")]
-    default_retention: Option<DefaultRetentionBody>,
+        Err(AdminError::invalid(format!("default_retention.{name}: must be 1 to {max}")))
+    };
+    let period = match (body.days, body.years) {
+        (Some(days), None) => RetentionPeriod::Days(positive("days", days, RetentionPeriod::DAYS_MAX)?),
+        (None, Some(years)) => RetentionPeriod::Years(positive("years", years, RetentionPeriod::YEARS_MAX)?),
+        _ => return Err(AdminError::invalid("default_retention: either days or years is required")),
+    };
+    Ok(DefaultRetention { mode: mode_of(body.mode), period })
 }
 
 /// `GET /api/v1/buckets/{bucket}/object-lock`.
 pub(crate) async fn get(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    Reply::json(StatusCode::OK, &ObjectLockBody::from(&*call.bucket()?.settings()))
+    let settings = call.bucket()?.settings();
+    let default_retention = settings.default_retention.map(retention_body);
+    Reply::json(StatusCode::OK, &ObjectLock { object_lock: settings.object_lock, default_retention })
 }
 
 /// `PUT /api/v1/buckets/{bucket}/object-lock`: for versions that are written from now on.
 pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let bucket = call.bucket()?;
-    let request: SetRequest = call.json().await?;
-    let retention = request.default_retention.map(|body| body.checked()).transpose()?;
+    let request: SetObjectLock = call.json().await?;
+    let retention = request.default_retention.as_ref().map(checked).transpose()?;
     if !bucket.settings().object_lock {
         return Err(AdminError::ObjectLockNotEnabled);
     }
@@ -119,18 +71,18 @@ pub(crate) async fn set(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
         || "without default retention".to_owned(),
         |retention| format!("default retention {retention}"),
     );
-    let body = ObjectLockBody { object_lock: true, default_retention: retention.map(Into::into) };
+    let body = ObjectLock { object_lock: true, default_retention: retention.map(retention_body) };
     Ok(Reply::json(StatusCode::OK, &body)?.detail(detail))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::SetRequest;
+    use super::{SetObjectLock, checked};
     use cairn_engine::{DefaultRetention, RetentionMode, RetentionPeriod};
 
     fn read(text: &str) -> Result<Option<DefaultRetention>, String> {
-        let request: SetRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let checked = request.default_retention.map(|body| body.checked()).transpose();
+        let request: SetObjectLock = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let checked = request.default_retention.as_ref().map(checked).transpose();
         checked.map_err(|error| error.message())
     }
 

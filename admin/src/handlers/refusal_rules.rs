@@ -4,11 +4,11 @@
 //! are still the policies that decided, so that no statement is blamed for a decision it did not make. A policy itself
 //! never changes, so its id and the number of a statement always name the same statement.
 
-use cairn_http1::iso8601_millis;
+use cairn_api::{QuotaUse, RefusalRule, RefusingStatement};
 use cairn_identity::directory::{AccountAccess, AccountId, Directory};
 use cairn_identity::policy::{Action, AppliedStatement, Decision, Resource, ResourcePattern};
+use cairn_model::u64_of;
 use cairn_observe::{DecidingRule, QuotaFact, RefusedRequest, RefusedRight, RefusingSetting};
-use serde::Serialize;
 
 use crate::context::SettingValues;
 use crate::error::AdminError;
@@ -16,148 +16,97 @@ use crate::limits::SETTING_VALUE_BYTES_MAX;
 
 use super::access::explain;
 
-/// What decided. Its members depend on `kind`.
-#[derive(Serialize)]
-pub(super) struct DecidedByBody<'r> {
-    kind: &'static str,
-    #[serde(flatten)]
-    rule: Option<RuleBody<'r>>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum RuleBody<'r> {
-    Policy(PoliciesBody),
-    Quota { bytes: QuotaBody, objects: QuotaBody },
-    Lock { version_id: &'r str, mode: Option<&'static str>, retain_until: Option<String>, legal_hold: bool },
-    Cors { rules: usize, not_allowed: Option<&'static str> },
-    Credential { credential: &'static str },
-    Argument { argument: &'r str },
-}
-
-/// What the policies of the account say now.
-#[derive(Serialize)]
-pub(super) struct PoliciesBody {
-    /// Whether the account still has the policies that decided; false also if the account was deleted.
-    policies_unchanged: bool,
-    decision_now: &'static str,
-    policies_attached: usize,
-    statement: Option<StatementBody>,
-}
-
-/// The statement that decides now.
-#[derive(Serialize)]
-struct StatementBody {
-    policy_id: String,
-    policy_name: String,
-    /// The index of the statement in its policy.
-    statement: usize,
-    effect: &'static str,
-    /// Null if it names one key, and keys are not logged.
-    matching_resource: Option<String>,
-}
-
-#[derive(Serialize)]
-struct QuotaBody {
-    limit: Option<u64>,
-    used: u64,
-}
-
-impl From<QuotaFact> for QuotaBody {
-    fn from(QuotaFact { limit, used }: QuotaFact) -> Self {
-        Self { limit, used }
+/// Returns what decided about a request.
+pub(super) fn deciding_rule(request: &RefusedRequest) -> RefusalRule {
+    let body = RefusalRule { kind: request.refused_by.name().into(), ..RefusalRule::default() };
+    match &request.rule {
+        None => body,
+        Some(DecidingRule::Quota { bytes, objects }) => {
+            RefusalRule { bytes: Some(quota_use(bytes)), objects: Some(quota_use(objects)), ..body }
+        }
+        Some(DecidingRule::ObjectLock { version_id, retention, legal_hold }) => RefusalRule {
+            version_id: Some(version_id.clone()),
+            mode: Some(retention.map(|(mode, _)| mode.to_owned())),
+            retain_until: Some(retention.map(|(_, until)| until.into())),
+            legal_hold: Some(*legal_hold),
+            ..body
+        },
+        Some(DecidingRule::CorsRules { rules, mismatch }) => RefusalRule {
+            rules: Some(u64_of(*rules)),
+            not_allowed: Some(mismatch.map(|part| part.name().to_owned())),
+            ..body
+        },
+        Some(DecidingRule::Credential { state }) => RefusalRule { credential: Some((*state).into()), ..body },
+        Some(DecidingRule::Argument(argument)) => RefusalRule { argument: Some(argument.clone()), ..body },
     }
 }
 
-impl<'r> DecidedByBody<'r> {
-    /// Returns what decided about a request. `policies` is what was found about its right.
-    pub(super) fn new(request: &'r RefusedRequest, policies: Option<PoliciesBody>) -> Self {
-        let rule = request.rule.as_ref().map(|rule| match rule {
-            DecidingRule::Quota { bytes, objects } => {
-                RuleBody::Quota { bytes: (*bytes).into(), objects: (*objects).into() }
-            }
-            DecidingRule::ObjectLock { version_id, retention, legal_hold } => RuleBody::Lock {
-                version_id,
-                mode: retention.map(|(mode, _)| mode),
-                retain_until: retention.map(|(_, until)| iso8601_millis(until.0)),
-                legal_hold: *legal_hold,
-            },
-            DecidingRule::CorsRules { rules, mismatch } => {
-                RuleBody::Cors { rules: *rules, not_allowed: mismatch.map(|part| part.name()) }
-            }
-            DecidingRule::Credential { state } => RuleBody::Credential { credential: state },
-            DecidingRule::Argument(argument) => RuleBody::Argument { argument },
-        });
-        Self { kind: request.refused_by.name(), rule: policies.map(RuleBody::Policy).or(rule) }
-    }
+fn quota_use(QuotaFact { limit, used }: &QuotaFact) -> QuotaUse {
+    QuotaUse { limit: *limit, used: *used }
 }
 
-/// A key of the configuration, its value, and the value that would help.
-#[derive(Serialize)]
-pub(super) struct SettingBody<'r> {
-    name: &'static str,
-    value: Option<&'r str>,
-    would_help: &'static str,
+/// Returns the setting with its value; null in a server that does not know it.
+pub(super) fn setting_body(setting: RefusingSetting, values: &SettingValues) -> cairn_api::RefusingSetting {
+    let value = values.iter().find(|(known, _)| *known == setting).map(|(_, value)| value.as_str());
+    let value = value.map(|text| text[..text.floor_char_boundary(SETTING_VALUE_BYTES_MAX)].to_owned());
+    let (name, would_help) = (setting.name().to_owned(), setting.would_help().to_owned());
+    cairn_api::RefusingSetting { name, value, would_help }
 }
 
-impl<'r> SettingBody<'r> {
-    /// Returns the setting with its value; null in a server that does not know it.
-    pub(super) fn new(setting: RefusingSetting, values: &'r SettingValues) -> Self {
-        let value = values.iter().find(|(known, _)| *known == setting).map(|(_, value)| value.as_str());
-        let value = value.map(|text| &text[..text.floor_char_boundary(SETTING_VALUE_BYTES_MAX)]);
-        Self { name: setting.name(), value, would_help: setting.would_help() }
-    }
-}
-
-/// Finds the statement that decides about a right now; `None` for a right that no account's policies decided.
+/// Adds the statement that decides about a right now; nothing for a right that no account's policies decided. The policies
+/// decide, whatever else did then.
 ///
 /// # Errors
 /// `INTERNAL` if the explanation differs from the decision.
 pub(super) async fn explain_right(
     directory: &Directory,
     right: &RefusedRight,
-) -> Result<Option<PoliciesBody>, AdminError> {
-    let (Some(asked), Some(action)) = (&right.account, Action::parse(right.action)) else { return Ok(None) };
+    rule: RefusalRule,
+) -> Result<RefusalRule, AdminError> {
+    let (Some(asked), Some(action)) = (&right.account, Action::parse(right.action)) else { return Ok(rule) };
+    let mut explained = RefusalRule {
+        kind: rule.kind,
+        policies_unchanged: Some(false),
+        decision_now: Some("account_deleted".into()),
+        policies_attached: Some(0),
+        statement: Some(None),
+        ..RefusalRule::default()
+    };
     let Some(account) = AccountId::parse(&asked.id).and_then(|id| directory.account_access(id)) else {
-        return Ok(Some(PoliciesBody {
-            policies_unchanged: false,
-            decision_now: "account_deleted",
-            policies_attached: 0,
-            statement: None,
-        }));
+        return Ok(explained);
     };
     let resource = match &right.key {
         None => Resource::Bucket(&right.bucket),
         Some(key) => Resource::Object(&right.bucket, key),
     };
     let explanation = explain(action, resource, &account).await?;
+    let decision = match explanation.decision() {
+        Decision::Allowed => "allowed",
+        Decision::DeniedExplicitly => "denied",
+        Decision::DeniedImplicitly => "no_statement",
+    };
     let first = explanation.statements().next();
-    Ok(Some(PoliciesBody {
-        policies_unchanged: asked.rights.is_of(&account.rights),
-        decision_now: match explanation.decision() {
-            Decision::Allowed => "allowed",
-            Decision::DeniedExplicitly => "denied",
-            Decision::DeniedImplicitly => "no_statement",
-        },
-        policies_attached: account.policies.len(),
-        statement: first.map(|applied| statement_body(applied, &account, right.shows_key)),
-    }))
+    explained.policies_unchanged = Some(asked.rights.is_of(&account.rights));
+    explained.decision_now = Some(decision.into());
+    explained.policies_attached = Some(u64_of(account.policies.len()));
+    explained.statement = Some(first.map(|applied| statement_body(applied, &account, right.shows_key)));
+    Ok(explained)
 }
 
 fn statement_body(
     applied: AppliedStatement<usize>,
     account: &AccountAccess,
     shows_key: bool,
-) -> StatementBody {
+) -> RefusingStatement {
     let (id, policy) = &account.policies[applied.policy];
     let statement = &policy.statements[applied.statement];
     let matching = &statement.resources[applied.resource];
     let names_key = matches!(matching, ResourcePattern::Object(..));
-    StatementBody {
-        policy_id: id.to_string(),
-        policy_name: policy.name.clone(),
-        statement: applied.statement,
-        effect: statement.effect.name(),
+    RefusingStatement {
+        policy_id: id.to_string().into(),
+        policy_name: policy.name.clone().into(),
+        statement: u64_of(applied.statement),
+        effect: statement.effect.name().into(),
         matching_resource: (shows_key || !names_key).then(|| matching.to_string()),
     }
 }

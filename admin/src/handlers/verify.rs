@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use cairn_api::{
+    BucketVerification, CorruptVersion, ObjectVerification, Proof, VerificationProgress, VerifiedBucket,
+    VerifiedObject, VerifyBucket,
+};
 use cairn_engine::{Engine, EngineError, VerificationStatus, VerifiedVersion, VerifyPosition};
 use cairn_http1::iso8601_millis;
-use cairn_model::{Clock, SystemClock, Timestamp};
+use cairn_model::{Clock, SystemClock};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::verification::{RunningVerification, VerificationPermit, signed_proof};
-
-fn time_text(time: Timestamp) -> String {
-    iso8601_millis(time.0)
-}
 
 /// `POST /api/v1/verify/objects/{bucket}/{key}[?version_id=]`.
 pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
@@ -36,30 +36,24 @@ pub(crate) async fn object(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         })
     };
     let verified = call.until_disconnect(work).await?;
-    let mut found = Map::new();
-    found.insert("bucket".to_owned(), bucket.name.as_str().into());
-    found.insert("key".to_owned(), verified.key.into());
-    found.insert("version_id".to_owned(), verified.version.to_string().into());
-    found.insert("size".to_owned(), verified.size.into());
-    found.insert("status".to_owned(), status_text(verified.status).into());
-    found.insert("blocks_checked".to_owned(), verified.blocks_checked.into());
-    found.insert("detail".to_owned(), verified.detail.into());
-    signed_reply(engine, "object", &permit, found)
-}
-
-/// The body of a bucket verification. All fields are optional.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields, default)]
-struct BucketRequest {
-    maximum_versions: Option<u64>,
-    continuation_token: Option<String>,
+    let found = VerifiedObject {
+        bucket: bucket.name.to_string(),
+        key: verified.key,
+        version_id: verified.version.to_string(),
+        size: verified.size,
+        status: status_text(verified.status).into(),
+        blocks_checked: verified.blocks_checked,
+        detail: verified.detail,
+    };
+    let proof = proof(engine, "object", &permit, &found)?;
+    reply(&ObjectVerification { found, proof })
 }
 
 /// `POST /api/v1/verify/buckets/{bucket}`.
 pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
     call.no_parameters()?;
-    let request: BucketRequest = call.optional_json().await?;
+    let request: VerifyBucket = call.optional_json().await?;
     let versions_max = request.maximum_versions.unwrap_or(u64::MAX);
     if versions_max == 0 {
         return Err(AdminError::invalid("maximum_versions must be at least 1"));
@@ -77,44 +71,48 @@ pub(crate) async fn bucket(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
         Ok(engine.verify_bucket(&bucket, from, versions_max, progress).await?)
     };
     let verified = call.until_disconnect(work).await?;
-    let mut found = Map::new();
-    found.insert("bucket".to_owned(), bucket.name.as_str().into());
-    found.insert("complete".to_owned(), verified.next.is_none().into());
-    found.insert("versions_verified".to_owned(), verified.versions_verified.into());
-    found.insert("bytes_verified".to_owned(), verified.bytes_verified.into());
-    found.insert("corrupt_count".to_owned(), verified.corrupt_versions.into());
-    found.insert("corrupt".to_owned(), verified.corrupt.iter().map(corrupt_version).collect());
-    let next = verified.next.as_ref().map(encode_position);
-    found.insert("next_continuation_token".to_owned(), next.into());
-    if let Some(token) = request.continuation_token {
-        found.insert("continuation_token".to_owned(), token.into());
+    let found = VerifiedBucket {
+        bucket: bucket.name.to_string(),
+        complete: verified.next.is_none(),
+        versions_verified: verified.versions_verified,
+        bytes_verified: verified.bytes_verified,
+        corrupt_count: verified.corrupt_versions,
+        corrupt: verified.corrupt.into_iter().map(corrupt_version).collect(),
+        next_continuation_token: verified.next.as_ref().map(encode_position),
+        continuation_token: request.continuation_token,
+    };
+    let proof = proof(engine, "bucket", &permit, &found)?;
+    reply(&BucketVerification { found, proof })
+}
+
+fn corrupt_version(version: VerifiedVersion) -> CorruptVersion {
+    CorruptVersion {
+        key: version.key,
+        version_id: version.version.to_string(),
+        status: status_text(version.status).into(),
+        detail: version.detail,
     }
-    signed_reply(engine, "bucket", &permit, found)
 }
 
-fn corrupt_version(version: &VerifiedVersion) -> Value {
-    json!({
-        "key": version.key,
-        "version_id": version.version.to_string(),
-        "status": status_text(version.status),
-        "detail": version.detail,
-    })
-}
-
-/// Returns the findings, with a signed proof that adds what was verified, when, and by which store.
-fn signed_reply(
+/// Returns the signed proof of findings. It adds what was verified, when, and by which store.
+fn proof(
     engine: &Engine,
     kind: &str,
     permit: &VerificationPermit,
-    found: Map<String, Value>,
-) -> Result<Reply, AdminError> {
-    let mut payload = found.clone();
+    found: &impl Serialize,
+) -> Result<Proof, AdminError> {
+    let Ok(Value::Object(mut payload)) = serde_json::to_value(found) else {
+        return Err(AdminError::Internal);
+    };
     payload.insert("kind".to_owned(), kind.into());
-    payload.insert("started_at".to_owned(), time_text(permit.running.started_at).into());
-    payload.insert("completed_at".to_owned(), time_text(SystemClock.now()).into());
-    let mut body = found;
-    body.insert("proof".to_owned(), signed_proof(engine.store(), payload));
-    Reply::json(StatusCode::OK, &body)
+    payload.insert("started_at".to_owned(), iso8601_millis(permit.running.started_at.0).into());
+    payload.insert("completed_at".to_owned(), iso8601_millis(SystemClock.now().0).into());
+    Ok(signed_proof(engine.store(), payload))
+}
+
+/// Returns a reply with members in the order of their names, as in the payload of the proof.
+fn reply(body: &impl Serialize) -> Result<Reply, AdminError> {
+    Reply::json(StatusCode::OK, &serde_json::to_value(body).map_err(|_| AdminError::Internal)?)
 }
 
 const fn status_text(status: VerificationStatus) -> &'static str {
@@ -137,30 +135,13 @@ fn decode_position(token: &str) -> Option<VerifyPosition> {
     Some(VerifyPosition { slice: u16::from_be_bytes(*slice), after: after.to_vec() })
 }
 
-#[derive(Serialize)]
-struct Progress {
-    verifications: Vec<VerificationProgress>,
-}
-
-#[derive(Serialize)]
-struct VerificationProgress {
-    bucket: String,
-    key: Option<String>,
-    started_at: String,
-    versions_verified: u64,
-    versions_expected: u64,
-    bytes_verified: u64,
-    bytes_expected: u64,
-    corrupt_versions: u64,
-}
-
 /// `GET /api/v1/verify/progress`: the running verifications.
 pub(crate) async fn progress(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let one = |running: &Arc<RunningVerification>| VerificationProgress {
+    let one = |running: &Arc<RunningVerification>| cairn_api::RunningVerification {
         bucket: running.bucket.clone(),
         key: running.key.clone(),
-        started_at: time_text(running.started_at),
+        started_at: running.started_at.into(),
         versions_verified: running.progress.versions(),
         versions_expected: running.versions_expected,
         bytes_verified: running.progress.bytes(),
@@ -168,7 +149,7 @@ pub(crate) async fn progress(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         corrupt_versions: running.progress.corrupt(),
     };
     let verifications = call.context.verifications.all().iter().map(one).collect();
-    Reply::json(StatusCode::OK, &Progress { verifications })
+    Reply::json(StatusCode::OK, &VerificationProgress { verifications })
 }
 
 #[cfg(test)]

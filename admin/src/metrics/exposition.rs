@@ -2,12 +2,11 @@
 //!
 //! Source: Prometheus documentation, "Exposition formats", text-based format.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use cairn_api::{MetricBucket, MetricSample};
 use cairn_model::HistogramSnapshot;
 use cairn_observe::{Family, MetricValue};
-use serde::Serialize;
 
 /// The media type of the text.
 pub(crate) const TEXT_FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -120,58 +119,33 @@ fn push_sample(
     let _ = writeln!(out, "{end} {value}");
 }
 
-/// One sample as JSON. A histogram has `count`, `sum` and `buckets` instead of `value`.
-#[derive(Serialize)]
-pub(crate) struct JsonSample {
-    name: &'static str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    help: &'static str,
-    labels: BTreeMap<&'static str, String>,
-    #[serde(flatten)]
-    value: JsonValue,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum JsonValue {
-    Scalar { value: serde_json::Number },
-    Histogram { count: u64, sum: serde_json::Number, buckets: Vec<JsonBucket> },
-}
-
-/// Number of values at or below a bound. The bound is formatted as in the text format.
-#[derive(Serialize)]
-struct JsonBucket {
-    le: String,
-    count: u64,
-}
-
 /// Returns the samples of all families, in the order of the text.
-pub(crate) fn json(families: Vec<Family>) -> Vec<JsonSample> {
+pub(crate) fn json(families: Vec<Family>) -> Vec<MetricSample> {
     let samples = families.into_iter().flat_map(|Family { metric, samples }| {
-        samples.into_iter().map(move |sample| JsonSample {
-            name: metric.name,
-            kind: metric.kind.name(),
-            help: metric.help,
-            value: json_value(&sample.value),
-            labels: sample.labels.into_iter().collect(),
+        samples.into_iter().map(move |sample| {
+            let mut body = MetricSample {
+                name: metric.name.to_owned(),
+                kind: metric.kind.name().into(),
+                help: metric.help.to_owned(),
+                labels: sample.labels.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+                ..MetricSample::default()
+            };
+            match &sample.value {
+                MetricValue::Whole(number) => body.value = Some(Unit::One.number(*number)),
+                MetricValue::Nanoseconds(number) => body.value = Some(Unit::Nanosecond.number(*number)),
+                MetricValue::Counts(histogram) => add_histogram(&mut body, Unit::One, histogram),
+                MetricValue::Durations(histogram) => add_histogram(&mut body, Unit::Nanosecond, histogram),
+            }
+            body
         })
     });
     samples.collect()
 }
 
-fn json_value(value: &MetricValue) -> JsonValue {
-    match value {
-        MetricValue::Whole(number) => JsonValue::Scalar { value: Unit::One.number(*number) },
-        MetricValue::Nanoseconds(number) => JsonValue::Scalar { value: Unit::Nanosecond.number(*number) },
-        MetricValue::Counts(histogram) => json_histogram(Unit::One, histogram),
-        MetricValue::Durations(histogram) => json_histogram(Unit::Nanosecond, histogram),
-    }
-}
-
-fn json_histogram(unit: Unit, histogram: &HistogramSnapshot) -> JsonValue {
-    let buckets = buckets(unit, histogram).map(|(le, count)| JsonBucket { le, count }).collect();
-    JsonValue::Histogram { count: histogram.count(), sum: unit.number(histogram.sum), buckets }
+fn add_histogram(body: &mut MetricSample, unit: Unit, histogram: &HistogramSnapshot) {
+    body.count = Some(histogram.count());
+    body.sum = Some(unit.number(histogram.sum));
+    body.buckets = Some(buckets(unit, histogram).map(|(le, count)| MetricBucket { le, count }).collect());
 }
 
 #[cfg(test)]

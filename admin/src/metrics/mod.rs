@@ -9,7 +9,7 @@ mod sharing;
 mod sources;
 mod table;
 
-pub(crate) use exposition::{JsonSample, TEXT_FORMAT, json, text};
+pub(crate) use exposition::{TEXT_FORMAT, json, text};
 pub(crate) use history::{MetricSample, Period, PlaneSample};
 pub use sources::{CertificateSnapshot, CertificateSource, MetricSources};
 pub(crate) use table::families;

@@ -1,28 +1,15 @@
 //! The wire response of a reply or an error: not to be cached, with the request id.
 
+use cairn_api::{Error, ErrorDetail};
 use cairn_http1::{ResponseHead, unsatisfied_content_range};
 use cairn_model::u64_of;
 use cairn_net::{Response, ResponseBody, ResponseMeta};
-use serde::Serialize;
 
 use super::handler_reply::{JSON, Reply, ReplyBody};
 use crate::error::AdminError;
 
 /// Seconds after which a client may retry after a 429.
 const RETRY_AFTER_SECONDS: &str = "5";
-
-/// `{error: {code, message, request_id}}` (specification, "Errors").
-#[derive(Serialize)]
-struct ErrorBody<'a> {
-    error: ErrorDetail<'a>,
-}
-
-#[derive(Serialize)]
-struct ErrorDetail<'a> {
-    code: &'a str,
-    message: &'a str,
-    request_id: &'a str,
-}
 
 /// Whether the body is sent. Responses to HEAD only have its length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,8 +64,9 @@ pub(crate) fn respond(
 }
 
 fn error_reply(error: &AdminError, id: &str) -> Reply {
-    let detail = ErrorDetail { code: error.code(), message: &error.message(), request_id: id };
-    let body = serde_json::to_vec(&ErrorBody { error: detail }).expect("strings can be serialized");
+    let detail =
+        ErrorDetail { code: error.code().into(), message: error.message(), request_id: id.to_owned() };
+    let body = serde_json::to_vec(&Error { error: detail }).expect("strings can be serialized");
     let mut reply = Reply::bytes(error.status(), JSON, body);
     let mut header = |name, value: &str| reply.headers.push((name, value.to_owned()));
     match error {

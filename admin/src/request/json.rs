@@ -8,7 +8,7 @@ use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, SeqAccess,
     Unexpected, Visitor,
 };
-use serde::{Deserialize, forward_to_deserialize_any};
+use serde::forward_to_deserialize_any;
 use serde_json::{Error, Map, Value};
 use std::cell::Cell;
 use std::fmt;
@@ -30,26 +30,6 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
         let message = error.to_string();
         located.filter(|located| located.to_string().starts_with(&message)).unwrap_or(error)
     })
-}
-
-/// Reads a member that may be absent but not null.
-///
-/// # Errors
-/// Those of the value.
-pub(crate) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    value: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(value).map(Some)
-}
-
-/// Reads a member that may be absent, or null to remove the value.
-///
-/// # Errors
-/// Those of the value.
-pub(crate) fn removable<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    value: D,
-) -> Result<Option<Option<T>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 /// Parses a value that consists of at most [`JSON_VALUES_MAX`] values. Counts them in the cell.

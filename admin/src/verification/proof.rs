@@ -7,44 +7,46 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use cairn_api::Proof;
 use cairn_engine::Store;
 use serde_json::{Map, Value, json};
 
-/// Adds the store and the version of the service to the findings, and signs them:
-/// `{payload, algorithm, public_key, signature}`.
-pub(crate) fn signed_proof(store: &Store, found: Map<String, Value>) -> Value {
+/// Adds the store and the version of the service to the findings, and signs them.
+pub(crate) fn signed_proof(store: &Store, found: Map<String, Value>) -> Proof {
     let mut payload = found;
     payload.insert("store_id".to_owned(), store.id().to_hex().into());
     payload.insert("service_version".to_owned(), env!("CARGO_PKG_VERSION").into());
     let audit = json!({"available": false, "reason": "the audit trail has no tamper-evident hash chain"});
     payload.insert("audit".to_owned(), audit);
-    let payload = Value::Object(payload);
     let mut message = String::new();
-    push_canonical(&mut message, &payload);
+    push_members(&mut message, &payload);
     let key = store.signing_key();
-    json!({
-        "payload": payload,
-        "algorithm": "ed25519",
-        "public_key": STANDARD.encode(key.public_key()),
-        "signature": STANDARD.encode(key.sign(message.as_bytes())),
-    })
+    Proof {
+        payload,
+        algorithm: "ed25519".into(),
+        public_key: STANDARD.encode(key.public_key()),
+        signature: STANDARD.encode(key.sign(message.as_bytes())),
+    }
 }
 
 /// Appends the canonical form of a value. Payloads contain no fractions.
 fn push_canonical(out: &mut String, value: &Value) {
     match value {
-        Value::Object(members) => {
-            let mut members: Vec<_> = members.iter().collect();
-            members.sort_unstable_by(|one, other| one.0.as_bytes().cmp(other.0.as_bytes()));
-            push_list(out, ['{', '}'], members, |out, (name, value)| {
-                out.push_str(&Value::String(name.clone()).to_string());
-                out.push(':');
-                push_canonical(out, value);
-            });
-        }
+        Value::Object(members) => push_members(out, members),
         Value::Array(items) => push_list(out, ['[', ']'], items, push_canonical),
         scalar => out.push_str(&scalar.to_string()),
     }
+}
+
+/// Appends the canonical form of an object.
+fn push_members(out: &mut String, members: &Map<String, Value>) {
+    let mut members: Vec<_> = members.iter().collect();
+    members.sort_unstable_by(|one, other| one.0.as_bytes().cmp(other.0.as_bytes()));
+    push_list(out, ['{', '}'], members, |out, (name, value)| {
+        out.push_str(&Value::String(name.clone()).to_string());
+        out.push(':');
+        push_canonical(out, value);
+    });
 }
 
 fn push_list<T>(

@@ -1,6 +1,6 @@
 //! JSON forms of shares and embeds. They contain neither the token nor the password.
 
-use cairn_http1::iso8601_millis;
+use cairn_api::{EmbedVersion, LinkLabel, Time};
 use cairn_model::Timestamp;
 use cairn_sharing::{AnyLink, Embed, Link, LinkStatus, Share};
 use serde::Serialize;
@@ -21,117 +21,66 @@ pub(crate) trait ManagedLink: AnyLink {
 impl ManagedLink for Share {
     const MEMBER: &'static str = "shares";
     const STATUSES: &'static [LinkStatus] = &LinkStatus::ALL;
-    type Body = ShareBody;
+    type Body = cairn_api::Share;
 
-    fn body(&self, now: Timestamp) -> ShareBody {
-        ShareBody::new(self, now)
+    fn body(&self, now: Timestamp) -> cairn_api::Share {
+        share_body(self, now)
     }
 }
 
 impl ManagedLink for Embed {
     const MEMBER: &'static str = "embeds";
     const STATUSES: &'static [LinkStatus] = &[LinkStatus::Active, LinkStatus::Revoked, LinkStatus::Expired];
-    type Body = EmbedBody;
+    type Body = cairn_api::Embed;
 
-    fn body(&self, now: Timestamp) -> EmbedBody {
-        EmbedBody::new(self, now)
+    fn body(&self, now: Timestamp) -> cairn_api::Embed {
+        embed_body(self, now)
     }
 }
 
-fn time(time: Timestamp) -> String {
-    iso8601_millis(time.0)
+fn label(link: &Link) -> Option<LinkLabel> {
+    Some(link.label.clone()).filter(|label| !label.is_empty()).map(LinkLabel::from)
 }
 
-fn label(link: &Link) -> Option<String> {
-    Some(link.label.clone()).filter(|label| !label.is_empty())
-}
-
-/// JSON form of a share.
-#[derive(Serialize)]
-pub(crate) struct ShareBody {
-    id: String,
-    bucket: String,
-    key: String,
-    version_id: Option<String>,
-    label: Option<String>,
-    created_at: String,
-    created_by: String,
-    expires_at: Option<String>,
-    password_protected: bool,
-    disposition: &'static str,
-    maximum_downloads: Option<u64>,
-    status: &'static str,
-    access_count: u64,
-    last_accessed_at: Option<String>,
-}
-
-impl ShareBody {
-    fn new(share: &Share, now: Timestamp) -> Self {
-        let link = &share.link;
-        Self {
-            id: link.id.to_string(),
-            bucket: link.object.bucket.to_string(),
-            key: link.object.key.to_string(),
-            version_id: link.object.version.map(|version| version.to_string()),
-            label: label(link),
-            created_at: time(link.created_at),
-            created_by: link.created_by.clone(),
-            expires_at: link.expires_at.map(time),
-            password_protected: share.is_password_protected(),
-            disposition: share.disposition.name(),
-            maximum_downloads: share.maximum_downloads,
-            status: share.status_at(now).name(),
-            access_count: link.access_count,
-            last_accessed_at: link.last_accessed_at.map(time),
-        }
+/// Returns the body of a share.
+fn share_body(share: &Share, now: Timestamp) -> cairn_api::Share {
+    let link = &share.link;
+    cairn_api::Share {
+        id: link.id.to_string().into(),
+        bucket: link.object.bucket.to_string().into(),
+        key: link.object.key.to_string().into(),
+        version_id: link.object.version.map(|version| version.to_string()),
+        label: label(link),
+        created_at: link.created_at.into(),
+        created_by: link.created_by.clone(),
+        expires_at: link.expires_at.map(Time::from),
+        password_protected: share.is_password_protected(),
+        disposition: share.disposition.name().into(),
+        maximum_downloads: share.maximum_downloads,
+        status: share.status_at(now).name().into(),
+        access_count: link.access_count,
+        last_accessed_at: link.last_accessed_at.map(Time::from),
     }
 }
 
-/// JSON form of an embed.
-#[derive(Serialize)]
-pub(crate) struct EmbedBody {
-    id: String,
-    bucket: String,
-    key: String,
-    label: Option<String>,
-    allowed_origins: Vec<String>,
-    disposition: &'static str,
-    expires_at: Option<String>,
-    version: VersionBody,
-    created_at: String,
-    created_by: String,
-    status: &'static str,
-    access_count: u64,
-    last_accessed_at: Option<String>,
-}
-
-/// The version that an embed shows.
-#[derive(Serialize)]
-#[serde(tag = "mode", rename_all = "snake_case")]
-enum VersionBody {
-    Current,
-    Pinned { version_id: String },
-}
-
-impl EmbedBody {
-    fn new(embed: &Embed, now: Timestamp) -> Self {
-        let link = &embed.link;
-        let pinned =
-            |version: cairn_model::VersionName| VersionBody::Pinned { version_id: version.to_string() };
-        Self {
-            id: link.id.to_string(),
-            bucket: link.object.bucket.to_string(),
-            key: link.object.key.to_string(),
-            label: label(link),
-            allowed_origins: embed.allowed_origins.iter().map(ToString::to_string).collect(),
-            disposition: embed.disposition.name(),
-            expires_at: link.expires_at.map(time),
-            version: link.object.version.map_or(VersionBody::Current, pinned),
-            created_at: time(link.created_at),
-            created_by: link.created_by.clone(),
-            status: embed.status_at(now).name(),
-            access_count: link.access_count,
-            last_accessed_at: link.last_accessed_at.map(time),
-        }
+/// Returns the body of an embed.
+fn embed_body(embed: &Embed, now: Timestamp) -> cairn_api::Embed {
+    let link = &embed.link;
+    let mode = if link.object.version.is_some() { "pinned" } else { "current" };
+    let version_id = link.object.version.map(|version| version.to_string().into());
+    cairn_api::Embed {
+        id: link.id.to_string().into(),
+        bucket: link.object.bucket.to_string().into(),
+        key: link.object.key.to_string().into(),
+        label: label(link),
+        allowed_origins: embed.allowed_origins.iter().map(|origin| origin.to_string().into()).collect(),
+        disposition: embed.disposition.name().into(),
+        expires_at: link.expires_at.map(Time::from),
+        version: EmbedVersion { mode: mode.into(), version_id },
+        created_at: link.created_at.into(),
+        created_by: link.created_by.clone(),
+        status: embed.status_at(now).name().into(),
+        access_count: link.access_count,
+        last_accessed_at: link.last_accessed_at.map(Time::from),
     }
 }

@@ -1,20 +1,18 @@
 //! Creating and changing embeds.
 
+use cairn_api::{CreateEmbed, EmbedVersion, UpdateEmbed};
 use cairn_model::VersionName;
 use cairn_sharing::{
     Disposition, Embed, EmbedChange, LinkKind, MediaClass, NewEmbed, ORIGINS_MAX, SharingError, WebOrigin,
 };
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
-use super::body::EmbedBody;
 use super::body::ManagedLink as _;
 use super::object::{FoundObject, described, disposition, expiry};
 use super::snippet::snippet;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
-use crate::request::json::{present, removable};
 use crate::request::names::version_name;
 
 /// Most characters of an origin that an error message quotes.
@@ -22,75 +20,43 @@ const QUOTED_CHARACTERS_MAX: usize = 100;
 /// Most origins that an audit record names.
 const ORIGINS_NAMED_MAX: usize = 5;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CreateRequest {
-    #[serde(default)]
-    label: Option<String>,
-    allowed_origins: Vec<String>,
-    #[serde(default)]
-    disposition: Option<String>,
-    #[serde(default)]
-    expires_at: Option<String>,
-    #[serde(default)]
-    version: Option<VersionChoice>,
-}
-
-/// Which version an embed shows.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct VersionChoice {
-    mode: String,
-    #[serde(default)]
-    version_id: Option<String>,
-}
-
-impl VersionChoice {
-    /// Returns the pinned version, if one is.
-    fn pinned(&self) -> Result<Option<VersionName>, AdminError> {
-        match (self.mode.as_str(), self.version_id.as_deref()) {
-            ("current", None) => Ok(None),
-            ("current", Some(_)) => Err(AdminError::invalid("version_id needs the mode pinned")),
-            ("pinned", Some(id)) => version_name(id).map(Some),
-            ("pinned", None) => Err(AdminError::invalid("the mode pinned needs a version_id")),
-            _ => Err(AdminError::invalid("the mode of version must be current or pinned")),
-        }
+/// Returns the pinned version, if one is.
+fn pinned(choice: &EmbedVersion) -> Result<Option<VersionName>, AdminError> {
+    match (&*choice.mode, choice.version_id.as_deref()) {
+        ("current", None) => Ok(None),
+        ("current", Some(_)) => Err(AdminError::invalid("version_id needs the mode pinned")),
+        ("pinned", Some(id)) => version_name(id).map(Some),
+        ("pinned", None) => Err(AdminError::invalid("the mode pinned needs a version_id")),
+        _ => Err(AdminError::invalid("the mode of version must be current or pinned")),
     }
-}
-
-#[derive(Serialize)]
-struct Created<'u> {
-    embed: EmbedBody,
-    url: &'u str,
-    snippet: String,
 }
 
 /// `POST /api/v1/buckets/{bucket}/object-embeds/{key}`. The response contains HTML for the pages that use the embed.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: CreateRequest = call.json().await?;
+    let request: CreateEmbed = call.json().await?;
     let sharing = call.sharing()?;
     if !sharing.policy().embeds_enabled {
         return Err(SharingError::EmbedsDisabled.into());
     }
-    let version = request.version.as_ref().map(VersionChoice::pinned).transpose()?.flatten();
+    let version = request.version.as_ref().map(pinned).transpose()?.flatten();
     let disposition = request.disposition.as_deref().map(disposition).transpose()?;
     let disposition = disposition.unwrap_or(Disposition::Inline);
     let expires_at = request.expires_at.as_deref().map(expiry).transpose()?;
     let allowed_origins = origins(&request.allowed_origins)?;
     let found = FoundObject::of_path(&call, version)?;
     check_type(&found, disposition)?;
-    let link = found.new_link(&call, request.label, expires_at)?;
+    let link = found.new_link(&call, request.label.map(String::from), expires_at)?;
     let (embed, token) = sharing.create_embed(NewEmbed { link, allowed_origins, disposition }).await?;
     let url = sharing.url(LinkKind::Embed, &token, call.head.header_str("host"));
     let detail = format!("the URL of embed {} was shown: {}", embed.link.id, options(&embed));
     let snippet = snippet(&embed, MediaClass::of(&found.content_type), &url);
-    let body = Created { embed: embed.body(sharing.now()), url: &url, snippet };
+    let body = cairn_api::NewEmbed { embed: embed.body(sharing.now()), url: url.into(), snippet };
     Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
 }
 
 /// Parses `allowed_origins`: all of them, or none.
-fn origins(texts: &[String]) -> Result<Vec<WebOrigin>, AdminError> {
+fn origins(texts: &[cairn_api::WebOrigin]) -> Result<Vec<WebOrigin>, AdminError> {
     if texts.is_empty() || texts.len() > ORIGINS_MAX {
         return Err(AdminError::invalid(format!("allowed_origins must have 1 to {ORIGINS_MAX} entries")));
     }
@@ -140,27 +106,14 @@ fn options(embed: &Embed) -> String {
     )
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UpdateRequest {
-    #[serde(default, deserialize_with = "removable")]
-    label: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    allowed_origins: Option<Vec<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    expires_at: Option<Option<String>>,
-    #[serde(default, deserialize_with = "present")]
-    disposition: Option<String>,
-}
-
 /// `PATCH /api/v1/embeds/{id}`: changes the members that are given. Null removes a value. The URL stays.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.link_id::<Embed>()?;
-    let request: UpdateRequest = call.json().await?;
+    let request: UpdateEmbed = call.json().await?;
     let expires_at = request.expires_at.map(|end| end.as_deref().map(expiry).transpose()).transpose()?;
     let change = EmbedChange {
-        label: request.label.map(Option::unwrap_or_default),
+        label: request.label.map(|label| label.unwrap_or_default().into()),
         expires_at,
         allowed_origins: request.allowed_origins.as_deref().map(origins).transpose()?,
         disposition: request.disposition.as_deref().map(disposition).transpose()?,

@@ -11,11 +11,11 @@ mod snippet;
 
 use std::sync::Arc;
 
+use cairn_api::{LinkUrl, Nothing, SharingSettings};
 use cairn_engine::EngineError;
 use cairn_model::{u64_of, usize_of};
 use cairn_sharing::{LinkId, LinkObject, LinkQuery, LinkStatus, PAGE_LINKS_DEFAULT, PAGE_LINKS_MAX, Sharing};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -120,11 +120,6 @@ pub(crate) async fn get<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Adm
     Reply::json(StatusCode::OK, &link.body(call.sharing()?.now()))
 }
 
-#[derive(Serialize)]
-struct UrlBody<'u> {
-    url: &'u str,
-}
-
 /// `GET /api/v1/shares/{id}/url` and `GET /api/v1/embeds/{id}/url`. The URL is the capability itself: each call is audited.
 pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
@@ -133,13 +128,8 @@ pub(crate) async fn url<T: ManagedLink>(call: Call<'_, '_>) -> Result<Reply, Adm
     let token = sharing.token::<T>(link.link().id)?.ok_or(AdminError::LinkNotFound(T::KIND))?;
     let url = sharing.url(T::KIND, &token, call.head.header_str("host"));
     let detail = format!("the URL was shown; {}", object::described(link.link()));
-    Ok(Reply::json(StatusCode::OK, &UrlBody { url: &url })?.detail(detail))
+    Ok(Reply::json(StatusCode::OK, &LinkUrl { url: url.into() })?.detail(detail))
 }
-
-/// A body without members.
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct Nothing {}
 
 /// `POST /api/v1/shares/{id}/revoke` and `POST /api/v1/embeds/{id}/revoke`: permanent. A second revocation changes nothing.
 pub(crate) async fn revoke<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
@@ -160,25 +150,16 @@ pub(crate) async fn delete<T: ManagedLink>(mut call: Call<'_, '_>) -> Result<Rep
     Ok(Reply::no_content().detail(object::described(link.link())))
 }
 
-#[derive(Serialize)]
-struct Settings<'s> {
-    embeds_enabled: bool,
-    maximum_lifetime_days: Option<u64>,
-    require_expiration: bool,
-    share_base_url: Option<&'s str>,
-    embed_base_url: Option<&'s str>,
-}
-
 /// `GET /api/v1/sharing/settings`: the configured policy.
 pub(crate) async fn settings(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let policy = call.sharing()?.policy();
-    let settings = Settings {
+    let settings = SharingSettings {
         embeds_enabled: policy.embeds_enabled,
         maximum_lifetime_days: policy.maximum_lifetime_days,
         require_expiration: policy.require_expiration,
-        share_base_url: policy.share_base_url.as_deref(),
-        embed_base_url: policy.embed_base_url.as_deref(),
+        share_base_url: policy.share_base_url.clone(),
+        embed_base_url: policy.embed_base_url.clone(),
     };
     Reply::json(StatusCode::OK, &settings)
 }

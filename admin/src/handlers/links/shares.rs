@@ -1,55 +1,29 @@
 //! Creating and changing shares.
 
+use cairn_api::{CreateShare, MAXIMUM_DOWNLOADS_MAX, UpdateShare};
 use cairn_sharing::{Disposition, LinkKind, NewShare, Share, ShareChange};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
 use super::body::ManagedLink as _;
-use super::body::ShareBody;
 use super::object::{FoundObject, described, disposition, expiry};
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::limits::MAXIMUM_DOWNLOADS_MAX;
 use crate::reply::Reply;
-use crate::request::json::removable;
 use crate::request::names::version_name;
-
-#[derive(Deserialize, Default)]
-#[serde(deny_unknown_fields)]
-struct CreateRequest {
-    #[serde(default)]
-    label: Option<String>,
-    #[serde(default)]
-    password: Option<String>,
-    #[serde(default)]
-    expires_at: Option<String>,
-    #[serde(default)]
-    version_id: Option<String>,
-    #[serde(default)]
-    disposition: Option<String>,
-    #[serde(default)]
-    maximum_downloads: Option<u64>,
-}
-
-#[derive(Serialize)]
-struct Created<'u> {
-    share: ShareBody,
-    url: &'u str,
-}
 
 /// `POST /api/v1/buckets/{bucket}/object-shares/{key}`. All members of the body are optional.
 pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
-    let request: CreateRequest = call.optional_json().await?;
+    let request: CreateShare = call.optional_json().await?;
     // Zeroed when it is no longer needed.
-    let password = request.password.map(Zeroizing::new);
+    let password = request.password.map(|password| Zeroizing::new(password.into()));
     let version = request.version_id.as_deref().map(version_name).transpose()?;
     let disposition = request.disposition.as_deref().map(disposition).transpose()?;
     let expires_at = request.expires_at.as_deref().map(expiry).transpose()?;
     let found = FoundObject::of_path(&call, version)?;
     let new = NewShare {
-        link: found.new_link(&call, request.label, expires_at)?,
+        link: found.new_link(&call, request.label.map(String::from), expires_at)?,
         password,
         disposition: disposition.unwrap_or(Disposition::Inline),
         maximum_downloads: request.maximum_downloads.map(checked_maximum).transpose()?,
@@ -58,7 +32,7 @@ pub(crate) async fn create(mut call: Call<'_, '_>) -> Result<Reply, AdminError> 
     let (share, token) = sharing.create_share(new).await?;
     let url = sharing.url(LinkKind::Share, &token, call.head.header_str("host"));
     let detail = format!("the URL of share {} was shown: {}", share.link.id, options(&share));
-    let body = Created { share: share.body(sharing.now()), url: &url };
+    let body = cairn_api::NewShare { share: share.body(sharing.now()), url: url.into() };
     Ok(Reply::json(StatusCode::CREATED, &body)?.detail(detail))
 }
 
@@ -85,30 +59,17 @@ fn options(share: &Share) -> String {
     options.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UpdateRequest {
-    #[serde(default, deserialize_with = "removable")]
-    label: Option<Option<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    expires_at: Option<Option<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    password: Option<Option<String>>,
-    #[serde(default, deserialize_with = "removable")]
-    maximum_downloads: Option<Option<u64>>,
-}
-
 /// `PATCH /api/v1/shares/{id}`: changes the members that are given. Null removes a value. A change of the password ends all
 /// unlocks.
 pub(crate) async fn update(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let id = call.link_id::<Share>()?;
-    let request: UpdateRequest = call.json().await?;
+    let request: UpdateShare = call.json().await?;
     let expires_at = request.expires_at.map(|end| end.as_deref().map(expiry).transpose()).transpose()?;
     let change = ShareChange {
-        label: request.label.map(Option::unwrap_or_default),
+        label: request.label.map(|label| label.unwrap_or_default().into()),
         expires_at,
-        password: request.password.map(|password| password.map(Zeroizing::new)),
+        password: request.password.map(|password| password.map(|password| Zeroizing::new(password.into()))),
         maximum_downloads: request
             .maximum_downloads
             .map(|maximum| maximum.map(checked_maximum).transpose())

@@ -7,9 +7,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+use cairn_api::CopyObject;
 use cairn_engine::{Bucket, Cause, ObjectLock, PutObject, WriteCondition};
 use cairn_model::ObjectKey;
-use serde::Deserialize;
 
 use super::copy_parts::copy_multipart;
 use super::headers::{CONDITIONS, refuse_conditions};
@@ -20,19 +20,11 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::names::{bucket_name, object_key, version_name};
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CopyRequest {
-    destination_bucket: String,
-    destination_key: String,
-    version_id: Option<String>,
-}
-
 pub(crate) async fn copy(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
-    let request: CopyRequest = call.json().await?;
+    let request: CopyObject = call.json().await?;
     let version = request.version_id.as_deref().map(version_name).transpose()?;
     let to_key = object_key(&request.destination_key)?;
     let to_name = bucket_name(&request.destination_bucket)?;

@@ -1,24 +1,17 @@
 //! `GET /api/v1/buckets/{bucket}/objects`: pages of current objects in key order.
 
+use cairn_api::ObjectPage;
 use cairn_engine::{EngineError, ListObjects};
 use cairn_model::{ObjectKey, u64_of, usize_of};
 use cairn_transfer::list_token;
 use futures_lite::future::yield_now;
 use http::StatusCode;
-use serde::Serialize;
 
-use super::record::ObjectBody;
+use super::record::object_entry;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::{LIST_ENTRIES_MAX, LIST_YIELD_ENTRIES};
 use crate::reply::Reply;
-
-#[derive(Serialize)]
-struct PageBody {
-    objects: Vec<ObjectBody>,
-    common_prefixes: Vec<String>,
-    next_continuation_token: Option<String>,
-}
 
 pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let bucket = call.bucket()?;
@@ -45,14 +38,14 @@ pub(crate) async fn list(call: Call<'_, '_>) -> Result<Reply, AdminError> {
         let key = ObjectKey::parse(&listed.key).map_err(|_| AdminError::Internal)?;
         // The entries of the list do not contain the content type.
         match engine.head_object(&bucket, &key, None) {
-            Ok(info) => objects.push(ObjectBody::new(&bucket, listed.key, &info)),
+            Ok(info) => objects.push(object_entry(&bucket, listed.key, &info)),
             // The object was deleted after the list was read.
             Err(EngineError::NoSuchKey | EngineError::DeleteMarker { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let text = |prefix: Vec<u8>| String::from_utf8_lossy(&prefix).into_owned();
-    let body = PageBody {
+    let body = ObjectPage {
         objects,
         common_prefixes: page.common_prefixes.into_iter().map(text).collect(),
         next_continuation_token: page.next.as_ref().map(list_token::of_position),

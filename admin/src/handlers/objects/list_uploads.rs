@@ -1,10 +1,9 @@
 //! `GET /api/v1/buckets/{bucket}/multipart-uploads`: pages of unfinished multipart uploads, in key order.
 
+use cairn_api::{Upload, UploadPage};
 use cairn_engine::{ListUploads, ListedUpload, UploadPosition};
-use cairn_http1::iso8601_millis;
 use cairn_model::{UploadId, u64_of, usize_of};
 use http::StatusCode;
-use serde::Serialize;
 
 use crate::call::Call;
 use crate::error::AdminError;
@@ -12,26 +11,9 @@ use crate::limits::LIST_ENTRIES_MAX;
 use crate::reply::Reply;
 use crate::request::query::Parameters;
 
-#[derive(Serialize)]
-struct UploadBody {
-    key: String,
-    upload_id: String,
-    initiated_at: String,
-}
-
-impl From<ListedUpload> for UploadBody {
-    fn from(upload: ListedUpload) -> Self {
-        let ListedUpload { key, id, initiated, .. } = upload;
-        Self { key, upload_id: id.to_string(), initiated_at: iso8601_millis(initiated.0) }
-    }
-}
-
-/// A page. Both markers are null on the last page.
-#[derive(Serialize)]
-struct PageBody {
-    multipart_uploads: Vec<UploadBody>,
-    next_key_marker: Option<String>,
-    next_upload_id_marker: Option<String>,
+fn upload_body(upload: ListedUpload) -> Upload {
+    let ListedUpload { key, id, initiated, .. } = upload;
+    Upload { key: key.into(), upload_id: id.to_string().into(), initiated_at: initiated.into() }
 }
 
 pub(crate) async fn list_uploads(call: Call<'_, '_>) -> Result<Reply, AdminError> {
@@ -51,8 +33,8 @@ pub(crate) async fn list_uploads(call: Call<'_, '_>) -> Result<Reply, AdminError
         Some(UploadPosition::AfterUpload(key, id)) => (text(key), Some(id.to_string())),
         Some(UploadPosition::AfterKey(key) | UploadPosition::AfterPrefix(key)) => (text(key), None),
     };
-    let multipart_uploads = page.uploads.into_iter().map(UploadBody::from).collect();
-    Reply::json(StatusCode::OK, &PageBody { multipart_uploads, next_key_marker, next_upload_id_marker })
+    let multipart_uploads = page.uploads.into_iter().map(upload_body).collect();
+    Reply::json(StatusCode::OK, &UploadPage { multipart_uploads, next_key_marker, next_upload_id_marker })
 }
 
 /// Returns the position after which the page begins: an upload, or all uploads of a key.

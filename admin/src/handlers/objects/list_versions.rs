@@ -2,13 +2,12 @@
 //!
 //! They are in key order, the newest version of a key first.
 
+use cairn_api::{ObjectVersion, VersionPage};
 use cairn_engine::{ListVersions, ListedVersion, VersionPosition};
-use cairn_http1::iso8601_millis;
 use cairn_model::{u64_of, usize_of};
 use http::StatusCode;
-use serde::Serialize;
 
-use super::lock::RetentionBody;
+use super::lock::retention_body;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::limits::LIST_ENTRIES_MAX;
@@ -16,45 +15,19 @@ use crate::reply::Reply;
 use crate::request::names::version_name;
 use crate::request::query::Parameters;
 
-/// A version or a delete marker. A delete marker has no entity tag and 0 bytes.
-#[derive(Serialize)]
-struct VersionBody {
-    key: String,
-    version_id: String,
-    is_latest: bool,
-    is_delete_marker: bool,
-    size: u64,
-    etag: Option<String>,
-    last_modified: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    retention: Option<RetentionBody>,
-    legal_hold: bool,
-}
-
-impl From<ListedVersion> for VersionBody {
-    fn from(version: ListedVersion) -> Self {
-        let ListedVersion { object, name, is_latest, is_delete_marker, lock } = version;
-        Self {
-            key: object.key,
-            version_id: name.to_string(),
-            is_latest,
-            is_delete_marker,
-            size: object.size,
-            etag: (!is_delete_marker).then(|| object.etag.to_string()),
-            last_modified: iso8601_millis(object.last_modified.0),
-            retention: lock.retention.map(RetentionBody::from),
-            legal_hold: lock.legal_hold == Some(true),
-        }
+fn version_body(version: ListedVersion) -> ObjectVersion {
+    let ListedVersion { object, name, is_latest, is_delete_marker, lock } = version;
+    ObjectVersion {
+        key: object.key.into(),
+        version_id: name.to_string().into(),
+        is_latest,
+        is_delete_marker,
+        size: object.size,
+        etag: (!is_delete_marker).then(|| object.etag.to_string().into()),
+        last_modified: object.last_modified.into(),
+        retention: lock.retention.map(retention_body),
+        legal_hold: lock.legal_hold == Some(true),
     }
-}
-
-/// A page. Both markers are null on the last page. The version marker is also null if the page ends with the last
-/// version of a key.
-#[derive(Serialize)]
-struct PageBody {
-    versions: Vec<VersionBody>,
-    next_key_marker: Option<String>,
-    next_version_id_marker: Option<String>,
 }
 
 pub(crate) async fn list_versions(call: Call<'_, '_>) -> Result<Reply, AdminError> {
@@ -74,8 +47,8 @@ pub(crate) async fn list_versions(call: Call<'_, '_>) -> Result<Reply, AdminErro
         Some(VersionPosition::AfterVersion(key, name)) => (text(key), Some(name.to_string())),
         Some(VersionPosition::AfterKey(key) | VersionPosition::AfterPrefix(key)) => (text(key), None),
     };
-    let versions = page.versions.into_iter().map(VersionBody::from).collect();
-    Reply::json(StatusCode::OK, &PageBody { versions, next_key_marker, next_version_id_marker })
+    let versions = page.versions.into_iter().map(version_body).collect();
+    Reply::json(StatusCode::OK, &VersionPage { versions, next_key_marker, next_version_id_marker })
 }
 
 /// Returns the position after which the page begins: a version, or all versions of a key.

@@ -3,62 +3,36 @@
 //! `PUT /api/v1/buckets/{bucket}/object-retention/{key}` and `PUT …/object-legal-hold/{key}`, both with an optional
 //! `version_id`. The engine decides whether the present retention allows a change, as for PutObjectRetention.
 
+use cairn_api::{LegalHold, RetentionOfVersion, SetRetention};
 use cairn_engine::{EngineError, Retention};
 use cairn_http1::{iso8601_millis, parse_rfc3339_millis};
 use cairn_model::{Clock, SystemClock, Timestamp};
 use http::StatusCode;
-use serde::{Deserialize, Serialize};
 
 use super::object_ref::ObjectRef;
 use crate::call::Call;
 use crate::error::AdminError;
-use crate::handlers::object_lock::ModeName;
+use crate::handlers::object_lock::{mode_name, mode_of};
 use crate::reply::Reply;
 
 /// Why a retention stays as it is.
 const NOT_SHORTENED: &str = "the retention of the version cannot be made shorter or weaker, or be removed: with COMPLIANCE not \
                              before it ends, with GOVERNANCE only with \"bypass_governance\": true";
 
-/// JSON form of a retention.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RetentionBody {
-    mode: ModeName,
-    retain_until: String,
+/// Returns the body of a retention.
+pub(crate) fn retention_body(retention: Retention) -> cairn_api::Retention {
+    cairn_api::Retention { mode: mode_name(retention.mode), retain_until: retention.until.into() }
 }
 
-impl From<Retention> for RetentionBody {
-    fn from(retention: Retention) -> Self {
-        Self { mode: retention.mode.into(), retain_until: iso8601_millis(retention.until.0) }
+fn checked(body: &cairn_api::Retention, now: Timestamp) -> Result<Retention, AdminError> {
+    let until = parse_rfc3339_millis(&body.retain_until).map(Timestamp);
+    let until = until.filter(|until| *until <= Retention::UNTIL_MAX).ok_or_else(|| {
+        AdminError::invalid("retention.retain_until: must be a time like 2030-01-31T12:00:00Z (RFC 3339)")
+    })?;
+    if until <= now {
+        return Err(AdminError::invalid("retention.retain_until: must be in the future"));
     }
-}
-
-impl RetentionBody {
-    fn checked(&self, now: Timestamp) -> Result<Retention, AdminError> {
-        let until = parse_rfc3339_millis(&self.retain_until).map(Timestamp);
-        let until = until.filter(|until| *until <= Retention::UNTIL_MAX).ok_or_else(|| {
-            AdminError::invalid("retention.retain_until: must be a time like 2030-01-31T12:00:00Z (RFC 3339)")
-        })?;
-        if until <= now {
-            return Err(AdminError::invalid("retention.retain_until: must be in the future"));
-        }
-        Ok(Retention { mode: self.mode.into(), until })
-    }
-}
-
-/// A request for another retention. `retention` is required, and null removes it.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RetentionRequest {
-    #[serde(deserialize_with = "Option::deserialize")]
-    retention: Option<RetentionBody>,
-    #[serde(default)]
-    bypass_governance: bool,
-}
-
-#[derive(Serialize)]
-struct RetentionAnswer {
-    retention: Option<RetentionBody>,
+    Ok(Retention { mode: mode_of(body.mode), until })
 }
 
 /// Returns the version that a request names. Nothing in a bucket without object lock can be locked.
@@ -77,8 +51,8 @@ fn of_version(target: &ObjectRef) -> String {
 /// `PUT …/object-retention/{key}`: sets or removes the retention of a version.
 pub(crate) async fn set_retention(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let target = target(&call)?;
-    let request: RetentionRequest = call.json().await?;
-    let retention = request.retention.map(|body| body.checked(SystemClock.now())).transpose()?;
+    let request: SetRetention = call.json().await?;
+    let retention = request.retention.map(|body| checked(&body, SystemClock.now())).transpose()?;
     let bypass = request.bypass_governance;
     let (bucket, key, version) = (&target.bucket, &target.key, target.version);
     let set = call.engine()?.set_retention(bucket, key, version, retention, bypass).await;
@@ -91,20 +65,14 @@ pub(crate) async fn set_retention(mut call: Call<'_, '_>) -> Result<Reply, Admin
         |set| format!("retention {} until {}", set.mode.name(), iso8601_millis(set.until.0)),
     );
     let with = if bypass { "; governance bypassed" } else { "" };
-    let answer = RetentionAnswer { retention: retention.map(Into::into) };
+    let answer = RetentionOfVersion { retention: retention.map(retention_body) };
     Ok(Reply::json(StatusCode::OK, &answer)?.detail(format!("{what} {}{with}", of_version(&target))))
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct LegalHoldBody {
-    legal_hold: bool,
 }
 
 /// `PUT …/object-legal-hold/{key}`: puts a legal hold on a version, or takes it off.
 pub(crate) async fn set_legal_hold(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let target = target(&call)?;
-    let request: LegalHoldBody = call.json().await?;
+    let request: LegalHold = call.json().await?;
     let (bucket, key, version) = (&target.bucket, &target.key, target.version);
     let set = call.engine()?.set_legal_hold(bucket, key, version, request.legal_hold).await;
     set.map_err(|error| target.source_error(error))?;
@@ -114,13 +82,13 @@ pub(crate) async fn set_legal_hold(mut call: Call<'_, '_>) -> Result<Reply, Admi
 
 #[cfg(test)]
 mod tests {
-    use super::RetentionRequest;
+    use super::{SetRetention, checked};
     use cairn_engine::{Retention, RetentionMode};
     use cairn_model::Timestamp;
 
     fn read(text: &str) -> Result<Option<Retention>, String> {
-        let request: RetentionRequest = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let checked = request.retention.map(|body| body.checked(Timestamp(1000))).transpose();
+        let request: SetRetention = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let checked = request.retention.map(|body| checked(&body, Timestamp(1000))).transpose();
         checked.map_err(|error| error.message())
     }
 

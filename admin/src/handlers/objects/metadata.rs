@@ -3,7 +3,7 @@
 use http::StatusCode;
 
 use super::object_ref::ObjectRef;
-use super::record::ObjectRecord;
+use super::record::object_record;
 use crate::call::Call;
 use crate::error::AdminError;
 use crate::reply::Reply;
@@ -12,5 +12,5 @@ pub(crate) async fn metadata(call: Call<'_, '_>) -> Result<Reply, AdminError> {
     let source = ObjectRef::of(&call)?;
     let found = call.engine()?.head_object(&source.bucket, &source.key, source.version);
     let info = found.map_err(|error| source.read_error(&call, error))?;
-    Reply::json(StatusCode::OK, &ObjectRecord::new(&source.bucket, source.key.to_string(), &info))
+    Reply::json(StatusCode::OK, &object_record(&source.bucket, source.key.to_string(), &info))
 }

@@ -6,7 +6,7 @@ use cairn_engine::{Bucket, Engine, EngineError, ObjectInfo, PutObject, PutOutcom
 use cairn_model::{ObjectKey, Timestamp, VersionId};
 use http::StatusCode;
 
-use super::record::ObjectRecord;
+use super::record::object_record;
 use crate::error::AdminError;
 use crate::reply::Reply;
 
@@ -47,7 +47,7 @@ pub(crate) fn created(
     {
         info = found;
     }
-    let body = ObjectRecord::new(bucket, key.to_string(), &info);
+    let body = object_record(bucket, key.to_string(), &info);
     let detail = format!("version {}, {} bytes", info.version_name(), info.size);
     Ok(Reply::json(StatusCode::CREATED, &body)?.header("etag", info.etag.quoted()).detail(detail))
 }
@@ -58,7 +58,7 @@ pub(crate) fn completed(
     key: &ObjectKey,
     info: &ObjectInfo,
 ) -> Result<Reply, AdminError> {
-    let body = ObjectRecord::new(bucket, key.to_string(), info);
+    let body = object_record(bucket, key.to_string(), info);
     Ok(Reply::json(StatusCode::CREATED, &body)?.header("etag", info.etag.quoted()))
 }
 

@@ -4,8 +4,8 @@
 //! restore is refused with 409. While versioning is suspended, the restored content becomes the `null` version, as
 //! every write does, and replaces the previous `null` version.
 
+use cairn_api::RestoreObject;
 use cairn_engine::{Cause, Versioning};
-use serde::Deserialize;
 
 use super::copy::copy_version;
 use super::headers::{CONDITIONS, refuse_conditions};
@@ -15,17 +15,11 @@ use crate::error::AdminError;
 use crate::reply::Reply;
 use crate::request::names::version_name;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RestoreRequest {
-    version_id: String,
-}
-
 pub(crate) async fn restore(mut call: Call<'_, '_>) -> Result<Reply, AdminError> {
     call.no_parameters()?;
     let (bucket, key) = (call.bucket()?, call.key()?);
     refuse_conditions(call.head, &CONDITIONS)?;
-    let request: RestoreRequest = call.json().await?;
+    let request: RestoreObject = call.json().await?;
     let version = Some(version_name(&request.version_id)?);
     let source = ObjectRef { bucket, key, version };
     if source.bucket.versioning() == Versioning::Unversioned {
