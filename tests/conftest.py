@@ -116,11 +116,30 @@ def admin(store: Cairn) -> Management:
 
 
 @pytest.fixture
-def bucket(s3: S3) -> str:
-    """An empty bucket of the test's own."""
+def bucket_client(s3: S3) -> S3:
+    """The client that makes the buckets of tests. A file whose tests use another server names that server's."""
+    return s3
+
+
+def new_bucket(client: S3) -> str:
+    """Makes an empty bucket of the test's own."""
     name = f"test-{os.getpid()}-{next(_bucket_numbers)}"
-    s3.create_bucket(name)
+    client.create_bucket(name)
     return name
+
+
+@pytest.fixture
+def bucket(bucket_client: S3) -> str:
+    """An empty bucket of the test's own."""
+    return new_bucket(bucket_client)
+
+
+@pytest.fixture
+def versioned(bucket_client: S3, bucket: str) -> str:
+    """An empty bucket of the test's own, with versioning."""
+    body = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+    assert bucket_client.request("PUT", f"/{bucket}?versioning", body=body).status == 200
+    return bucket
 
 
 @pytest.fixture

@@ -19,8 +19,8 @@ import requests
 
 from .server import LOOPBACK, free_ports
 
-START_SECONDS = 30.0
-SCRIPT_SECONDS = 30.0
+START_SECONDS = 60.0
+SCRIPT_SECONDS = 60.0
 POLL_SECONDS = 0.05
 # Root needs --no-sandbox, and small machines have a small /dev/shm.
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-extensions"]

@@ -14,6 +14,7 @@ from harness.certificates import Authority
 from harness.console import OWN_PAGE, Console, create_token, signed_in
 from harness.management import API, Management, basic, bearer, expect, expect_refusal
 from harness.server import Cairn
+from harness.wait import until
 
 ID = "01890000-0000-7000-8000-000000000000"
 ROLES = ["system_admin", "storage_admin", "auditor"]
@@ -23,6 +24,8 @@ OWN_ROUTES = [
     ("POST", "/uploads/x/complete"), ("DELETE", "/uploads/x"),
 ]
 IDLE_MINUTES = 1
+# Of a token that a test sees expire: longer than it takes to log in on a busy machine.
+LIFE_SECONDS = 5
 
 
 @pytest.fixture(scope="module")
@@ -181,10 +184,10 @@ def test_deleted_token_ends_its_sessions(console_store: Cairn):
 def test_expired_token_ends_its_sessions(console_store: Cairn):
     """The session says when, and never lasts longer."""
     console = Console(console_store)
-    session = console.log_in(create_token(console_store, "auditor", expires_in_seconds=2)["token"])
-    assert session["expires_at"] < time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + 4))
+    session = console.log_in(create_token(console_store, "auditor", expires_in_seconds=LIFE_SECONDS)["token"])
+    assert session["expires_at"] < time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(time.time() + LIFE_SECONDS + 2))
     assert console.is_signed_in()
-    time.sleep(2.2)
+    until(lambda: not console.is_signed_in(), "the session outlives its token")
     expect_refusal(console.api("/buckets"), 401, "UNAUTHENTICATED")
 
 
@@ -295,10 +298,8 @@ def test_every_route_is_as_on_the_management_plane(console_store: Cairn, role: s
 
 @pytest.mark.parametrize("path", ["/metrics", "/health", "/ready", "/e/" + "a" * 43, "/index.html", "/assets/", "/assets/main.js", "/api", "/session/", "/uploads/", "/no-such"])
 def test_other_paths_are_not_served(operator: Console, path: str):
-    """404, or 405 where only other methods exist; probes and scrapes belong to the management plane."""
-    response = operator.get(path)
-    assert response.status_code in (404, 405), response.text
-    assert response.json()["error"]["code"] in ("NOT_FOUND", "METHOD_NOT_ALLOWED")
+    """Probes and scrapes belong to the management plane."""
+    expect_refusal(operator.get(path), 404, "NOT_FOUND")
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "localhost.evil.example", "192.0.2.1", "[2001:db8::1]"])

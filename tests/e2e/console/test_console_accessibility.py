@@ -15,21 +15,6 @@ from harness.server import Cairn
 _numbers = itertools.count()
 
 
-@pytest.fixture
-def bucket(console_store: Cairn) -> str:
-    """An empty bucket."""
-    name = f"test-{next(_numbers)}"
-    console_store.s3.create_bucket(name)
-    return name
-
-
-@pytest.fixture
-def versioned(console_store: Cairn, bucket: str) -> str:
-    """An empty bucket that keeps versions."""
-    expect(console_store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
-    return bucket
-
-
 def test_keyboard_alone(page: Page, console_store: Cairn, bucket: str):
     """Sign in, open a bucket, select an object and delete it."""
     console_store.s3.put(bucket, "unwanted.txt", b"x")

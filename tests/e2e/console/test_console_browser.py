@@ -27,21 +27,6 @@ DIFFICULT_KEYS = [
 _numbers = itertools.count()
 
 
-@pytest.fixture
-def bucket(console_store: Cairn) -> str:
-    """An empty bucket."""
-    name = f"test-{next(_numbers)}"
-    console_store.s3.create_bucket(name)
-    return name
-
-
-@pytest.fixture
-def versioned(console_store: Cairn, bucket: str) -> str:
-    """An empty bucket that keeps versions."""
-    expect(console_store.admin.put(f"/buckets/{bucket}/versioning", {"versioning": "Enabled"}), 200)
-    return bucket
-
-
 def fetched(page: Page, url: str) -> str:
     """Returns what the browser gets from a URL, as text."""
     return page.run("async (url) => (await fetch(url)).text()", url)
@@ -182,7 +167,7 @@ def test_folder_of_files_is_uploaded(page: Page, console_store: Cairn, bucket: s
     page.go("bucket", bucket, prefix="music/")
     page.see("Nothing begins with this prefix.")
     page.upload("Folder to upload", tmp_path / "album")
-    page.see("110 files uploaded", seconds=30)
+    page.see("110 files uploaded", seconds=120)
     keys = set(console_store.s3.list_all(bucket))
     assert keys == {f"music/album/disc {number % 3}/{number}.txt" for number in range(110)}
     page.click("album/")

@@ -22,7 +22,7 @@ from harness.wire import Connection, encode_head
 MakeStore = Callable[..., Cairn]
 BUCKET, KEY = "shown", "film.mp4"
 BODY = hashlib.shake_128(b"film").digest(6_000_000)
-END_SECONDS = 30
+END_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def test_only_shares_are_served(open_store: Cairn, path: str):
     assert get(f"{url}/content").content == BODY
     for method in ("GET", "POST", "PUT", "DELETE", "OPTIONS"):
         answer = requests.request(method, open_store.console + path, headers=bearer(open_store.secrets.system_token), timeout=END_SECONDS)
-        assert answer.status_code in (404, 405) and answer.json()["error"]["code"] in ("NOT_FOUND", "METHOD_NOT_ALLOWED"), answer.text
+        expect_refusal(answer, 404, "NOT_FOUND")
 
 
 def test_people_get_a_page_without_administration(open_store: Cairn):
@@ -197,8 +197,8 @@ def test_http_1_0_and_pipelined_requests(open_store: Cairn):
         assert [fast.read_response("GET").body for _ in range(50)] == [BODY[at : at + 10] for at in range(0, 500, 10)]
 
 
-@pytest.mark.parametrize("framing", ["length", "chunks", "endless chunk size"])
-def test_huge_bodies_to_unlock_are_refused_early(open_store: Cairn, framing: str):
+@pytest.mark.parametrize(("framing", "status"), [("length", 413), ("chunks", 413), ("endless chunk size", 400)])
+def test_huge_bodies_to_unlock_are_refused_early(open_store: Cairn, framing: str, status: int):
     """The server does not read them, and does not hash what they contain."""
     path = urlsplit(share(open_store, password="correct horse")).path
     head = f"POST {path}/unlock HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n".encode()
@@ -209,7 +209,7 @@ def test_huge_bodies_to_unlock_are_refused_early(open_store: Cairn, framing: str
             size = b"10000" if framing == "chunks" else b"0" * 100_000
             visitor.send(head + b"Transfer-Encoding: chunked\r\n\r\n" + (size + b"\r\n" + b"x" * 65536 + b"\r\n") * 4)
         answer = visitor.read_response("POST")
-        assert answer.status in (400, 411, 413), answer
+        assert answer.status == status, answer
     assert get(f"{open_store.console}{path}").status_code == 200
 
 

@@ -7,7 +7,7 @@ from harness.page import Page
 from harness.server import Cairn
 from harness.wait import until
 
-SAMPLE_SECONDS = 25
+SAMPLE_SECONDS = 60
 
 
 def test_overview_draws_figures_over_time(page: Page, console_store: Cairn):
@@ -102,15 +102,15 @@ def test_auditor_sees_the_own_sessions_and_ends_this_one(page: Page, console_sto
     elsewhere = signed_in(console_store, token["token"])
     try:
         page.sign_in(token["token"])
-        assert not page.has("Tokens") and page.has("Refused requests")
+        page.see("Refused requests")
+        assert not page.has("Tokens")
         page.click("token:reader of logs")
-        page.settled()
-        assert page.run("async () => document.querySelectorAll('main tbody tr').length") == 2
+        page.wait("async () => document.querySelectorAll('main tbody tr').length === 2", what="two sessions")
         page.run("async () => [...document.querySelectorAll('main tbody tr')].find(tr => !tr.innerText.includes('this one')).querySelector('button.danger').click()")
         page.see("signed out at once")
         page.click("End session")
         page.wait("async () => document.querySelectorAll('main tbody tr').length === 1")
-        assert not elsewhere.is_signed_in()
+        until(lambda: not elsewhere.is_signed_in(), "the other session goes on")
         page.click("End session")
         page.see("You will be signed out here.")
         page.click("End session")

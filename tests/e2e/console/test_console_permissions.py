@@ -23,14 +23,6 @@ def locked(console_store: Cairn) -> str:
     return name
 
 
-@pytest.fixture
-def bucket(console_store: Cairn) -> str:
-    """An empty bucket."""
-    name = f"open-{next(_numbers)}"
-    console_store.s3.create_bucket(name)
-    return name
-
-
 def set_value(page: Page, label: str, value: str) -> None:
     """Sets a field whose typing depends on the language of the browser."""
     field = page.element("input", label)

@@ -13,7 +13,7 @@ from harness.browser import Browser
 from harness.console import Console, create_token
 from harness.management import expect
 from harness.page import Page, console_browser, start_with_console
-from harness.s3 import object_target
+from harness.s3 import S3, object_target
 from harness.server import Cairn
 from harness.wait import until
 
@@ -48,11 +48,9 @@ def page(browser: Browser, store: Cairn) -> Page:
 
 
 @pytest.fixture
-def bucket(store: Cairn) -> str:
-    """An empty bucket."""
-    name = f"test-{next(_numbers)}"
-    store.s3.create_bucket(name)
-    return name
+def bucket_client(store: Cairn) -> S3:
+    """Buckets are made on the server of the test."""
+    return store.s3
 
 
 @pytest.fixture(scope="module")
@@ -95,10 +93,10 @@ def test_upload_survives_a_kill_of_the_server(page: Page, store: Cairn, bucket: 
     start_with_console(store)
     kept = parts(store, bucket)
     assert kept >= 2 * (8 << 20), "acknowledged parts were lost"
-    page.see("Your session has ended.", seconds=30)
+    page.see("Your session has ended.", seconds=120)
     page.fill("Token", store.secrets.system_token)
     page.click("Sign in")
-    page.see("1 file uploaded", seconds=60)
+    page.see("1 file uploaded", seconds=120)
     assert_stored(store, bucket, film)
 
 
@@ -120,7 +118,7 @@ def test_upload_is_continued_after_a_reload(page: Page, store: Cairn, bucket: st
     page.see("This is another file")
     page.requests()
     page.upload("Choose film.mp4 again", film)
-    page.see("1 file uploaded", seconds=60)
+    page.see("1 file uploaded", seconds=120)
     sent = [url for url in page.requests() if "/uploads/" in url and url.rsplit("/", 1)[-1].isdigit()]
     assert len(sent) <= (FILE_BYTES - kept) // (8 << 20) + 1, "parts were sent again"
     assert_stored(store, bucket, film)

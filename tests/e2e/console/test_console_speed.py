@@ -71,7 +71,7 @@ def test_slow_network_shows_what_happens(page: Page, console_store: Cairn, tmp_p
         page.wait("async () => /[1-9]\\d? %/.test(document.querySelector('.sheet')?.textContent)", what="progress")
         page.go("sharing")
         page.see("Nothing is shared.")
-        page.see("1 file uploaded", seconds=30)
+        page.see("1 file uploaded", seconds=120)
     finally:
         network(page, FAST)
     assert console_store.s3.get("far-away", "report.pdf").body == file.read_bytes()

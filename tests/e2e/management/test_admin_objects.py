@@ -2,9 +2,7 @@
 
 import hashlib
 import json
-import os
 import random
-import uuid
 from base64 import b64encode
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -22,14 +20,6 @@ HOSTILE_KEYS = [
     "a/../../etc/passwd", "%2e%2e/%2f", "a//b///", "/", "a b+c", "q?x=1&y#z", 'quote".txt', "line\r\nset-cookie: x=1",
     "\u202etxt.exe", "nul\x00byte", "grüße/日本語.txt", "e\u0301", "\u00e9", "k" * 1024, "'; drop", "\\..\\x",
 ]
-
-
-@pytest.fixture
-def bucket(admin: Management) -> str:
-    """A new bucket for one test."""
-    name = f"admin-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    expect(admin.post("/buckets", {"name": name}), 201)
-    return name
 
 
 def versioned(admin: Management, bucket: str) -> str:

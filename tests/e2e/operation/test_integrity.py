@@ -99,6 +99,7 @@ def test_a_flipped_bit_in_an_inline_object_is_never_served(own_store: Cairn, par
     status, got, _ = read(s3, "bits", key)
     assert (status, got) != (200, body) or part == "payload" or s3.head("bits", key).get("x-amz-meta-mark") == mark
     if part == "key":
+        # The bit is in the key itself, or in what is needed to find it.
         assert status in (404, 500)
         listed = s3.list_page("bits")
         assert listed.status == 500 or key not in listed.body.decode(), "a damaged key is listed"

@@ -134,6 +134,7 @@ def test_no_concurrent_compare_and_swap_is_lost(s3: S3, bucket: str):
             seen = s3.get(bucket, "counter")
             new = str(int(seen.body) + 1).encode()
             answer = put(s3, bucket, "counter", new, If_Match=seen.get("etag"))
+            # Another client may have been faster.
             assert answer.status in (200, 412, 409), answer.body
             done += answer.status == 200
         return done

@@ -15,6 +15,7 @@ from botocore.client import BaseClient
 from harness.boto import headers, make_client, refused
 from harness.events import walk
 from harness.management import Management, expect, expect_refusal, lifecycle_runs_later
+from harness.s3 import S3
 from harness.server import Cairn
 from harness.wait import until
 
@@ -43,11 +44,9 @@ def client(fast: Cairn) -> BaseClient:
 
 
 @pytest.fixture
-def bucket(admin: Management) -> str:
-    """Creates a bucket for this test."""
-    name = f"lifecycle-{next(_numbers)}"
-    expect(admin.post("/buckets", {"name": name}), 201)
-    return name
+def bucket_client(fast: Cairn) -> S3:
+    """Buckets are made on the server with short days."""
+    return fast.s3
 
 
 def add(admin: Management, bucket: str, prefix: str = "", **members) -> dict:

@@ -3,10 +3,8 @@
 `tests/campaign quota` runs the long version.
 """
 
-import os
 import random
 import threading
-import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
@@ -15,7 +13,7 @@ from botocore.client import BaseClient
 
 from harness.boto import make_client, refused
 from harness.management import Management, bearer, expect, expect_refusal, segment
-from harness.s3 import object_target
+from harness.s3 import S3, object_target
 from harness.server import LOOPBACK, Cairn
 from harness.sigv4 import UNSIGNED_PAYLOAD
 from harness.wire import Connection, encode_head
@@ -44,11 +42,9 @@ def client(quota_store: Cairn) -> BaseClient:
 
 
 @pytest.fixture
-def bucket(admin: Management) -> str:
-    """Creates a bucket for this test."""
-    name = f"quota-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-    expect(admin.post("/buckets", {"name": name}), 201)
-    return name
+def bucket_client(quota_store: Cairn) -> S3:
+    """Buckets are made on the server of this file."""
+    return quota_store.s3
 
 
 def dimension(name: str, limit: int | None) -> dict:
@@ -311,6 +307,7 @@ def test_usage_never_exceeds_a_quota_that_changes_under_load(admin: Management, 
                 assert s3.delete(bucket, key).status == 204
             elif chance.random() < 0.5:
                 status = s3.request("PUT", object_target(bucket, key), body=b"x" * size).status
+                # The bucket is full or not, by what the others have done.
                 assert status in (200, 403)
                 taken, turned_away = taken + (status == 200), turned_away + (status == 403)
             else:

@@ -14,13 +14,6 @@ def set_versioning(boto: BaseClient, bucket: str, status: str) -> None:
     boto.put_bucket_versioning(Bucket=bucket, VersioningConfiguration={"Status": status})
 
 
-@pytest.fixture
-def versioned(boto: BaseClient, bucket: str) -> str:
-    """Creates an empty bucket with versioning enabled."""
-    set_versioning(boto, bucket, "Enabled")
-    return bucket
-
-
 def put(boto: BaseClient, bucket: str, key: str, body: bytes) -> str | None:
     """Writes an object and returns its version id, if any."""
     return boto.put_object(Bucket=bucket, Key=key, Body=body).get("VersionId")
