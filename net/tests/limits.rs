@@ -28,7 +28,8 @@ fn an_endless_head_is_answered_with_408() {
     });
     let answer = client.answer();
     assert_eq!((answer.status, answer.header("connection")), (408, Some("close")));
-    assert!(began.elapsed() >= SHORT && began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
+    // The server's clock is read now and then only, so the timeout may appear a little shorter.
+    assert!(began.elapsed() >= SHORT / 2 && began.elapsed() < PATIENCE / 2, "{:?}", began.elapsed());
 }
 
 #[test]
