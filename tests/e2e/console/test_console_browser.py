@@ -36,6 +36,7 @@ def test_wrong_token_is_refused_and_the_right_one_opens_the_console(page: Page, 
     """The form takes a token that was pasted with a line break, and keeps what the user was looking at."""
     page.sign_out()
     page.load("#/buckets")
+    page.see("Sign in with the root credential")
     assert page.focused() == "Token", "nobody has to look for the field"
     page.fill("Token", "wrong")
     page.click("Sign in")
