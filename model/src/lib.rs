@@ -11,6 +11,7 @@ mod integers;
 mod metrics;
 mod object_key;
 mod time;
+pub mod time_id;
 mod version_id;
 mod xml_char;
 

@@ -1,69 +1,20 @@
-//! Ids of webhooks and deliveries: UUIDs of version 7 (RFC 9562, section 5.7).
+//! Ids of webhooks and deliveries.
 
 use cairn_engine::Tick;
-use cairn_model::Timestamp;
-use std::{fmt, io};
-use uuid::{Builder, Uuid};
+pub(crate) use cairn_model::time_id::ID_BYTES;
+use cairn_model::{Timestamp, time_id};
 
-/// Length of an id in bytes.
-pub(crate) const ID_BYTES: usize = 16;
 /// Bytes at the beginning of a delivery's id that its event determines.
 pub(crate) const EVENT_BYTES: usize = 8;
-/// Milliseconds have 48 bits in a UUID of version 7.
-const TIME_MAX: u64 = (1 << 48) - 1;
 
-/// Parses the hyphenated form: 36 characters, in upper or lower case.
-fn parse(text: &str) -> Option<[u8; ID_BYTES]> {
-    const HYPHENATED_BYTES: usize = 36;
-    let id = Some(text).filter(|text| text.len() == HYPHENATED_BYTES).map(Uuid::try_parse)?.ok()?;
-    (id.get_version_num() == 7).then_some(id.into_bytes())
+time_id! {
+    /// The id of a webhook. Webhooks that are created later have greater ids.
+    WebhookId
 }
 
-macro_rules! id {
-    ($name:ident, $doc:literal) => {
-        #[doc = $doc]
-        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub(crate) [u8; ID_BYTES]);
-
-        impl $name {
-            /// Parses the hyphenated form: 36 characters, in upper or lower case.
-            #[must_use]
-            pub fn parse(text: &str) -> Option<Self> {
-                parse(text).map(Self)
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                Uuid::from_bytes(self.0).hyphenated().fmt(out)
-            }
-        }
-
-        impl fmt::Debug for $name {
-            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(out, "{}({self})", stringify!($name))
-            }
-        }
-    };
-}
-
-id!(WebhookId, "The id of a webhook. Webhooks that are created later have greater ids.");
-id!(
-    DeliveryId,
-    "The id of a delivery: of one event to one webhook. Its time is the event's tick, so it names the event; the rest is random."
-);
-
-impl WebhookId {
-    /// Makes a random id with the time `now`.
-    ///
-    /// # Errors
-    /// The operating system has no random bytes.
-    pub(crate) fn make(now: Timestamp) -> io::Result<Self> {
-        let mut random = [0; 10];
-        getrandom::fill(&mut random).map_err(io::Error::other)?;
-        let id = Builder::from_unix_timestamp_millis(now.0.min(TIME_MAX), &random).into_uuid();
-        Ok(Self(id.into_bytes()))
-    }
+time_id! {
+    /// The id of a delivery: of one event to one webhook. Its time is the event's tick, so it names the event; the rest is random.
+    DeliveryId
 }
 
 impl DeliveryId {
@@ -87,19 +38,8 @@ impl DeliveryId {
 
 #[cfg(test)]
 mod tests {
-    use super::{DeliveryId, EVENT_BYTES, WebhookId};
+    use super::{DeliveryId, EVENT_BYTES};
     use cairn_engine::{EventId, Tick};
-    use cairn_model::Timestamp;
-
-    #[test]
-    fn ids_are_version_7_uuids_and_round_trip() {
-        let id = WebhookId::make(Timestamp(0x0001_0203_0405)).expect("random bytes");
-        assert!(id.to_string().starts_with("00010203-0405-7"), "{id}");
-        assert_eq!(WebhookId::parse(&id.to_string()), Some(id));
-        for bad in ["", "00010203-0405-4000-bfff-ffffffffffff", &id.to_string()[1..]] {
-            assert_eq!(WebhookId::parse(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_delivery_names_its_event() {

@@ -22,7 +22,7 @@ use super::view::{Account, ManagementToken, NewCredential, NewManagementToken, O
 use crate::id::{AccountId, CredentialId, PolicyId, TokenId};
 use crate::policy::{Policy, validate_description, validate_name};
 use crate::role::Role;
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, time_id};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -89,7 +89,7 @@ impl Changes {
                 return too_many("service accounts", ACCOUNTS_MAX);
             }
         }
-        let id = AccountId::make(now)?;
+        let id = AccountId(time_id::random(now)?);
         let new = self.generate_credential(id, now, None)?;
         let account = AccountState {
             name: name.into(),
@@ -210,7 +210,7 @@ impl Changes {
                 break access_key;
             }
         };
-        let (id, secret_key) = (CredentialId::make(now)?, secret::secret_key()?);
+        let (id, secret_key) = (CredentialId(time_id::random(now)?), secret::secret_key()?);
         let owner = SecretOwner { account, credential: id, access_key: &access_key };
         let sealed = self.shared.sealing.seal(owner, secret_key.expose())?;
         let state = CredentialState {
@@ -286,7 +286,7 @@ impl Changes {
             }
         }
         let created_at = self.now();
-        let id = PolicyId::make(created_at)?;
+        let id = PolicyId(time_id::random(created_at)?);
         let body = record::encode_policy(&policy, created_at);
         let write = Write::put(self.shared.store.policies, &id.0, body);
         let policy = Arc::new(policy);
@@ -377,7 +377,7 @@ impl Changes {
         }
         let expiry = |seconds| expiry_after(created_at, seconds, 1, TOKEN_SECONDS_MAX);
         let expires_at = seconds.map(expiry).transpose()?;
-        let (id, token) = (TokenId::make(created_at)?, secret::management_token()?);
+        let (id, token) = (TokenId(time_id::random(created_at)?), secret::management_token()?);
         let hash = hash_token(token.expose());
         let token_state =
             TokenState { name: name.into(), role, hash, created_at, expires_at, marked_expired: false };

@@ -9,6 +9,7 @@ use crate::types::id::LinkId;
 use crate::types::link::{Link, LinkKind, LinkStatus, NewLink};
 use crate::types::share::Share;
 use crate::types::token::CapabilityToken;
+use cairn_model::time_id;
 use cairn_tables::{Space, StoreFailure};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -54,7 +55,7 @@ impl Changes {
             let what = if T::KIND == LinkKind::Share { "shares of an object" } else { "embeds of an object" };
             return Err(SharingError::TooMany { what, max: cairn_model::u64_of(LINKS_PER_OBJECT_MAX) });
         }
-        let id = LinkId::make(now)?;
+        let id = LinkId(time_id::random(now)?);
         let NewLink { object, label, created_by, expires_at } = new;
         let link = make(Link {
             id,

@@ -10,7 +10,7 @@ use crate::id::WebhookId;
 use crate::limits::{REMOVALS_MAX, WEBHOOKS_MAX};
 use crate::signature::SigningSecret;
 use cairn_engine::Tick;
-use cairn_model::Timestamp;
+use cairn_model::{Timestamp, time_id};
 use cairn_tables::Space;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ impl Changes<'_> {
         }
         let now = self.now();
         let record = WebhookRecord {
-            id: WebhookId::make(now)?,
+            id: WebhookId(time_id::random(now)?),
             types: settings.event_types.iter().copied().collect(),
             settings,
             target,
