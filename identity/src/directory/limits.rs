@@ -44,8 +44,6 @@ pub(super) const EXPIRED_KEPT_MILLIS: u64 = 86_400_000;
 pub(super) const EXPIRED_PER_ACCOUNT_MAX: usize = TEMPORARY_PER_ACCOUNT_MAX;
 /// Expired management tokens that are kept, in the same way.
 pub(super) const EXPIRED_TOKENS_MAX: usize = MANAGEMENT_TOKENS_MAX;
-/// Resolution of the highest time that the clock has shown. Each step is a write to memory that all cores read.
-pub(super) const HIGHEST_TIME_STEP_MILLIS: u64 = 1000;
 
 /// Access keys in the cache of an executor. If more are in use, the cache is emptied; a lookup takes a microsecond.
 pub(super) const CACHED_ACCESS_KEYS_MAX: usize = 16_384;

@@ -1,10 +1,9 @@
 //! State shared by the directory's thread and its callers.
 
-use super::limits::HIGHEST_TIME_STEP_MILLIS;
 use super::seal::SecretKey;
 use super::state::{State, is_expired};
 use super::store::DirectoryStore;
-use cairn_model::{Clock, Timestamp};
+use cairn_model::{Clock, HighestTime, Timestamp};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -15,8 +14,7 @@ pub(super) struct Shared {
     version: AtomicU64,
     pub(super) sealing: SecretKey,
     pub(super) clock: Arc<dyn Clock>,
-    /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
-    highest_time: AtomicU64,
+    highest_time: HighestTime,
     pub(super) root_access_key: String,
 }
 
@@ -29,7 +27,7 @@ impl Shared {
         root_access_key: String,
     ) -> Self {
         let (state, version) = (RwLock::new(state), AtomicU64::new(0));
-        let highest_time = AtomicU64::new(clock.now().0);
+        let highest_time = HighestTime::new(clock.now());
         Self { store, state, version, sealing, clock, highest_time, root_access_key }
     }
 
@@ -51,18 +49,14 @@ impl Shared {
     /// Returns the time that expiry is compared with: the later one of `now` and the highest time that the clock has shown.
     /// A clock that is set back therefore makes nothing valid again.
     pub(super) fn expiry_time(&self, now: Timestamp) -> Timestamp {
-        let highest = self.highest_time.load(Ordering::Acquire);
-        if now.0 >= highest.saturating_add(HIGHEST_TIME_STEP_MILLIS) {
-            self.highest_time.fetch_max(now.0, Ordering::AcqRel);
-        }
-        Timestamp(now.0.max(highest))
+        self.highest_time.observe(now)
     }
 
     /// Returns whether `expires_at` has been reached at a time from [`Self::expiry_time`]. Once reached, it stays reached.
     pub(super) fn has_expired(&self, expires_at: Option<Timestamp>, expiry_time: Timestamp) -> bool {
         let has_expired = is_expired(expires_at, expiry_time);
         if has_expired {
-            self.highest_time.fetch_max(expiry_time.0, Ordering::AcqRel);
+            self.highest_time.raise(expiry_time);
         }
         has_expired
     }
@@ -74,14 +68,14 @@ impl Shared {
     pub(super) fn follow_clock(&self) {
         let now = self.clock.now();
         let highest = self.expiry_time(now);
-        if now.0.saturating_add(HIGHEST_TIME_STEP_MILLIS) > highest.0 {
+        if now.0.saturating_add(HighestTime::STEP_MILLIS) > highest.0 {
             return;
         }
         tracing::warn!(target: "service::identity", "the clock was set back: credentials and tokens that had expired stay expired");
         self.state_mut().mark_expired(highest);
         // In this order, so that a reader that uses the new time also sees the new version.
         self.increment_version();
-        self.highest_time.store(now.0, Ordering::Release);
+        self.highest_time.lower(now);
     }
 
     pub(super) fn increment_version(&self) {

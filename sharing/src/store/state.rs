@@ -10,21 +10,17 @@ use crate::types::id::LinkId;
 use crate::types::link::LinkKind;
 use crate::types::token::{CapabilityToken, TokenHash};
 use cairn_lmdb::{Environment, ReadTxn};
-use cairn_model::{Clock, Timestamp};
+use cairn_model::{Clock, HighestTime, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Resolution of the highest time that the clock has shown.
-const HIGHEST_TIME_STEP_MILLIS: u64 = 1000;
-
-/// What the threads of the store share.
+/// Shared by the threads of the store.
 pub(crate) struct Shared {
     pub(crate) store: LinkStore,
     pub(crate) policy: SharingPolicy,
     pub(super) sealing: TokenKey,
     clock: Arc<dyn Clock>,
-    /// The highest time that the clock has shown, in milliseconds, accurate to [`HIGHEST_TIME_STEP_MILLIS`].
-    highest_time: AtomicU64,
+    highest_time: HighestTime,
     pub(crate) usage: UsageCache,
     /// Links of each kind.
     pub(super) counts: [AtomicU64; LinkKind::ALL.len()],
@@ -44,7 +40,7 @@ impl Shared {
         clock: Arc<dyn Clock>,
         counts: [u64; LinkKind::ALL.len()],
     ) -> Self {
-        let highest_time = AtomicU64::new(clock.now().0);
+        let highest_time = HighestTime::new(clock.now());
         let (usage, counts) = (UsageCache::default(), counts.map(AtomicU64::new));
         let closing = AtomicBool::new(false);
         Self { store, policy, sealing, clock, highest_time, usage, counts, closing }
@@ -52,13 +48,7 @@ impl Shared {
 
     /// Returns the time by which links expire. A clock that is set back makes no link valid again.
     pub(crate) fn now(&self) -> Timestamp {
-        let now = self.clock.now().0;
-        let highest = self.highest_time.load(Ordering::Acquire);
-        // In steps, because all cores read it for every request.
-        if now >= highest.saturating_add(HIGHEST_TIME_STEP_MILLIS) {
-            self.highest_time.fetch_max(now, Ordering::AcqRel);
-        }
-        Timestamp(now.max(highest))
+        self.highest_time.observe(self.clock.now())
     }
 
     /// Asks inspections to end.
